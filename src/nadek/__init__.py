@@ -1,0 +1,54 @@
+"""NADE-k: one network for the exact likelihood, sampling and imputation of binary data, in any order.
+
+The names here are the whole path: build a model, train it, score, sample, impute, save and load. Everything else
+stands in the modules (see docs/architecture.md).
+"""
+
+from nadek.checkpoints import SavedModel, Schema, load, save
+from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
+from nadek.model import (
+    ModelConfig,
+    NADEk,
+    dbm_like,
+    from_rbm,
+    nade,
+    nade_k,
+    nade_mask,
+    orderless_nade,
+    residual_nade_k,
+)
+from nadek.orderings import random_orderings
+from nadek.sampling import impute, missing_probabilities, reconstruction_probabilities, sample
+from nadek.summaries import Summary, summarise
+from nadek.training import TrainingConfig, data_mean, fit, prepare
+
+__all__ = [
+    "ModelConfig",
+    "NADEk",
+    "SavedModel",
+    "Schema",
+    "Summary",
+    "TrainingConfig",
+    "data_mean",
+    "dbm_like",
+    "estimate_log_prob",
+    "fit",
+    "from_rbm",
+    "impute",
+    "load",
+    "log_prob",
+    "log_probs",
+    "missing_probabilities",
+    "mixture_log_prob",
+    "nade",
+    "nade_k",
+    "nade_mask",
+    "orderless_nade",
+    "prepare",
+    "random_orderings",
+    "reconstruction_probabilities",
+    "residual_nade_k",
+    "sample",
+    "save",
+    "summarise",
+]

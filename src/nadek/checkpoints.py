@@ -1,0 +1,200 @@
+"""Models and unfinished trainings on disk: safetensors and JSON, never a pickle.
+
+A model is a folder: ``model.safetensors`` (weights), ``config.json`` (structure; written last, so a folder that has
+it is complete), ``schema.json`` (columns), ``metrics.json`` (how it was trained). The weights file knows the digest
+of the structure and ``config.json`` that of the weights file: what was damaged or edited is not loaded.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as serialise
+from torch import Tensor
+
+from nadek.configs import decode, encode
+from nadek.files import replacing
+from nadek.model import ModelConfig, NADEk
+from nadek.training import TrainingState
+
+WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
+UNFINISHED = "training.safetensors"
+"""The state of an unfinished training, in the folder where the model will be."""
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """What the columns are.
+
+    Attributes:
+        columns: their names; None for tables without a header.
+        image_shape: height and width where a row is a picture.
+    """
+
+    columns: tuple[str, ...] | None = None
+    image_shape: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """All that a model folder holds."""
+
+    model: NADEk
+    schema: Schema
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
+    """Write a model folder; each file is replaced as a whole, ``config.json`` last.
+
+    Raises:
+        OSError: where the folder cannot be written to.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / CONFIG).unlink(missing_ok=True)  # from here until the end this is no model
+    structure = encode(saved.model.config)
+    _write_tensors(folder / WEIGHTS, saved.model.state_dict(), {"config_sha256": _digest_of(structure)})
+    _write_json(folder / SCHEMA, encode(saved.schema))
+    _write_json(folder / METRICS, saved.metrics)
+    config = {"format": FORMAT, "model": structure, "weights_sha256": _digest(folder / WEIGHTS)}
+    _write_json(folder / CONFIG, config)
+
+
+def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> NADEk:
+    """Load a model, in eval mode.
+
+    Raises:
+        FileNotFoundError: if there is no such folder.
+        ValueError: if it is no model, or was damaged or edited; says what and where.
+    """
+    return load_saved(folder, device=device).model
+
+
+def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> SavedModel:
+    """Load a model with its columns and metrics; see `load`."""
+    folder = Path(folder)
+    config = _read_config(folder)
+    try:
+        structure = decode(ModelConfig, config["model"], where="model")
+        schema = decode(Schema, _read_json(folder / SCHEMA), where="schema")
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{folder} does not hold a model that this version can read: {error}") from None
+    if not (folder / WEIGHTS).is_file():
+        raise ValueError(f"{folder} is not a whole model: {WEIGHTS} is missing")
+    if _digest(folder / WEIGHTS) != config["weights_sha256"]:
+        raise ValueError(f"{folder / WEIGHTS} was damaged or changed since it was saved: its sha256 differs")
+    tensors, metadata = _read_tensors(folder / WEIGHTS)
+    model = NADEk(structure, generator=torch.Generator())
+    _check_shapes(folder, model, tensors)
+    if metadata.get("config_sha256") != _digest_of(encode(structure)):
+        raise ValueError(
+            f"{folder / CONFIG} was changed since it was saved: it is not what the weights were trained as"
+        )
+    model.to(tensors["W"].dtype).load_state_dict(tensors)
+    return SavedModel(model.to(device).eval(), schema, _read_json(folder / METRICS))
+
+
+def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any) -> None:  # noqa: ANN401 - JSON
+    """Keep the state of an unfinished training, with anything that shall be checked when it goes on."""
+    metadata = {"state": json.dumps(state.info), "info": json.dumps(info)}
+    _write_tensors(Path(folder) / UNFINISHED, state.tensors, metadata)
+
+
+def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str, Any]] | None:
+    """The state of an unfinished training and what was kept with it; None where there is none.
+
+    Raises:
+        ValueError: if the file is damaged.
+    """
+    path = Path(folder) / UNFINISHED
+    if not path.is_file():
+        return None
+    tensors, metadata = _read_tensors(path)
+    return TrainingState(tensors, json.loads(metadata["state"])), json.loads(metadata["info"])
+
+
+def forget_state(folder: str | os.PathLike[str]) -> None:
+    """Remove the state of a training that is finished."""
+    (Path(folder) / UNFINISHED).unlink(missing_ok=True)
+
+
+def holds_model(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder has a complete model in it (not whether it is undamaged)."""
+    return (Path(folder) / CONFIG).is_file()
+
+
+def holds_state(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder has an unfinished training in it."""
+    return (Path(folder) / UNFINISHED).is_file()
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    if not folder.exists():
+        raise FileNotFoundError(f"there is no model at {folder}")
+    if not holds_model(folder):
+        hint = "; its training is not finished: go on with nadek fit ... --resume" if holds_state(folder) else ""
+        raise ValueError(f"{folder} is not a model folder: it has no {CONFIG}{hint}")
+    config = _read_json(folder / CONFIG)
+    if config.get("format") != FORMAT or not {"model", "weights_sha256"} <= config.keys():
+        raise ValueError(
+            f"{folder / CONFIG}: expected a nadek model of format {FORMAT}, found {config.get('format')!r}"
+        )
+    return config
+
+
+def _check_shapes(folder: Path, model: NADEk, tensors: dict[str, Tensor]) -> None:
+    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in tensors.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            told = [
+                f"of shape {shape}" if shape else "no such weights" for shape in (expected.get(name), found.get(name))
+            ]
+            raise ValueError(f"{folder}: the config asks for {name} {told[0]}, the weights file has {told[1]}")
+
+
+def _write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    content = serialise({name: value.contiguous() for name, value in tensors.items()}, metadata)
+    with replacing(path) as stream:
+        stream.write(content)
+
+
+def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged or no safetensors file: {error}") from None
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    with replacing(path) as stream:
+        stream.write((json.dumps(content, indent=2) + "\n").encode())
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected a JSON object, found {type(content).__name__}")
+    return content
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _digest_of(structure: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(structure, sort_keys=True).encode()).hexdigest()

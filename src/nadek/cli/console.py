@@ -1,0 +1,70 @@
+"""What people see: results on standard output, messages and progress on standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from nadek.files import replacing
+from nadek.training import Epoch
+
+messages = Console(stderr=True)
+results = Console()
+
+
+def show_json(content: dict[str, Any], output: Path | None = None) -> None:
+    """Write a JSON object to a file, or print it."""
+    text = json.dumps(content, indent=2) + "\n"
+    if output is None:
+        sys.stdout.write(text)
+        return
+    with replacing(output) as stream:
+        stream.write(text.encode())
+
+
+def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """Print a table; numbers stand to the right of the first column."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    results.print(table)
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """A message on standard error."""
+    if not quiet:
+        messages.print(text, highlight=False, soft_wrap=True, markup=False)
+
+
+@contextmanager
+def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar for work that is told in rows done of rows in all."""
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=messages, disable=quiet, transient=True) as progress:
+        task = progress.add_task(label, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callable[[Epoch], None]]:
+    """A bar for a training: epoch, cost, validation, time left."""
+    told = TextColumn("{task.fields[told]}")
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), told, TimeRemainingColumn())
+    with Progress(*columns, console=messages, disable=quiet, transient=True) as progress:
+        task = progress.add_task(label, total=None, told="")
+
+        def update(epoch: Epoch) -> None:
+            best = "" if epoch.best is None else f" best {epoch.best:.2f}"
+            validation = "" if epoch.validation is None else f" validation {epoch.validation[-1]:.2f}{best}"
+            told = f"{epoch.phase} cost {epoch.train[-1]:.2f}{validation}"
+            progress.update(task, completed=epoch.epoch, total=epoch.epochs, told=told)
+
+        yield update

@@ -1,0 +1,73 @@
+"""Options that several verbs share, so that they mean and say the same everywhere."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+ModelArgument = Annotated[Path, typer.Argument(help="Folder of a trained model.", show_default=False)]
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A known data set (see nadek data) or a table: .csv .parquet .npz .npy .amat, also .gz.",
+        show_default=False,
+    ),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", envvar="NADEK_DATA", help="Folder of the known data sets.", show_default=False),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Orderings = Annotated[int, typer.Option("--orderings", min=1, help="Number of random orderings.")]
+OutputFile = Annotated[
+    Path | None, typer.Option("--output", "-o", help="File to write, by its suffix; standard output if not given.")
+]
+
+
+class Device(StrEnum):
+    """Where to compute."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class SplitName(StrEnum):
+    """Parts of a known data set."""
+
+    train = "train"
+    valid = "valid"
+    test = "test"
+
+
+DeviceOption = Annotated[
+    Device, typer.Option("--device", help="Where to compute; auto takes a GPU where there is one.")
+]
+SplitOption = Annotated[SplitName, typer.Option("--split", help="Which part of a known data set.")]
+
+
+def pick_device(device: Device) -> torch.device:
+    """The device asked for.
+
+    Raises:
+        ValueError: if a GPU is asked for and there is none.
+    """
+    there = torch.cuda.is_available()
+    if device is Device.cuda and not there:
+        raise ValueError("--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu")
+    return torch.device("cuda" if there and device is not Device.cpu else "cpu")
+
+
+def refuse_existing(path: Path | None, *, force: bool) -> None:
+    """Refuse to write over a file.
+
+    Raises:
+        FileExistsError: if it exists and ``force`` is not given.
+    """
+    if path is not None and path.exists() and not force:
+        raise FileExistsError(f"{path} exists; use --force to replace it")

@@ -1,0 +1,107 @@
+"""``nadek evaluate`` and ``nadek score``: exact log-likelihoods of a data set and of each row."""
+
+from typing import Annotated
+
+import torch
+import typer
+
+from nadek.checkpoints import load_saved
+from nadek.cli.console import rows_progress, show_json, show_table
+from nadek.cli.options import (
+    DataArgument,
+    DataDir,
+    Device,
+    DeviceOption,
+    Force,
+    Json,
+    ModelArgument,
+    Orderings,
+    OutputFile,
+    Quiet,
+    Seed,
+    SplitName,
+    SplitOption,
+    pick_device,
+    refuse_existing,
+)
+from nadek.cli.output import write_rows
+from nadek.experiments import evaluate as evaluate_model
+from nadek.experiments import matching, open_data
+from nadek.likelihood import log_probs, mixture_log_prob
+
+
+def evaluate(
+    model: ModelArgument,
+    data: DataArgument,
+    *,
+    orderings: Orderings = 8,
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="A random subset of so many rows only.")] = None,
+    split: SplitOption = SplitName.test,
+    output: OutputFile = None,
+    data_dir: DataDir = None,
+    seed: Seed = 0,
+    device: DeviceOption = Device.auto,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Exact log-likelihood of complete rows, in nats: mean over orderings, and of their mixture (EoNADE).
+
+    Example: [bold]nadek evaluate model mnist --orderings 128[/]
+    """
+    refuse_existing(output, force=force)
+    saved = load_saved(model, device=pick_device(device))
+    x = matching(open_data(data, split=split.value, data_dir=data_dir), saved.schema).x
+    if rows is not None and rows < len(x):
+        x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
+    with rows_progress("scoring", quiet=quiet) as progress:
+        record = {
+            "data": data,
+            "split": split.value,
+            **evaluate_model(saved, x, orderings=orderings, seed=seed, progress=progress),
+        }
+    if output is not None:
+        show_json(record, output)
+    if as_json:
+        show_json(record)
+        return
+    told = [
+        ["mean over orderings", f"{record['test_log_likelihood']:.3f}", f"{record['standard_error']:.3f}"],
+        [
+            "ensemble (mixture of the orderings)",
+            f"{record['ensemble']:.3f}",
+            f"{record['ensemble_standard_error']:.3f}",
+        ],
+        ["spread over orderings", f"{record['spread_over_orderings']:.3f}", ""],
+        ["spread over rows", f"{record['spread_over_rows']:.3f}", ""],
+    ]
+    title = f"log-likelihood of {record['rows']} rows under {record['orderings']} orderings"
+    show_table(title, ["", "nats a row", "standard error"], told)
+
+
+def score(
+    model: ModelArgument,
+    data: DataArgument,
+    *,
+    orderings: Orderings = 8,
+    split: SplitOption = SplitName.test,
+    output: OutputFile = None,
+    data_dir: DataDir = None,
+    seed: Seed = 0,
+    device: DeviceOption = Device.auto,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Exact log-likelihood of each row, in nats: of the mixture, the mean over orderings, and the spread over them.
+
+    Low values are unusual rows. Example: [bold]nadek score model answers.csv -o scores.csv[/]
+    """
+    refuse_existing(output, force=force)
+    saved = load_saved(model, device=pick_device(device))
+    x = matching(open_data(data, split=split.value, data_dir=data_dir), saved.schema).x.to(saved.model.b.device)
+    generator = torch.Generator(x.device).manual_seed(seed)
+    with rows_progress("scoring", quiet=quiet) as progress:
+        table = log_probs(saved.model, x, orderings, generator=generator, progress=progress)
+    spread = table.std(0) if len(table) > 1 else torch.full_like(table[0], torch.nan)
+    columns = torch.stack([mixture_log_prob(table), table.mean(0), spread], dim=1)
+    write_rows(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), output)

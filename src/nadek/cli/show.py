@@ -1,0 +1,146 @@
+"""``nadek info``, ``nadek data``, ``nadek draw`` and ``nadek demo``: things to look at."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nadek import datasets
+from nadek.checkpoints import load_saved
+from nadek.cli.console import epochs_progress, results, rows_progress, say, show_json, show_table
+from nadek.cli.options import (
+    DataDir,
+    Device,
+    DeviceOption,
+    Json,
+    ModelArgument,
+    Quiet,
+    Seed,
+    SplitName,
+    SplitOption,
+    pick_device,
+)
+from nadek.configs import encode
+from nadek.experiments import demo as run_demo
+from nadek.experiments import draw_model, matching, open_data
+from nadek.training import Epoch
+
+
+def info(model: ModelArgument, *, as_json: Json = False) -> None:
+    """Tell what a model is and how it was trained.
+
+    Example: [bold]nadek info model[/]
+    """
+    saved = load_saved(model)
+    told: dict[str, Any] = {
+        "parameters": sum(p.numel() for p in saved.model.parameters()),
+        "model": encode(saved.model.config),
+        "schema": encode(saved.schema),
+        "metrics": {key: value for key, value in saved.metrics.items() if key != "history"},
+    }
+    if as_json:
+        show_json(told)
+        return
+    config = saved.model.config
+    core = encode(config.core)
+    rows = [
+        ["variables", f"{config.n_variables:,}"],
+        ["parameters", f"{told['parameters']:,}"],
+        ["core", ", ".join(f"{key} {value}" for key, value in core.items())],
+        ["steps", str(config.steps)],
+        ["missing cells start at", f"the data {config.fill}" if config.fill == "mean" else "zero"],
+        ["reads which cells are missing", "yes" if config.mask_input else "no"],
+        ["orderings", "every one" if config.ordering is None else "one, fixed"],
+    ]
+    for key in ("epochs", "seconds", "best_validation", "rows", "skipped_rows", "commit"):
+        if saved.metrics.get(key) is not None:
+            rows.append([f"training: {key.replace('_', ' ')}", str(saved.metrics[key])])
+    show_table(str(model), ["", ""], rows)
+
+
+def data(
+    *,
+    fetch: Annotated[str | None, typer.Option("--fetch", help="Download this set from its public home.")] = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """List the known data sets and check those that are there.
+
+    Example: [bold]nadek data --fetch mnist --data-dir data[/]
+    """
+    if fetch is not None:
+        if data_dir is None:
+            raise ValueError("--fetch needs a folder to put the set into: --data-dir DIR (or NADEK_DATA)")
+        data_dir.mkdir(parents=True, exist_ok=True)
+        with rows_progress(f"fetching {fetch}", quiet=quiet) as progress:
+            path = datasets.fetch(fetch, data_dir, progress=lambda done, total: progress(done, total or done))
+        say(f"{fetch}: {path}", quiet=quiet)
+        return
+    found = [datasets.check(name, data_dir) for name in datasets.names()]
+    if as_json:
+        show_json({s.name: {"state": s.state, "rows": s.rows, "variables": s.dim, "path": str(s.path)} for s in found})
+        return
+    rows = [[s.name, s.title, str(s.dim), " / ".join(f"{n:,}" for n in s.rows), s.state] for s in found]
+    show_table("known data sets", ["name", "what it is", "variables", "train / valid / test", "state"], rows)
+
+
+def draw(
+    model: ModelArgument,
+    data: Annotated[str | None, typer.Argument(help="Rows to hide cells of, for the picture of inpainting.")] = None,
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path("pictures"),
+    hidden: Annotated[float, typer.Option("--hidden", min=0.0, max=1.0, help="Part of the cells to hide.")] = 0.5,
+    split: SplitOption = SplitName.test,
+    data_dir: DataDir = None,
+    seed: Seed = 0,
+    device: DeviceOption = Device.auto,
+) -> None:
+    """Draw samples, filters, training curves and inpainting, as far as the model allows.
+
+    Example: [bold]nadek draw model mnist -o pictures[/]
+    """
+    saved = load_saved(model, device=pick_device(device))
+    x = None if data is None else matching(open_data(data, split=split.value, data_dir=data_dir), saved.schema).x
+    for path in draw_model(saved, output, x, hidden=hidden, seed=seed):
+        results.print(str(path))
+
+
+def demo(
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for models and pictures.")] = Path("runs/demo"),
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer epochs, for a quick look.")] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train NADE-k on small handwritten digits, compare it with simpler models and draw pictures.
+
+    Example: [bold]nadek demo[/]
+    """
+    say(
+        "nadek demo: a network learns 1,197 handwritten digits of 8 x 8 pixels, then tells how likely unseen"
+        " digits are, fills in missing pixels and writes digits of its own.",
+        quiet=quiet,
+    )
+    with ExitStack() as bars:
+        updates: dict[str, Any] = {}
+
+        def told(name: str, epoch: Epoch) -> None:
+            if name not in updates:
+                bars.close()
+                updates[name] = bars.enter_context(epochs_progress(quiet=quiet, label=name))
+            updates[name](epoch)
+
+        found = run_demo(output, seed=seed, epochs=epochs, on_epoch=told)
+    if as_json:
+        show_json(found.record)
+        return
+    rows = [[name, f"{mean:.2f}", f"{error:.2f}"] for name, mean, error in found.rows]
+    show_table(
+        "log-likelihood of 300 unseen digits (higher is better)", ["model", "nats a digit", "standard error"], rows
+    )
+    results.print("pictures:")
+    for path in found.files:
+        results.print(f"  {path}")

@@ -1,0 +1,122 @@
+"""Frozen dataclasses to plain dictionaries (JSON, TOML) and back, strictly: an unknown or ill-typed option is an error.
+
+Understood: nested dataclasses, unions of them told apart by their ``kind``, tuples, literals, ``T | None``, and
+int, float, str and bool. Every message names the option by its full path.
+"""
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclass
+    """The dictionary of a config; options that are None are left out, as TOML cannot say None.
+
+    Example:
+        >>> from nadek.cores import DeepConfig
+        >>> encode(DeepConfig(hidden=(8,)))
+        {'hidden': [8], 'activation': 'tanh', 'dropout': 0.0, 'kind': 'deep'}
+    """
+    plain = dataclasses.asdict(config)
+    return {key: _plain(value) for key, value in plain.items() if value is not None}
+
+
+def decode(cls: type[T], values: Mapping[str, Any], *, where: str = "") -> T:
+    """Build a config from a dictionary.
+
+    Args:
+        cls: a dataclass.
+        values: its options; what is left out takes its default.
+        where: the path to put before the names of options in messages.
+
+    Raises:
+        ValueError: on an unknown option, a missing one, or a value of the wrong kind.
+
+    Example:
+        >>> from nadek.cores import DeepConfig
+        >>> decode(DeepConfig, {"hiden": [8]}, where="model.core")
+        Traceback (most recent call last):
+        ...
+        ValueError: unknown option model.core.hiden; did you mean hidden?
+    """
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    hints = typing.get_type_hints(cls)
+    for key in values:
+        if key not in fields:
+            raise ValueError(f"unknown option {_join(where, key)}; {_suggest(key, list(fields))}")
+    read = {key: _value(hints[key], value, _join(where, key)) for key, value in values.items()}
+    for name, field in fields.items():
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and name not in read:
+            raise ValueError(f"option {_join(where, name)} is missing")
+    try:
+        return cls(**read)
+    except ValueError as error:  # a config checks its own values; say where it stands
+        raise ValueError(f"{where}: {error}" if where else str(error)) from None
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types are data here
+    """One value, checked against one type hint."""
+    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return _union(options, value, where)
+    if origin is typing.Literal:
+        if value not in options:
+            raise ValueError(f"{where}: expected one of {', '.join(map(repr, options))}, found {value!r}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"{where}: expected a list, found {value!r}")
+        return tuple(_value(options[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{where}: expected a table of options, found {value!r}")
+        return decode(hint, value, where=where)  # type: ignore[arg-type]
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise ValueError(f"{where}: expected {hint.__name__}, found {value!r}")
+    return value
+
+
+def _union(options: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN401
+    """``T | None``, or the member of a union of configs that has the ``kind`` asked for."""
+    if value is None and type(None) in options:
+        return None
+    members = [option for option in options if option is not type(None)]
+    if len(members) == 1:
+        return _value(members[0], value, where)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{where}: expected a table of options, found {value!r}")
+    kinds = {_kind(member): member for member in members}
+    if value.get("kind") not in kinds:
+        raise ValueError(f"{where}.kind: expected one of {', '.join(kinds)}, found {value.get('kind')!r}")
+    return decode(kinds[value["kind"]], value, where=where)
+
+
+def _kind(member: Any) -> str:  # noqa: ANN401
+    """What the ``kind`` of a config class says."""
+    (kind,) = (field.default for field in dataclasses.fields(member) if field.name == "kind")
+    return str(kind)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _join(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _suggest(key: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(key, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"

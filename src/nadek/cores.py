@@ -1,0 +1,219 @@
+"""The part of the network between the input layer and the output layer, used once a step.
+
+A core maps the pre-activation ``u = W v + c`` of the first hidden layer, and what it kept from the step
+before (``state``, None at the first step), to the hidden units that the output layer reads:
+
+    hidden, state = core(u, state)
+
+The three pictures of the paper's Fig. 1 are `Deep` (left: one layer; middle: several) and `Alternating`
+(right); `Residual` is ours. Each has a small frozen config that builds it and that is what gets saved.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Activation = Literal["tanh", "sigmoid", "relu", "gelu"]
+ACTIVATIONS = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": F.gelu}
+
+State = tuple[Tensor, ...] | None
+"""What a core hands to its next step; None before the first."""
+
+
+@runtime_checkable
+class Core(Protocol):
+    """The face of every core: widths of what it reads and gives, and the call."""
+
+    n_in: int
+    n_out: int
+
+    def __call__(
+        self, u: Tensor, state: State = None, *, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, State]:
+        """Hidden units for the output layer, and what the next step shall know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepConfig:
+    """A stack of fully connected hidden layers (Fig. 1 left and middle); see `Deep`."""
+
+    hidden: tuple[int, ...] = (500, 500)
+    activation: Activation = "tanh"
+    dropout: float = 0.0
+    kind: Literal["deep"] = "deep"
+
+    def __post_init__(self) -> None:
+        _check(self.hidden, self.activation, self.dropout)
+
+    def build(self) -> "Deep":
+        """The core with parameters not yet drawn."""
+        return Deep(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlternatingConfig:
+    """Hidden layers updated as in a deep Boltzmann machine (Fig. 1 right); see `Alternating`."""
+
+    hidden: tuple[int, ...] = (500, 500)
+    activation: Activation = "tanh"
+    dropout: float = 0.0
+    tied: bool = True
+    kind: Literal["alternating"] = "alternating"
+
+    def __post_init__(self) -> None:
+        _check(self.hidden, self.activation, self.dropout)
+        if len(self.hidden) < 2:
+            raise ValueError(f"an alternating core needs at least two hidden layers, found hidden={self.hidden}")
+
+    def build(self) -> "Alternating":
+        """The core with parameters not yet drawn."""
+        return Alternating(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResidualConfig:
+    """Pre-normalised residual blocks on a stream of ``width`` units; see `Residual`."""
+
+    width: int = 400
+    blocks: int = 2
+    carry: bool = True
+    activation: Activation = "gelu"
+    dropout: float = 0.0
+    kind: Literal["residual"] = "residual"
+
+    def __post_init__(self) -> None:
+        _check((self.width,), self.activation, self.dropout)
+        if self.blocks < 1:
+            raise ValueError(f"a residual core needs at least one block, found blocks={self.blocks}")
+
+    def build(self) -> "Residual":
+        """The core with parameters not yet drawn."""
+        return Residual(self)
+
+
+CoreConfig = DeepConfig | AlternatingConfig | ResidualConfig
+
+
+class Deep(nn.Module):
+    """``h_1 = phi(u)``, ``h_l = phi(U_l h_(l-1) + d_l)``; gives the last layer and keeps nothing (Eq. iter_h)."""
+
+    def __init__(self, config: DeepConfig) -> None:
+        super().__init__()
+        self.n_in, self.n_out = config.hidden[0], config.hidden[-1]
+        self.activation, self.dropout = ACTIVATIONS[config.activation], config.dropout
+        self.layers = nn.ModuleList(_linear(a, b) for a, b in zip(config.hidden, config.hidden[1:], strict=False))
+
+    def forward(
+        self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
+    ) -> tuple[Float[Tensor, "*batch H2"], State]:
+        """The last hidden layer; ``state`` passes through unread."""
+        h = self._units(u, generator)
+        for layer in self.layers:
+            h = self._units(layer(h), generator)
+        return h, state
+
+    def _units(self, u: Tensor, generator: torch.Generator | None) -> Tensor:
+        return _drop(self.activation(u), self.dropout if self.training else 0.0, generator)
+
+
+class Alternating(nn.Module):
+    """One sweep of mean field through a deep Boltzmann machine, from the bottom layer up.
+
+    Each layer reads the one below, just updated, and the one above, from the step before (absent at the first
+    step): ``h_1 = phi(u + R_1 h_2)``, ``h_2 = phi(U_2 h_1 + d_2 + R_2 h_3)`` and so on. Tied weights, as in an
+    undirected model, mean ``R_l = U_(l+1)`` transposed. The visible layer reads the first hidden layer only.
+    """
+
+    def __init__(self, config: AlternatingConfig) -> None:
+        super().__init__()
+        self.n_in = self.n_out = config.hidden[0]
+        self.activation, self.dropout = ACTIVATIONS[config.activation], config.dropout
+        pairs = list(zip(config.hidden, config.hidden[1:], strict=False))
+        self.up = nn.ModuleList(_linear(a, b) for a, b in pairs)
+        self.down = None if config.tied else nn.ModuleList(_linear(b, a, bias=False) for a, b in pairs)
+
+    def forward(
+        self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
+    ) -> tuple[Float[Tensor, "*batch H"], State]:
+        """The first hidden layer after the sweep; keeps the layers above it."""
+        layers: list[Tensor] = []
+        for i in range(len(self.up) + 1):
+            below = u if i == 0 else self.up[i - 1](layers[-1])
+            if state is not None and i < len(state):
+                below = below + F.linear(state[i], self._down(i))
+            h = self.activation(below)
+            layers.append(_drop(h, self.dropout if self.training else 0.0, generator))
+        return layers[0], tuple(layers[1:])
+
+    def _down(self, i: int) -> Tensor:
+        """The matrix through which layer i reads layer i + 1."""
+        layer = self.up[i] if self.down is None else self.down[i]
+        weight: Tensor = layer.weight  # type: ignore[assignment]
+        return weight.t() if self.down is None else weight
+
+
+class Residual(nn.Module):
+    """A stream that pre-normalised blocks add to: ``s <- s + B phi(C norm(s) + d) + e``; gives ``norm(s)``.
+
+    The stream starts as ``u``; with ``carry`` it starts as ``u`` plus the stream of the step before, so that a
+    step refines what the last one thought and not only what it said (no parameter is added).
+    """
+
+    def __init__(self, config: ResidualConfig) -> None:
+        super().__init__()
+        self.n_in = self.n_out = config.width
+        self.carry = config.carry
+        self.blocks = nn.ModuleList(_Block(config) for _ in range(config.blocks))
+        self.norm = nn.LayerNorm(config.width)
+
+    def forward(
+        self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
+    ) -> tuple[Float[Tensor, "*batch H"], State]:
+        """The normalised stream; keeps the stream itself where the core carries it."""
+        stream = u if state is None else u + state[0]
+        for block in self.blocks:
+            stream = stream + block(stream, generator=generator)
+        return self.norm(stream), (stream,) if self.carry else None
+
+
+class _Block(nn.Module):
+    """What one residual block adds to the stream."""
+
+    def __init__(self, config: ResidualConfig) -> None:
+        super().__init__()
+        self.activation, self.dropout = ACTIVATIONS[config.activation], config.dropout
+        self.norm = nn.LayerNorm(config.width)
+        self.inner = _linear(config.width, config.width)
+        self.outer = _linear(config.width, config.width)
+
+    def forward(self, stream: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
+        h = self.activation(self.inner(self.norm(stream)))
+        added: Tensor = self.outer(_drop(h, self.dropout if self.training else 0.0, generator))
+        return added
+
+
+def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
+    """A layer whose weights are drawn later, by the network: torch's own would come from the global generator."""
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
+    return layer
+
+
+def _drop(h: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    """Inverted dropout from an explicit generator (torch's own dropout only knows the global one)."""
+    if rate == 0.0:
+        return h
+    kept = torch.rand(h.shape, generator=generator, device=h.device) >= rate
+    return h * kept / (1 - rate)
+
+
+def _check(hidden: tuple[int, ...], activation: str, dropout: float) -> None:
+    if not hidden or min(hidden) < 1:
+        raise ValueError(f"hidden layers need at least one layer of at least one unit, found {hidden}")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation: expected one of {', '.join(ACTIVATIONS)}, found {activation!r}")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout: expected a rate of at least 0 and below 1, found {dropout}")

@@ -1,0 +1,64 @@
+"""The file form of a data set: an npz of packed bits, and a checksum of what it holds."""
+
+import hashlib
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.files import replacing
+
+PARTS = ("train", "valid", "test")
+_EXPECTED = "expected an npz of packed bits with dim, train, valid, test"
+Parts = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
+
+
+def content_sha256(parts: Parts) -> str:
+    """Checksum of three parts that depends on their values only, not on how a file was compressed.
+
+    It is the SHA-256 of, for each part, the line "N D" and the bits packed row by row.
+
+    Args:
+        parts: Train, valid and test, uint8 0/1 [N, D] each.
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{part.shape[0]} {part.shape[1]}\n".encode())
+        digest.update(np.packbits(part, axis=1).tobytes())
+    return digest.hexdigest()
+
+
+def write_packed(path: Path, parts: Parts) -> None:
+    """Write the three parts, whole or not at all."""
+    packed = {name: np.packbits(part, axis=1) for name, part in zip(PARTS, parts, strict=True)}
+    with replacing(path) as stream:
+        np.savez_compressed(stream, dim=np.int64(parts[0].shape[1]), **packed)  # type: ignore[arg-type]
+
+
+def read_packed(path: Path) -> Parts:
+    """Read what `write_packed` wrote.
+
+    Returns:
+        Train, valid and test, uint8 0/1 [N, D] each.
+
+    Raises:
+        ValueError: The file is not of that form.
+    """
+    if path.is_file() and not zipfile.is_zipfile(path):  # np.load would speak of pickles
+        raise ValueError(f"{path}: {_EXPECTED} (not a whole zip archive)")
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            dim = int(archive["dim"])
+            train, valid, test = (_unpack(archive[name], dim) for name in PARTS)
+    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{path}: {_EXPECTED} ({reason})") from error
+    return train, valid, test
+
+
+def _unpack(packed: NDArray[np.uint8], dim: int) -> NDArray[np.uint8]:
+    if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != -(-dim // 8):
+        raise ValueError(f"expected uint8 [N, {-(-dim // 8)}], found {packed.dtype} {packed.shape}")
+    return np.unpackbits(packed, axis=1, count=dim)

@@ -1,0 +1,107 @@
+"""The demonstration: train NADE-k on scikit-learn's digits, compare it with simpler models, draw pictures."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nadek import figures
+from nadek.baselines import ChowLiuTree, IndependentBernoulli
+from nadek.checkpoints import SavedModel
+from nadek.experiments.gallery import draw_model
+from nadek.experiments.recipe import make_recipe, phases
+from nadek.experiments.run import evaluate, train
+from nadek.experiments.sources import open_data
+from nadek.training import Epoch
+
+EPOCHS = 200
+
+NADE_K: dict[str, Any] = {
+    "model": {"steps": 5, "core": {"kind": "deep", "hidden": [200, 200]}},
+    "training": {
+        "phases": phases(EPOCHS, 5),
+        "optimizer": {"kind": "adamw", "lr": 2e-3, "weight_decay": 0.1},
+        "ema_decay": 0.99,
+    },
+}
+NADE: dict[str, Any] = {
+    "model": {
+        "steps": 1,
+        "fill": "zero",
+        "core": {"kind": "deep", "hidden": [200], "activation": "sigmoid"},
+        "ordering": list(range(64)),
+    },
+    "training": {
+        "phases": [{"objective": "fixed_order", "epochs": 60}],
+        "optimizer": {"kind": "adamw", "lr": 2e-3, "weight_decay": 0.1},
+        "ema_decay": 0.99,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demonstration found: rows of (model, mean test log-likelihood, standard error), and its files."""
+
+    rows: list[tuple[str, float, float]]
+    record: dict[str, Any]
+    files: list[Path]
+
+
+def demo(
+    folder: Path, *, seed: int = 0, epochs: int | None = None, on_epoch: Callable[[str, Epoch], None] | None = None
+) -> Demo:
+    """Train, compare and draw.
+
+    Args:
+        folder: where models and pictures go; what is there is replaced.
+        seed: of everything random.
+        epochs: of each training, for a quicker look.
+        on_epoch: told (model, what happened) after each epoch.
+    """
+    held = open_data("digits", split="test").x
+    rows = _baselines(open_data("digits", split="train").x.numpy(), held.numpy())
+    single = _trained("NADE, fixed order", NADE, folder / "nade", seed, epochs, on_epoch)
+    found = evaluate(single, held, orderings=1, seed=seed)
+    rows.append(("NADE, fixed order, one hidden layer", found["test_log_likelihood"], found["standard_error"]))
+    saved = _trained("NADE-5, two hidden layers", NADE_K, folder / "nade-5", seed, epochs, on_epoch)
+    record = evaluate(saved, held, orderings=32, seed=seed)
+    rows.append(("NADE-5, any one ordering (mean of 32)", record["test_log_likelihood"], record["standard_error"]))
+    rows.append(("NADE-5, mixture of 32 orderings", record["ensemble"], record["ensemble_standard_error"]))
+    files = draw_model(saved, folder, held, seed=seed)
+    files.append(figures.save(figures.model_comparison(list(rows)), folder / "models.png"))
+    record = {"data": "digits", "table": [list(row) for row in rows], **record}
+    return Demo(rows, record, files)
+
+
+def _baselines(train_x: np.ndarray, test_x: np.ndarray) -> list[tuple[str, float, float]]:
+    """Two models that need no network."""
+    models: dict[str, IndependentBernoulli | ChowLiuTree] = {
+        "independent pixels (Bernoulli)": IndependentBernoulli.fit(train_x),
+        "Chow-Liu tree": ChowLiuTree.fit(train_x),
+    }
+    scores = {name: model.log_prob(test_x) for name, model in models.items()}
+    return [(name, float(s.mean()), float(s.std(ddof=1) / len(s) ** 0.5)) for name, s in scores.items()]
+
+
+def _trained(
+    name: str,
+    options: dict[str, Any],
+    folder: Path,
+    seed: int,
+    epochs: int | None,
+    on_epoch: Callable[[str, Epoch], None] | None,
+) -> SavedModel:
+    """One model of the demonstration."""
+    source, held_out = open_data("digits", split="train"), open_data("digits", split="valid")
+    if epochs is not None:
+        short = [
+            {**phase, "epochs": max(1, epochs // len(options["training"]["phases"]))}
+            for phase in options["training"]["phases"]
+        ]
+        options = {**options, "training": {**options["training"], "phases": short}}
+    recipe = make_recipe({**options, "seed": seed}, n_variables=source.x.shape[1])
+    told = None if on_epoch is None else (lambda epoch: on_epoch(name, epoch))
+    return train(recipe, folder, source.x, held_out.x, schema=source.schema, on_epoch=told)

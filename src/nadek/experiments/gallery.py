@@ -1,0 +1,57 @@
+"""The pictures of one trained model: samples, inpainting, filters, training curves."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nadek import figures
+from nadek.checkpoints import SavedModel
+from nadek.sampling import impute, reconstruction_probabilities, sample
+
+
+def draw_model(
+    saved: SavedModel, folder: Path, x: Tensor | None = None, *, hidden: float = 0.5, seed: int = 0
+) -> list[Path]:
+    """Draw whatever a model allows, as PNG files.
+
+    Args:
+        saved: a model with its columns and metrics.
+        folder: where to; made if need be.
+        x: complete rows to hide cells of, for the picture of inpainting.
+        hidden: part of each row's cells that is hidden.
+        seed: of samples and hidden cells.
+
+    Returns:
+        The files written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {}
+    if saved.metrics.get("history"):
+        pictures["curves"] = figures.training_curves(saved.metrics["history"])
+    if saved.schema.image_shape is not None:
+        height, width = saved.schema.image_shape
+        generator = torch.Generator(saved.model.b.device).manual_seed(seed)
+        drawn = sample(saved.model, 100, orderings=10, generator=generator).cpu().numpy()
+        pictures["samples"] = figures.samples(drawn, image_shape=(height, width))
+        pictures["filters"] = figures.filters(saved.model.W.detach().cpu().numpy(), image_shape=(height, width))
+        if x is not None and saved.model.config.ordering is None:
+            pictures["inpainting"] = _inpainting(saved, x[:8], (height, width), hidden, generator)
+    return [figures.save(figure, folder / f"{name}.png") for name, figure in pictures.items()]
+
+
+def _inpainting(
+    saved: SavedModel, x: Tensor, image_shape: tuple[int, int], hidden: float, generator: torch.Generator
+) -> figures.Figure:
+    """Rows with cells hidden at random, every state of the inference, and one joint draw."""
+    x = x.to(saved.model.b.device)
+    missing = torch.rand(x.shape, generator=generator, device=x.device) < hidden
+    states = reconstruction_probabilities(saved.model, x, missing)
+    completed = impute(saved.model, x.float().masked_fill(missing, torch.nan), generator=generator)
+    return figures.inpainting(
+        x.cpu().numpy(),
+        missing.cpu().numpy(),
+        states.float().cpu().numpy(),
+        image_shape=image_shape,
+        completed=completed.cpu().numpy(),
+    )

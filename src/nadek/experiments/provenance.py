@@ -1,0 +1,51 @@
+"""Where a result comes from: versions, commit, hardware."""
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Versions of what computed a result, the commit of the source tree (None outside one) and the hardware."""
+    packages = ("nade-k", "torch", "numpy")
+    return {
+        "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}},
+        "commit": _commit(),
+        "hardware": {
+            "device": _device_name(torch.device(device)),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+        },
+    }
+
+
+def _commit() -> str | None:
+    """The commit that is checked out where this file lies, with a + if the source tree was changed since."""
+    here = Path(__file__).parent
+    try:
+        ask = {"cwd": here, "capture_output": True, "text": True, "check": True}
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], **ask).stdout.strip()  # type: ignore[call-overload]
+        changes = subprocess.run(["git", "status", "--porcelain", "--", "."], **ask).stdout  # type: ignore[call-overload]
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{commit}+" if changes else str(commit)
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def _processor() -> str:
+    """The processor's name, from where Linux tells it; else what the platform says."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

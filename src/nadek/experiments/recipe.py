@@ -1,0 +1,116 @@
+"""A recipe: model and training as data, from TOML and from options of the command line."""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nadek.configs import decode
+from nadek.model import ModelConfig
+from nadek.training import TrainingConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What to train and how.
+
+    Attributes:
+        model: the structure.
+        training: the run.
+        seed: of the initial weights (the training has its own).
+        notes: why it is so; for people.
+    """
+
+    model: ModelConfig
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    seed: int = 0
+    notes: str = ""
+
+
+def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The options in a TOML file, not yet checked (see `make_recipe`).
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is not TOML.
+    """
+    try:
+        return tomllib.loads(Path(path).read_text())
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no recipe at {path}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not valid TOML: {error}") from None
+
+
+def make_recipe(options: Mapping[str, Any], *, n_variables: int, where: str = "") -> Recipe:
+    """Check options and make a recipe of them for data with ``n_variables`` columns.
+
+    Raises:
+        ValueError: on an unknown option or a value that does not fit; names it by its path.
+    """
+    model = {"n_variables": n_variables, **options.get("model", {})}
+    if model["n_variables"] != n_variables:
+        raise ValueError(f"the recipe is for {model['n_variables']} variables, the data have {n_variables}")
+    return decode(Recipe, {**options, "model": model}, where=where)
+
+
+def merge(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with changes laid over them, table by table; another ``kind`` replaces its table.
+
+    Example:
+        >>> merge({"model": {"steps": 5, "tied": True}}, {"model": {"steps": 2}})
+        {'model': {'steps': 2, 'tied': True}}
+    """
+    merged = dict(options)
+    for key, value in changes.items():
+        old = merged.get(key)
+        if not (isinstance(old, Mapping) and isinstance(value, Mapping)):
+            merged[key] = value
+        elif value.get("kind", old.get("kind")) != old.get("kind"):
+            merged[key] = dict(value)
+        else:
+            merged[key] = merge(old, value)
+    return merged
+
+
+def phases(epochs: int, steps: int) -> list[dict[str, Any]]:
+    """The usual schedule: half of the epochs on the costs of all steps, half on the last step's (one step: all on it).
+
+    Example:
+        >>> phases(5, 2)
+        [{'objective': 'all_steps', 'epochs': 2}, {'objective': 'last_step', 'epochs': 3}]
+    """
+    first = epochs // 2 if steps > 1 else 0
+    both = [("all_steps", first), ("last_step", epochs - first)]
+    return [{"objective": objective, "epochs": n} for objective, n in both if n > 0 or objective == "last_step"]
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """Options given as ``path.to.option=value`` with TOML values (a bare word is a string).
+
+    Raises:
+        ValueError: on something that is not of that form.
+
+    Example:
+        >>> parse_settings(["model.steps=2", "model.core.activation=relu"])
+        {'model': {'steps': 2, 'core': {'activation': 'relu'}}}
+    """
+    options: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise ValueError(f"expected path.to.option=value, found {setting!r}")
+        value: Any = _toml_value(text.strip())
+        for part in reversed(name.strip().split(".")):
+            value = {part: value}
+        options = merge(options, value)
+    return options
+
+
+def _toml_value(text: str) -> Any:  # noqa: ANN401 - any TOML value
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,161 @@
+"""Carry out a recipe in a folder: train with checkpoints, keep the model, tell how it went."""
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nadek.checkpoints import (
+    SavedModel,
+    Schema,
+    forget_state,
+    holds_model,
+    holds_state,
+    load_state,
+    save,
+    save_state,
+)
+from nadek.configs import encode
+from nadek.experiments.provenance import provenance
+from nadek.experiments.recipe import Recipe
+from nadek.likelihood import log_probs
+from nadek.model import NADEk
+from nadek.summaries import summarise
+from nadek.training import Epoch, Rows, TrainingState, data_mean, fit, prepare
+
+
+def train(
+    recipe: Recipe,
+    folder: str | os.PathLike[str],
+    x: Tensor,
+    validation: Tensor | None,
+    *,
+    schema: Schema,
+    device: torch.device | str = "cpu",
+    resume: bool = False,
+    on_epoch: Callable[[Epoch], None] | None = None,
+) -> SavedModel:
+    """Train a model by a recipe and save it as a folder.
+
+    Args:
+        recipe: what to train and how.
+        folder: where the model will be; an unfinished training keeps its state there.
+        x: training rows [N, D], 0, 1 and NaN for missing.
+        validation: rows to choose the best epoch by.
+        schema: what the columns are.
+        device: where to train.
+        resume: go on where an unfinished training of the same recipe and rows left off (begins where there is none).
+        on_epoch: told what happened after each epoch.
+
+    Raises:
+        ValueError: if an unfinished training of another recipe or other rows is in the way.
+    """
+    folder = Path(folder)
+    rows = prepare(x, columns=schema.columns, device=device)
+    held_out = None if validation is None else prepare(validation, device=device, training=False)
+    identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
+    state = _unfinished(folder, identity) if resume else None
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = torch.Generator().manual_seed(recipe.seed)
+    model = NADEk(recipe.model, data_mean(x), generator=weights).to(device)
+    history = fit(
+        model,
+        rows,
+        held_out,
+        config=recipe.training,
+        resume=state,
+        on_epoch=on_epoch,
+        save_state=lambda state: save_state(folder, state, **identity),
+    )
+    saved = SavedModel(model, schema, _metrics(recipe, rows, history, device))
+    save(folder, saved)
+    forget_state(folder)
+    return saved
+
+
+def evaluate(
+    saved: SavedModel,
+    x: Tensor,
+    *,
+    orderings: int,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Exact test log-likelihood of complete rows as a JSON-able record (nats; see `nadek.summaries.Summary`).
+
+    The record says how the model was trained and where both were computed.
+    """
+    device = saved.model.b.device
+    generator = torch.Generator(device).manual_seed(seed)
+    summary = summarise(log_probs(saved.model, x.to(device), orderings, generator=generator, progress=progress))
+    told = asdict(summary)
+    return {
+        "test_log_likelihood": told.pop("mean"),
+        "standard_error": told.pop("standard_error"),
+        "orderings": told.pop("n_orderings"),
+        "rows": told.pop("n_rows"),
+        **told,
+        "ordering_seed": seed,
+        **{key: saved.metrics.get(key) for key in ("epochs", "seconds", "config", "commit")},
+        "training": {key: saved.metrics.get(key) for key in ("versions", "hardware", "best_validation", "rows")},
+        "evaluation": provenance(device),
+    }
+
+
+def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -> None:
+    """Refuse to overwrite a model, or to begin anew over an unfinished training, unless told to.
+
+    Raises:
+        FileExistsError: if something is in the way.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file; a model is a folder")
+    if holds_model(folder) and not force:
+        raise FileExistsError(f"{folder} already holds a model; use --force to replace it")
+    if not resume and not force and holds_state(folder):
+        raise FileExistsError(f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew")
+    if not resume:
+        forget_state(folder)
+
+
+def _unfinished(folder: Path, identity: dict[str, Any]) -> TrainingState | None:
+    """The state to go on from, if it belongs to this recipe and these rows."""
+    found = load_state(folder)
+    if found is None:
+        return None
+    state, kept = found
+    for name, what in (("recipe", "another recipe"), ("rows", "other rows"), ("validation", "other validation rows")):
+        if kept.get(name) != identity[name]:
+            raise ValueError(f"the unfinished training in {folder} is of {what}; use --force to begin anew")
+    return state
+
+
+def _fingerprint(rows: Rows | None) -> list[int] | None:
+    """Enough to notice that other rows were given: their shape, ones, holes, and a position-dependent sum."""
+    if rows is None:
+        return None
+    n, d = rows.values.shape
+    ones = rows.values.sum(1, dtype=torch.int64)
+    place = torch.arange(1, n + 1, device=ones.device)
+    column = (rows.values.sum(0, dtype=torch.int64) * torch.arange(1, d + 1, device=ones.device)).sum()
+    holes = 0 if rows.observed is None else int((~rows.observed).sum())
+    return [n, d, int(ones.sum()), int((ones * place).sum()), int(column), holes]
+
+
+def _metrics(recipe: Recipe, rows: Rows, history: list[Epoch], device: torch.device | str) -> dict[str, Any]:
+    last = history[-1]
+    return {
+        "epochs": last.epoch,
+        "seconds": last.seconds,
+        "best_validation": last.best,
+        "rows": len(rows.values),
+        "skipped_rows": rows.n_skipped,
+        "config": encode(recipe),
+        **provenance(device),
+        "history": [epoch.asdict() for epoch in history],
+    }

@@ -1,0 +1,198 @@
+"""Pictures of rows that are images: samples, filters, and the inference at work."""
+
+import math
+
+import numpy as np
+from jaxtyping import Bool, Float, Real
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from nadek.figures.style import (
+    DPI,
+    FRAME,
+    IMPUTED,
+    INK,
+    LINE,
+    MARGIN,
+    MISSING,
+    PAPER,
+    SIGNED,
+    SPACE,
+    STYLE,
+    TILE,
+)
+
+
+def samples(
+    x: Real[np.ndarray, "N D"],
+    *,
+    image_shape: tuple[int, int],
+    columns: int | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw a grid of images, in one axes.
+
+    Args:
+        x: values or probabilities in 0 to 1, NaN = missing (pale blue), shape [N, D].
+        image_shape: height and width of an image in pixels; their product is D.
+        columns: images in a row; if None, as many as make the picture about square.
+        title: a small heading.
+
+    Raises:
+        ValueError: if x is empty or leaves 0 to 1, or image_shape does not fit D.
+    """
+    _check_images("x", x, image_shape)
+    return _grid(_shade(x, INK), image_shape, columns, title)
+
+
+def filters(
+    weights: Real[np.ndarray, "n D"],
+    *,
+    image_shape: tuple[int, int],
+    columns: int | None = None,
+    max_filters: int = 100,
+    title: str | None = None,
+) -> Figure:
+    """Draw weights as images: red above zero, blue below, each filter on its own symmetric scale.
+
+    Args:
+        weights: one hidden unit a row, shape [n, D].
+        image_shape: height and width of an image in pixels; their product is D.
+        columns: images in a row; if None, as many as make the picture about square.
+        max_filters: how many of the n to draw, from the first.
+        title: a small heading.
+
+    Raises:
+        ValueError: if there are no weights, or image_shape does not fit D.
+    """
+    shown = weights[:max_filters]
+    _check_images("weights", shown, image_shape)
+    largest = np.abs(shown).max(axis=1, keepdims=True)
+    return _grid(SIGNED(0.5 + 0.5 * shown / np.where(largest > 0, largest, 1))[..., :3], image_shape, columns, title)
+
+
+def inpainting(
+    x: Real[np.ndarray, "N D"],
+    missing: Bool[np.ndarray, "N D"],
+    trajectory: Float[np.ndarray, "times N D"],
+    *,
+    image_shape: tuple[int, int],
+    completed: Real[np.ndarray, "N D"] | None = None,
+    max_rows: int = 10,
+) -> Figure:
+    """Draw how the steps of a model fill in missing pixels (NADE-k paper, the figure of v⟨0⟩ to v⟨k⟩).
+
+    A row shows the data, what the model was given, its probabilities before step 1 and after each step, and one
+    completed sample. Ink is given, blue comes from the model, pale blue has no value.
+
+    Args:
+        x: the data, in 0 to 1, NaN where not known, shape [N, D].
+        missing: True where a value was to be predicted, shape [N, D].
+        trajectory: probabilities v⟨0⟩ to v⟨k⟩, shape [k + 1, N, D]; where nothing is missing, x is drawn.
+        image_shape: height and width of an image in pixels; their product is D.
+        completed: a sample given the observed values, shape [N, D].
+        max_rows: how many of the N to draw, from the first.
+
+    Raises:
+        ValueError: if a shape does not fit, or a value leaves 0 to 1.
+    """
+    _check_images("x", x[:max_rows], image_shape)
+    sample = [] if completed is None else [completed]
+    for name, array in {"missing": missing, "trajectory": trajectory, "completed": completed}.items():
+        if array is not None and array.shape[-2:] != x.shape:
+            raise ValueError(f"{name} must end in the shape of x, {x.shape}, found {array.shape}")
+    filled = [values[:max_rows] for values in (*trajectory, *sample)]
+    x, hidden = x[:max_rows], missing[:max_rows, :, None]
+    ink = _shade(x, INK)
+    columns = [ink, np.where(hidden, to_rgb(MISSING), ink)]
+    columns += [np.where(hidden, _shade(values, IMPUTED), ink) for values in filled]
+    heads = ["data", "given", *(rf"$v^{{\langle {t} \rangle}}$" for t in range(len(trajectory)))]
+    heads += ["sample"] * len(sample)
+    tiles = np.stack(columns, axis=1).reshape(len(x), len(columns), *image_shape, 3)
+    return _columns(tiles, heads, starts=[0, 2, 2 + len(trajectory)])
+
+
+def _check_images(name: str, x: Real[np.ndarray, "..."], image_shape: tuple[int, int]) -> None:
+    """Refuse what is not a table of images of this shape."""
+    if x.ndim != 2 or x.size == 0:
+        raise ValueError(f"{name} must be a table of at least one image, found shape {x.shape}")
+    height, width = image_shape
+    if height * width != x.shape[1]:
+        raise ValueError(f"image_shape {image_shape} has {height * width} pixels, {name} has {x.shape[1]} columns")
+
+
+def _shade(values: Real[np.ndarray, "*any"], full: str) -> Float[np.ndarray, "*any 3"]:
+    """Colours from paper at 0 to `full` at 1, and that of a missing value at NaN."""
+    if (values < 0).any() or (values > 1).any():
+        raise ValueError(f"values must be in 0 to 1, found {np.nanmin(values):g} to {np.nanmax(values):g}")
+    paper, end, unknown = (np.array(to_rgb(colour)) for colour in (PAPER, full, MISSING))
+    level = values[..., None].astype(np.float64)
+    return np.where(np.isnan(level), unknown, paper + level * (end - paper))
+
+
+def _scale(height: int, width: int) -> int:
+    """Dots a pixel: images of every shape cover about the same area, and large ones are drawn dot by dot."""
+    return max(1, round(TILE / math.sqrt(height * width)))
+
+
+def _mosaic(tiles: Float[np.ndarray, "R C h w 3"]) -> Float[np.ndarray, "H W 3"]:
+    """One picture of a grid of images, every pixel a whole number of dots, with hairlines around them."""
+    rows, columns, height, width, _ = tiles.shape
+    scale = _scale(height, width)
+    tall, wide = height * scale, width * scale
+    grid = np.empty((rows, tall + LINE, columns, wide + LINE, 3))
+    grid[...] = to_rgb(FRAME)
+    grid[:, LINE:, :, LINE:] = tiles.repeat(scale, axis=2).repeat(scale, axis=3).transpose(0, 2, 1, 3, 4)
+    picture = np.empty((rows * (tall + LINE) + LINE, columns * (wide + LINE) + LINE, 3))
+    picture[...] = to_rgb(FRAME)
+    picture[:-LINE, :-LINE] = grid.reshape(rows * (tall + LINE), columns * (wide + LINE), 3)
+    return picture
+
+
+def _canvas(picture: Float[np.ndarray, "H W 3"], *, top: int, least_width: int = 0) -> tuple[Figure, Axes]:
+    """A figure that shows a picture dot by dot, and its axes, whose units are dots."""
+    height, width, _ = picture.shape
+    full_width = max(width, least_width) + 2 * MARGIN
+    full_height = height + top + 2 * MARGIN
+    figure = Figure(figsize=(full_width / DPI, full_height / DPI), dpi=DPI)
+    axes = figure.add_axes((MARGIN / full_width, MARGIN / full_height, width / full_width, height / full_height))
+    axes.imshow(picture, extent=(0, width, height, 0), interpolation="none", aspect="auto")
+    axes.set_axis_off()
+    return figure, axes
+
+
+def _grid(
+    colours: Float[np.ndarray, "N D 3"], image_shape: tuple[int, int], columns: int | None, title: str | None
+) -> Figure:
+    """A figure of N images in rows of `columns`; what the last row lacks stays paper."""
+    count, pixels, _ = colours.shape
+    columns = min(count, columns or max(1, round(math.sqrt(count * image_shape[0] / image_shape[1]))))
+    tiles = np.concatenate([colours, np.ones((-count % columns, pixels, 3))])
+    title = title or ""
+    with rc_context(STYLE):
+        figure, axes = _canvas(
+            _mosaic(tiles.reshape(-1, columns, *image_shape, 3)),
+            top=30 if title else 0,
+            least_width=13 * len(title),
+        )
+        axes.text(0, -14, title, fontsize=8, color=INK, va="bottom")
+    return figure
+
+
+def _columns(tiles: Float[np.ndarray, "R C h w 3"], heads: list[str], starts: list[int]) -> Figure:
+    """A figure of a grid of images with a head over each column and a space where a group of them starts."""
+    groups = [_mosaic(group) for group in np.split(tiles, starts[1:], axis=1) if group.shape[1]]
+    space = np.ones((groups[0].shape[0], SPACE, 3))
+    parts = [part for group in groups for part in (group, space)][:-1]
+    pitch = LINE + tiles.shape[3] * _scale(*tiles.shape[2:4])
+    upright = pitch < 0.7 * TILE
+    with rc_context(STYLE):
+        figure, axes = _canvas(np.concatenate(parts, axis=1), top=90 if upright else 24)
+        for place, head in enumerate(heads):
+            group = sum(place >= start for start in starts) - 1
+            centre = place * pitch + pitch / 2 + group * (SPACE + LINE) + LINE / 2
+            size = 8 if head.startswith("$") else 6.5
+            axes.text(centre, -14, head, fontsize=size, ha="center", va="baseline", rotation=90 * upright)
+    return figure

@@ -1,0 +1,35 @@
+"""Files that appear whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a temporary file beside ``path`` that takes its place when the block ends well.
+
+    When the block raises, the temporary file is removed and whatever lay at ``path`` is untouched.
+
+    Raises:
+        FileNotFoundError: the folder does not exist.
+        IsADirectoryError: ``path`` is a folder.
+        OSError: no permission, or no space.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: is a folder, expected a file to write")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
+    # not `tempfile`: its files are private to the user, and the result should have the usual permissions
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

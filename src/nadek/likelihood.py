@@ -1,0 +1,197 @@
+"""Exact log-likelihoods: of one ordering, of many, of their mixture; and a quick unbiased estimate.
+
+A trained model is a family of distributions, one for each ordering. ``log_prob`` is exact for the ordering it
+is given. The mean over orderings is what the paper's "Log-Prob." columns report; the ensemble is the logarithm
+of the mean of the *joint* probabilities (EoNADE, Eq. ensemble), again a proper distribution.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+from nadek.model import NADEk
+from nadek.objectives import step_costs
+from nadek.orderings import draw_missing, missing_at, rank_of
+from nadek.paths import MAX_BYTES, FastPath, PlainPath, bytes_per_row, chunks
+from nadek.variables import log_bernoulli, split_missing
+from nadek.walk import as_orderings, walk
+
+PathName = Literal["auto", "fast", "plain", "positions"]
+FEW_ROWS = 8
+"""Up to so many rows it is quicker to batch over the positions than to walk."""
+
+Progress = Callable[[int, int], None]
+"""Told (rows done, rows in all) after each chunk."""
+
+
+@torch.no_grad()
+def log_prob(
+    model: NADEk,
+    x: Shaped[Tensor, "B D"],
+    ordering: Int[Tensor, "*rows D"] | None = None,
+    *,
+    path: PathName = "auto",
+    max_bytes: int = MAX_BYTES,
+    progress: Progress | None = None,
+) -> Float[Tensor, " B"]:
+    """Exact log p(x | ordering) of complete rows, in nats, float64 (Eq. joint_given_ordering).
+
+    Args:
+        model: a NADE-k.
+        x: rows of 0 and 1.
+        ordering: one ordering for all rows [D] or one a row [B, D]; the model's own when it has one and None is given.
+        path: how to compute it; all agree up to rounding. "fast" needs a shared ordering; "plain" runs the whole
+            network at every position; "positions" does so for many positions at once, which suits few rows.
+        max_bytes: bound on the working memory; the rows are scored in chunks that respect it.
+        progress: called after each chunk.
+
+    Raises:
+        ValueError: on missing values, values other than 0 and 1, a wrong number of columns, or no ordering.
+
+    Example:
+        >>> from nadek.model import nade_k
+        >>> model = nade_k(3, hidden=(4,), mean=torch.tensor([0.5, 0.5, 0.5]))
+        >>> log_prob(model, torch.tensor([[0, 1, 1]]), torch.tensor([2, 0, 1])).shape
+        torch.Size([1])
+    """
+    x = complete_rows(x, model.n_variables)
+    ordering = _checked_ordering(model, x, ordering)
+    path = _choose(path, x.shape[0], ordering)
+    out = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
+    for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
+        out[rows] = _score(model, x[rows], ordering if ordering.ndim == 1 else ordering[rows], path, max_bytes)
+        if progress is not None:
+            progress(rows.stop, x.shape[0])
+    return out
+
+
+def log_probs(
+    model: NADEk,
+    x: Shaped[Tensor, "B D"],
+    orderings: Int[Tensor, "O D"] | int,
+    *,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+    progress: Progress | None = None,
+) -> Float[Tensor, "O B"]:
+    """Exact log p(x | o) of every row under each of several orderings, in nats, float64.
+
+    Args:
+        model: a NADE-k.
+        x: rows of 0 and 1.
+        orderings: the orderings, or how many to draw (a fixed-order model has one and ignores the number).
+        max_bytes: see `log_prob`.
+        generator: source of the orderings, where they are drawn; on the device of ``x``.
+        progress: called with the rows scored, counted over all orderings.
+    """
+    orderings = as_orderings(model, orderings, device=x.device, generator=generator)
+    n_rows, total = x.shape[0], orderings.shape[0] * x.shape[0]
+
+    def one(index: int) -> Tensor:
+        def done(rows: int, _: int) -> None:
+            if progress is not None:
+                progress(index * n_rows + rows, total)
+
+        return log_prob(model, x, orderings[index], max_bytes=max_bytes, progress=done)
+
+    return torch.stack([one(index) for index in range(orderings.shape[0])])
+
+
+def mixture_log_prob(log_probs: Float[Tensor, "O B"]) -> Float[Tensor, " B"]:
+    """Log-probability of each row under the uniform mixture over the orderings (EoNADE, Eq. ensemble), in nats."""
+    return log_probs.logsumexp(dim=0) - math.log(log_probs.shape[0])
+
+
+@torch.no_grad()
+def estimate_log_prob(
+    model: NADEk,
+    x: Shaped[Tensor, "B D"],
+    *,
+    n_masks: int = 1,
+    generator: torch.Generator | None = None,
+) -> Float[Tensor, " B"]:
+    """Unbiased estimate of the mean of log p(x | o) over all orderings, from sampled positions (Eq. criterion_sampled).
+
+    A single row's value is noisy; their mean is good to the standard error over rows. One network evaluation a
+    mask, where the exact value takes D: for watching a training, and for screening.
+
+    Args:
+        model: a NADE-k.
+        x: rows of 0 and 1.
+        n_masks: how many masks to average over for each row.
+        generator: source of the masks, on the device of ``x``.
+    """
+    x = complete_rows(x, model.n_variables)
+    observed = torch.ones_like(x, dtype=torch.bool)
+    total = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    for _ in range(n_masks):
+        missing = draw_missing(observed, stratified=True, generator=generator)
+        total -= step_costs(model, x, missing)[-1].double()
+    return total / n_masks
+
+
+def complete_rows(x: Shaped[Tensor, "B D"], n_variables: int) -> Shaped[Tensor, "B D"]:
+    """Check that ``x`` has ``n_variables`` columns of 0 and 1 and no holes."""
+    if x.ndim != 2 or x.shape[1] != n_variables:
+        raise ValueError(f"expected rows of {n_variables} variables, found an array of shape {tuple(x.shape)}")
+    values, missing = split_missing(x)
+    if missing.any():
+        row, column = missing.nonzero()[0].tolist()
+        raise ValueError(f"expected complete rows, found a missing value in row {row}, column {column}; impute first")
+    return values
+
+
+def _score(model: NADEk, x: Tensor, ordering: Tensor, path: PathName, max_bytes: int) -> Tensor:
+    """Log p(x | ordering) of one chunk of rows along one path."""
+    per_row = ordering.expand(x.shape[0], -1)
+    if path == "positions":
+        return _score_positions(model, x, per_row, max_bytes)
+    way = FastPath(model, ordering, x.shape[0]) if path == "fast" else PlainPath(model, per_row)
+    return walk(way, x.gather(1, per_row)).log_probs.sum(1)
+
+
+def _score_positions(model: NADEk, x: Tensor, ordering: Tensor, max_bytes: int) -> Tensor:
+    """The plain path with many positions in one batch: given x, the D conditionals of a row are independent."""
+    n_rows, n_variables = x.shape
+    rank = rank_of(ordering)
+    total = torch.zeros(n_rows, dtype=torch.float64, device=x.device)
+    for positions in chunks(n_variables, n_rows * bytes_per_row(model), max_bytes):
+        position = torch.arange(positions.start, positions.stop, device=x.device)
+        missing = missing_at(rank, position[:, None, None])  # [positions, rows, D]
+        logits = model(x.expand(missing.shape), missing)[-1]
+        asked = ordering[:, positions].t().unsqueeze(2)
+        logit = logits.gather(2, asked).squeeze(2)
+        value = x.gather(1, ordering[:, positions]).t()
+        total += log_bernoulli(logit.double(), value).sum(0)
+    return total
+
+
+def _choose(path: PathName, n_rows: int, ordering: Tensor) -> PathName:
+    """Settle what "auto" means for this many rows."""
+    if path == "fast" and ordering.ndim == 2:
+        raise ValueError("the fast path needs one ordering [D] shared by all rows, found one a row")
+    if path != "auto":
+        return path
+    if n_rows <= FEW_ROWS:
+        return "positions"
+    return "fast" if ordering.ndim == 1 else "plain"
+
+
+def _checked_ordering(model: NADEk, x: Tensor, ordering: Tensor | None) -> Tensor:
+    """The ordering to use, checked to be one permutation for all rows or one a row."""
+    if ordering is None:
+        if model.config.ordering is None:
+            raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
+        ordering = torch.tensor(model.config.ordering)
+    ordering = ordering.to(x.device)
+    fits = ordering.shape in (x.shape[1:], x.shape)
+    if not fits or not (ordering.sort(-1).values == torch.arange(x.shape[1], device=x.device)).all():
+        raise ValueError(
+            f"ordering: expected a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row,"
+            f" found an array of shape {tuple(ordering.shape)}"
+        )
+    return ordering

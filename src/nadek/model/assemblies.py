@@ -1,0 +1,169 @@
+"""The models that the paper compares, each a setting of the one network. No forward of their own."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from nadek.cores import AlternatingConfig, CoreConfig, DeepConfig, ResidualConfig
+from nadek.model.config import ModelConfig
+from nadek.model.network import NADEk
+
+Mean = Float[Tensor, " D"] | None
+
+
+def nade_k(
+    n_variables: int,
+    *,
+    hidden: Sequence[int] = (500, 500),
+    steps: int = 5,
+    core: CoreConfig | None = None,
+    mean: Mean = None,
+    generator: torch.Generator | None = None,
+) -> NADEk:
+    """NADE-k (the paper's model): missing cells start at the data mean, ``steps`` refining steps, no mask input.
+
+    Args:
+        n_variables: D.
+        hidden: widths of the hidden layers, tanh as in the paper.
+        steps: k.
+        core: another core in place of the deep one of ``hidden``.
+        mean: data mean [D], see `NADEk`.
+        generator: source of the initial weights.
+
+    Example:
+        >>> model = nade_k(784, hidden=(500, 500), steps=5)
+        >>> tuple(model.W.shape), tuple(model.V.shape)
+        ((500, 784), (784, 500))
+    """
+    core = DeepConfig(hidden=tuple(hidden)) if core is None else core
+    return NADEk(ModelConfig(n_variables=n_variables, core=core, steps=steps), mean, generator=generator)
+
+
+def nade_mask(
+    n_variables: int,
+    *,
+    hidden: Sequence[int] = (500, 500),
+    mean: Mean = None,
+    generator: torch.Generator | None = None,
+) -> NADEk:
+    """NADE-mask (Uria, Murray and Larochelle 2014): one step, missing cells read 0, a second matrix reads the mask."""
+    core = DeepConfig(hidden=tuple(hidden))
+    config = ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero", mask_input=True)
+    return NADEk(config, mean, generator=generator)
+
+
+def orderless_nade(
+    n_variables: int,
+    *,
+    hidden: Sequence[int] = (500,),
+    mean: Mean = None,
+    generator: torch.Generator | None = None,
+) -> NADEk:
+    """Orderless NADE: NADE-mask without the mask input (the rows "NADE 1HL" and "NADE 2HL" of Table 1)."""
+    core = DeepConfig(hidden=tuple(hidden))
+    return NADEk(ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero"), mean, generator=generator)
+
+
+def nade(
+    n_variables: int,
+    *,
+    hidden: int = 500,
+    ordering: Sequence[int] | None = None,
+    mean: Mean = None,
+    generator: torch.Generator | None = None,
+) -> NADEk:
+    """Classic NADE (Larochelle and Murray 2011): one step, zero fill, logistic units, one fixed ordering.
+
+    Train it with the exact objective of its ordering (`nadek.objectives.fixed_order_costs`).
+
+    Args:
+        n_variables: D.
+        hidden: width of the hidden layer.
+        ordering: the ordering; the order of the columns when None.
+        mean: data mean [D].
+        generator: source of the initial weights.
+    """
+    config = ModelConfig(
+        n_variables=n_variables,
+        core=DeepConfig(hidden=(hidden,), activation="sigmoid"),
+        steps=1,
+        fill="zero",
+        ordering=tuple(range(n_variables)) if ordering is None else tuple(ordering),
+    )
+    return NADEk(config, mean, generator=generator)
+
+
+def dbm_like(
+    n_variables: int,
+    *,
+    hidden: Sequence[int] = (500, 500),
+    steps: int = 5,
+    tied: bool = True,
+    mean: Mean = None,
+    generator: torch.Generator | None = None,
+) -> NADEk:
+    """The structure of Fig. 1 (right): mean field in a deep Boltzmann machine, which the paper proposes."""
+    core = AlternatingConfig(hidden=tuple(hidden), tied=tied)
+    return NADEk(ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied), mean, generator=generator)
+
+
+def residual_nade_k(
+    n_variables: int,
+    *,
+    width: int = 400,
+    blocks: int = 2,
+    steps: int = 3,
+    mean: Mean = None,
+    generator: torch.Generator | None = None,
+) -> NADEk:
+    """Ours: residual blocks whose stream is carried from step to step, zero fill, mask input."""
+    config = ModelConfig(
+        n_variables=n_variables,
+        core=ResidualConfig(width=width, blocks=blocks),
+        steps=steps,
+        fill="zero",
+        mask_input=True,
+    )
+    return NADEk(config, mean, generator=generator)
+
+
+@torch.no_grad()
+def from_rbm(
+    W: Float[Tensor, "H D"],
+    b: Float[Tensor, " D"],
+    c: Float[Tensor, " H"],
+    *,
+    steps: int,
+    fill: Float[Tensor, " D"] | None = None,
+) -> NADEk:
+    """The NADE-k that performs ``steps`` mean-field updates of an RBM with the observed units clamped.
+
+    The RBM is ``p(v, h)`` proportional to ``exp(b'v + c'h + h'Wv)``; its mean field is the network with logistic
+    units and V = W transposed (the paper's section on probabilistic inference).
+
+    Args:
+        W: weights between hidden and visible units.
+        b: visible biases.
+        c: hidden biases.
+        steps: number of mean-field updates of (hidden, visible).
+        fill: where the missing units start; ``sigmoid(b)`` when None.
+
+    Raises:
+        ValueError: if the shapes do not fit together.
+    """
+    n_hidden, n_variables = W.shape
+    if b.shape != (n_variables,) or c.shape != (n_hidden,):
+        raise ValueError(
+            f"from_rbm: W of shape {tuple(W.shape)} needs b [{n_variables}] and c [{n_hidden}],"
+            f" found b {list(b.shape)} and c {list(c.shape)}"
+        )
+    core = DeepConfig(hidden=(n_hidden,), activation="sigmoid")
+    config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=True)
+    model = NADEk(config, generator=torch.Generator()).to(W)  # every weight is overwritten below
+    model.W.copy_(W)
+    model.b.copy_(b)
+    model.c.copy_(c)
+    model.fill.copy_(torch.sigmoid(b) if fill is None else fill)
+    return model

@@ -1,0 +1,41 @@
+"""The frozen description of a model: what is saved beside its weights, and enough to build it again."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from nadek.cores import CoreConfig, DeepConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Everything that fixes the structure of a `NADEk`; what `config.json` of a saved model holds.
+
+    Attributes:
+        n_variables: D, the number of binary variables.
+        core: the hidden part, see `nadek.cores`.
+        steps: k, how often the network is used.
+        fill: what a missing cell reads before the first step: the data "mean" (NADE-k, Eq. v0) or "zero" (NADE-mask).
+        mask_input: whether a second matrix A reads which cells are missing (NADE-mask).
+        tied: whether the output layer is the transposed input layer (as in an RBM).
+        ordering: the one ordering of a fixed-order NADE; None for models of every ordering.
+        init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
+    """
+
+    n_variables: int
+    core: CoreConfig = field(default_factory=DeepConfig)
+    steps: int = 5
+    fill: Literal["mean", "zero"] = "mean"
+    mask_input: bool = False
+    tied: bool = False
+    ordering: tuple[int, ...] | None = None
+    init_std: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_variables < 1:
+            raise ValueError(f"n_variables: expected at least 1, found {self.n_variables}")
+        if self.steps < 1:
+            raise ValueError(f"steps: expected at least 1, found {self.steps}")
+        if self.fill not in ("mean", "zero"):
+            raise ValueError(f"fill: expected 'mean' or 'zero', found {self.fill!r}")
+        if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):
+            raise ValueError(f"ordering: expected each of 0..{self.n_variables - 1} once, found {self.ordering}")

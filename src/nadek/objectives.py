@@ -1,0 +1,118 @@
+"""What training minimises: costs in nats a row, for every step of the network. No randomness, no state.
+
+A cost is an unbiased estimate of -log p(x | o) averaged over orderings. The paper's two objectives differ in the
+steps they count: fine-tuning takes the last (Eq. criterion_sampled), pretraining the mean of all (Eq. pretraining).
+"""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nadek.cores import Core
+from nadek.model import NADEk
+from nadek.orderings import missing_at, rank_of
+from nadek.variables import log_bernoulli
+
+Objective = Literal["last_step", "all_steps", "fixed_order"]
+
+
+def step_costs(
+    model: NADEk,
+    x: Shaped[Tensor, "B D"],
+    missing: Bool[Tensor, "B D"],
+    observed: Bool[Tensor, "B D"] | None = None,
+    *,
+    generator: torch.Generator | None = None,
+) -> Float[Tensor, "k B"]:
+    """Order-agnostic cost of each row after every step (Eq. criterion_sampled and pretraining).
+
+    ``n / (n - d + 1)`` times the negative log-probability of the hidden cells given the shown ones, where n of the
+    row's cells are observed and n - d + 1 of them are hidden: the weight is n over the number of targets.
+
+    Args:
+        model: a NADE-k.
+        x: values 0/1; anything where ``missing``.
+        missing: what the network does not see, drawn by `nadek.orderings.draw_missing`.
+        observed: True where x has a value; None when it has no holes. What is not observed is no target.
+        generator: source of dropout while training.
+    """
+    targets = missing if observed is None else missing & observed
+    n_observed = x.shape[1] if observed is None else observed.sum(1)
+    weight = n_observed / targets.sum(1).to(model.b.dtype)
+    outputs = model(x, missing, generator=generator)
+    return torch.stack([weight * _hidden_cost(logits, x, targets) for logits in outputs])
+
+
+def fixed_order_costs(
+    model: NADEk,
+    x: Shaped[Tensor, "B D"],
+    ordering: Int[Tensor, " D"],
+    *,
+    generator: torch.Generator | None = None,
+) -> Float[Tensor, "1 B"]:
+    """The exact -log p(x | ordering), all D conditionals at once: the objective of classic NADE.
+
+    A network of one step reads the shown values through W only, so the first layer of all D conditionals is one
+    cumulative sum over the ordering (Larochelle and Murray 2011). More steps take D network evaluations a row.
+
+    Args:
+        model: a NADE-k.
+        x: complete rows of 0 and 1.
+        ordering: the ordering.
+        generator: source of dropout while training.
+    """
+    visited = x[:, ordering].to(model.W.dtype)
+    if model.steps == 1:
+        logits = _one_step_conditionals(model, visited, ordering, generator)
+    else:
+        logits = _conditionals(model, x, ordering, generator)
+    return -log_bernoulli(logits.float() if logits.dtype == torch.bfloat16 else logits, visited).sum(1).unsqueeze(0)
+
+
+def reduce(costs: Float[Tensor, "k B"], objective: Objective) -> Float[Tensor, ""]:
+    """The number to minimise: the mean over rows of the last step's cost, or of the mean over steps."""
+    return costs.mean() if objective == "all_steps" else costs[-1].mean()
+
+
+def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:
+    """Sum of squares of every weight matrix (biases are free), the paper's regulariser before its coefficient."""
+    squares = [p.square().sum() for p in model.parameters() if p.ndim == 2]
+    return torch.stack(squares).sum()
+
+
+def _hidden_cost(logits: Tensor, x: Tensor, targets: Tensor) -> Tensor:
+    """Negative log-probability of the targets, summed by row; at least float32."""
+    logits = logits.float() if logits.dtype == torch.bfloat16 else logits
+    # a product with the 0/1 targets, not a selection: holes may hold anything finite, and shapes stay fixed
+    cost = F.binary_cross_entropy_with_logits(logits, x.to(logits.dtype), reduction="none")
+    return (cost * targets).sum(1)
+
+
+def _one_step_conditionals(
+    model: NADEk, visited: Tensor, ordering: Tensor, generator: torch.Generator | None
+) -> Float[Tensor, "B D"]:
+    """Logit of each variable given those before it, for a network of one step; in visiting order."""
+    core: Core = model.core
+    W = model.W.t()[ordering]
+    nothing_seen = model.c + model.fill @ model.W.t()
+    revealed = (visited - model.fill[ordering]).unsqueeze(2) * W  # [B, D, H]
+    if model.A is not None:
+        A = model.A.t()[ordering]
+        nothing_seen, revealed = nothing_seen + A.sum(0), revealed - A
+    seen_before = F.pad(revealed.cumsum(1)[:, :-1], (0, 0, 1, 0))
+    h, _ = core(nothing_seen + seen_before, None, generator=generator)
+    return (h * model.output_weight[ordering]).sum(2) + model.b[ordering]
+
+
+def _conditionals(model: NADEk, x: Tensor, ordering: Tensor, generator: torch.Generator | None) -> Float[Tensor, "B D"]:
+    """The same for any number of steps: D network evaluations a row."""
+    n_rows, n_variables = x.shape
+    position = torch.arange(n_variables, device=x.device)[:, None]
+    missing = missing_at(rank_of(ordering).expand(n_variables, -1), position)  # [D, D], the row of each position
+    shape = (n_rows, n_variables, n_variables)
+    logits = model(x.unsqueeze(1).expand(shape), missing.expand(shape), generator=generator)[-1]
+    chosen: Tensor = logits.gather(2, ordering[None, :, None].expand(n_rows, -1, 1)).squeeze(2)
+    return chosen

@@ -1,0 +1,78 @@
+"""Orderings of the variables, and the sets of missing ones that they imply. Pure functions of ranks.
+
+``ordering[i]`` is the variable visited i-th; ``rank[j]`` is when variable j is visited. ``missing`` is True
+where a value is to be predicted.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+def random_orderings(
+    n: int,
+    n_variables: int,
+    *,
+    device: torch.device | str | None = None,
+    generator: torch.Generator | None = None,
+) -> Int[Tensor, "n D"]:
+    """Draw ``n`` orderings, uniform over all D! and independent."""
+    return torch.rand(n, n_variables, dtype=torch.float64, device=device, generator=generator).argsort(dim=1)
+
+
+def rank_of(ordering: Int[Tensor, "*batch D"]) -> Int[Tensor, "*batch D"]:
+    """The inverse permutation: when each variable is visited.
+
+    Example:
+        >>> rank_of(torch.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
+    return ordering.argsort(dim=-1)
+
+
+def missing_at(rank: Int[Tensor, "*ranks D"], position: int | Int[Tensor, "..."]) -> Bool[Tensor, "... D"]:
+    """What is still missing when ``position`` variables have been visited (positions count from 0, and broadcast).
+
+    Example:
+        >>> missing_at(torch.tensor([1, 2, 0]), 1)
+        tensor([ True,  True, False])
+    """
+    return rank >= position
+
+
+def observed_first(missing: Bool[Tensor, "B D"], *, generator: torch.Generator | None = None) -> Int[Tensor, "B D"]:
+    """Draw one ordering a row, uniform among those that visit what is observed before what is missing."""
+    keys = torch.rand(missing.shape, dtype=torch.float64, device=missing.device, generator=generator)
+    return (keys + missing).argsort(dim=1)
+
+
+def draw_missing(
+    observed: Bool[Tensor, "B D"], *, stratified: bool = False, generator: torch.Generator | None = None
+) -> Bool[Tensor, "B D"]:
+    """Draw what to hide from each row: the mask law of the order-agnostic objective (Eq. criterion_sampled).
+
+    An ordering of the row's observed cells and a position d in 1..n are drawn uniformly (n = observed cells of
+    the row); the cells at positions d..n are hidden. Cells that were never observed are missing too. Every
+    subset S of the observed cells but the empty one is hidden with probability ``1 / (n C(n, |S|))``.
+
+    Args:
+        observed: True where the row has a value; each row needs at least one.
+        stratified: spread d evenly over the rows of the batch: the same law for each row, less noise in their mean.
+        generator: source of randomness, on the device of ``observed``.
+    """
+    n_rows, device = observed.shape[0], observed.device
+    n_observed = observed.sum(dim=1, keepdim=True)
+    u = torch.rand(n_rows, 1, dtype=torch.float64, device=device, generator=generator)
+    if stratified:
+        strata = torch.randperm(n_rows, device=device, generator=generator).unsqueeze(1)
+        u = (strata + u) / n_rows
+    n_shown = (u * n_observed).long()  # d - 1, uniform on 0..n-1
+    keys = _keys(observed, generator)
+    threshold = keys.sort(dim=1).values.gather(1, n_shown)
+    return keys >= threshold
+
+
+def _keys(observed: Bool[Tensor, "B D"], generator: torch.Generator | None) -> Float[Tensor, "B D"]:
+    """Random sort keys, never-observed cells last. float64: two equal keys would hide one cell too many."""
+    keys = torch.rand(observed.shape, dtype=torch.float64, device=observed.device, generator=generator)
+    return keys.masked_fill_(~observed, 2.0)

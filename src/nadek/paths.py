@@ -1,0 +1,117 @@
+"""Two ways through the conditionals of one row after the other variable, and the memory they take.
+
+- `PlainPath`: the whole network at every position. Obviously right; every row may have an ordering of its own.
+- `FastPath`: for rows that share an ordering. It never multiplies by what is known already, nor computes a logit
+  that nobody asks for. Equal to the plain path up to rounding.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from nadek.cores import Core
+from nadek.model import NADEk
+from nadek.orderings import missing_at, rank_of
+
+MAX_BYTES = 256 * 2**20
+"""Default bound on the working memory of an evaluation, on top of data and model."""
+
+
+@runtime_checkable
+class Path(Protocol):
+    """Where a walk reads logits from; positions are visited in turn, from the first not yet revealed."""
+
+    def logit(self, position: int) -> Tensor:
+        """Logits [B] of the variable visited at ``position``, given all that was revealed."""
+
+    def reveal(self, position: int, value: Tensor) -> None:
+        """Tell the value [B] of the variable visited at ``position``."""
+
+
+class PlainPath:
+    """The whole network at every position.
+
+    Args:
+        model: any model with the face ``model(x, missing) -> logits of every step``.
+        ordering: one ordering a row.
+    """
+
+    def __init__(self, model: NADEk, ordering: Int[Tensor, "B D"]) -> None:
+        self.model, self.ordering, self.rank = model, ordering, rank_of(ordering)
+        self.values = torch.zeros(ordering.shape, dtype=model.b.dtype, device=ordering.device)
+
+    def logit(self, position: int) -> Tensor:
+        """See `Path`."""
+        logits = self.model(self.values, missing_at(self.rank, position))[-1]
+        chosen: Tensor = logits.gather(1, self.ordering[:, position, None]).squeeze(1)
+        return chosen
+
+    def reveal(self, position: int, value: Tensor) -> None:
+        """See `Path`."""
+        self.values.scatter_(1, self.ordering[:, position, None], value.to(self.values.dtype).unsqueeze(1))
+
+
+class FastPath:
+    """Only the products that the next logit needs, for rows that share one ordering.
+
+    The columns of W (and A) and the rows of V are permuted once, so that the missing variables are the last ones.
+    Two running sums [B, H] follow what is revealed by rank-1 updates: ``seen = c + A missing + W x_observed``, and
+    ``first``, the same plus ``W fill_missing``, which is all that the first step needs. The steps between read and
+    predict the missing variables only; the last computes the one logit asked for. For ``steps`` = 1 nothing but
+    vectors is left.
+
+    Args:
+        model: a NADE-k.
+        ordering: the ordering [D].
+        n_rows: B.
+    """
+
+    def __init__(self, model: NADEk, ordering: Int[Tensor, " D"], n_rows: int) -> None:
+        self.core: Core = model.core
+        self.steps = model.steps
+        self.W = model.W.t()[ordering].contiguous()
+        self.V = model.output_weight[ordering].contiguous()
+        self.b, self.fill = model.b[ordering], model.fill[ordering]
+        self.A = None if model.A is None else model.A.t()[ordering].contiguous()
+        nothing_seen = model.c if self.A is None else model.c + self.A.sum(0)
+        self.seen = nothing_seen.expand(n_rows, -1).clone()
+        self.first = self.seen + self.fill @ self.W
+
+    def logit(self, position: int) -> Tensor:
+        """See `Path`."""
+        W, V, b = self.W[position:], self.V[position:], self.b[position:]
+        h, state = self.core(self.first, None)
+        for _ in range(self.steps - 1):
+            v = torch.addmm(b, h, V.t()).sigmoid_()
+            h, state = self.core(torch.addmm(self.seen, v, W), state)
+        return torch.addmv(b[:1], h, V[0])
+
+    def reveal(self, position: int, value: Tensor) -> None:
+        """See `Path`."""
+        value, column = value.to(self.W.dtype), self.W[position]
+        self.seen.addr_(value, column)
+        self.first.addr_(value - self.fill[position], column)
+        if self.A is not None:
+            self.seen -= self.A[position]
+            self.first -= self.A[position]
+
+
+def bytes_per_row(model: NADEk) -> int:
+    """A generous count of the bytes that one row keeps alive along a path."""
+    units = 8 * max(model.core.n_in, model.core.n_out) + 4 * model.n_variables
+    return model.b.element_size() * units + 24 * model.n_variables
+
+
+def chunks(n_rows: int, bytes_per_row: int, max_bytes: int) -> Iterator[slice]:
+    """Cut ``n_rows`` into slices that fit the memory bound (always at least one row).
+
+    Example:
+        >>> list(chunks(5, 10, 20))
+        [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(1, max_bytes // bytes_per_row)
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))

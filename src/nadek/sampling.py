@@ -1,0 +1,182 @@
+"""Independent samples, conditional samples, imputation, and one-pass probabilities of missing cells.
+
+Conditioning visits the observed variables first (the paper, after Eq. ensemble), so every draw is exact for the
+ordering it was drawn along: there is no Markov chain, nothing to burn in.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from nadek.model import NADEk
+from nadek.orderings import observed_first
+from nadek.paths import MAX_BYTES, FastPath, PlainPath, bytes_per_row, chunks
+from nadek.variables import split_missing
+from nadek.walk import as_orderings, bernoulli_draw, walk
+
+SHARE_FROM = 8
+"""From so many rows with one pattern of missing cells it pays to walk them by themselves on the fast path."""
+
+
+def sample(
+    model: NADEk,
+    n_samples: int,
+    *,
+    orderings: Int[Tensor, "O D"] | int | None = None,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+) -> Shaped[Tensor, "n D"]:
+    """Draw independent samples: for each an ordering, then one variable after the other.
+
+    Args:
+        model: a NADE-k.
+        n_samples: how many.
+        orderings: the orderings of the mixture to sample from, or how many to draw for it. Samples that fell on
+            the same ordering share the fast path, so few orderings are quicker. None: a fresh ordering for every
+            sample, that is the mixture over all D! orderings.
+        max_bytes: bound on the working memory.
+        generator: source of orderings and draws, on the device of the model.
+
+    Returns:
+        uint8 values 0 and 1.
+    """
+    if n_samples < 1:
+        raise ValueError(f"n_samples: expected at least 1, found {n_samples}")
+    device = model.b.device
+    nothing = torch.full((n_samples, model.n_variables), torch.nan, device=device)
+    if orderings is None and model.config.ordering is None:
+        return impute(model, nothing, share=False, max_bytes=max_bytes, generator=generator).to(torch.uint8)
+    choices = as_orderings(model, 1 if orderings is None else orderings, device=device, generator=generator)
+    chosen = torch.randint(choices.shape[0], (n_samples,), device=device, generator=generator)
+    for index in range(choices.shape[0]):
+        rows = (chosen == index).nonzero().squeeze(1)
+        nothing[rows] = _complete(model, nothing[rows], choices[index], max_bytes, generator)
+    return nothing.to(torch.uint8)
+
+
+def impute(
+    model: NADEk,
+    x: Float[Tensor, "B D"],
+    *,
+    share: bool = True,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+) -> Float[Tensor, "B D"]:
+    """Fill the missing cells of every row with a joint draw from p(x_missing | x_observed).
+
+    Args:
+        model: a NADE-k of every ordering; a fixed-order NADE serves where the missing cells come last in its ordering.
+        x: values 0, 1 and NaN for missing, any pattern in every row; a row of NaN becomes a fresh sample.
+        share: let rows with the same pattern share an ordering (drawn for them), which is much quicker; their
+            completions are still separate draws. Otherwise every row gets its own.
+        max_bytes: bound on the working memory.
+        generator: source of orderings and draws, on the device of ``x``.
+
+    Returns:
+        A copy of ``x`` without NaN; observed cells are untouched.
+
+    Raises:
+        ValueError: on a wrong number of columns, on values other than 0, 1 and NaN, and on a pattern that a
+            fixed-order model cannot condition on.
+    """
+    missing = _missing(model, x)
+    out = x.clone()
+    for rows, shared in _groups(missing, share=share):
+        pattern = missing[rows[:1]] if shared else missing[rows]
+        orderings = _conditioning_orderings(model, pattern, generator)
+        out[rows] = _complete(model, x[rows], orderings[0] if shared else orderings, max_bytes, generator)
+    return torch.where(missing, out, x)
+
+
+@torch.no_grad()
+def missing_probabilities(model: NADEk, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+    """Probability of 1 in every missing cell given the row's observed ones, in one pass (Eq. v_to_prob).
+
+    Each is the marginal of its cell; they do not form a joint (that is what `impute` draws from).
+
+    Args:
+        model: a NADE-k.
+        x: values 0, 1 and NaN for missing.
+
+    Returns:
+        The probabilities in the missing cells, the values in the observed ones.
+    """
+    missing = _missing(model, x)
+    rows = chunks(x.shape[0], bytes_per_row(model), MAX_BYTES)
+    probabilities = torch.cat([model(x[r], missing[r])[-1].sigmoid() for r in rows])
+    return torch.where(missing, probabilities.to(x.dtype), x)
+
+
+@torch.no_grad()
+def reconstruction_probabilities(
+    model: NADEk, x: Shaped[Tensor, "B D"], missing: Bool[Tensor, "B D"], *, steps: int | None = None
+) -> Float[Tensor, "states B D"]:
+    """The states v<0>, v<1>, ..., v<k> of the inference, observed cells clamped (Eq. v0 and iter_v), for pictures.
+
+    Args:
+        model: a NADE-k.
+        x: values 0 and 1; anything where missing.
+        missing: True where a value is to be predicted.
+        steps: how many steps; the model's own number when None.
+    """
+    x = x.to(model.b.dtype)
+    states = [model.fill.expand(x.shape), *(logits.sigmoid() for logits in model(x, missing, steps=steps))]
+    return torch.stack([torch.where(missing, v, x) for v in states])
+
+
+def _complete(
+    model: NADEk, x: Tensor, ordering: Tensor, max_bytes: int, generator: torch.Generator | None
+) -> Float[Tensor, "B D"]:
+    """Draw what is missing from ``x`` along one shared ordering [D] or one a row [B, D], observed cells first."""
+    out = torch.empty_like(x)
+    for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
+        n_rows = rows.stop - rows.start
+        per_row = ordering.expand(n_rows, -1) if ordering.ndim == 1 else ordering[rows]
+        path = FastPath(model, ordering, n_rows) if ordering.ndim == 1 else PlainPath(model, per_row)
+        given = x[rows].gather(1, per_row)
+        # rows with fewer missing cells than others just take what is given until their first missing one
+        start = int((~given.isnan()).sum(1).min())
+        walked = walk(path, given, start=start, draw=bernoulli_draw(generator))
+        out[rows] = torch.empty_like(given).scatter_(1, per_row, walked.values.to(x.dtype))
+    return out
+
+
+def _groups(missing: Bool[Tensor, "B D"], *, share: bool) -> Iterator[tuple[Int[Tensor, " n"], bool]]:
+    """Indices of the rows with holes: those that share a pattern by themselves (True), then all others (False)."""
+    incomplete = missing.any(1).nonzero().squeeze(1)
+    if not share:
+        if len(incomplete):
+            yield incomplete, False
+        return
+    _, pattern, count = torch.unique(missing[incomplete], dim=0, return_inverse=True, return_counts=True)
+    common = count >= SHARE_FROM
+    for index in common.nonzero().squeeze(1):
+        yield incomplete[pattern == index], True
+    rest = incomplete[~common[pattern]]
+    if len(rest):
+        yield rest, False
+
+
+def _conditioning_orderings(
+    model: NADEk, missing: Bool[Tensor, "B D"], generator: torch.Generator | None
+) -> Int[Tensor, "B D"]:
+    """Orderings that visit the observed cells first; a fixed-order model has none but its own."""
+    if model.config.ordering is None:
+        return observed_first(missing, generator=generator)
+    ordering = torch.tensor(model.config.ordering, device=missing.device).expand(missing.shape)
+    visited = missing.gather(1, ordering)
+    if (visited[:, :-1] & ~visited[:, 1:]).any():
+        raise ValueError(
+            "this model knows one ordering only, and can fill in cells that come last in it; found observed cells"
+            " after missing ones (train a NADE-k to condition on anything)"
+        )
+    return ordering
+
+
+def _missing(model: NADEk, x: Tensor) -> Bool[Tensor, "B D"]:
+    """Where ``x`` has holes, after a look at its shape and values."""
+    if x.ndim != 2 or x.shape[1] != model.n_variables:
+        raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
+    return split_missing(x)[1]

@@ -1,0 +1,116 @@
+"""From Arrow columns to a matrix of numbers, column by column, and the message about the first wrong cell."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+MISSING = ("", "NaN", "nan", "NA", "null", "None")
+TRUE = ("true", "True", "TRUE")
+FALSE = ("false", "False", "FALSE")
+
+_WORDS = dict.fromkeys(MISSING, np.nan) | dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
+
+
+def number(text: str) -> float | None:
+    """The value of a cell of text: NaN when it is missing, None when it is no number.
+
+    >>> number("1.0"), number("true"), number("NA"), number("age")
+    (1.0, 1.0, nan, None)
+    """
+    word = text.strip()
+    if word in _WORDS:
+        return float(_WORDS[word])
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def is_binary(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+    """Where a value is 0, 1 or missing; same shape."""
+    allowed: NDArray[np.bool_] = (values == 0) | (values == 1) | np.isnan(values)
+    return allowed
+
+
+def matrix(
+    columns: Sequence[pa.ChunkedArray], names: Sequence[str] | None, *, where: str, binary: bool, text: bool
+) -> NDArray[np.float32]:
+    """The columns side by side.
+
+    Args:
+        columns: D columns of N cells.
+        names: Their names, for the message.
+        where: The file, for the message.
+        binary: Refuse everything but 0, 1 and missing; otherwise any number will do.
+        text: Whether strings are read as numbers (CSV) or are wrong (Parquet).
+
+    Returns:
+        float32 [N, D], NaN where missing.
+
+    Raises:
+        ValueError: Names the first cell in row order that is not permitted; rows count from 1, the first with data.
+    """
+    shape = (len(columns[0]), len(columns))
+    values = np.empty(shape, dtype=np.float32)
+    first: tuple[int, int] | None = None
+    for j, column in enumerate(columns):
+        numbers, wrong = _numbers(column, text=text)
+        if binary:
+            wrong |= ~is_binary(numbers)  # before float32, which would round 1 + 1e-9 to 1
+        row = int(wrong.argmax())
+        if wrong[row] and (first is None or row < first[0]):
+            first = (row, j)
+        values[:, j] = numbers
+    if first is not None:
+        row, j = first
+        raise ValueError(wrong_cell(where, row, j, names, columns[j][row].as_py(), binary=binary))
+    return values
+
+
+def wrong_cell(where: str, row: int, column: int, names: Sequence[str] | None, found: object, *, binary: bool) -> str:
+    """The message about one cell; `row` and `column` count from 0 here and from 1 in the message."""
+    name = f'"{names[column]}"' if names is not None and names[column] else str(column + 1)
+    expected = "0, 1 or missing" if binary else "a number or missing"
+    return f"{where}: row {row + 1}, column {name}: expected {expected}, found {_shown(found)}"
+
+
+def _numbers(column: pa.ChunkedArray, *, text: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """float64 [N] with NaN for missing, and bool [N], True where the cell is no number."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _numbers(column.cast(kind.value_type), text=text)
+    if pa.types.is_boolean(kind):
+        return _numbers(column.cast(pa.int8()), text=text)
+    if text and pa.types.is_string(kind):
+        return _parsed(column)
+    if not _is_number(kind):
+        return np.full(len(column), np.nan), column.is_valid().to_numpy().copy()
+    numbers = column.cast(pa.float64(), safe=False).to_numpy().copy()
+    return numbers, np.zeros(len(column), dtype=np.bool_)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _parsed(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The numbers in a column of text, each distinct text being parsed once."""
+    encoded = pc.fill_null(column, "").combine_chunks().dictionary_encode()
+    parsed = [number(word) for word in encoded.dictionary.to_pylist()]
+    table = np.array([np.nan if value is None else value for value in parsed])
+    wrong = np.array([value is None for value in parsed])
+    index = encoded.indices.to_numpy()
+    return table[index], wrong[index]
+
+
+def _shown(found: object) -> str:
+    if isinstance(found, float) and found.is_integer():
+        return str(int(found))
+    if isinstance(found, str):
+        return repr(found.strip() if len(found) <= 40 else f"{found[:40]}...")
+    return str(found)

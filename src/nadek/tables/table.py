@@ -1,0 +1,103 @@
+"""What a table is, and how its columns meet those of a model."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of values, some of them missing.
+
+    Attributes:
+        values: float32 [N, D]; NaN = missing.
+        columns: Names of the D columns; None when the file has none.
+    """
+
+    values: NDArray[np.float32]
+    columns: tuple[str, ...] | None
+
+
+def align_columns(table: Table, columns: Sequence[str]) -> Table:
+    """Put the columns of a table into the order of a model's.
+
+    A table without names is taken to have them in that order already.
+
+    Args:
+        table: The table.
+        columns: The names that the model was trained on, D of them.
+
+    Returns:
+        A table with exactly these columns in this order.
+
+    Raises:
+        ValueError: The table lacks columns, has others, or has no names and another number of columns.
+
+    >>> table = Table(np.float32([[0, 1]]), ("b", "a"))
+    >>> align_columns(table, ("a", "b")).values
+    array([[1., 0.]], dtype=float32)
+    """
+    wanted = tuple(columns)
+    if table.columns is None:
+        if table.values.shape[1] != len(wanted):
+            raise ValueError(f"expected {len(wanted)} columns, found {table.values.shape[1]}")
+        return Table(table.values, wanted)
+    check_names(table.columns, table.values.shape[1], where="the table")
+    place = {name: j for j, name in enumerate(table.columns)}
+    lacking = [name for name in wanted if name not in place]
+    known = set(wanted)
+    unexpected = [name for name in table.columns if name not in known]
+    if lacking or unexpected:
+        complaints = [f"lacks {_counted(lacking)}"] if lacking else []
+        complaints += [f"has the unexpected {_counted(unexpected)}"] if unexpected else []
+        raise ValueError(f"expected the {len(wanted)} columns of the model; the table {' and '.join(complaints)}")
+    if table.columns == wanted:
+        return table
+    return Table(table.values[:, [place[name] for name in wanted]], wanted)
+
+
+def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, ...]:
+    """The same names as a tuple, when there is one for each of `dim` columns and no two are the same.
+
+    Raises:
+        ValueError: Too many, too few, or some occur twice (which are named).
+    """
+    names = tuple(columns)
+    if len(names) != dim:
+        raise ValueError(f"{where}: expected {dim} column names, found {len(names)}")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{where}: expected every column name once, found more of {quoted(twice)}")
+    return names
+
+
+def check_rectangle(values: NDArray[Any], *, where: str) -> None:
+    """Refuse anything but a two-dimensional array of numbers with rows and columns.
+
+    Raises:
+        ValueError: The array is another; says which.
+    """
+    if values.dtype.kind not in "buif":
+        raise ValueError(f"{where}: expected numbers, found an array of {values.dtype}")
+    if values.ndim != 2:
+        raise ValueError(f"{where}: expected a 2-D array [rows, columns], found shape {values.shape}")
+    if 0 in values.shape:
+        raise ValueError(f"{where}: expected rows and columns, found shape {values.shape}")
+
+
+def quoted(names: Iterable[str], most: int = 8) -> str:
+    """Names in quotes for a message, the first few of many.
+
+    >>> quoted(["a", "b", "c"], most=2)
+    '"a", "b" and 1 more'
+    """
+    shown = [f'"{name}"' for name in names]
+    rest = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _counted(names: list[str]) -> str:
+    return f"{'column' if len(names) == 1 else f'{len(names)} columns'} {quoted(names)}"

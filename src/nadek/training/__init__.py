@@ -1,0 +1,23 @@
+"""Training as data (`TrainingConfig`) and the loop that carries it out (`fit`)."""
+
+from nadek.training.config import Phase, TrainingConfig
+from nadek.training.data import Rows, data_mean, prepare
+from nadek.training.history import Epoch
+from nadek.training.loop import TrainingDivergedError, fit
+from nadek.training.optimizers import SGD, AdaDelta, AdamW
+from nadek.training.state import TrainingState
+
+__all__ = [
+    "SGD",
+    "AdaDelta",
+    "AdamW",
+    "Epoch",
+    "Phase",
+    "Rows",
+    "TrainingConfig",
+    "TrainingDivergedError",
+    "TrainingState",
+    "data_mean",
+    "fit",
+    "prepare",
+]

@@ -1,0 +1,74 @@
+"""A training run as data."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from nadek.objectives import Objective
+from nadek.training.optimizers import AdamW, OptimizerConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """A stretch of epochs with one objective.
+
+    Attributes:
+        objective: "all_steps" (pretraining, Eq. pretraining), "last_step" (fine-tuning, Eq. criterion_sampled) or
+            "fixed_order" (all conditionals of the model's one ordering, classic NADE).
+        epochs: how many.
+        fresh: begin with a new optimizer and its schedule from the start (as the paper's fine-tuning did);
+            otherwise optimizer and schedule run on from the phase before.
+    """
+
+    objective: Objective = "last_step"
+    epochs: int = 10
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise ValueError(f"epochs: expected at least 1, found {self.epochs}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Everything that a run of `nadek.training.fit` depends on, besides model and data.
+
+    Attributes:
+        phases: one after the other.
+        optimizer: see `nadek.training.optimizers`.
+        batch_size: rows a minibatch; rows are reshuffled every epoch.
+        l2: coefficient of the sum of squares of all matrices, added to the cost (the paper's regulariser).
+        stratified: spread the number of hidden cells evenly over each minibatch (less noise, same expectation).
+        ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
+            return that; None for the weights themselves.
+        precision: of the matrix products; weights, costs and sums stay float32.
+        patience: stop when so many validations of the last phase brought no better one; None never stops early.
+        validate_every: epochs between validations.
+        missing: "use" rows with holes (what is missing is never a target and never read), or "refuse" them.
+        seed: of everything random in training.
+    """
+
+    phases: tuple[Phase, ...] = (Phase(objective="all_steps", epochs=10), Phase(objective="last_step", epochs=10))
+    optimizer: OptimizerConfig = field(default_factory=AdamW)
+    batch_size: int = 100
+    l2: float = 0.0
+    stratified: bool = True
+    ema_decay: float | None = 0.999
+    precision: Literal["float32", "bfloat16"] = "float32"
+    patience: int | None = None
+    validate_every: int = 1
+    missing: Literal["use", "refuse"] = "use"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "validate_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 1, found {getattr(self, name)}")
+        if not self.phases:
+            raise ValueError("phases: expected at least one")
+        if self.ema_decay is not None and not 0 <= self.ema_decay < 1:
+            raise ValueError(f"ema_decay: expected at least 0 and below 1, found {self.ema_decay}")
+
+    @property
+    def epochs(self) -> int:
+        """Epochs of all phases."""
+        return sum(phase.epochs for phase in self.phases)

@@ -1,0 +1,63 @@
+"""Rows made ready for training: values and holes apart, on the device, nothing that could not be learnt from."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Shaped, UInt8
+from torch import Tensor
+
+from nadek.variables import split_missing
+
+
+class Rows(NamedTuple):
+    """A data set on the device."""
+
+    values: UInt8[Tensor, "N D"]
+    """0 and 1; 0 in the holes."""
+    observed: Bool[Tensor, "N D"] | None
+    """False in the holes; None when there are none."""
+    n_skipped: int
+    """Rows left out because nothing was observed in them."""
+
+    def batch(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Values and holes of some rows."""
+        return self.values[rows], None if self.observed is None else self.observed[rows]
+
+
+def prepare(
+    x: Shaped[Tensor, "N D"],
+    *,
+    columns: Sequence[str] | None = None,
+    device: torch.device | str | None = None,
+    training: bool = True,
+) -> Rows:
+    """Split holes from values, leave out rows without any value, and check what is left.
+
+    Args:
+        x: values 0, 1 and NaN for missing.
+        columns: names for the messages.
+        device: where the rows shall live.
+        training: also refuse columns without any value: their distribution cannot be learnt.
+
+    Raises:
+        ValueError: on no rows, other values, or a column without values (named).
+    """
+    values, missing = split_missing(x)
+    keep = ~missing.all(1)
+    n_skipped = int((~keep).sum())
+    values, missing = values[keep], missing[keep]
+    if len(values) == 0:
+        raise ValueError(f"no rows to learn from: {len(x)} rows found, {n_skipped} of them without any value")
+    empty = missing.all(0).nonzero().flatten().tolist()
+    if training and empty:
+        name = f'"{columns[empty[0]]}"' if columns is not None else f"number {empty[0]}"
+        more = f" (and {len(empty) - 1} more columns)" if len(empty) > 1 else ""
+        raise ValueError(f"column {name}{more} has no value in any training row: leave it out, or find some values")
+    observed = ~missing if missing.any() else None
+    return Rows(values.to(torch.uint8).to(device), None if observed is None else observed.to(device), n_skipped)
+
+
+def data_mean(x: Shaped[Tensor, "N D"]) -> Shaped[Tensor, " D"]:
+    """Mean of the observed values of each column (the paper's E[x]); NaN for a column without values."""
+    return x.to(torch.float64).nanmean(0).to(torch.float32)

@@ -1,0 +1,242 @@
+"""The training loop: phases of epochs of minibatches, and the weights that did best on validation rows."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from nadek.model import NADEk
+from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
+from nadek.orderings import draw_missing
+from nadek.training.config import Phase, TrainingConfig
+from nadek.training.data import Rows
+from nadek.training.history import Epoch
+from nadek.training.state import TrainingState, pack, unpack
+from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
+
+
+class TrainingDivergedError(ArithmeticError):
+    """The cost is no longer finite; the model holds the last good weights."""
+
+
+def fit(
+    model: NADEk,
+    train: Rows,
+    validation: Rows | None = None,
+    *,
+    config: TrainingConfig,
+    resume: TrainingState | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    save_state: Callable[[TrainingState], None] | None = None,
+    save_every: float = 15.0,
+) -> list[Epoch]:
+    """Train a model in place; it ends in eval mode with the best weights that validation saw (else the last).
+
+    Args:
+        model: a NADE-k, on the device of the rows.
+        train: from `nadek.training.prepare`.
+        validation: rows to choose the best epoch by, with the same masks every time; None takes the last epoch.
+        config: the run.
+        resume: the state that an interrupted run of the same config, model and rows left; the run goes on from
+            there and ends with the same weights, to the bit, as one that was never stopped (CPU, same threads).
+        on_epoch: told what happened after each epoch.
+        save_state: given the state to keep, at the end of an epoch; called at the start too.
+        save_every: seconds between two calls of ``save_state``.
+
+    Returns:
+        What happened in every epoch, those before a resumption included.
+
+    Raises:
+        TrainingDivergedError: when a cost is not finite; the model then holds the last good weights.
+        ValueError: on an objective that does not fit the model or the rows.
+    """
+    if train.observed is not None and config.missing == "refuse":
+        row, column = (~train.observed).nonzero()[0].tolist()
+        raise ValueError(f'missing values are refused (missing = "refuse"), found one in row {row}, column {column}')
+    run = _Run(model, config, train, validation)
+    if resume is not None:
+        run.restore(resume)
+    last_saved = -np.inf
+    started = time.monotonic() - run.seconds
+    while not run.finished:
+        if save_state is not None and time.monotonic() - last_saved >= save_every:
+            save_state(run.state())
+            last_saved = time.monotonic()
+        run.epoch(lambda: time.monotonic() - started)
+        if on_epoch is not None:
+            on_epoch(run.history[-1])
+    model.load_state_dict(run.last_good if run.best is None else run.best)
+    model.eval()
+    return run.history
+
+
+@dataclass
+class _Run:
+    """What changes while training, and how an epoch changes it."""
+
+    model: NADEk
+    config: TrainingConfig
+    train: Rows
+    validation_rows: Rows | None
+    history: list[Epoch] = field(default_factory=list)
+    best: dict[str, Tensor] | None = None
+    best_cost: float | None = None
+    since_best: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.schedule = [(phase, epoch) for phase in self.config.phases for epoch in range(phase.epochs)]
+        self.ordering: Tensor | None = None
+        objectives = {phase.objective for phase in self.config.phases}
+        if "fixed_order" in objectives:
+            if self.train.observed is not None:
+                raise ValueError("the fixed_order objective needs rows without missing values")
+            self.ordering = ordering_of(self.model).to(self.train.values.device)
+        elif self.model.config.ordering is not None:
+            raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")
+        self.validation: Validation | None = None
+        if self.validation_rows is not None:
+            last = self.config.phases[-1].objective
+            self.validation = prepare_validation(self.validation_rows, self.model, last, self._generator(-1))
+        self.average: AveragedModel | None = None
+        if self.config.ema_decay is not None:
+            self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(self.config.ema_decay))
+        self.optimizer = self.config.optimizer.build(self.model)
+        self.last_good = self.weights()
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done, or the last phase's patience is used up."""
+        n_done = len(self.history)
+        patience = self.config.patience
+        in_last_phase = n_done > self.config.epochs - self.config.phases[-1].epochs
+        return n_done == self.config.epochs or (patience is not None and in_last_phase and self.since_best >= patience)
+
+    def epoch(self, clock: Callable[[], float]) -> None:
+        """Train one epoch, validate, and remember what happened."""
+        number = len(self.history)
+        phase, epoch_of_phase = self.schedule[number]
+        if epoch_of_phase == 0:
+            self.since_best = 0
+            if phase.fresh:
+                self.optimizer = self.config.optimizer.build(self.model)
+        train = self._train(phase, number)
+        validation = self._validate(number)
+        self._check_finite(number, [*train, *(validation or [])])
+        if validation is not None:
+            self._keep_best(validation[-1])
+
+        self.last_good = self.weights()
+        self.seconds = clock()
+        numbers = (number + 1, self.config.epochs)
+        self.history.append(Epoch(*numbers, phase.objective, train, validation, self.best_cost, self.seconds))
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the weights that a user would get now."""
+        return {name: value.detach().clone() for name, value in self._current().state_dict().items()}
+
+    def state(self) -> TrainingState:
+        """All that `restore` needs."""
+        info = {
+            "history": [epoch.asdict() for epoch in self.history],
+            "best_cost": self.best_cost,
+            "since_best": self.since_best,
+            "seconds": self.seconds,
+        }
+        return pack(self.model, self.optimizer, self.average, self.best, info)
+
+    def restore(self, state: TrainingState) -> None:
+        """Go on from a saved state."""
+        self.best = unpack(state, self.model, self.optimizer, self.average)
+        self.history = [Epoch(**epoch) for epoch in state.info["history"]]
+        self.best_cost, self.since_best = state.info["best_cost"], state.info["since_best"]
+        self.seconds = state.info["seconds"]
+
+    def _train(self, phase: Phase, number: int) -> list[float]:
+        """One pass over the reshuffled rows; nothing is read back from the device until its end."""
+        self.model.train()
+        generator = self._generator(number)
+        device = self.train.values.device
+        n_rows = len(self.train.values)
+        batches = torch.randperm(n_rows, device=device, generator=generator).split(self.config.batch_size)
+        first, length = self._segment(number)
+        total = torch.zeros(1, dtype=torch.float64, device=device)
+        for index, rows in enumerate(batches):
+            progress = (number - first + index / len(batches)) / length
+            for group in self.optimizer.param_groups:
+                group.update(self.config.optimizer.settings(progress))
+            total = total + self._step(phase, rows, generator)
+        return (total / n_rows).tolist()
+
+    def _step(self, phase: Phase, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """One minibatch; returns the summed cost after every step of the network."""
+        x, observed = self.train.batch(rows)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
+            if phase.objective == "fixed_order":
+                assert self.ordering is not None  # checked when the run began
+                costs = fixed_order_costs(self.model, x, self.ordering, generator=generator)
+            else:
+                shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
+                missing = draw_missing(shown, stratified=self.config.stratified, generator=generator)
+                costs = step_costs(self.model, x, missing, observed, generator=generator)
+        loss = reduce(costs, phase.objective)
+        if self.config.l2:
+            loss = loss + self.config.l2 * l2_penalty(self.model)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        if self.average is not None:
+            self.average.update_parameters(self.model)
+        return costs.detach().double().sum(1)
+
+    def _validate(self, number: int) -> list[float] | None:
+        """Costs on the validation rows, every so many epochs and after the last."""
+        due = (number + 1) % self.config.validate_every == 0 or number + 1 == self.config.epochs
+        if self.validation is None or not due:
+            return None
+        return validation_costs(self._current(), self.validation).tolist()
+
+    def _current(self) -> NADEk:
+        """The model that a user would get now: the averaged one where an average is kept."""
+        if self.average is None:
+            return self.model
+        averaged: NADEk = self.average.module  # type: ignore[assignment]
+        return averaged
+
+    def _keep_best(self, cost: float) -> None:
+        self.since_best += 1
+        if self.best_cost is None or cost < self.best_cost:
+            self.best_cost, self.since_best, self.best = cost, 0, self.weights()
+
+    def _check_finite(self, number: int, costs: list[float]) -> None:
+        """Stop on a cost that is not finite, leaving the last good weights in the model."""
+        if np.isfinite(costs).all():
+            return
+        self.model.load_state_dict(self.last_good if self.best is None else self.best)
+        self.model.eval()
+        raise TrainingDivergedError(
+            f"the cost is not finite in epoch {number + 1}; the best weights before it are kept. Lower the learning"
+            f" rate (now {self.config.optimizer.lr:g}), warm up for longer, or use float32 products"
+            f" (now {self.config.precision})"
+        )
+
+    def _segment(self, number: int) -> tuple[int, int]:
+        """First epoch and length of the stretch of phases that shares one optimizer and its schedule."""
+        starts = [0]
+        done = 0
+        for phase in self.config.phases:
+            if phase.fresh and done > 0:
+                starts.append(done)
+            done += phase.epochs
+        first = max(start for start in starts if start <= number)
+        end = min([start for start in starts if start > number], default=done)
+        return first, end - first
+
+    def _generator(self, number: int) -> torch.Generator:
+        """The randomness of one epoch: a function of the seed and its number, so that a run can resume anywhere."""
+        seed = int(np.random.SeedSequence([self.config.seed, number + 1]).generate_state(1, np.uint64)[0] >> 1)
+        return torch.Generator(self.train.values.device).manual_seed(seed)

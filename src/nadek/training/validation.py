@@ -1,0 +1,66 @@
+"""Validation with the same masks every time, so that two epochs differ by their weights and nothing else."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from nadek.model import NADEk
+from nadek.objectives import Objective, fixed_order_costs, step_costs
+from nadek.orderings import draw_missing
+from nadek.paths import MAX_BYTES, bytes_per_row, chunks
+from nadek.training.data import Rows
+
+AT_LEAST = 4096
+"""Small validation sets are repeated, with other masks, until they have so many rows."""
+
+
+class Validation(NamedTuple):
+    """Validation rows and what is hidden from each."""
+
+    rows: Rows
+    missing: Tensor
+    ordering: Tensor | None
+
+
+def prepare_validation(rows: Rows, model: NADEk, objective: Objective, generator: torch.Generator) -> Validation:
+    """Draw the masks once; a model trained on one ordering is validated on the exact cost of that one."""
+    if objective == "fixed_order":
+        return Validation(rows, torch.empty(0), ordering_of(model).to(rows.values.device))
+    repeats = -(-AT_LEAST // len(rows.values))
+    values = rows.values.repeat(repeats, 1)
+    observed = None if rows.observed is None else rows.observed.repeat(repeats, 1)
+    shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
+    missing = draw_missing(shown, stratified=True, generator=generator)
+    return Validation(Rows(values, observed, rows.n_skipped), missing, None)
+
+
+@torch.no_grad()
+def validation_costs(model: NADEk, validation: Validation) -> Float[Tensor, " k"]:
+    """Mean cost after every step, in nats a row, float64 sums."""
+    model.eval()
+    total = torch.zeros(1, dtype=torch.float64)
+    n_rows = len(validation.rows.values)
+    per_row = bytes_per_row(model) * (model.steps + 1)
+    if validation.ordering is not None:
+        per_row *= model.n_variables
+    for rows in chunks(n_rows, per_row, MAX_BYTES):
+        x, observed = validation.rows.batch(torch.arange(rows.start, rows.stop))
+        if validation.ordering is not None:
+            costs = fixed_order_costs(model, x, validation.ordering)
+        else:
+            costs = step_costs(model, x, validation.missing[rows], observed)
+        total = total + costs.double().sum(1).cpu()
+    return total / n_rows
+
+
+def ordering_of(model: NADEk) -> Tensor:
+    """The one ordering of a fixed-order model.
+
+    Raises:
+        ValueError: for a model of every ordering.
+    """
+    if model.config.ordering is None:
+        raise ValueError("the fixed_order objective needs a model with an ordering (see nadek.nade)")
+    return torch.tensor(model.config.ordering)

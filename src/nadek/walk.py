@@ -1,0 +1,86 @@
+"""The walk: the one loop behind scoring, sampling, conditioning and imputing.
+
+Visit the variables in the ordering: get the logit of the next one from a path (`nadek.paths`), choose its value
+(the given one, or a draw where none is given), reveal it.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+from nadek.model import NADEk
+from nadek.orderings import random_orderings
+from nadek.paths import Path
+from nadek.variables import log_bernoulli
+
+Draw = Callable[[Tensor], Tensor]
+"""Chooses values 0/1 from logits, both of shape [B]."""
+
+
+class Walked(NamedTuple):
+    """What a walk leaves behind, in visiting order."""
+
+    values: Float[Tensor, "B D"]
+    """The given and the chosen values."""
+    log_probs: Float[Tensor, "B D"]
+    """float64, nats: ``log p(value i | values before i)``; 0 before the start."""
+
+
+@torch.no_grad()
+def walk(path: Path, given: Shaped[Tensor, "B D"], *, start: int = 0, draw: Draw | None = None) -> Walked:
+    """Visit every variable once.
+
+    Args:
+        path: where the logits come from.
+        given: the values **in visiting order**; NaN asks for a draw.
+        start: number of variables that are taken as given without asking for their logits.
+        draw: how to choose the values that are not given; None when all are.
+
+    Returns:
+        The values and their conditional log-probabilities, in visiting order.
+    """
+    n_rows, n_variables = given.shape
+    values = given.double()
+    log_probs = torch.zeros(n_rows, n_variables, dtype=torch.float64, device=given.device)
+    for position in range(start):
+        path.reveal(position, values[:, position])
+    for position in range(start, n_variables):
+        logit = path.logit(position).double()
+        value = values[:, position]
+        if draw is not None:
+            value = torch.where(value.isnan(), draw(logit), value)
+            values[:, position] = value
+        log_probs[:, position] = log_bernoulli(logit, value)
+        if position + 1 < n_variables:
+            path.reveal(position, value)
+    return Walked(values, log_probs)
+
+
+def bernoulli_draw(generator: torch.Generator | None = None) -> Draw:
+    """A draw from each logit's Bernoulli distribution."""
+
+    def draw(logit: Tensor) -> Tensor:
+        u = torch.rand(logit.shape, dtype=logit.dtype, device=logit.device, generator=generator)
+        return (u < logit.sigmoid()).to(logit.dtype)
+
+    return draw
+
+
+def as_orderings(
+    model: NADEk,
+    orderings: Int[Tensor, "O D"] | int,
+    *,
+    device: torch.device | str | None = None,
+    generator: torch.Generator | None = None,
+) -> Int[Tensor, "O D"]:
+    """The given orderings, or so many drawn ones; a fixed-order model has only its own."""
+    if isinstance(orderings, Tensor):
+        return orderings.to(device)
+    if orderings < 1:
+        raise ValueError(f"orderings: expected at least 1, found {orderings}")
+    if model.config.ordering is not None:
+        return torch.tensor([model.config.ordering], device=device)
+    return random_orderings(orderings, model.n_variables, device=device, generator=generator)

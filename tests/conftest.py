@@ -1,0 +1,30 @@
+"""Shared by all tests: shapes in signatures are checked, one thread, real data where it is at hand."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from jaxtyping import install_import_hook
+
+# The hook must stand before the first import of nadek: every annotated shape is then checked at every call.
+HOOK = install_import_hook("nadek", "beartype.beartype")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder with the real data sets; tests that need it are skipped where it is not."""
+    folder = Path(os.environ.get("NADEK_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip("needs the real data sets: set NADEK_DATA to their folder")
+    return folder

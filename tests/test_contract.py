@@ -1,0 +1,311 @@
+"""The contract of the design: what must hold for every model and along every path (exact, by enumeration)."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch.nn.functional import logsigmoid
+
+import reference
+from nadek.cores import DeepConfig
+from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
+from nadek.objectives import fixed_order_costs, reduce, step_costs
+from nadek.orderings import missing_at, rank_of
+from nadek.sampling import impute, missing_probabilities, reconstruction_probabilities, sample
+from zoo import ZOO, build, orderings_of
+
+PATHS = ["plain", "positions", "fast"]
+every_model = pytest.mark.parametrize("name", list(ZOO))
+any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fixed-order nade"])
+
+
+def rows(n_variables):
+    return torch.from_numpy(reference.all_rows(n_variables))
+
+
+# 1. Normalisation
+
+
+@every_model
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("n_variables", [1, 2, 7])
+def test_probabilities_of_all_rows_sum_to_one(name, path, n_variables, generator):
+    model = build(name, n_variables)
+    for ordering in orderings_of(model, 3, generator):
+        total = log_prob(model, rows(n_variables), ordering, path=path).exp().sum()
+        assert total.item() == pytest.approx(1, abs=1e-12)
+
+
+# 2. All paths agree, whatever the chunks
+
+
+@every_model
+def test_paths_agree(name, generator):
+    model, x = build(name, 8), rows(8)
+    for ordering in orderings_of(model, 3, generator):
+        plain, positions, fast = (log_prob(model, x, ordering, path=path) for path in PATHS)
+        torch.testing.assert_close(fast, plain, rtol=0, atol=1e-11)
+        torch.testing.assert_close(positions, plain, rtol=0, atol=1e-11)
+
+
+@every_model
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("max_bytes", [1, 5000])
+def test_chunks_change_nothing(name, path, max_bytes, generator):
+    model, x = build(name, 6), rows(6)
+    ordering = orderings_of(model, 1, generator)[0]
+    whole = log_prob(model, x, ordering, path=path)
+    chunked = log_prob(model, x, ordering, path=path, max_bytes=max_bytes)
+    torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
+
+
+@every_model
+def test_a_row_alone_is_that_row_of_a_batch(name, generator):
+    model, x = build(name, 6), rows(6)
+    ordering = orderings_of(model, 1, generator)[0]
+    torch.testing.assert_close(
+        log_prob(model, x[17:18], ordering), log_prob(model, x, ordering)[17:18], rtol=0, atol=1e-12
+    )
+
+
+@any_order
+def test_rows_may_have_orderings_of_their_own(name, generator):
+    model, x = build(name, 5), rows(5)
+    orderings = orderings_of(model, len(x), generator)
+    each = torch.cat([log_prob(model, x[i : i + 1], o, path="plain") for i, o in enumerate(orderings)])
+    for path in ("plain", "positions"):
+        torch.testing.assert_close(log_prob(model, x, orderings, path=path), each, rtol=0, atol=1e-12)
+
+
+# 3. What is missing is never read, what is observed is
+
+
+@every_model
+def test_a_missing_value_is_never_read(name):
+    model = build(name, 6)
+    x, missing = torch.tensor([[0.0, 1, 0, 1, 1, 0]], dtype=torch.float64), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
+    for other in (1.0, -7.5, torch.nan):
+        changed = torch.where(missing, other, x)
+        for a, b in zip(model(x, missing), model(changed, missing), strict=True):
+            assert torch.equal(a, b)
+
+
+@every_model
+def test_an_observed_value_is_read(name):
+    model = build(name, 6)
+    x, missing = torch.tensor([[0.0, 1, 0, 1, 1, 0]], dtype=torch.float64), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
+    changed = x.clone()
+    changed[0, 0] = 1
+    assert (model(x, missing)[-1] != model(changed, missing)[-1])[missing].all()
+
+
+@every_model
+def test_observed_values_stay_clamped_at_every_step(name):
+    model = build(name, 6)
+    x, missing = torch.tensor([[0, 1, 0, 1, 1, 0]]), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
+    states = reconstruction_probabilities(model, x, missing, steps=4)
+    assert states.shape == (5, 1, 6)
+    assert (states[:, ~missing] == x[~missing]).all()
+    torch.testing.assert_close(states[0, missing], model.fill[missing[0]])
+
+
+# 4. The objectives estimate what the walk computes
+
+
+@any_order
+def test_order_agnostic_cost_has_the_mean_log_prob_as_expectation(name):
+    """All orderings, all positions, all rows: pins mask law, loss weight and walk to each other."""
+    model, x, D = build(name, 4), rows(4), 4
+    orderings = torch.tensor(list(itertools.permutations(range(D))))
+    costs = [
+        step_costs(model, x, missing_at(rank_of(o), shown).expand(x.shape))[-1] for o in orderings for shown in range(D)
+    ]
+    expected = -log_probs(model, x, orderings).mean(0)
+    torch.testing.assert_close(torch.stack(costs).mean(0), expected, rtol=0, atol=1e-12)
+
+
+@any_order
+def test_pretraining_cost_is_the_mean_over_models_of_fewer_steps(name, generator):
+    model, x = build(name, 5), rows(5)
+    missing = torch.rand(x.shape, generator=generator) < 0.5
+    missing[:, 0] = True
+    costs = step_costs(model, x, missing)
+    weight = 5 / missing.sum(1).double()
+    for t in range(model.steps):
+        logits = model(x, missing, steps=t + 1)[-1]
+        log_p = logsigmoid(logits * (2 * x - 1))
+        expected = weight * -(log_p * missing).sum(1)
+        torch.testing.assert_close(costs[t], expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(reduce(costs, "all_steps"), costs.mean(), rtol=0, atol=1e-15)
+    torch.testing.assert_close(reduce(costs, "last_step"), costs[-1].mean(), rtol=0, atol=1e-15)
+
+
+@any_order
+def test_holes_are_no_targets_and_weights_count_what_is_observed(name, generator):
+    """A column that nobody saw is as good as absent: same cost as on the other columns with it always missing."""
+    model, x = build(name, 5), rows(5).double()
+    holes = torch.zeros(x.shape, dtype=torch.bool)
+    holes[:, 2] = True
+    drawn = torch.rand(x.shape, generator=generator) < 0.5
+    drawn[:, 0] = True
+    missing = drawn | holes
+    cost = step_costs(model, x.masked_fill(holes, 0), missing, ~holes)[-1]
+    logits = model(x, missing)[-1]
+    log_p = logsigmoid(logits * (2 * x - 1))
+    targets = drawn & ~holes
+    torch.testing.assert_close(cost, 4 / targets.sum(1).double() * -(log_p * targets).sum(1), rtol=0, atol=1e-12)
+
+
+@every_model
+def test_fixed_order_cost_is_the_exact_log_prob(name, generator):
+    model, x = build(name, 6), rows(6)
+    for ordering in orderings_of(model, 3, generator):
+        expected = -log_prob(model, x, ordering, path="plain")
+        torch.testing.assert_close(fixed_order_costs(model, x, ordering)[0], expected, rtol=0, atol=1e-11)
+
+
+@any_order
+def test_the_estimate_is_unbiased(name, generator):
+    model = build(name, 4, noise=0.3)
+    x = rows(4)[[5]].expand(40_000, -1)
+    orderings = torch.tensor(list(itertools.permutations(range(4))))
+    exact = log_probs(model, x[:1], orderings).mean()
+    estimate = estimate_log_prob(model, x, generator=generator)
+    assert abs(estimate.mean() - exact) < 4 * estimate.std() / len(x) ** 0.5
+
+
+# 5. Samples follow the likelihood
+
+
+@every_model
+def test_samples_along_one_ordering_follow_log_prob(name, generator):
+    model = build(name, 3, noise=0.5)
+    ordering = orderings_of(model, 1, generator)
+    drawn = sample(model, 20_000, orderings=ordering, generator=generator)
+    _assert_frequencies(drawn, log_prob(model, rows(3), ordering[0]).exp())
+
+
+@any_order
+def test_samples_follow_the_mixture_over_all_orderings(name, generator):
+    model = build(name, 3)
+    orderings = torch.tensor(list(itertools.permutations(range(3))))
+    drawn = sample(model, 20_000, generator=generator)
+    _assert_frequencies(drawn, mixture_log_prob(log_probs(model, rows(3), orderings)).exp())
+
+
+@any_order
+@pytest.mark.parametrize("share", [True, False])
+def test_imputations_match_ratios_of_joints_and_keep_the_evidence(name, share, generator):
+    """Along an ordering with the evidence first, p(missing | observed) is a ratio of joints of that ordering."""
+    model, D = build(name, 4), 4
+    x = torch.tensor([[torch.nan, 1.0, torch.nan, 0.0]], dtype=torch.float64).expand(20_000, -1)
+    drawn = impute(model, x, share=share, generator=generator)
+    assert (drawn[:, [1, 3]] == torch.tensor([1, 0])).all()
+    candidates = rows(D)
+    fits = (candidates[:, 1] == 1) & (candidates[:, 3] == 0)
+    firsts = [(1, 3, 0, 2), (1, 3, 2, 0), (3, 1, 0, 2), (3, 1, 2, 0)]
+    if share:  # all rows went along one of them: take the frequencies for what they are under each
+        p = [log_prob(model, candidates, torch.tensor(o))[fits].exp() for o in firsts]
+        conditionals = [q / q.sum() for q in p]
+        observed = _counts(drawn)[fits.numpy()]
+        assert max(_p_value(observed, q) for q in conditionals) > 1e-3
+    else:
+        p = torch.stack([log_prob(model, candidates, torch.tensor(o))[fits].exp() for o in firsts])
+        _assert_frequencies(drawn, (p / p.sum(1, keepdim=True)).mean(0), fits)
+
+
+@any_order
+def test_a_different_pattern_in_every_row(name, generator):
+    model = build(name, 6)
+    x = rows(6).double()
+    x[torch.rand(x.shape, generator=generator) < 0.5] = torch.nan
+    x[3], x[4] = torch.nan, rows(6)[4].double()
+    for share in (True, False):
+        drawn = impute(model, x, share=share, generator=generator)
+        assert torch.equal(drawn[~x.isnan()], x[~x.isnan()])
+        assert ((drawn == 0) | (drawn == 1)).all()
+
+
+@any_order
+def test_one_pass_probabilities(name):
+    model = build(name, 5)
+    x = torch.tensor([[0.0, torch.nan, 1, torch.nan, 0], [0.0, 1, 1, 0, 0]], dtype=torch.float64)
+    p = missing_probabilities(model, x)
+    first = torch.tensor([0, 2, 4, 1, 3])  # observed, then cell 1: its conditional must be the one-pass probability
+    zero, one = x[:1].clone(), x[:1].clone()
+    zero[0, [1, 3]], one[0, [1, 3]] = torch.tensor([0.0, 0.0]).double(), torch.tensor([1.0, 0.0]).double()
+    both = [torch.stack([v, v.index_fill(1, torch.tensor([3]), 1)]).squeeze(1) for v in (zero, one)]
+    q0, q1 = (log_prob(model, v, first).exp().sum() for v in both)
+    assert p[0, 1].item() == pytest.approx((q1 / (q0 + q1)).item(), abs=1e-12)
+    assert torch.equal(p[1], x[1])
+
+
+# 6. The mixture over orderings
+
+
+@any_order
+def test_the_mixture_sums_to_one_and_is_at_least_the_mean(name, generator):
+    """Averaging logits or per-variable probabilities over orderings would not sum to one."""
+    model = build(name, 6)
+    table = log_probs(model, rows(6), orderings_of(model, 5, generator))
+    mixed = mixture_log_prob(table)
+    assert mixed.exp().sum().item() == pytest.approx(1, abs=1e-12)
+    assert (mixed >= table.mean(0)).all()
+
+
+# 7. The paper's equations in NumPy
+
+
+@pytest.mark.parametrize("name", [name for name in ZOO if isinstance(build(name, 2).config.core, DeepConfig)])
+def test_equal_to_a_numpy_reference(name, generator):
+    model, x = build(name, 5), reference.all_rows(5)
+    ordering = orderings_of(model, 1, generator)[0]
+    expected = [reference.log_prob(model, row, ordering.numpy()) for row in x]
+    np.testing.assert_allclose(log_prob(model, rows(5), ordering).numpy(), expected, atol=1e-12)
+    missing = np.array([True, False, True, True, False])
+    states = reconstruction_probabilities(model, rows(5)[9:10], torch.tensor(missing)[None])
+    np.testing.assert_allclose(states[:, 0].numpy(), reference.reconstructions(model, x[9], missing), atol=1e-12)
+
+
+# 8. Gradients and global state
+
+
+@every_model
+def test_every_parameter_gets_a_gradient(name, generator):
+    model, x = build(name, 6), rows(6)
+    missing = torch.rand(x.shape, generator=generator) < 0.5
+    missing[:, 0] = True
+    step_costs(model, x, missing)[-1].mean().backward()
+    silent = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
+    # a Boltzmann machine's upper layers are only heard at the next step; with one step they would be silent
+    assert silent == []
+
+
+@any_order
+def test_the_global_random_state_is_untouched(name, generator):
+    before = torch.random.get_rng_state()
+    model = build(name, 4)
+    drawn = sample(model, 20, generator=generator).double()
+    impute(model, drawn.masked_fill(drawn == 1, torch.nan), generator=generator)
+    estimate_log_prob(model, drawn, generator=generator)
+    log_probs(model, drawn, 3, generator=generator)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def _counts(drawn):
+    code = (drawn.long() * 2 ** torch.arange(drawn.shape[1] - 1, -1, -1)).sum(1)
+    return np.bincount(code.numpy(), minlength=2 ** drawn.shape[1])
+
+
+def _p_value(counts, probabilities):
+    p = np.asarray(probabilities)
+    return stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue
+
+
+def _assert_frequencies(drawn, probabilities, only=None):
+    """Chi-square of the drawn rows against their exact probabilities."""
+    counts = _counts(drawn) if only is None else _counts(drawn)[only.numpy()]
+    assert counts.sum() == len(drawn)
+    assert _p_value(counts, probabilities.numpy()) > 1e-3

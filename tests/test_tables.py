@@ -1,0 +1,639 @@
+"""nadek.tables: any table in and out, and what is said about a wrong one."""
+
+import gzip
+import io
+import stat
+import time
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from nadek.tables import SUFFIXES, Table, align_columns, read_table, write_table
+
+NAN = float("nan")
+NAMES = ("age", "smoker", "höhe, m")
+WITH_MISSING = np.array([[0, 1, NAN], [NAN, NAN, NAN], [1, 0, 0], [0, 0, 1]], dtype=np.float32)
+COMPLETE = np.array([[0, 1, 1], [1, 0, 0]], dtype=np.float32)
+
+with_names = pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz"])
+with_missing = pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz", ".npy"])
+every_form = pytest.mark.parametrize("suffix", SUFFIXES)
+
+
+@pytest.fixture
+def csv_file(tmp_path):
+    def write(text):
+        path = tmp_path / "file.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def message(error, path):
+    """The message without the folder, after a check that it is one line and names the file."""
+    text = str(error.value)
+    assert str(path) in text
+    assert "\n" not in text
+    return text.replace(f"{path.parent}/", "")
+
+
+# Round trips
+
+
+@every_form
+def test_complete_values_come_back(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", COMPLETE)
+    table = read_table(tmp_path / f"t{suffix}")
+    assert table.values.dtype == np.float32
+    np.testing.assert_array_equal(table.values, COMPLETE)
+
+
+@with_missing
+def test_missing_values_come_back(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", WITH_MISSING)
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, WITH_MISSING)
+
+
+@with_names
+def test_names_come_back(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", WITH_MISSING, columns=NAMES)
+    table = read_table(str(tmp_path / f"t{suffix}"))
+    assert table.columns == NAMES
+    np.testing.assert_array_equal(table.values, WITH_MISSING)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz", ".npy", ".amat", ".amat.gz"])
+def test_no_names_stay_none(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", COMPLETE)
+    assert read_table(tmp_path / f"t{suffix}").columns is None
+
+
+def test_parquet_without_names_gets_them(tmp_path):
+    write_table(tmp_path / "t.parquet", COMPLETE)
+    assert read_table(tmp_path / "t.parquet").columns == ("x0", "x1", "x2")
+
+
+@with_missing
+@pytest.mark.parametrize("column", [[0, 1, 0], [NAN, 1, NAN], [1, NAN, NAN], [NAN, NAN]])
+def test_one_column_comes_back(tmp_path, suffix, column):
+    values = np.array(column, dtype=np.float32)[:, None]
+    write_table(tmp_path / f"t{suffix}", values)
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, values)
+
+
+@with_missing
+def test_one_row_comes_back(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", WITH_MISSING[:1])
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, WITH_MISSING[:1])
+
+
+@with_missing
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_probabilities_come_back_exactly(tmp_path, suffix, dtype):
+    values = np.random.default_rng(0).random((20, 4)).astype(dtype)
+    values[3, 2] = NAN
+    write_table(tmp_path / f"t{suffix}", values)
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}", binary=False).values, values.astype(np.float32))
+
+
+@every_form
+@pytest.mark.parametrize("dtype", [np.bool_, np.int64, np.uint8, np.float64])
+def test_any_dtype_of_0_and_1_is_written(tmp_path, suffix, dtype):
+    write_table(tmp_path / f"t{suffix}", COMPLETE.astype(dtype))
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, COMPLETE)
+
+
+def test_lists_are_written(csv_file, tmp_path):
+    write_table(tmp_path / "t.csv", [[0, 1], [1, 1]])
+    assert (tmp_path / "t.csv").read_text() == "0,1\n1,1\n"
+
+
+def test_upper_case_suffix(tmp_path):
+    write_table(tmp_path / "T.CSV", COMPLETE)
+    np.testing.assert_array_equal(read_table(tmp_path / "T.CSV").values, COMPLETE)
+
+
+# What is written
+
+
+def test_csv_text_of_0_1_and_missing():
+    stream = io.StringIO()
+    write_table(stream, WITH_MISSING, columns=("a", "b", "c"))
+    assert stream.getvalue() == "a,b,c\n0,1,\n,,\n1,0,0\n0,0,1\n"
+
+
+def test_csv_text_of_floats_has_all_digits():
+    stream = io.StringIO()
+    write_table(stream, np.array([[0.1, -92.31234567890122], [1.0, NAN]]))
+    assert stream.getvalue() == "0.1,-92.31234567890122\n1,\n"
+
+
+def test_csv_text_of_float32_has_no_false_digits():
+    stream = io.StringIO()
+    write_table(stream, np.array([[0.1], [0.2]], dtype=np.float32))
+    assert stream.getvalue() == "0.1\n0.2\n"
+
+
+def test_csv_header_is_quoted_where_needed():
+    stream = io.StringIO()
+    write_table(stream, COMPLETE, columns=("a", 'b "x"', "c,d"))
+    assert stream.getvalue().splitlines()[0] == 'a,"b ""x""","c,d"'
+
+
+def test_missing_cell_alone_in_its_row_is_no_blank_line():
+    stream = io.StringIO()
+    write_table(stream, np.array([[1.0], [NAN]]), columns=["a"])
+    assert stream.getvalue() == 'a\n1\n""\n'
+
+
+def test_parquet_holds_integers_and_nulls(tmp_path):
+    write_table(tmp_path / "t.parquet", WITH_MISSING, columns=NAMES)
+    table = pq.ParquetFile(tmp_path / "t.parquet").read()
+    assert set(table.schema.types) == {pa.int8()}
+    assert table["age"].to_pylist() == [0, None, 1, 0]
+
+
+def test_parquet_holds_floats_and_nulls(tmp_path):
+    write_table(tmp_path / "t.parquet", np.array([[0.5, 1.0], [NAN, 0.0]]))
+    table = pq.ParquetFile(tmp_path / "t.parquet").read()
+    assert table.to_pydict() == {"x0": [0.5, None], "x1": [1.0, 0.0]}
+
+
+def test_amat_text(tmp_path):
+    write_table(tmp_path / "t.amat", COMPLETE)
+    assert (tmp_path / "t.amat").read_text() == "0 1 1\n1 0 0\n"
+
+
+def test_compressed_files_do_not_depend_on_the_clock(tmp_path):
+    write_table(tmp_path / "t.csv.gz", COMPLETE)
+    assert (tmp_path / "t.csv.gz").read_bytes()[4:8] == bytes(4)
+    assert gzip.decompress((tmp_path / "t.csv.gz").read_bytes()) == b"0,1,1\n1,0,0\n"
+
+
+@every_form
+def test_nothing_but_the_file_is_left(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", COMPLETE)
+    assert [p.name for p in tmp_path.iterdir()] == [f"t{suffix}"]
+
+
+def test_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "t.amat"
+    write_table(path, COMPLETE)
+    with pytest.raises(ValueError, match="expected 0 or 1"):
+        write_table(path, WITH_MISSING)
+    np.testing.assert_array_equal(read_table(path).values, COMPLETE)
+
+
+def test_written_file_has_the_usual_permissions(tmp_path):
+    (tmp_path / "usual").touch()
+    write_table(tmp_path / "t.csv", COMPLETE)
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("usual", "t.csv")}
+    assert len(modes) == 1
+
+
+# Reading CSV
+
+
+def test_csv_with_header(csv_file):
+    table = read_table(csv_file("a,b\n0,1\n1,\n"))
+    assert table.columns == ("a", "b")
+    np.testing.assert_array_equal(table.values, [[0, 1], [1, NAN]])
+
+
+@pytest.mark.parametrize("first", ["0,1", "true,False", "1.0,0.0", ",", "NaN,1", "NA,nan", "null,None", '"0","1"'])
+def test_csv_whose_first_row_holds_values_has_no_header(csv_file, first):
+    table = read_table(csv_file(f"{first}\n0,1\n"))
+    assert table.columns is None
+    assert table.values.shape == (2, 2)
+
+
+@pytest.mark.parametrize("first", ["0,1,2", "0,x,1", "1,2,3", "yes,no,na"])
+def test_csv_whose_first_row_holds_something_else_has_a_header(csv_file, first):
+    table = read_table(csv_file(f"{first}\n0,1,1\n"))
+    assert table.columns == tuple(first.split(","))
+    assert table.values.shape == (1, 3)
+
+
+def test_csv_of_repeated_numbers_has_no_header(csv_file):
+    with pytest.raises(ValueError, match=r"row 1, column 2: expected 0, 1 or missing, found 7$"):
+        read_table(csv_file("0,7,0,1\n0,1,0,1\n"))
+
+
+@pytest.mark.parametrize("cell", ["", "NaN", "nan", "NA", "null", "None", '""', " ", " NA"])
+@pytest.mark.parametrize("other", ["1", "1.0", "true"])
+def test_csv_missing_cells(csv_file, cell, other):
+    values = read_table(csv_file(f"a,b\n{cell},1\n{other},0\n")).values
+    np.testing.assert_array_equal(values, [[NAN, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("one", ["1", "1.0", "true", "True", "TRUE", " 1", "1 ", '"1"', "1e0", "01"])
+@pytest.mark.parametrize("zero", ["0", "0.0", "false", "False", "FALSE", "-0.0"])
+def test_csv_forms_of_0_and_1_in_one_column(csv_file, one, zero):
+    np.testing.assert_array_equal(read_table(csv_file(f"a,b\n{one},1\n{zero},1\n")).values, [[1, 1], [0, 1]])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [True, False])
+def test_csv_line_ends(csv_file, end, last):
+    table = read_table(csv_file(end.join(["a,b", "0,1", "1,0"]) + end * last))
+    assert table.columns == ("a", "b")
+    np.testing.assert_array_equal(table.values, [[0, 1], [1, 0]])
+
+
+def test_csv_with_byte_order_mark(csv_file):
+    assert read_table(csv_file(b"\xef\xbb\xbfa,b\n0,1\n")).columns == ("a", "b")
+
+
+def test_csv_names_are_stripped(csv_file):
+    assert read_table(csv_file("a, b\n0, 1\n")).columns == ("a", "b")
+
+
+def test_csv_blank_lines_are_skipped(csv_file):
+    np.testing.assert_array_equal(read_table(csv_file("\n\na,b\n0,1\n\n1,0\n\n")).values, [[0, 1], [1, 0]])
+
+
+def test_csv_column_of_only_missing(csv_file):
+    np.testing.assert_array_equal(read_table(csv_file("a,b\n,1\n,0\n")).values, [[NAN, 1], [NAN, 0]])
+
+
+def test_csv_true_late_in_a_long_column(csv_file):
+    values = read_table(csv_file("a,b\n" + "0,1\n" * 400_000 + "true,1\n")).values
+    assert values[-1, 0] == 1
+    assert values[:-1, 0].max() == 0
+
+
+def test_csv_of_any_number(csv_file):
+    table = read_table(csv_file("a,b\n0.25,-7\n,1e3\n"), binary=False)
+    np.testing.assert_array_equal(table.values, np.array([[0.25, -7], [NAN, 1000]], np.float32))
+
+
+def test_csv_of_any_number_without_header(csv_file):
+    assert read_table(csv_file("0.25,-7\n0.5,3\n"), binary=False).columns is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("age,b\n1,0\n0,1\n7,1\n", 'row 3, column "age": expected 0, 1 or missing, found 7'),
+        ("age,b\n1,0.5\n7,1\n", 'row 1, column "b": expected 0, 1 or missing, found 0.5'),
+        ("a,b,c\n0,0,9\n0,8,0\n7,0,0\n", 'row 1, column "c": expected 0, 1 or missing, found 9'),
+        ("a,b,c\n0,8,9\n7,0,0\n", 'row 1, column "b": expected 0, 1 or missing, found 8'),
+        ("a,b\n0,1\n0,yes\n", "row 2, column \"b\": expected 0, 1 or missing, found 'yes'"),
+        ("a,b\n0,1\n0,1.000000001\n", 'row 2, column "b": expected 0, 1 or missing, found 1.000000001'),
+        ("a,b\n0,1\n0,inf\n", 'row 2, column "b": expected 0, 1 or missing, found inf'),
+        ("a,b\n0,1\n0,-1\n", 'row 2, column "b": expected 0, 1 or missing, found -1'),
+        ("a,b\n0,2024-05-01\n", 'row 1, column "b": expected 0, 1 or missing, found 2024-05-01'),
+        (",b\n0,1\n1,1\n2,1\n", "row 3, column 1: expected 0, 1 or missing, found 2"),
+        ("0,1\n0,3\n", "row 2, column 2: expected 0, 1 or missing, found 3"),
+        ("a,b\n0," + "x" * 90 + "\n", f"row 1, column \"b\": expected 0, 1 or missing, found '{'x' * 40}...'"),
+    ],
+)
+def test_csv_names_the_first_wrong_cell(csv_file, text, said):
+    path = csv_file(text)
+    with pytest.raises(ValueError, match="row") as error:
+        read_table(path)
+    assert message(error, path) == f"file.csv: {said}"
+
+
+def test_csv_of_any_number_names_what_is_none(csv_file):
+    path = csv_file("a,b\n0.25,7\n1,yes\n")
+    with pytest.raises(ValueError, match="row") as error:
+        read_table(path, binary=False)
+    assert message(error, path) == "file.csv: row 2, column \"b\": expected a number or missing, found 'yes'"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected a table, found an empty file"),
+        ("\n \n", "expected a table, found an empty file"),
+        ("a,b\n", "expected rows, found only a header"),
+        ("a,b,a,c,c\n0,1,0,1,0\n", 'expected every column name once, found more of "a", "c"'),
+        ("a,b\n0,1\n\n0,1,1\n", "row 2: expected 2 cells, found 3"),
+        ("a,b\n0,1\n0\n", "row 2: expected 2 cells, found 1"),
+        ("0,1\n0,1\n0\n", "row 3: expected 2 cells, found 1"),
+        ("a\n0\n\n1\n", 'found a blank line in a file of one column; write "" for a missing cell'),
+    ],
+)
+def test_csv_of_wrong_shape(csv_file, text, said):
+    path = csv_file(text)
+    with pytest.raises(ValueError, match=r"expected|found") as error:
+        read_table(path)
+    assert message(error, path) == f"file.csv: {said}"
+
+
+@pytest.mark.parametrize(
+    "data", [b"PAR1\x00\x00", "a,b\n0,1\n".encode("utf-16"), gzip.compress(b"0,1\n"), b"\x93NUMPY"]
+)
+def test_csv_that_is_no_text(csv_file, data):
+    path = csv_file(data)
+    with pytest.raises(ValueError, match=r"expected CSV text in UTF-8, found something else \(") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_csv_with_text_that_is_not_utf8(csv_file):
+    path = csv_file(b"a,b\n0,\xff\n")
+    with pytest.raises(ValueError, match=r"expected CSV text in UTF-8, .* 0xff in position 6") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_large_csv_is_read_fast(tmp_path):
+    values = (np.random.default_rng(0).random((100_000, 20)) < 0.3).astype(np.float32)
+    values[::7, ::3] = NAN
+    write_table(tmp_path / "t.csv", values)
+    start = time.perf_counter()
+    table = read_table(tmp_path / "t.csv")
+    assert time.perf_counter() - start < 3  # about 0.1 on two cores; a loop over the cells takes longer
+    np.testing.assert_array_equal(table.values, values)
+
+
+# Reading Parquet
+
+
+def parquet(tmp_path, **columns):
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([0, 1, None], pa.int64()),
+        pa.array([0, 1, None], pa.uint8()),
+        pa.array([0.0, 1.0, None], pa.float32()),
+        pa.array([0.0, 1.0, NAN], pa.float64()),
+        pa.array([False, True, None]),
+        pa.array([0, 1, None], pa.int32()).dictionary_encode(),
+        pa.array([Decimal(0), Decimal(1), None], pa.decimal128(5, 1)),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_parquet_types(tmp_path, column):
+    np.testing.assert_array_equal(read_table(parquet(tmp_path, a=column)).values, [[0], [1], [NAN]])
+
+
+@pytest.mark.parametrize("kind", [pa.null(), pa.string()])
+def test_parquet_column_of_only_null(tmp_path, kind):
+    table = read_table(parquet(tmp_path, a=pa.array([None, None], kind), b=[0, 1]))
+    np.testing.assert_array_equal(table.values, [[NAN, 0], [NAN, 1]])
+
+
+@pytest.mark.parametrize(
+    ("column", "found"),
+    [
+        (pa.array([None, 7]), "7"),
+        (pa.array([0.0, 0.5]), "0.5"),
+        (pa.array([None, "1"]), "'1'"),
+        (pa.array([None, [1]]), "[1]"),
+    ],
+)
+def test_parquet_names_the_first_wrong_cell(tmp_path, column, found):
+    path = parquet(tmp_path, age=column, b=[0, 1])
+    with pytest.raises(ValueError, match="row") as error:
+        read_table(path)
+    assert message(error, path) == f'file.parquet: row 2, column "age": expected 0, 1 or missing, found {found}'
+
+
+def test_parquet_of_any_number(tmp_path):
+    values = read_table(parquet(tmp_path, a=[7, None], b=[0.25, -1.0]), binary=False).values
+    np.testing.assert_array_equal(values, [[7, 0.25], [NAN, -1]])
+
+
+def test_parquet_with_a_name_twice(tmp_path):
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table([pa.array([0]), pa.array([1])], names=["a", "a"]), path)
+    with pytest.raises(ValueError, match='expected every column name once, found more of "a"') as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_parquet_without_rows(tmp_path):
+    path = parquet(tmp_path, a=pa.array([], pa.int8()))
+    with pytest.raises(ValueError, match=r"expected rows and columns, found shape \(0, 1\)") as error:
+        read_table(path)
+    message(error, path)
+
+
+# Reading npy and npz
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.array([0, 1]), r"expected a 2-D array \[rows, columns\], found shape \(2,\)"),
+        (np.zeros((0, 3)), r"expected rows and columns, found shape \(0, 3\)"),
+        (np.zeros((3, 0)), r"expected rows and columns, found shape \(3, 0\)"),
+        (np.array([["0"]]), "expected numbers, found an array of <U1"),
+        (np.array([[0, 1], [1, 7]]), "row 2, column 2: expected 0, 1 or missing, found 7"),
+        (np.array([[0, 1], [0.5, 7]]), "row 2, column 1: expected 0, 1 or missing, found 0.5"),
+    ],
+)
+def test_wrong_arrays(tmp_path, suffix, values, said):
+    path = tmp_path / f"file{suffix}"
+    (np.save if suffix == ".npy" else np.savez)(path, values)
+    with pytest.raises(ValueError, match=said) as error:
+        read_table(path)
+    message(error, path)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_pickled_arrays_are_refused(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    (np.save if suffix == ".npy" else np.savez)(path, np.array([[None]]))
+    with pytest.raises(ValueError, match=r"expected a whole np[yz] file of numbers") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_npz_with_names_of_another_number(tmp_path):
+    path = tmp_path / "file.npz"
+    np.savez(path, values=COMPLETE, columns=np.array(["a", "b"]))
+    with pytest.raises(ValueError, match="expected 3 column names, found 2") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_npz_with_names_that_are_no_text(tmp_path):
+    path = tmp_path / "file.npz"
+    np.savez(path, values=COMPLETE, columns=np.arange(3))
+    with pytest.raises(ValueError, match='expected "columns" to hold text, found int64') as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_npz_names_the_column_of_a_wrong_value(tmp_path):
+    path = tmp_path / "file.npz"
+    np.savez(path, values=[[0, 2]], columns=np.array(["a", "b"]))
+    with pytest.raises(ValueError, match='row 1, column "b": expected 0, 1 or missing, found 2'):
+        read_table(path)
+
+
+def test_npz_with_one_array_of_any_name(tmp_path):
+    np.savez(tmp_path / "t.npz", whatever=COMPLETE)
+    np.testing.assert_array_equal(read_table(tmp_path / "t.npz").values, COMPLETE)
+
+
+def test_npz_takes_the_array_called_values(tmp_path):
+    np.savez(tmp_path / "t.npz", values=COMPLETE, other=np.zeros(3))
+    np.testing.assert_array_equal(read_table(tmp_path / "t.npz").values, COMPLETE)
+
+
+def test_npz_with_several_arrays_lists_them(tmp_path):
+    path = tmp_path / "file.npz"
+    np.savez(path, train=COMPLETE, test=COMPLETE)
+    with pytest.raises(ValueError, match='expected one array, or one called "values"; found test, train') as error:
+        read_table(path)
+    message(error, path)
+
+
+# Wrong files, for every form
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy", ".csv.gz", ".amat", ".amat.gz"])
+def test_text_under_another_suffix(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    path.write_text("a,b\n0,1\n1,0\n")
+    with pytest.raises(ValueError, match="expected") as error:
+        read_table(path)
+    assert "pickle" not in message(error, path)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy", ".csv.gz", ".amat.gz"])
+@pytest.mark.parametrize("keep", [0.0, 0.5, 0.95])
+def test_truncated_files(tmp_path, suffix, keep):
+    path = tmp_path / f"file{suffix}"
+    write_table(path, np.tile(COMPLETE, (50, 1)))
+    data = path.read_bytes()
+    path.write_bytes(data[: int(keep * len(data))])
+    with pytest.raises(ValueError, match=r"expected|empty") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_damaged_npz(tmp_path):
+    path = tmp_path / "file.npz"
+    write_table(path, np.tile(COMPLETE, (50, 1)))
+    data = bytearray(path.read_bytes())
+    data[60:80] = bytes(20)
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="expected a whole npz file of numbers") as error:
+        read_table(path)
+    message(error, path)
+
+
+@every_form
+def test_file_that_is_not_there(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    with pytest.raises(FileNotFoundError, match="there is no such file") as error:
+        read_table(path)
+    message(error, path)
+
+
+@every_form
+def test_folder_in_place_of_a_file(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError, match=r"is a folder, expected a file that ends in \.csv") as error:
+        read_table(path)
+    message(error, path)
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_table(path, COMPLETE)
+
+
+@pytest.mark.parametrize("name", ["file.txt", "file", "file.gz", "file.npy.gz"])
+def test_unknown_suffix(tmp_path, name):
+    for use in (read_table, lambda path: write_table(path, COMPLETE)):
+        path = tmp_path / name
+        with pytest.raises(ValueError, match=r"expected a file that ends in \.csv, .*\.amat\.gz, found") as error:
+            use(path)
+        message(error, path)
+
+
+# Wrong arguments of write_table
+
+
+@pytest.mark.parametrize(
+    ("values", "columns", "said"),
+    [
+        ([0, 1], None, r"values: expected a 2-D array \[rows, columns\], found shape \(2,\)"),
+        (np.zeros((0, 2)), None, r"values: expected rows and columns, found shape \(0, 2\)"),
+        ([["a"]], None, "values: expected numbers, found an array of <U1"),
+        ([[0, 1]], ["a"], "columns: expected 2 column names, found 1"),
+        ([[0, 1]], ["a", "a"], 'columns: expected every column name once, found more of "a"'),
+    ],
+)
+def test_write_refuses(values, columns, said):
+    with pytest.raises(ValueError, match=said):
+        write_table(io.StringIO(), values, columns=columns)
+
+
+def test_amat_cannot_hold_missing(tmp_path):
+    with pytest.raises(ValueError, match=r"t\.amat: row 1, column 3: expected 0 or 1, found nan; \.amat holds"):
+        write_table(tmp_path / "t.amat", WITH_MISSING)
+
+
+def test_write_into_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
+        write_table(tmp_path / "nowhere" / "t.csv", COMPLETE)
+
+
+# align_columns
+
+ABC = Table(np.array([[0, 1, NAN]], dtype=np.float32), ("a", "b", "c"))
+
+
+def test_align_reorders_by_name():
+    table = align_columns(ABC, ("c", "a", "b"))
+    assert table.columns == ("c", "a", "b")
+    np.testing.assert_array_equal(table.values, [[NAN, 0, 1]])
+
+
+def test_align_keeps_a_table_in_order():
+    assert align_columns(ABC, ABC.columns) is ABC
+
+
+def test_align_names_a_table_without_names():
+    table = align_columns(Table(ABC.values, None), ["c", "a", "b"])
+    assert table.columns == ("c", "a", "b")
+    np.testing.assert_array_equal(table.values, ABC.values)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (("a", "b", "c", "d"), 'expected the 4 columns of the model; the table lacks column "d"'),
+        (("a", "b"), 'expected the 2 columns of the model; the table has the unexpected column "c"'),
+        (
+            ("a", "x", "y"),
+            'expected the 3 columns of the model; the table lacks 2 columns "x", "y" '
+            'and has the unexpected 2 columns "b", "c"',
+        ),
+    ],
+)
+def test_align_names_missing_and_unexpected_columns(columns, said):
+    with pytest.raises(ValueError, match="expected") as error:
+        align_columns(ABC, columns)
+    assert str(error.value) == said
+
+
+def test_align_shortens_a_long_list():
+    with pytest.raises(ValueError, match='"x7" and 2 more'):
+        align_columns(ABC, ("a", "b", "c", *(f"x{j}" for j in range(10))))
+
+
+def test_align_without_names_counts():
+    with pytest.raises(ValueError, match="expected 2 columns, found 3"):
+        align_columns(Table(ABC.values, None), ("a", "b"))
+
+
+def test_align_refuses_a_table_with_a_name_twice():
+    with pytest.raises(ValueError, match='the table: expected every column name once, found more of "a"'):
+        align_columns(Table(ABC.values, ("a", "a", "b")), ("a", "b"))

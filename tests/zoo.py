@@ -1,0 +1,59 @@
+"""The models that the contract holds for: a dict of constructors, each (D, generator) -> float64 model in eval mode."""
+
+import torch
+
+from nadek.cores import DeepConfig, ResidualConfig
+from nadek.model import ModelConfig, NADEk, dbm_like, from_rbm, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
+
+
+def _tied_sigmoid(D, generator):
+    draw = lambda *shape: torch.randn(*shape, generator=generator)
+    return from_rbm(draw(5, D), draw(D), draw(5), steps=3)
+
+
+def _deep(D, generator, **options):
+    core = DeepConfig(hidden=(6, 5), activation="relu")
+    return NADEk(ModelConfig(n_variables=D, core=core, **options), _mean(D, generator), generator=generator)
+
+
+def _uncarried(D, generator):
+    core = ResidualConfig(width=6, blocks=1, carry=False, activation="tanh")
+    config = ModelConfig(n_variables=D, core=core, steps=2)
+    return NADEk(config, _mean(D, generator), generator=generator)
+
+
+def _mean(D, generator):
+    return 0.2 + 0.6 * torch.rand(D, generator=generator)
+
+
+ZOO = {
+    "nade-5 1hl": lambda D, g: nade_k(D, hidden=(6,), steps=5, mean=_mean(D, g), generator=g),
+    "nade-2 3hl": lambda D, g: nade_k(D, hidden=(6, 5, 4), steps=2, mean=_mean(D, g), generator=g),
+    "nade-1 1hl": lambda D, g: nade_k(D, hidden=(6,), steps=1, mean=_mean(D, g), generator=g),
+    "orderless nade": lambda D, g: orderless_nade(D, hidden=(6,), mean=_mean(D, g), generator=g),
+    "nade-mask 2hl": lambda D, g: nade_mask(D, hidden=(6, 5), mean=_mean(D, g), generator=g),
+    "nade-3 with mask input": lambda D, g: _deep(D, g, steps=3, mask_input=True),
+    "alternating tied": lambda D, g: dbm_like(D, hidden=(6, 5, 4), steps=3, mean=_mean(D, g), generator=g),
+    "alternating untied": lambda D, g: dbm_like(D, hidden=(6, 5), steps=3, tied=False, generator=g),
+    "residual carried": lambda D, g: residual_nade_k(D, width=6, blocks=2, mean=_mean(D, g), generator=g),
+    "residual uncarried": _uncarried,
+    "rbm mean field": _tied_sigmoid,
+    "fixed-order nade": lambda D, g: nade(D, hidden=6, ordering=torch.randperm(D, generator=g).tolist(), generator=g),
+}
+
+
+def build(name, n_variables, *, seed=0, noise=0.7):
+    """A model of the zoo with lively weights: every parameter is moved, biases and gains too."""
+    generator = torch.Generator().manual_seed(seed)
+    model = ZOO[name](n_variables, generator).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += noise * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+    return model
+
+
+def orderings_of(model, n, generator):
+    """A few orderings that the model answers for."""
+    if model.config.ordering is not None:
+        return torch.tensor([model.config.ordering])
+    return torch.stack([torch.randperm(model.n_variables, generator=generator) for _ in range(n)])
