@@ -7,6 +7,7 @@ of the structure and ``config.json`` that of the weights file: what was damaged 
 
 import hashlib
 import json
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,8 +86,9 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     try:
         structure = decode(ModelConfig, config["model"], where="model")
         schema = decode(Schema, _read_json(folder / SCHEMA), where="schema")
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise ValueError(f"{folder} does not hold a model that this version can read: {error}") from None
+    _check_schema(folder / SCHEMA, schema, structure.n_variables)
     if not (folder / WEIGHTS).is_file():
         raise ValueError(f"{folder} is not a whole model: {WEIGHTS} is missing")
     if _digest(folder / WEIGHTS) != config["weights_sha256"]:
@@ -118,6 +120,8 @@ def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str,
     if not path.is_file():
         return None
     tensors, metadata = _read_tensors(path)
+    if not {"state", "info"} <= metadata.keys():
+        raise ValueError(f"{path} is no state of an unfinished training")
     return TrainingState(tensors, json.loads(metadata["state"])), json.loads(metadata["info"])
 
 
@@ -143,11 +147,21 @@ def _read_config(folder: Path) -> dict[str, Any]:
         hint = "; its training is not finished: go on with nadek fit ... --resume" if holds_state(folder) else ""
         raise ValueError(f"{folder} is not a model folder: it has no {CONFIG}{hint}")
     config = _read_json(folder / CONFIG)
-    if config.get("format") != FORMAT or not {"model", "weights_sha256"} <= config.keys():
+    if config.get("format") != FORMAT:
         raise ValueError(
             f"{folder / CONFIG}: expected a nadek model of format {FORMAT}, found {config.get('format')!r}"
         )
+    for key in ("model", "weights_sha256"):
+        if key not in config:
+            raise ValueError(f"{folder / CONFIG}: expected the key {key!r} of a nadek model, found none")
     return config
+
+
+def _check_schema(path: Path, schema: Schema, n_variables: int) -> None:
+    if schema.columns is not None and len(schema.columns) != n_variables:
+        raise ValueError(f"{path}: expected {n_variables} columns as in the model, found {len(schema.columns)}")
+    if schema.image_shape is not None and math.prod(schema.image_shape) != n_variables:
+        raise ValueError(f"{path}: expected images of {n_variables} pixels, found image_shape {schema.image_shape}")
 
 
 def _check_shapes(folder: Path, model: NADEk, tensors: dict[str, Tensor]) -> None:

@@ -26,16 +26,16 @@ def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclas
     return {key: _plain(value) for key, value in plain.items() if value is not None}
 
 
-def decode(cls: type[T], values: Mapping[str, Any], *, where: str = "") -> T:
+def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 - whatever JSON or TOML held
     """Build a config from a dictionary.
 
     Args:
         cls: a dataclass.
-        values: its options; what is left out takes its default.
+        values: a dictionary of its options; what is left out takes its default.
         where: the path to put before the names of options in messages.
 
     Raises:
-        ValueError: on an unknown option, a missing one, or a value of the wrong kind.
+        ValueError: on something that is no dictionary, an unknown option, a missing one, or a value of the wrong kind.
 
     Example:
         >>> from nadek.cores import DeepConfig
@@ -44,6 +44,8 @@ def decode(cls: type[T], values: Mapping[str, Any], *, where: str = "") -> T:
         ...
         ValueError: unknown option model.core.hiden; did you mean hidden?
     """
+    if not isinstance(values, Mapping):
+        raise ValueError(f"{where or 'options'}: expected a table of options, found {values!r}")
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     hints = typing.get_type_hints(cls)
     for key in values:
@@ -74,8 +76,6 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types ar
             raise ValueError(f"{where}: expected a list, found {value!r}")
         return tuple(_value(options[0], item, f"{where}[{i}]") for i, item in enumerate(value))
     if dataclasses.is_dataclass(hint):
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{where}: expected a table of options, found {value!r}")
         return decode(hint, value, where=where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

@@ -5,6 +5,8 @@ before (``state``, None at the first step), to the hidden units that the output 
 
     hidden, state = core(u, state)
 
+Where no gradient is recorded a core may overwrite ``u``, and works in place on what is its own.
+
 The three pictures of the paper's Fig. 1 are `Deep` (left: one layer; middle: several) and `Alternating`
 (right); `Residual` is ours. Each has a small frozen config that builds it and that is what gets saved.
 """
@@ -19,6 +21,7 @@ from torch.nn import functional as F
 
 Activation = Literal["tanh", "sigmoid", "relu", "gelu"]
 ACTIVATIONS = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": F.gelu}
+IN_PLACE = {"tanh": torch.tanh_, "sigmoid": torch.sigmoid_, "relu": torch.relu_, "gelu": F.gelu}
 
 State = tuple[Tensor, ...] | None
 """What a core hands to its next step; None before the first."""
@@ -104,7 +107,7 @@ class Deep(nn.Module):
     def __init__(self, config: DeepConfig) -> None:
         super().__init__()
         self.n_in, self.n_out = config.hidden[0], config.hidden[-1]
-        self.activation, self.dropout = ACTIVATIONS[config.activation], config.dropout
+        self.activation, self.dropout = config.activation, config.dropout
         self.layers = nn.ModuleList(_linear(a, b) for a, b in zip(config.hidden, config.hidden[1:], strict=False))
 
     def forward(
@@ -117,7 +120,7 @@ class Deep(nn.Module):
         return h, state
 
     def _units(self, u: Tensor, generator: torch.Generator | None) -> Tensor:
-        return _drop(self.activation(u), self.dropout if self.training else 0.0, generator)
+        return _drop(_activate(self.activation, u), self.dropout if self.training else 0.0, generator)
 
 
 class Alternating(nn.Module):
@@ -131,7 +134,7 @@ class Alternating(nn.Module):
     def __init__(self, config: AlternatingConfig) -> None:
         super().__init__()
         self.n_in = self.n_out = config.hidden[0]
-        self.activation, self.dropout = ACTIVATIONS[config.activation], config.dropout
+        self.activation, self.dropout = config.activation, config.dropout
         pairs = list(zip(config.hidden, config.hidden[1:], strict=False))
         self.up = nn.ModuleList(_linear(a, b) for a, b in pairs)
         self.down = None if config.tied else nn.ModuleList(_linear(b, a, bias=False) for a, b in pairs)
@@ -145,7 +148,7 @@ class Alternating(nn.Module):
             below = u if i == 0 else self.up[i - 1](layers[-1])
             if state is not None and i < len(state):
                 below = below + F.linear(state[i], self._down(i))
-            h = self.activation(below)
+            h = _activate(self.activation, below)
             layers.append(_drop(h, self.dropout if self.training else 0.0, generator))
         return layers[0], tuple(layers[1:])
 
@@ -185,13 +188,13 @@ class _Block(nn.Module):
 
     def __init__(self, config: ResidualConfig) -> None:
         super().__init__()
-        self.activation, self.dropout = ACTIVATIONS[config.activation], config.dropout
+        self.activation, self.dropout = config.activation, config.dropout
         self.norm = nn.LayerNorm(config.width)
         self.inner = _linear(config.width, config.width)
         self.outer = _linear(config.width, config.width)
 
     def forward(self, stream: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
-        h = self.activation(self.inner(self.norm(stream)))
+        h = _activate(self.activation, self.inner(self.norm(stream)))
         added: Tensor = self.outer(_drop(h, self.dropout if self.training else 0.0, generator))
         return added
 
@@ -200,6 +203,18 @@ def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
     """A layer whose weights are drawn later, by the network: torch's own would come from the global generator."""
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
     return layer
+
+
+def _activate(name: str, u: Tensor) -> Tensor:
+    """The non-linearity, in place where no gradient needs ``u`` again.
+
+    On a CPU bfloat16 takes the way through float32: PyTorch's own bfloat16 tanh is five times slower than that.
+    """
+    if u.dtype == torch.bfloat16 and u.device.type == "cpu":
+        return _activate(name, u.float()).bfloat16()
+    table = ACTIVATIONS if torch.is_grad_enabled() else IN_PLACE
+    h: Tensor = table[name](u)
+    return h
 
 
 def _drop(h: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:

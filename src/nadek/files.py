@@ -16,7 +16,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises:
         FileNotFoundError: the folder does not exist.
         IsADirectoryError: ``path`` is a folder.
-        OSError: no permission, or no space.
+        OSError: no permission, or no space; tells ``path`` as the file that it is about.
     """
     target = Path(path)
     if target.is_dir():
@@ -31,5 +31,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(target)
+    except OSError as error:
+        if error.errno is not None:  # a write tells no name, and the temporary one would puzzle
+            error.filename = os.fspath(target)
+        raise
     finally:
         temporary.unlink(missing_ok=True)

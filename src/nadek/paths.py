@@ -5,6 +5,7 @@
   that nobody asks for. Equal to the plain path up to rounding.
 """
 
+import copy
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
@@ -37,15 +38,17 @@ class PlainPath:
     Args:
         model: any model with the face ``model(x, missing) -> logits of every step``.
         ordering: one ordering a row.
+        dtype: of the matrix products; the model's own when None.
     """
 
-    def __init__(self, model: NADEk, ordering: Int[Tensor, "B D"]) -> None:
-        self.model, self.ordering, self.rank = model, ordering, rank_of(ordering)
+    def __init__(self, model: NADEk, ordering: Int[Tensor, "B D"], *, dtype: torch.dtype | None = None) -> None:
+        self.model, self.ordering, self.rank, self.dtype = model, ordering, rank_of(ordering), dtype
         self.values = torch.zeros(ordering.shape, dtype=model.b.dtype, device=ordering.device)
 
     def logit(self, position: int) -> Tensor:
         """See `Path`."""
-        logits = self.model(self.values, missing_at(self.rank, position))[-1]
+        with products_in(self.dtype, self.values.device):
+            logits = self.model(self.values, missing_at(self.rank, position))[-1]
         chosen: Tensor = logits.gather(1, self.ordering[:, position, None]).squeeze(1)
         return chosen
 
@@ -61,42 +64,63 @@ class FastPath:
     Two running sums [B, H] follow what is revealed by rank-1 updates: ``seen = c + A missing + W x_observed``, and
     ``first``, the same plus ``W fill_missing``, which is all that the first step needs. The steps between read and
     predict the missing variables only; the last computes the one logit asked for. For ``steps`` = 1 nothing but
-    vectors is left.
+    vectors is left. Buffers are made once; running sums and the logit keep the dtype of the model.
 
     Args:
         model: a NADE-k.
         ordering: the ordering [D].
         n_rows: B.
+        dtype: of the matrix products; the model's own when None.
     """
 
-    def __init__(self, model: NADEk, ordering: Int[Tensor, " D"], n_rows: int) -> None:
-        self.core: Core = model.core
+    def __init__(
+        self, model: NADEk, ordering: Int[Tensor, " D"], n_rows: int, *, dtype: torch.dtype | None = None
+    ) -> None:
+        exact = model.b.dtype
+        dtype = exact if dtype is None else dtype
+        self.core: Core = model.core if dtype == exact else copy.deepcopy(model.core).to(dtype)
         self.steps = model.steps
-        self.W = model.W.t()[ordering].contiguous()
-        self.V = model.output_weight[ordering].contiguous()
-        self.b, self.fill = model.b[ordering], model.fill[ordering]
-        self.A = None if model.A is None else model.A.t()[ordering].contiguous()
+        self.fill = model.fill[ordering]
+        weights = (model.W.t()[ordering].contiguous(), model.output_weight[ordering].contiguous(), model.b[ordering])
+        self.W_exact, self.V_exact, self.b_exact = weights
+        self.W, self.V, self.b = (weight.to(dtype) for weight in weights)
+        self.A = None if model.A is None else model.A.t()[ordering]
         nothing_seen = model.c if self.A is None else model.c + self.A.sum(0)
         self.seen = nothing_seen.expand(n_rows, -1).clone()
-        self.first = self.seen + self.fill @ self.W
+        self.first = self.seen + self.fill @ self.W_exact
+        self.u = torch.empty_like(self.seen, dtype=dtype)
+        self.base = self.seen if dtype == exact else torch.empty_like(self.u)
+        self.v = torch.empty(n_rows * len(ordering) if self.steps > 1 else 0, dtype=dtype, device=self.u.device)
 
     def logit(self, position: int) -> Tensor:
         """See `Path`."""
-        W, V, b = self.W[position:], self.V[position:], self.b[position:]
-        h, state = self.core(self.first, None)
-        for _ in range(self.steps - 1):
-            v = torch.addmm(b, h, V.t()).sigmoid_()
-            h, state = self.core(torch.addmm(self.seen, v, W), state)
-        return torch.addmv(b[:1], h, V[0])
+        h, state = self.core(self.u.copy_(self.first), None)
+        if self.steps > 1:
+            W, V, b = self.W[position:], self.V[position:].t(), self.b[position:]
+            v = self.v[: len(h) * len(b)].view(len(h), len(b))
+            if self.base is not self.seen:
+                self.base.copy_(self.seen)
+            for _ in range(self.steps - 1):
+                torch.addmm(b, h, V, out=v)
+                torch.addmm(self.base, v.sigmoid_(), W, out=self.u)
+                h, state = self.core(self.u, state)
+        return torch.addmv(self.b_exact[position], h.to(self.first.dtype), self.V_exact[position])
 
     def reveal(self, position: int, value: Tensor) -> None:
         """See `Path`."""
-        value, column = value.to(self.W.dtype), self.W[position]
-        self.seen.addr_(value, column)
+        value, column = value.to(self.first.dtype), self.W_exact[position]
         self.first.addr_(value - self.fill[position], column)
         if self.A is not None:
-            self.seen -= self.A[position]
             self.first -= self.A[position]
+        if self.steps > 1:
+            self.seen.addr_(value, column)
+            if self.A is not None:
+                self.seen -= self.A[position]
+
+
+def products_in(dtype: torch.dtype | None, device: torch.device) -> torch.autocast:
+    """A context in which the matrix products of a float32 network are carried out in another dtype."""
+    return torch.autocast(device.type, dtype, enabled=dtype is not None)
 
 
 def bytes_per_row(model: NADEk) -> int:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Any
 
 import typer
 
@@ -13,12 +14,13 @@ from nadek.cli.show import data, demo, draw, info
 from nadek.training import TrainingDivergedError
 
 USER_ERRORS = (ValueError, OSError, TrainingDivergedError)
+UsageError: type[Exception] = typer.BadParameter.mro()[1]
+"""Click's, for unknown options and the like; new versions of typer carry click inside and do not export it."""
 
 app = typer.Typer(
     name="nadek",
     help="NADE-k: one network that fills in, scores and samples rows of yes/no data, in any order.",
     epilog="Set NADEK_TRACEBACK=1 to see where an error came from.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     add_completion=False,
@@ -30,12 +32,21 @@ for verb in (fit, evaluate, score, sample, impute, draw, info, data, demo):
 def main() -> None:
     """Run the command."""
     try:
-        app()
+        sys.exit(app(sys.argv[1:] or ["--help"], prog_name="nadek", standalone_mode=False))
+    except UsageError as error:
+        say(f"nadek: {_usage(error)}")
+        sys.exit(2)
     except USER_ERRORS as error:
         if os.environ.get("NADEK_TRACEBACK"):
             raise
         say(f"nadek: {_one_line(error)}")
         sys.exit(1)
+
+
+def _usage(error: Any) -> str:  # noqa: ANN401 - a class without a public name
+    """What is wrong with the command line, and where to look."""
+    verb = "nadek" if error.ctx is None else error.ctx.command_path
+    return f"{' '.join(error.format_message().split()).rstrip('.')}; see {verb} --help"
 
 
 def _one_line(error: BaseException) -> str:

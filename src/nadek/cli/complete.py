@@ -19,14 +19,15 @@ from nadek.cli.options import (
     Seed,
     SplitName,
     SplitOption,
+    check_file,
     pick_device,
-    refuse_existing,
 )
 from nadek.cli.output import PICTURES, write_pictures, write_rows
-from nadek.experiments import matching, open_data
+from nadek.experiments import rows_for
 from nadek.sampling import impute as impute_rows
 from nadek.sampling import missing_probabilities
 from nadek.sampling import sample as sample_rows
+from nadek.tables import SUFFIXES
 
 
 def sample(
@@ -48,7 +49,7 @@ def sample(
 
     Example: [bold]nadek sample model -n 1000 -o synthetic.csv[/]
     """
-    refuse_existing(output, force=force)
+    check_file(output, (*SUFFIXES, *PICTURES), force=force)
     saved = load_saved(model, device=pick_device(device))
     generator = torch.Generator(saved.model.b.device).manual_seed(seed)
     x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
@@ -77,9 +78,9 @@ def impute(
 
     Example: [bold]nadek impute model answers.csv -o whole.csv[/]
     """
-    refuse_existing(output, force=force)
+    check_file(output, force=force)
     saved = load_saved(model, device=pick_device(device))
-    x = matching(open_data(data, split=split.value, data_dir=data_dir), saved.schema).x.to(saved.model.b.device)
+    x = rows_for(saved, data, split=split.value, data_dir=data_dir)
     generator = torch.Generator(x.device).manual_seed(seed)
     filled = (
         missing_probabilities(saved.model, x) if probabilities else impute_rows(saved.model, x, generator=generator)

@@ -1,6 +1,7 @@
 """What people see: results on standard output, messages and progress on standard error."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from nadek.files import replacing
@@ -19,13 +20,21 @@ results = Console()
 
 
 def show_json(content: dict[str, Any], output: Path | None = None) -> None:
-    """Write a JSON object to a file, or print it."""
-    text = json.dumps(content, indent=2) + "\n"
+    """Write a JSON object to a file, or print it; what is not a number (as the deviation of one row) becomes null."""
+    text = json.dumps(_no_nan(content), indent=2, allow_nan=False) + "\n"
     if output is None:
         sys.stdout.write(text)
         return
     with replacing(output) as stream:
         stream.write(text.encode())
+
+
+def _no_nan(value: Any) -> Any:  # noqa: ANN401 - anything that JSON knows
+    if isinstance(value, dict):
+        return {key: _no_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_no_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
@@ -38,6 +47,11 @@ def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     results.print(table)
 
 
+def show_line(text: str) -> None:
+    """Print a line as it is, however long: a path that is broken in two is none."""
+    results.print(text, highlight=False, soft_wrap=True, markup=False)
+
+
 def say(text: str, *, quiet: bool = False) -> None:
     """A message on standard error."""
     if not quiet:
@@ -48,7 +62,7 @@ def say(text: str, *, quiet: bool = False) -> None:
 def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar for work that is told in rows done of rows in all."""
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=messages, disable=quiet, transient=True) as progress:
+    with _bar(*columns, quiet=quiet) as progress:
         task = progress.add_task(label, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -58,7 +72,7 @@ def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callabl
     """A bar for a training: epoch, cost, validation, time left."""
     told = TextColumn("{task.fields[told]}")
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), told, TimeRemainingColumn())
-    with Progress(*columns, console=messages, disable=quiet, transient=True) as progress:
+    with _bar(*columns, quiet=quiet) as progress:
         task = progress.add_task(label, total=None, told="")
 
         def update(epoch: Epoch) -> None:
@@ -68,3 +82,8 @@ def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callabl
             progress.update(task, completed=epoch.epoch, total=epoch.epochs, told=told)
 
         yield update
+
+
+def _bar(*columns: ProgressColumn, quiet: bool) -> Progress:
+    """A bar that goes away when it is done; none where nobody watches, as it would leave bits of itself in a log."""
+    return Progress(*columns, console=messages, disable=quiet or not messages.is_terminal, transient=True)

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from nadek.cli.console import epochs_progress, say, show_json
-from nadek.cli.options import DataArgument, DataDir, Device, DeviceOption, Force, Json, Quiet, Seed, pick_device
+from nadek.cli.options import DataArgument, DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
 from nadek.experiments import (
+    Recipe,
     check_output,
     make_recipe,
     merge,
@@ -38,9 +39,13 @@ def fit(
     validation: Annotated[str | None, typer.Option("--validation", help="Table to choose the best epoch by.")] = None,
     validation_fraction: Annotated[float, typer.Option(help="Part of a table held out where no other is given.")] = 0.1,
     data_dir: DataDir = None,
-    seed: Seed = 0,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of everything random. [dim]\\[0][/]")] = None,
     device: DeviceOption = Device.auto,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished training.")] = False,
+    save_every: Annotated[
+        float,
+        typer.Option("--save-every", min=0.0, help="Seconds between savings of what --resume needs; 0: each epoch."),
+    ] = 15.0,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -52,16 +57,14 @@ def fit(
     Example: [bold]nadek fit answers.csv -o model --epochs 50[/]
     """
     check_output(output, force=force, resume=resume)
+    options = {} if config is None else read_recipe(config)
+    flags = merge(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
     rows, held_out = open_training(
-        data, validation=validation, fraction=validation_fraction, seed=seed, data_dir=data_dir
+        data, validation=validation, fraction=validation_fraction, seed=seed or 0, data_dir=data_dir
     )
-    options = merge({"seed": seed, "training": {"seed": seed}}, {} if config is None else read_recipe(config))
-    options = merge(options, _flags(hidden, steps, batch_size, lr))
-    options = merge(options, parse_settings(setting or []))
-    if epochs is not None or "phases" not in options["training"]:
-        usual = phases(20 if epochs is None else epochs, options.get("model", {}).get("steps", 5))
-        options = merge(options, {"training": {"phases": usual}})
-    recipe = make_recipe(options, n_variables=rows.x.shape[1], where="" if config is None else str(config))
+    n_variables = rows.x.shape[1]
+    make_recipe(options, n_variables=n_variables, where=str(config))  # so that only mistakes of the file name it
+    recipe = _recipe(merge(options, flags), epochs, n_variables)
     try:
         with epochs_progress(quiet=quiet) as told:
             saved = train(
@@ -72,26 +75,38 @@ def fit(
                 schema=rows.schema,
                 device=pick_device(device),
                 resume=resume,
+                save_every=save_every,
                 on_epoch=told,
             )
     except KeyboardInterrupt:
-        say(f"stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
+        say(f"nadek: stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
         raise typer.Exit(130) from None
     _show(saved.metrics, output, as_json=as_json, quiet=quiet)
 
 
-def _flags(hidden: str | None, steps: int | None, batch_size: int | None, lr: float | None) -> dict[str, Any]:
-    """The short options as options of a recipe."""
-    options: dict[str, Any] = {}
-    if hidden is not None:
-        options = merge(options, {"model": {"core": {"kind": "deep", "hidden": _widths(hidden)}}})
-    if steps is not None:
-        options = merge(options, {"model": {"steps": steps}})
-    if batch_size is not None:
-        options = merge(options, {"training": {"batch_size": batch_size}})
-    if lr is not None:
-        options = merge(options, {"training": {"optimizer": {"kind": "adamw", "lr": lr}}})
-    return options
+def _recipe(options: dict[str, Any], epochs: int | None, n_variables: int) -> Recipe:
+    """The recipe, with the usual schedule where none is given, or another number of epochs is asked for."""
+    recipe = make_recipe(options, n_variables=n_variables)
+    if epochs is None and "phases" in options.get("training", {}):
+        return recipe
+    fixed_order = recipe.model.ordering is not None
+    usual = phases(20 if epochs is None else epochs, recipe.model.steps, fixed_order=fixed_order)
+    return make_recipe(merge(options, {"training": {"phases": usual}}), n_variables=n_variables)
+
+
+def _flags(
+    seed: int | None, hidden: str | None, steps: int | None, batch_size: int | None, lr: float | None
+) -> dict[str, Any]:
+    """The short options, as far as they are given, as options of a recipe; core and optimizer stay what they are."""
+    given = (
+        ("seed", seed),
+        ("training.seed", seed),
+        ("model.core.hidden", None if hidden is None else _widths(hidden)),
+        ("model.steps", steps),
+        ("training.batch_size", batch_size),
+        ("training.optimizer.lr", lr),
+    )
+    return parse_settings(f"{name}={value}" for name, value in given if value is not None)
 
 
 def _widths(text: str) -> list[int]:

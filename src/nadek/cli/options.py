@@ -7,6 +7,8 @@ from typing import Annotated
 import torch
 import typer
 
+from nadek.tables import SUFFIXES
+
 ModelArgument = Annotated[Path, typer.Argument(help="Folder of a trained model.", show_default=False)]
 DataArgument = Annotated[
     str,
@@ -63,11 +65,26 @@ def pick_device(device: Device) -> torch.device:
     return torch.device("cuda" if there and device is not Device.cpu else "cpu")
 
 
-def refuse_existing(path: Path | None, *, force: bool) -> None:
-    """Refuse to write over a file.
+def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force: bool) -> None:
+    """Refuse to write over a file; also to where none can be written, before the work is done and not after it.
+
+    Args:
+        path: the file to be; None for standard output.
+        suffixes: what its name may end in.
+        force: permit to replace it.
 
     Raises:
         FileExistsError: if it exists and ``force`` is not given.
+        OSError: if its folder does not exist, or it is itself a folder.
+        ValueError: on another suffix.
     """
-    if path is not None and path.exists() and not force:
+    if path is None:
+        return
+    if not path.name.lower().endswith(suffixes):
+        raise ValueError(f"{path}: expected a file that ends in {', '.join(suffixes)}, found {path.suffix!r}")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, expected a file to write")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
+    if path.exists() and not force:
         raise FileExistsError(f"{path} exists; use --force to replace it")

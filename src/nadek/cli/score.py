@@ -21,12 +21,12 @@ from nadek.cli.options import (
     Seed,
     SplitName,
     SplitOption,
+    check_file,
     pick_device,
-    refuse_existing,
 )
 from nadek.cli.output import write_rows
 from nadek.experiments import evaluate as evaluate_model
-from nadek.experiments import matching, open_data
+from nadek.experiments import rows_for
 from nadek.likelihood import log_probs, mixture_log_prob
 
 
@@ -49,9 +49,9 @@ def evaluate(
 
     Example: [bold]nadek evaluate model mnist --orderings 128[/]
     """
-    refuse_existing(output, force=force)
+    check_file(output, (".json",), force=force)
     saved = load_saved(model, device=pick_device(device))
-    x = matching(open_data(data, split=split.value, data_dir=data_dir), saved.schema).x
+    x = rows_for(saved, data, split=split.value, data_dir=data_dir)
     if rows is not None and rows < len(x):
         x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
     with rows_progress("scoring", quiet=quiet) as progress:
@@ -96,9 +96,9 @@ def score(
 
     Low values are unusual rows. Example: [bold]nadek score model answers.csv -o scores.csv[/]
     """
-    refuse_existing(output, force=force)
+    check_file(output, force=force)
     saved = load_saved(model, device=pick_device(device))
-    x = matching(open_data(data, split=split.value, data_dir=data_dir), saved.schema).x.to(saved.model.b.device)
+    x = rows_for(saved, data, split=split.value, data_dir=data_dir)
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=quiet) as progress:
         table = log_probs(saved.model, x, orderings, generator=generator, progress=progress)

@@ -8,7 +8,7 @@ import typer
 
 from nadek import datasets
 from nadek.checkpoints import load_saved
-from nadek.cli.console import epochs_progress, results, rows_progress, say, show_json, show_table
+from nadek.cli.console import epochs_progress, rows_progress, say, show_json, show_line, show_table
 from nadek.cli.options import (
     DataDir,
     Device,
@@ -23,7 +23,7 @@ from nadek.cli.options import (
 )
 from nadek.configs import encode
 from nadek.experiments import demo as run_demo
-from nadek.experiments import draw_model, matching, open_data
+from nadek.experiments import draw_model, rows_for
 from nadek.training import Epoch
 
 
@@ -53,8 +53,8 @@ def info(model: ModelArgument, *, as_json: Json = False) -> None:
         ["reads which cells are missing", "yes" if config.mask_input else "no"],
         ["orderings", "every one" if config.ordering is None else "one, fixed"],
     ]
-    for key in ("epochs", "seconds", "best_validation", "rows", "skipped_rows", "commit"):
-        if saved.metrics.get(key) is not None:
+    for key in ("epochs", "seconds", "best_validation", "diverged", "rows", "skipped_rows", "commit"):
+        if saved.metrics.get(key) not in (None, False):
             rows.append([f"training: {key.replace('_', ' ')}", str(saved.metrics[key])])
     show_table(str(model), ["", ""], rows)
 
@@ -80,7 +80,9 @@ def data(
         return
     found = [datasets.check(name, data_dir) for name in datasets.names()]
     if as_json:
-        show_json({s.name: {"state": s.state, "rows": s.rows, "variables": s.dim, "path": str(s.path)} for s in found})
+        show_json(
+            {s.name: {"state": s.state, "rows": s.rows, "variables": s.dim, "path": _text(s.path)} for s in found}
+        )
         return
     rows = [[s.name, s.title, str(s.dim), " / ".join(f"{n:,}" for n in s.rows), s.state] for s in found]
     show_table("known data sets", ["name", "what it is", "variables", "train / valid / test", "state"], rows)
@@ -102,9 +104,9 @@ def draw(
     Example: [bold]nadek draw model mnist -o pictures[/]
     """
     saved = load_saved(model, device=pick_device(device))
-    x = None if data is None else matching(open_data(data, split=split.value, data_dir=data_dir), saved.schema).x
+    x = None if data is None else rows_for(saved, data, split=split.value, data_dir=data_dir)
     for path in draw_model(saved, output, x, hidden=hidden, seed=seed):
-        results.print(str(path))
+        show_line(str(path))
 
 
 def demo(
@@ -141,6 +143,10 @@ def demo(
     show_table(
         "log-likelihood of 300 unseen digits (higher is better)", ["model", "nats a digit", "standard error"], rows
     )
-    results.print("pictures:")
+    show_line("pictures:")
     for path in found.files:
-        results.print(f"  {path}")
+        show_line(f"  {path}")
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -5,7 +5,7 @@ from nadek.experiments.gallery import draw_model
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, make_recipe, merge, parse_settings, phases, read_recipe
 from nadek.experiments.run import check_output, evaluate, train
-from nadek.experiments.sources import Source, matching, open_data, open_training
+from nadek.experiments.sources import Source, matching, open_data, open_training, rows_for
 
 __all__ = [
     "Demo",
@@ -24,5 +24,6 @@ __all__ = [
     "phases",
     "provenance",
     "read_recipe",
+    "rows_for",
     "train",
 ]

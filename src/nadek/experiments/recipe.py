@@ -11,6 +11,9 @@ from nadek.configs import decode
 from nadek.model import ModelConfig
 from nadek.training import TrainingConfig
 
+_KINDS = {"model": {"core": {"kind": "deep"}}, "training": {"optimizer": {"kind": "adamw"}}}
+"""What is meant where a recipe does not say."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -47,13 +50,24 @@ def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
 def make_recipe(options: Mapping[str, Any], *, n_variables: int, where: str = "") -> Recipe:
     """Check options and make a recipe of them for data with ``n_variables`` columns.
 
+    A core or an optimizer without a ``kind`` is a deep core or AdamW.
+
+    Args:
+        options: model, training, seed and notes.
+        n_variables: D.
+        where: the file that they stand in, for the messages.
+
     Raises:
         ValueError: on an unknown option or a value that does not fit; names it by its path.
     """
-    model = {"n_variables": n_variables, **options.get("model", {})}
-    if model["n_variables"] != n_variables:
-        raise ValueError(f"the recipe is for {model['n_variables']} variables, the data have {n_variables}")
-    return decode(Recipe, {**options, "model": model}, where=where)
+    try:
+        options = merge({"model": {"n_variables": n_variables}}, merge(_KINDS, options))
+        recipe = decode(Recipe, options)
+        if recipe.model.n_variables != n_variables:
+            raise ValueError(f"the recipe is for {recipe.model.n_variables} variables, the data have {n_variables}")
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}" if where else str(error)) from None
+    return recipe
 
 
 def merge(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,13 +89,17 @@ def merge(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return merged
 
 
-def phases(epochs: int, steps: int) -> list[dict[str, Any]]:
+def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[str, Any]]:
     """The usual schedule: half of the epochs on the costs of all steps, half on the last step's (one step: all on it).
+
+    A model of one fixed ordering has the one objective that fits it.
 
     Example:
         >>> phases(5, 2)
         [{'objective': 'all_steps', 'epochs': 2}, {'objective': 'last_step', 'epochs': 3}]
     """
+    if fixed_order:
+        return [{"objective": "fixed_order", "epochs": epochs}]
     first = epochs // 2 if steps > 1 else 0
     both = [("all_steps", first), ("last_step", epochs - first)]
     return [{"objective": objective, "epochs": n} for objective, n in both if n > 0 or objective == "last_step"]

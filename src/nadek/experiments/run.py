@@ -25,7 +25,7 @@ from nadek.experiments.recipe import Recipe
 from nadek.likelihood import log_probs
 from nadek.model import NADEk
 from nadek.summaries import summarise
-from nadek.training import Epoch, Rows, TrainingState, data_mean, fit, prepare
+from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare
 
 
 def train(
@@ -37,6 +37,7 @@ def train(
     schema: Schema,
     device: torch.device | str = "cpu",
     resume: bool = False,
+    save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> SavedModel:
     """Train a model by a recipe and save it as a folder.
@@ -49,30 +50,47 @@ def train(
         schema: what the columns are.
         device: where to train.
         resume: go on where an unfinished training of the same recipe and rows left off (begins where there is none).
+        save_every: seconds between two savings of the state, at the end of an epoch; 0 saves after each.
         on_epoch: told what happened after each epoch.
 
     Raises:
         ValueError: if an unfinished training of another recipe or other rows is in the way.
+        TrainingDivergedError: when a cost is not finite; the best model before that is saved, if there is one.
     """
     folder = Path(folder)
     rows = prepare(x, columns=schema.columns, device=device)
-    held_out = None if validation is None else prepare(validation, device=device, training=False)
+    held_out = (
+        None if validation is None else prepare(validation, columns=schema.columns, device=device, training=False)
+    )
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
     state = _unfinished(folder, identity) if resume else None
     folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
     model = NADEk(recipe.model, data_mean(x), generator=weights).to(device)
-    history = fit(
-        model,
-        rows,
-        held_out,
-        config=recipe.training,
-        resume=state,
-        on_epoch=on_epoch,
-        save_state=lambda state: save_state(folder, state, **identity),
-    )
-    saved = SavedModel(model, schema, _metrics(recipe, rows, history, device))
-    save(folder, saved)
+
+    def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
+        saved = SavedModel(model, schema, _metrics(recipe, rows, history, device, diverged=diverged))
+        save(folder, saved)
+        return saved
+
+    try:
+        history = fit(
+            model,
+            rows,
+            held_out,
+            config=recipe.training,
+            resume=state,
+            on_epoch=on_epoch,
+            save_state=lambda state: save_state(folder, state, **identity),
+            save_every=save_every,
+        )
+    except TrainingDivergedError as error:
+        if error.history:
+            keep(error.history, diverged=True)
+        forget_state(folder)  # a resumed training would diverge again
+        kept = f"The best model before that is kept in {folder}" if error.history else "Nothing was learnt before that"
+        raise TrainingDivergedError(f"{error}. {kept}", error.history) from error
+    saved = keep(history, diverged=False)
     forget_state(folder)
     return saved
 
@@ -119,8 +137,6 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
         raise FileExistsError(f"{folder} already holds a model; use --force to replace it")
     if not resume and not force and holds_state(folder):
         raise FileExistsError(f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew")
-    if not resume:
-        forget_state(folder)
 
 
 def _unfinished(folder: Path, identity: dict[str, Any]) -> TrainingState | None:
@@ -147,12 +163,15 @@ def _fingerprint(rows: Rows | None) -> list[int] | None:
     return [n, d, int(ones.sum()), int((ones * place).sum()), int(column), holes]
 
 
-def _metrics(recipe: Recipe, rows: Rows, history: list[Epoch], device: torch.device | str) -> dict[str, Any]:
+def _metrics(
+    recipe: Recipe, rows: Rows, history: list[Epoch], device: torch.device | str, *, diverged: bool
+) -> dict[str, Any]:
     last = history[-1]
     return {
         "epochs": last.epoch,
         "seconds": last.seconds,
         "best_validation": last.best,
+        "diverged": diverged,
         "rows": len(rows.values),
         "skipped_rows": rows.n_skipped,
         "config": encode(recipe),

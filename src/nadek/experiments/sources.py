@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nadek import datasets
-from nadek.checkpoints import Schema
+from nadek.checkpoints import SavedModel, Schema
 from nadek.tables import SUFFIXES, align_columns, read_table
 from nadek.tables.table import Table
 
@@ -65,7 +65,7 @@ def open_training(
     """
     train = open_data(data, split="train", data_dir=data_dir)
     if validation is not None:
-        return train, matching(open_data(validation, split="valid", data_dir=data_dir), train.schema)
+        return train, matching(open_data(validation, split="valid", data_dir=data_dir), train.schema, train.x.shape[1])
     if data in datasets.names():
         return train, open_data(data, split="valid", data_dir=data_dir)
     if not 0 <= fraction < 1:
@@ -77,13 +77,26 @@ def open_training(
     return Source(train.x[order[n_held:]], train.schema), Source(train.x[order[:n_held]], train.schema)
 
 
-def matching(source: Source, schema: Schema) -> Source:
+def rows_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None) -> Tensor:
+    """The rows of `open_data` with their columns in the order of a model's, on its device.
+
+    Raises:
+        ValueError: if the columns are not those of the model, and as `open_data`.
+    """
+    source = open_data(data, split=split, data_dir=data_dir)
+    return matching(source, saved.schema, saved.model.n_variables).x.to(saved.model.b.device)
+
+
+def matching(source: Source, schema: Schema, n_variables: int) -> Source:
     """The same rows with their columns in the order of a schema.
 
     Raises:
-        ValueError: if the columns are not the same ones; names those that are missing and those that are too many.
+        ValueError: if the columns are not the same ones; names those that are missing and those that are too many,
+            or tells their number where one of both has no names.
     """
     if schema.columns is None or source.schema.columns is None:
-        return source  # without names only the number counts, which the model checks
+        if source.x.shape[1] != n_variables:
+            raise ValueError(f"expected {n_variables} columns as in the model, found {source.x.shape[1]}")
+        return source
     aligned = align_columns(Table(source.x.numpy(), source.schema.columns), schema.columns)
     return Source(torch.from_numpy(aligned.values), schema)

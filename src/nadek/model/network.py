@@ -86,15 +86,16 @@ class NADEk(nn.Module):
             generator: source of dropout, while training only.
         """
         core: Core = self.core
-        x = x.to(self.W.dtype)
-        offset = self.c if self.A is None else F.linear(missing.to(self.W.dtype), self.A, self.c)
-        v, state = torch.where(missing, self.fill, x), None
+        m = missing.to(_product_dtype(self.W))
+        shown = x.to(m.dtype).masked_fill(missing, 0)  # whatever stood in the missing cells, NaN too, is gone
+        mask_input = None if self.A is None else F.linear(m, self.A)
+        p, state = self.fill.to(m.dtype).expand_as(shown), None
         outputs: list[Tensor] = []
-        for step in range(self.steps if steps is None else steps):
-            if step > 0:
-                v = torch.where(missing, torch.sigmoid(outputs[-1]), x)
-            h, state = core(F.linear(v, self.W) + offset, state, generator=generator)
+        for _ in range(self.steps if steps is None else steps):
+            u = F.linear(torch.addcmul(shown, m, p), self.W, self.c)  # v = m * p + (1 - m) * x
+            h, state = core(u if mask_input is None else u + mask_input, state, generator=generator)
             outputs.append(F.linear(h, self.output_weight, self.b))
+            p = torch.sigmoid(outputs[-1])
         return outputs
 
     @torch.no_grad()
@@ -110,3 +111,9 @@ class NADEk(nn.Module):
         self.b.copy_(torch.logit(clamped_mean(mean)))
         if self.config.fill == "mean":
             self.fill.copy_(mean)
+
+
+def _product_dtype(weight: Tensor) -> torch.dtype:
+    """What matrix products will be carried out in: the weights' dtype, unless a context says otherwise."""
+    kind = weight.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype

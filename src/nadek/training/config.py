@@ -1,5 +1,6 @@
 """A training run as data."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -39,11 +40,12 @@ class TrainingConfig:
         l2: coefficient of the sum of squares of all matrices, added to the cost (the paper's regulariser).
         stratified: spread the number of hidden cells evenly over each minibatch (less noise, same expectation).
         ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
-            return that; None for the weights themselves.
+            return that; 0 for the weights themselves.
         precision: of the matrix products; weights, costs and sums stay float32.
         patience: stop when so many validations of the last phase brought no better one; None never stops early.
         validate_every: epochs between validations.
-        missing: "use" rows with holes (what is missing is never a target and never read), or "refuse" them.
+        missing: "use" rows with holes (what is missing is never a target and never read), or "refuse" them, in
+            validation rows too.
         seed: of everything random in training.
     """
 
@@ -52,7 +54,7 @@ class TrainingConfig:
     batch_size: int = 100
     l2: float = 0.0
     stratified: bool = True
-    ema_decay: float | None = 0.999
+    ema_decay: float = 0.999
     precision: Literal["float32", "bfloat16"] = "float32"
     patience: int | None = None
     validate_every: int = 1
@@ -63,9 +65,11 @@ class TrainingConfig:
         for name in ("batch_size", "validate_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, found {getattr(self, name)}")
+        if not 0 <= self.l2 < math.inf:
+            raise ValueError(f"l2: expected a number of at least 0, found {self.l2}")
         if not self.phases:
             raise ValueError("phases: expected at least one")
-        if self.ema_decay is not None and not 0 <= self.ema_decay < 1:
+        if not 0 <= self.ema_decay < 1:
             raise ValueError(f"ema_decay: expected at least 0 and below 1, found {self.ema_decay}")
 
     @property

@@ -19,10 +19,16 @@ class Rows(NamedTuple):
     """False in the holes; None when there are none."""
     n_skipped: int
     """Rows left out because nothing was observed in them."""
+    columns: tuple[str, ...] | None = None
+    """Names for the messages."""
 
     def batch(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
         """Values and holes of some rows."""
         return self.values[rows], None if self.observed is None else self.observed[rows]
+
+    def name(self, column: int) -> str:
+        """What messages call a column."""
+        return f"number {column}" if self.columns is None else f'"{self.columns[column]}"'
 
 
 def prepare(
@@ -49,13 +55,14 @@ def prepare(
     values, missing = values[keep], missing[keep]
     if len(values) == 0:
         raise ValueError(f"no rows to learn from: {len(x)} rows found, {n_skipped} of them without any value")
+    observed = (~missing).to(device) if missing.any() else None
+    rows = Rows(values.to(torch.uint8).to(device), observed, n_skipped, None if columns is None else tuple(columns))
     empty = missing.all(0).nonzero().flatten().tolist()
     if training and empty:
-        name = f'"{columns[empty[0]]}"' if columns is not None else f"number {empty[0]}"
         more = f" (and {len(empty) - 1} more columns)" if len(empty) > 1 else ""
-        raise ValueError(f"column {name}{more} has no value in any training row: leave it out, or find some values")
-    observed = ~missing if missing.any() else None
-    return Rows(values.to(torch.uint8).to(device), None if observed is None else observed.to(device), n_skipped)
+        told = f"column {rows.name(empty[0])}{more} has no value in any training row"
+        raise ValueError(f"{told}: leave it out, or find some values")
+    return rows
 
 
 def data_mean(x: Shaped[Tensor, "N D"]) -> Shaped[Tensor, " D"]:

@@ -1,7 +1,7 @@
 """The training loop: phases of epochs of minibatches, and the weights that did best on validation rows."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,9 +18,16 @@ from nadek.training.history import Epoch
 from nadek.training.state import TrainingState, pack, unpack
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
 
+BLOWN_UP = 1000.0
+"""Nats a variable. A guess costs 0.7; a mean cost beyond this is no more a number to learn from than infinity is."""
+
 
 class TrainingDivergedError(ArithmeticError):
-    """The cost is no longer finite; the model holds the last good weights."""
+    """The cost is not finite, or absurd; the model holds the last good weights, ``history`` the epochs before."""
+
+    def __init__(self, message: str, history: Sequence[Epoch]) -> None:
+        super().__init__(message)
+        self.history = list(history)
 
 
 def fit(
@@ -52,11 +59,12 @@ def fit(
 
     Raises:
         TrainingDivergedError: when a cost is not finite; the model then holds the last good weights.
-        ValueError: on an objective that does not fit the model or the rows.
+        ValueError: on rows of another width than the model's, on holes that are refused, and on an objective that
+            does not fit the model or the rows.
     """
-    if train.observed is not None and config.missing == "refuse":
-        row, column = (~train.observed).nonzero()[0].tolist()
-        raise ValueError(f'missing values are refused (missing = "refuse"), found one in row {row}, column {column}')
+    _check_rows(model, config, train, "training")
+    if validation is not None:
+        _check_rows(model, config, validation, "validation")
     run = _Run(model, config, train, validation)
     if resume is not None:
         run.restore(resume)
@@ -69,9 +77,31 @@ def fit(
         run.epoch(lambda: time.monotonic() - started)
         if on_epoch is not None:
             on_epoch(run.history[-1])
-    model.load_state_dict(run.last_good if run.best is None else run.best)
+    model.load_state_dict(run.weights() if run.best is None else run.best)
     model.eval()
     return run.history
+
+
+def _check_rows(model: NADEk, config: TrainingConfig, rows: Rows, what: str) -> None:
+    """Refuse rows that this model, or this run, cannot learn from."""
+    if rows.values.shape[1] != model.n_variables:
+        raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
+    objectives = {phase.objective for phase in config.phases}
+    if model.config.ordering is not None and objectives != {"fixed_order"}:
+        raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")
+    if "fixed_order" in objectives and rows.observed is not None:
+        raise ValueError(f"the fixed_order objective needs rows without missing values, found some in the {what} rows")
+    if config.missing == "refuse" and (rows.observed is not None or rows.n_skipped):
+        raise ValueError(f'missing values are refused (missing = "refuse"), found {_holes(rows, what)}')
+
+
+def _holes(rows: Rows, what: str) -> str:
+    """Which values are missing, in words."""
+    if rows.observed is None:
+        return f"{rows.n_skipped} {what} rows without any value"
+    missing = (~rows.observed).sum(0)
+    column = int(missing.nonzero()[0])
+    return f"{int(missing[column])} in column {rows.name(column)} of the {what} rows"
 
 
 @dataclass
@@ -91,19 +121,14 @@ class _Run:
     def __post_init__(self) -> None:
         self.schedule = [(phase, epoch) for phase in self.config.phases for epoch in range(phase.epochs)]
         self.ordering: Tensor | None = None
-        objectives = {phase.objective for phase in self.config.phases}
-        if "fixed_order" in objectives:
-            if self.train.observed is not None:
-                raise ValueError("the fixed_order objective needs rows without missing values")
+        if "fixed_order" in {phase.objective for phase in self.config.phases}:
             self.ordering = ordering_of(self.model).to(self.train.values.device)
-        elif self.model.config.ordering is not None:
-            raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")
         self.validation: Validation | None = None
         if self.validation_rows is not None:
             last = self.config.phases[-1].objective
             self.validation = prepare_validation(self.validation_rows, self.model, last, self._generator(-1))
         self.average: AveragedModel | None = None
-        if self.config.ema_decay is not None:
+        if self.config.ema_decay > 0:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(self.config.ema_decay))
         self.optimizer = self.config.optimizer.build(self.model)
         self.last_good = self.weights()
@@ -124,13 +149,13 @@ class _Run:
             self.since_best = 0
             if phase.fresh:
                 self.optimizer = self.config.optimizer.build(self.model)
+        before = self.weights()
         train = self._train(phase, number)
         validation = self._validate(number)
-        self._check_finite(number, [*train, *(validation or [])])
+        self._check_sane(number, [*train, *(validation or [])])
         if validation is not None:
             self._keep_best(validation[-1])
-
-        self.last_good = self.weights()
+        self.last_good = before  # those after the epoch have not shown their cost yet
         self.seconds = clock()
         numbers = (number + 1, self.config.epochs)
         self.history.append(Epoch(*numbers, phase.objective, train, validation, self.best_cost, self.seconds))
@@ -155,6 +180,7 @@ class _Run:
         self.history = [Epoch(**epoch) for epoch in state.info["history"]]
         self.best_cost, self.since_best = state.info["best_cost"], state.info["since_best"]
         self.seconds = state.info["seconds"]
+        self.last_good = self.weights()
 
     def _train(self, phase: Phase, number: int) -> list[float]:
         """One pass over the reshuffled rows; nothing is read back from the device until its end."""
@@ -212,16 +238,22 @@ class _Run:
         if self.best_cost is None or cost < self.best_cost:
             self.best_cost, self.since_best, self.best = cost, 0, self.weights()
 
-    def _check_finite(self, number: int, costs: list[float]) -> None:
-        """Stop on a cost that is not finite, leaving the last good weights in the model."""
-        if np.isfinite(costs).all():
-            return
+    def _check_sane(self, number: int, costs: list[float]) -> None:
+        """Stop on costs or weights that are not finite, leaving the last good weights in the model."""
+        worst = max(costs, key=lambda cost: cost if np.isfinite(cost) else np.inf)
+        if np.isfinite(worst) and worst <= BLOWN_UP * self.model.n_variables:
+            if all(value.isfinite().all() for value in self._current().state_dict().values()):
+                return
+            worst = np.nan  # what the next epoch would have found
         self.model.load_state_dict(self.last_good if self.best is None else self.best)
         self.model.eval()
+        products = (
+            "" if self.config.precision == "float32" else f", or use float32 products (now {self.config.precision})"
+        )
         raise TrainingDivergedError(
-            f"the cost is not finite in epoch {number + 1}; the best weights before it are kept. Lower the learning"
-            f" rate (now {self.config.optimizer.lr:g}), warm up for longer, or use float32 products"
-            f" (now {self.config.precision})"
+            f"training diverged: the cost is {worst:.3g} in epoch {number + 1}. Lower the learning rate"
+            f" (now {self.config.optimizer.lr:g}), or warm up for longer{products}",
+            self.history,
         )
 
     def _segment(self, number: int) -> tuple[int, int]:

@@ -25,6 +25,10 @@ class AdamW:
     final: float = 0.01
     kind: Literal["adamw"] = "adamw"
 
+    def __post_init__(self) -> None:
+        _check_size(lr=self.lr, weight_decay=self.weight_decay, final=self.final)
+        _check_fraction(warmup=self.warmup)
+
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of a model's parameters."""
         return torch.optim.AdamW(_groups(model, self.weight_decay), lr=self.lr, fused=True)
@@ -52,6 +56,10 @@ class AdaDelta:
     epsilon: float = 1e-8
     kind: Literal["adadelta"] = "adadelta"
 
+    def __post_init__(self) -> None:
+        _check_size(lr=self.lr, epsilon=self.epsilon)
+        _check_fraction(decay=self.decay)
+
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of a model's parameters."""
         return torch.optim.Adadelta(_groups(model, 0.0), lr=self.lr, rho=self.decay, eps=self.epsilon)
@@ -76,6 +84,10 @@ class SGD:
     weight_decay: float = 0.0
     kind: Literal["sgd"] = "sgd"
 
+    def __post_init__(self) -> None:
+        _check_size(lr=self.lr, weight_decay=self.weight_decay)
+        _check_fraction(momentum=self.momentum)
+
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of a model's parameters."""
         groups = _groups(model, self.weight_decay)
@@ -96,3 +108,15 @@ def _groups(model: nn.Module, weight_decay: float) -> list[dict[str, object]]:
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": weight_decay},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
+
+
+def _check_size(**options: float) -> None:
+    for name, value in options.items():
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name}: expected a number of at least 0, found {value}")
+
+
+def _check_fraction(**options: float) -> None:
+    for name, value in options.items():
+        if not 0 <= value < 1:
+            raise ValueError(f"{name}: expected at least 0 and below 1, found {value}")

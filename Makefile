@@ -1,0 +1,35 @@
+# Every target makes its own environment in .venv on a fresh machine (Python 3.11 or newer, no GPU needed).
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check lint types layers docs clean
+
+demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about two minutes
+	$(BIN)/nadek demo
+
+test: $(READY)  ## all tests and the examples in docstrings
+	$(BIN)/python -m pytest -q
+
+check: lint types layers test docs  ## everything that has to hold before a change lands
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports --no-logo
+
+docs: $(READY)  ## no number in README or docs that is not in a record
+	$(BIN)/python docs/numbers.py --check
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,59 @@
+"""What the benchmarks share: clocks, the machine's peak, tables and records. Ratios are taken within one run."""
+
+import json
+import resource
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nadek.experiments import provenance
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def seconds(work: Callable[[], object], *, repeats: int = 3, warm_up: int = 1) -> float:
+    """Median wall-clock seconds of some work."""
+    for _ in range(warm_up):
+        work()
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return sorted(times)[len(times) // 2]
+
+
+def peak(dtype: torch.dtype, *, shape: tuple[int, int, int] = (1000, 784, 500)) -> float:
+    """Flops a second of the matrix product that the walk is made of: the best of many."""
+    a, b = torch.randn(shape[0], shape[1]).to(dtype), torch.randn(shape[1], shape[2]).to(dtype)
+    out = torch.empty(shape[0], shape[2], dtype=dtype)
+    for _ in range(20):
+        torch.mm(a, b, out=out)
+    best = min(seconds(lambda: torch.mm(a, b, out=out), repeats=5, warm_up=0) for _ in range(40))
+    return 2.0 * shape[0] * shape[1] * shape[2] / best
+
+
+def memory_peak() -> float:
+    """Largest resident memory of this process so far, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table, right-aligned but for the first column."""
+    told = [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    widths = [max(len(line[i]) for line in [list(columns), *told]) for i in range(len(columns))]
+    print(f"\n{title}")
+    for line in [list(columns), *told]:
+        print("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))))
+
+
+def write(name: str, content: dict[str, Any]) -> None:
+    """Leave a dated record beside those of other benchmarks."""
+    RESULTS.mkdir(exist_ok=True)
+    record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), **content, **provenance()}
+    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
+    print(f"\nbenchmarks/results/{name}.json")

@@ -1,0 +1,88 @@
+"""Exact log-likelihood of rows under one ordering: the walk against its floor and the straightforward way.
+
+    python benchmarks/likelihood.py [--rows 1000] [--record]
+
+The floor is the walk's flops at the peak of its dtype, measured in the same run.
+"""
+
+import argparse
+
+import torch
+from common import memory_peak, peak, seconds, show, write
+from straightforward import StraightforwardNADEk
+from straightforward import log_prob as straightforward_log_prob
+
+from nadek.likelihood import log_prob
+from nadek.model import NADEk, nade_k
+
+D, H = 784, 500
+MODELS = {"1HL k=1": ((H,), 1), "1HL k=5": ((H,), 5), "2HL k=5": ((H, H), 5)}
+
+
+def twin(model: NADEk) -> StraightforwardNADEk:
+    """The straightforward network with the same weights."""
+    other = StraightforwardNADEk(D, tuple(model.config.core.hidden), model.steps, model.fill)
+    first, *rest = other.encoder
+    first.weight.data, first.bias.data = model.W.data, model.c.data
+    for mine, theirs in zip(model.core.layers, rest, strict=True):
+        theirs.weight.data, theirs.bias.data = mine.weight.data, mine.bias.data
+    other.decoder.weight.data, other.decoder.bias.data = model.V.data, model.b.data
+    return other
+
+
+def flops(n_rows: int, n_layers: int, steps: int) -> tuple[float, float]:
+    """Flops of the walk, and of the whole network at every position."""
+    inner = 2.0 * (n_layers - 1) * H * H * steps
+    walk = sum((steps - 1) * 4.0 * (D - d) * H + inner + 4.0 * H for d in range(D))
+    return n_rows * walk, n_rows * D * (steps * 4.0 * D * H + inner)
+
+
+def measure(name: str, n_rows: int, peaks: dict[torch.dtype, float]) -> list[dict[str, object]]:
+    """One model, both dtypes."""
+    hidden, steps = MODELS[name]
+    generator = torch.Generator().manual_seed(0)
+    model = nade_k(D, hidden=hidden, steps=steps, mean=torch.full((D,), 0.13), generator=generator).eval()
+    x = (torch.rand(n_rows, D, generator=generator) < 0.13).float()
+    ordering = torch.randperm(D, generator=generator)
+    exact = straightforward_log_prob(twin(model), x, ordering)
+    slow = seconds(lambda: straightforward_log_prob(twin(model), x, ordering), repeats=1, warm_up=0)
+    rows: list[dict[str, object]] = []
+    for dtype in (torch.float32, torch.bfloat16):
+        told = None if dtype == torch.float32 else dtype
+        found = log_prob(model, x, ordering, path="fast", dtype=told)
+        took = seconds(lambda told=told: log_prob(model, x, ordering, path="fast", dtype=told), warm_up=0)
+        needed, whole = flops(n_rows, len(hidden), steps)
+        rows.append(
+            {
+                "model": name,
+                "dtype": str(dtype).removeprefix("torch."),
+                "seconds": took,
+                "straightforward_seconds": slow,
+                "ratio_to_straightforward": took / slow,
+                "ratio_of_flops": needed / whole,
+                "floor_seconds": needed / peaks[dtype],
+                "ratio_to_floor": took / (needed / peaks[dtype]),
+                "largest_difference": float((found - exact).abs().max()),
+                "difference_of_means": float((found - exact).mean().abs()),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    """Measure, print, leave a record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--record", action="store_true", help="write benchmarks/results/likelihood.json")
+    options = parser.parse_args()
+    peaks = {dtype: peak(dtype) for dtype in (torch.float32, torch.bfloat16)}
+    print("peak, GFLOP/s:", {str(dtype): round(value / 1e9) for dtype, value in peaks.items()})
+    rows = [row for name in MODELS for row in measure(name, options.rows, peaks)]
+    show(f"exact log p of {options.rows} rows, D = {D}, H = {H}", list(rows[0]), [list(row.values()) for row in rows])
+    if options.record:
+        told = {str(dtype).removeprefix("torch."): value for dtype, value in peaks.items()}
+        write("likelihood", {"rows": options.rows, "peak_flops": told, "table": rows, "memory_peak_mib": memory_peak()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Keep every number in the README and the docs equal to the record it comes from.
+
+In Markdown, `<!--=RECORD.KEY FORMAT-->...<!--.-->` holds the value at KEY of the record RECORD.json (in
+experiments/results or benchmarks/results), in Python's FORMAT; `table` as the format makes a Markdown table of rows
+(name, mean, standard error). Run without options to fill in, with --check to fail where something differs.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = (ROOT / "experiments" / "results", ROOT / "benchmarks" / "results")
+MARK = re.compile(r"<!--=(?P<record>[\w-]+)\.(?P<key>[\w.-]+) (?P<format>\S+)-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """Everything written for people."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def filled(text: str) -> str:
+    """The same page with every marked number read from its record."""
+    return MARK.sub(_fill, text)
+
+
+def _fill(match: re.Match[str]) -> str:
+    value = _look_up(match["record"], match["key"])
+    shown = f"\n\n{_table(value)}\n\n" if match["format"] == "table" else format(value, match["format"])
+    return f"<!--={match['record']}.{match['key']} {match['format']}-->{shown}<!--.-->"
+
+
+def _look_up(record: str, key: str) -> Any:  # noqa: ANN401 - JSON
+    for folder in FOLDERS:
+        if (folder / f"{record}.json").is_file():
+            value = json.loads((folder / f"{record}.json").read_text())
+            for part in key.split("."):
+                value = value[int(part)] if isinstance(value, list) else value[part]
+            return value
+    raise FileNotFoundError(f"no record {record}.json in {', '.join(str(f.relative_to(ROOT)) for f in FOLDERS)}")
+
+
+def _table(rows: list[tuple[str, float, float]]) -> str:
+    lines = [f"| {name} | {mean:.2f} | {error:.2f} |" for name, mean, error in rows]
+    return "\n".join(["| model | test log-likelihood (nats) | standard error |", "| --- | ---: | ---: |", *lines])
+
+
+def main() -> int:
+    """Fill in, or check."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail where a page differs")
+    check = parser.parse_args().check
+    stale = [page for page in pages() if filled(page.read_text()) != page.read_text()]
+    for page in stale:
+        if check:
+            print(f"{page.relative_to(ROOT)}: numbers differ from the records; run python docs/numbers.py")
+        else:
+            page.write_text(filled(page.read_text()))
+            print(f"{page.relative_to(ROOT)}: brought up to date")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,751 @@
+"""Every mistake that a user can make ends in one clear line on standard error, a non-zero exit code, and no loss.
+
+One section for every case of the list that the command line answers for.
+"""
+
+import errno
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from nadek import checkpoints
+from nadek.checkpoints import load_saved
+from nadek.cli import main
+from nadek.tables import read_table, write_table
+from test_checkpoints import edit, seal
+from test_cli import COLUMNS, FIT, answers, nadek, ok, write_csv
+
+NAN = np.nan
+
+
+def fails(*arguments, code=1):
+    """Run a command that must fail; its one line."""
+    result = nadek(*arguments)
+    assert result.code == code
+    return result.error
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A model of a table with five named columns; nobody changes it."""
+    folder = tmp_path_factory.mktemp("trained")
+    torch.set_num_threads(1)
+    ok("fit", write_csv(folder / "answers.csv", answers(60)), "-o", folder / "model", *FIT, "--quiet")
+    return folder / "model"
+
+
+@pytest.fixture
+def model(trained, tmp_path):
+    """A copy of it, to be damaged."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in trained.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table with the columns of the model."""
+    return write_csv(tmp_path / "table.csv", answers(20, seed=1))
+
+
+@pytest.fixture
+def output(tmp_path):
+    """Where nothing is yet, and nothing shall be after a mistake."""
+    yield tmp_path / "output"
+    assert not (tmp_path / "output").exists()
+
+
+# Values other than 0 and 1
+
+
+@pytest.mark.parametrize("verb", ["fit", "evaluate", "score", "impute"])
+def test_the_first_other_value_is_named_by_its_cell(verb, trained, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text('age,"b,c",ü,d,e\n0,1,0,1,1\n1,0,2,1,0\n5,0,0,0,0\n')
+    arguments = ("fit", table, "-o", tmp_path / "new", *FIT) if verb == "fit" else (verb, trained, table)
+    assert fails(*arguments) == f'{table}: row 2, column "ü": expected 0, 1 or missing, found 2'
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,b\n0,1\n1,yes\n", "row 2, column \"b\": expected 0, 1 or missing, found 'yes'"),
+        ("a,b\n0,0.5\n1,1\n", 'row 1, column "b": expected 0, 1 or missing, found 0.5'),
+        ("a,b\n0,1\n-1,1\n", 'row 2, column "a": expected 0, 1 or missing, found -1'),
+    ],
+)
+def test_words_fractions_and_negative_numbers_are_named(text, told, tmp_path, output):
+    (tmp_path / "t.csv").write_text(text)
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {told}"
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
+def test_other_values_are_named_in_every_form(suffix, tmp_path, output):
+    x = answers(4)
+    x[2, 1] = 3
+    path = tmp_path / f"t{suffix}"
+    write_table(path, x, columns=None if suffix == ".npy" else COLUMNS)
+    column = "2" if suffix == ".npy" else '"b,c"'
+    assert fails("fit", path, "-o", output) == f"{path}: row 3, column {column}: expected 0, 1 or missing, found 3"
+
+
+# Wrong number or names of columns
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "score", "impute", "draw"])
+def test_other_names_of_columns(verb, trained, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(4), ("age", "b,c", "u", "d", "f"))
+    told = fails(verb, trained, table)
+    assert told == (
+        'expected the 5 columns of the model; the table lacks 2 columns "ü", "e" '
+        'and has the unexpected 2 columns "u", "f"'
+    )
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
+def test_too_few_columns_without_names(verb, trained, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(4)[:, :4], None)
+    assert fails(verb, trained, table) == "expected 5 columns as in the model, found 4"
+
+
+def test_a_validation_table_with_other_names(table, tmp_path, output):
+    held_out = write_csv(tmp_path / "v.csv", answers(4), "abcde")
+    told = fails("fit", table, "-o", output, "--validation", held_out)
+    assert told.startswith('expected the 5 columns of the model; the table lacks 3 columns "age", "b,c", "ü" and has')
+
+
+def test_a_validation_table_without_names_and_with_too_many_columns(table, tmp_path):
+    held_out = write_csv(tmp_path / "v.csv", np.zeros((4, 6)), None)
+    told = fails("fit", table, "-o", tmp_path / "output", "--validation", held_out)
+    assert told == "expected 5 columns as in the model, found 6"
+
+
+def test_rows_of_several_lengths(tmp_path, output):
+    (tmp_path / "t.csv").write_text("a,b\n0,1\n1\n")
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: row 2: expected 2 cells, found 1"
+
+
+def test_a_name_that_occurs_twice(tmp_path, output):
+    (tmp_path / "t.csv").write_text("a,a\n0,1\n")
+    told = fails("fit", tmp_path / "t.csv", "-o", output)
+    assert told == f'{tmp_path / "t.csv"}: expected every column name once, found more of "a"'
+
+
+# No rows
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("", "expected a table, found an empty file"), ("a,b\n", "expected rows, found only a header")]
+)
+def test_a_table_without_rows(text, told, tmp_path, output):
+    (tmp_path / "t.csv").write_text(text)
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {told}"
+
+
+def test_only_rows_without_values(tmp_path, output):
+    table = write_csv(tmp_path / "t.csv", np.full((3, 5), NAN))
+    told = fails("fit", table, "-o", output)
+    assert told == "no rows to learn from: 3 rows found, 3 of them without any value"
+
+
+# Columns and rows without values
+
+
+def test_a_column_without_values_is_named(tmp_path, output):
+    x = answers(30)
+    x[:, 2] = NAN
+    told = fails("fit", write_csv(tmp_path / "t.csv", x), "-o", output)
+    assert told == 'column "ü" has no value in any training row: leave it out, or find some values'
+
+
+def test_a_row_without_values_is_skipped_with_a_count_and_imputed_as_a_sample(tmp_path):
+    x = answers(30)
+    x[[1, 4, 9]] = NAN
+    table = write_csv(tmp_path / "t.csv", x)
+    result = ok("fit", table, "-o", tmp_path / "model", *FIT, "--validation-fraction", "0")
+    assert "3 rows without any value were skipped" in result.err
+    ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
+    whole = read_table(tmp_path / "whole.csv").values
+    assert np.isin(whole, (0, 1)).all()
+    np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
+
+
+# Constant columns, and a single one
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adadelta"])
+def test_constant_columns_work_and_stay_finite(optimizer, tmp_path):
+    x = answers(60)
+    x[:, 0], x[:, 3] = 0, 1
+    table = write_csv(tmp_path / "t.csv", x)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--set", f"training.optimizer.kind={optimizer}")
+    saved = load_saved(tmp_path / "model")
+    assert all(value.isfinite().all() for value in saved.model.state_dict().values())
+    x[:, 0], x[:, 3] = 1, 0  # what never happened may: unlikely, but not impossible
+    told = json.loads(ok("evaluate", tmp_path / "model", write_csv(tmp_path / "u.csv", x), "--json").out)
+    assert -1e3 < told["test_log_likelihood"] < -1
+
+
+@pytest.mark.parametrize("header", [("only",), None])
+def test_a_single_column_works(header, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(40)[:, :1], header)
+    ok("fit", table, "-o", tmp_path / "model", *FIT)
+    told = json.loads(ok("evaluate", tmp_path / "model", table, "--json").out)
+    assert -1 < told["test_log_likelihood"] < 0
+    assert len(ok("sample", tmp_path / "model", "-n", "3").out.split()) == 3 + (header is not None)
+    (tmp_path / "holes.csv").write_text('only\n1\n""\n0\n')
+    assert ok("impute", tmp_path / "model", tmp_path / "holes.csv").out.split()[-3::2] == ["1", "0"]
+
+
+# Missing values where they are refused
+
+
+def test_missing_values_are_refused_when_told(tmp_path):
+    x = answers(30)
+    x[[3, 8], 1] = NAN
+    table = write_csv(tmp_path / "t.csv", x)
+    refuse = ("--set", "training.missing=refuse", "--validation-fraction", "0")
+    told = fails("fit", table, "-o", tmp_path / "model", *FIT, *refuse)
+    assert told == 'missing values are refused (missing = "refuse"), found 2 in column "b,c" of the training rows'
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "score"])
+def test_missing_values_cannot_be_scored(verb, trained, tmp_path):
+    x = answers(6)
+    x[4, 2] = NAN
+    told = fails(verb, trained, write_csv(tmp_path / "t.csv", x))
+    assert told.startswith("expected complete rows, found a missing value in row ")
+    assert told.endswith("; impute first")
+
+
+# Unknown options and config keys
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("fit", "digits", "-o", "x", "--epoch", "3"), "No such option: --epoch"),
+        (("fit", "digits"), "Missing option '--output' / '-o'; see nadek fit --help"),
+        (("fit", "-o", "x"), "Missing argument "),
+        (("fit", "digits", "-o", "x", "--epochs", "many"), "Invalid value for '--epochs': "),
+        (("fit", "digits", "-o", "x", "--epochs", "0"), "Invalid value for '--epochs': "),
+        (("evaluate", "x", "digits", "--split", "all"), "Invalid value for '--split': "),
+        (("evaluate", "x", "digits", "--device", "tpu"), "Invalid value for '--device': "),
+        (("train", "digits"), "No such command 'train'; see nadek --help"),
+        (("info", "a", "b"), "Got unexpected extra argument"),
+    ],
+)
+def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told):
+    line = fails(*arguments, code=2)
+    assert line.startswith(told)
+    assert "see nadek" in line
+    assert line.endswith("--help")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--set", "model.stepz=2"), "unknown option model.stepz; did you mean steps?"),
+        (("--set", "training.lr=2"), "unknown option training.lr; known are "),
+        (("--set", "steps"), "expected path.to.option=value, found 'steps'"),
+        (("--set", "model=5"), "model: expected a table of options, found 5"),
+        (("--set", "training=5"), "training: expected a table of options, found 5"),
+        (("--set", "model.n_variables=7"), "the recipe is for 7 variables, the data have 64"),
+        (("--set", "model.core.kind=flat"), "model.core.kind: expected one of deep, alternating, residual, found "),
+        (("--steps", "0"), "model: steps: expected at least 1, found 0"),
+        (("--batch-size", "0"), "training: batch_size: expected at least 1, found 0"),
+        (("--hidden", "8,x"), "--hidden: expected widths such as 500,500, found '8,x'"),
+        (("--hidden", "0"), "model.core: hidden layers need at least one layer of at least one unit, found (0,)"),
+        (("--lr", "-1"), "training.optimizer: lr: expected a number of at least 0, found -1.0"),
+        (("--lr", "nan"), "training.optimizer: lr: expected a number of at least 0, found nan"),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_option(arguments, told, output):
+    assert fails("fit", "digits", "-o", output, *arguments).startswith(told)
+
+
+def test_a_fraction_of_everything(table, output):
+    told = fails("fit", table, "-o", output, "--validation-fraction", "1")
+    assert told == "validation fraction: expected at least 0 and below 1, found 1.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[model]\nstepz = 2\n", "unknown option model.stepz; did you mean steps?"),
+        ("epochs = 3\n", "unknown option epochs; known are "),
+        ("[training]\nbatch_size = 'big'\n", "training.batch_size: expected int, found 'big'"),
+        ("model = 3\n", "model: expected a table of options, found 3"),
+        ("training = 3\n", "training: expected a table of options, found 3"),
+        ("[model]\nn_variables = 784\n", "the recipe is for 784 variables, the data have 64"),
+    ],
+)
+def test_a_wrong_key_of_a_recipe_is_named_with_its_file(text, told, tmp_path, output):
+    (tmp_path / "recipe.toml").write_text(text)
+    line = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml")
+    assert line.startswith(f"{tmp_path / 'recipe.toml'}: {told}")
+
+
+def test_a_mistake_of_the_command_line_does_not_blame_the_recipe(tmp_path, output):
+    (tmp_path / "recipe.toml").write_text("[model]\nsteps = 2\n")
+    told = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml", "--steps", "0")
+    assert told == "model: steps: expected at least 1, found 0"
+
+
+def test_a_recipe_that_is_broken_or_not_there(tmp_path, output):
+    recipe = tmp_path / "recipe.toml"
+    assert fails("fit", "digits", "-o", output, "--config", recipe) == f"there is no recipe at {recipe}"
+    recipe.write_text("steps = = 2")
+    told = fails("fit", "digits", "-o", output, "--config", recipe)
+    assert told.startswith(f"{recipe} is not valid TOML: ")
+
+
+# Folders that are no models, and damaged ones
+
+WITH_MODEL = [("evaluate", "digits"), ("score", "digits"), ("impute", "digits"), ("sample",), ("info",), ("draw",)]
+every_verb = pytest.mark.parametrize("verb", WITH_MODEL, ids=lambda verb: verb[0])
+
+
+@every_verb
+def test_a_folder_that_is_not_there(verb, tmp_path):
+    name, *rest = verb
+    assert fails(name, tmp_path / "none", *rest) == f"there is no model at {tmp_path / 'none'}"
+
+
+@every_verb
+def test_a_folder_that_is_no_model(verb, tmp_path):
+    name, *rest = verb
+    assert fails(name, tmp_path, *rest) == f"{tmp_path} is not a model folder: it has no config.json"
+
+
+@every_verb
+def test_a_training_that_is_not_finished(verb, tmp_path):
+    (tmp_path / "training.safetensors").touch()
+    name, *rest = verb
+    assert fails(name, tmp_path, *rest).endswith("is not finished: go on with nadek fit ... --resume")
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 4
+    path.write_bytes(data)
+
+
+def widen(folder):
+    """Weights of another shape, with a config that vouches for the file."""
+    path = folder / "model.safetensors"
+    save_file({**load_file(path), "W": torch.zeros(9, 5)}, path)
+    seal(folder)
+
+
+DAMAGES = {
+    "truncated weights": (
+        lambda folder: truncate(folder / "model.safetensors"),
+        "{folder}/model.safetensors was damaged or changed since it was saved: its sha256 differs",
+    ),
+    "one flipped bit": (
+        lambda folder: flip(folder / "model.safetensors"),
+        "{folder}/model.safetensors was damaged or changed since it was saved: its sha256 differs",
+    ),
+    "no weights": (
+        lambda folder: (folder / "model.safetensors").unlink(),
+        "{folder} is not a whole model: model.safetensors is missing",
+    ),
+    "truncated config": (lambda folder: truncate(folder / "config.json"), "{folder}/config.json is not valid JSON: "),
+    "edited steps": (
+        lambda folder: edit(folder / "config.json", lambda config: config["model"].update(steps=7)),
+        "{folder}/config.json was changed since it was saved: it is not what the weights were trained as",
+    ),
+    "edited widths": (
+        lambda folder: edit(folder / "config.json", lambda config: config["model"]["core"].update(hidden=[9])),
+        "{folder}: the config asks for V of shape (5, 9), the weights file has of shape (5, 8)",
+    ),
+    "unknown key": (
+        lambda folder: edit(folder / "config.json", lambda config: config["model"].update(stepz=7)),
+        "{folder} does not hold a model that this version can read: unknown option model.stepz; did you mean steps?",
+    ),
+    "weights of other shapes": (
+        widen,
+        "{folder}: the config asks for W of shape (8, 5), the weights file has of shape (9, 5)",
+    ),
+    "no schema": (lambda folder: (folder / "schema.json").unlink(), "{folder} does not hold a model that "),
+    "no metrics": (lambda folder: (folder / "metrics.json").unlink(), "{folder}/metrics.json is missing"),
+}
+
+
+@pytest.mark.parametrize("name", list(DAMAGES))
+def test_a_damaged_model_says_what_is_wrong_with_which_file(name, model, table):
+    damage, told = DAMAGES[name]
+    damage(model)
+    for arguments in (("info", model), ("evaluate", model, table), ("sample", model)):
+        assert fails(*arguments).startswith(told.format(folder=model))
+
+
+# Outputs that exist, or cannot be
+
+
+def test_a_model_is_not_replaced_without_force(model, table):
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    told = fails("fit", table, "-o", model, *FIT)
+    assert told == f"{model} already holds a model; use --force to replace it"
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
+def writing(trained, table):
+    """The commands that write a file, but for its name."""
+    return {
+        "evaluate": (("evaluate", trained, table, "-o"), "json"),
+        "score": (("score", trained, table, "-o"), "csv"),
+        "sample": (("sample", trained, "-o"), "csv"),
+        "impute": (("impute", trained, table, "-o"), "csv"),
+    }
+
+
+every_writer = pytest.mark.parametrize("verb", ["evaluate", "score", "sample", "impute"])
+
+
+@every_writer
+def test_a_file_is_not_replaced_without_force(verb, trained, table, tmp_path):
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / f"there.{suffix}"
+    path.write_text("precious")
+    assert fails(*command, path) == f"{path} exists; use --force to replace it"
+    assert path.read_text() == "precious"
+    ok(*command, path, "--force")
+    assert path.read_text() != "precious"
+
+
+@every_writer
+def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(f"nadek.cli.{'complete' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / "nowhere" / f"x.{suffix}"
+    assert fails(*command, path) == f"{path}: the folder {path.parent} does not exist"
+
+
+@every_writer
+def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(f"nadek.cli.{'complete' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    command, suffix = writing(trained, table)[verb]
+    told = fails(*command, tmp_path / "x.xlsx")
+    assert told.startswith(f"{tmp_path / 'x.xlsx'}: expected a file that ends in .{suffix}")
+    assert told.endswith("found '.xlsx'")
+
+
+@every_writer
+def test_a_folder_is_no_file_to_write(verb, trained, table, tmp_path):
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / f"folder.{suffix}"
+    path.mkdir()
+    assert fails(*command, path, "--force") == f"{path} is a folder, expected a file to write"
+
+
+def test_a_model_below_a_file(table, tmp_path):
+    (tmp_path / "file").write_text("precious")
+    assert fails("fit", table, "-o", tmp_path / "file") == f"{tmp_path / 'file'} is a file; a model is a folder"
+    told = fails("fit", table, "-o", tmp_path / "file" / "model", *FIT)
+    assert told == f"Not a directory: {tmp_path / 'file' / 'model'}"
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_pictures_below_a_file(trained, tmp_path):
+    (tmp_path / "file").touch()
+    assert fails("draw", trained, "-o", tmp_path / "file" / "x") == f"Not a directory: {tmp_path / 'file' / 'x'}"
+
+
+def test_pictures_of_rows_that_are_no_images(trained, tmp_path):
+    told = fails("sample", trained, "-o", tmp_path / "x.png")
+    assert told == f"{tmp_path / 'x.png'}: the rows of this model are no images; write them as .csv or .parquet"
+
+
+@pytest.fixture
+def forbidden(tmp_path, monkeypatch):
+    """A folder that may not be written to (root may write anywhere, so the system's answer is played)."""
+    folder = tmp_path / "forbidden"
+    usual_open, usual_mkdir = Path.open, Path.mkdir
+
+    def refuse(path):
+        if folder in (path, *path.parents):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    def open_(path, mode="r", *rest, **options):
+        if "w" in mode:
+            refuse(path)
+        return usual_open(path, mode, *rest, **options)
+
+    def mkdir(path, *rest, **options):
+        refuse(path)
+        return usual_mkdir(path, *rest, **options)
+
+    folder.mkdir()
+    monkeypatch.setattr(Path, "open", open_)
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    return folder
+
+
+@every_writer
+def test_no_permission_to_write_a_file(verb, trained, table, forbidden):
+    command, suffix = writing(trained, table)[verb]
+    path = forbidden / f"x.{suffix}"
+    assert fails(*command, path, *(() if verb == "sample" else ("--quiet",))) == f"Permission denied: {path}"
+    assert list(forbidden.iterdir()) == []
+
+
+def test_no_permission_to_write_a_model(table, forbidden):
+    assert fails("fit", table, "-o", forbidden / "model", *FIT) == f"Permission denied: {forbidden / 'model'}"
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Call it to fill the disk, from the given writing on."""
+
+    def fill(after=0):
+        written = []
+
+        def fsync(_):
+            written.append(None)
+            if len(written) > after:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", fsync)
+
+    return fill
+
+
+@every_writer
+def test_no_space_for_a_file(verb, trained, table, tmp_path, full_disk):
+    full_disk()
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / f"x.{suffix}"
+    quiet = () if verb == "sample" else ("--quiet",)
+    assert fails(*command, path, *quiet) == f"No space left on device: {path}"
+    assert not [found for found in tmp_path.iterdir() if "x." in found.name]
+
+
+def test_no_space_keeps_the_file_that_was_to_be_replaced(trained, table, tmp_path, full_disk):
+    full_disk()
+    (tmp_path / "x.csv").write_text("precious")
+    fails("impute", trained, table, "-o", tmp_path / "x.csv", "--force", "--quiet")
+    assert (tmp_path / "x.csv").read_text() == "precious"
+
+
+def test_no_space_while_training_keeps_the_state_before_and_resumes(table, tmp_path, full_disk, monkeypatch):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
+    ok("fit", table, "-o", tmp_path / "whole", *options)
+    full_disk(after=3)
+    assert fails("fit", table, "-o", folder, *options) == f"No space left on device: {folder / 'training.safetensors'}"
+    assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
+    monkeypatch.undo()
+    ok("fit", table, "-o", folder, *options, "--resume")
+    assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+
+
+def test_no_space_for_the_finished_model_keeps_the_state(table, tmp_path, full_disk, monkeypatch):
+    folder = tmp_path / "model"
+    full_disk(after=1)
+    told = fails("fit", table, "-o", folder, *FIT, "--quiet")
+    assert told == f"No space left on device: {folder / 'model.safetensors'}"
+    monkeypatch.undo()
+    ok("fit", table, "-o", folder, *FIT, "--resume")
+
+
+# A training that diverges
+
+
+def test_a_diverged_training_says_what_to_change_and_leaves_the_way_free(table, tmp_path):
+    told = fails("fit", table, "-o", tmp_path / "model", *FIT, "--batch-size", "5", "--lr", "1e30")
+    assert told.startswith("training diverged: the cost is ")
+    assert "Lower the learning rate (now 1e+30)" in told
+    assert told.endswith("Nothing was learnt before that")
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--lr", "0.01")
+
+
+def test_a_training_that_diverges_later_leaves_the_best_model(table, tmp_path):
+    folder = tmp_path / "model"  # one minibatch an epoch, and the first is at the rate 0 of the warm-up
+    told = fails("fit", table, "-o", folder, *FIT, "--lr", "1e30")
+    assert told.endswith(f"The best model before that is kept in {folder}")
+    assert "training: diverged" in ok("info", folder).out
+    assert fails("fit", table, "-o", folder, *FIT).endswith("already holds a model; use --force to replace it")
+    ok("fit", table, "-o", folder, *FIT, "--force")
+    assert "diverged" not in ok("info", folder).out
+
+
+# Ctrl-C
+
+
+@pytest.fixture
+def ctrl_c(monkeypatch):
+    """Press Ctrl-C when the state of a training is saved for the third time."""
+    usual, saved = checkpoints.save_state, []
+
+    def save_state(*arguments, **options):
+        saved.append(None)
+        if len(saved) == 3:
+            signal.raise_signal(signal.SIGINT)
+        usual(*arguments, **options)
+
+    monkeypatch.setattr("nadek.experiments.run.save_state", save_state)
+
+
+def test_ctrl_c_leaves_a_state_and_says_how_to_go_on(table, tmp_path, ctrl_c):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
+    ok("fit", table, "-o", tmp_path / "whole", *options, "--save-every", "3600")
+    told = fails("fit", table, "-o", folder, *options, code=130)
+    assert told == f"stopped; what was learnt is kept in {folder}: give the same command with --resume to go on"
+    assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
+    ok("fit", table, "-o", folder, *options, "--resume")
+    assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+
+
+def test_ctrl_c_while_replacing_a_model_keeps_it_and_resumes(model, table, ctrl_c):
+    before = (model / "model.safetensors").read_bytes()
+    options = (*FIT, "--epochs", "5", "--save-every", "0", "--quiet", "--force")
+    fails("fit", table, "-o", model, *options, "--lr", "0.5", code=130)
+    assert (model / "model.safetensors").read_bytes() == before
+    ok("info", model)
+    ok("fit", table, "-o", model, *options, "--lr", "0.5", "--resume")
+    assert (model / "model.safetensors").read_bytes() != before
+
+
+def test_ctrl_c_elsewhere_ends_without_a_traceback(trained, table, monkeypatch):
+    def interrupted(*_, **__):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("nadek.cli.score.log_probs", interrupted)
+    result = nadek("score", trained, table, "--quiet")
+    assert (result.code, result.out, result.err) == (130, "", "")
+
+
+# Data that are not there, or not what they should be
+
+
+@pytest.fixture
+def no_data(monkeypatch):
+    monkeypatch.delenv("NADEK_DATA", raising=False)
+
+
+@pytest.mark.usefixtures("no_data")
+def test_a_set_without_a_folder_says_how_to_name_or_fetch_it(output):
+    told = fails("fit", "mnist", "-o", output)
+    assert "the data set 'mnist' lies in a data folder, and none is given" in told
+    assert "NADEK_DATA" in told
+    assert "`nadek data --fetch mnist --data-dir DIR` fetches the set" in told
+
+
+@pytest.mark.usefixtures("no_data")
+def test_a_set_that_is_not_in_its_folder_says_where_and_how_to_fetch_it(tmp_path, output):
+    told = fails("fit", "mnist", "-o", output, "--data-dir", tmp_path)
+    assert told.startswith(f"{tmp_path / 'mnist_binarized.npz'}: the data set 'mnist' is not there; fetch it with ")
+    assert f"`nadek data --fetch mnist --data-dir {tmp_path}`" in told
+
+
+def test_a_checksum_that_differs(tmp_path, output):
+    path = tmp_path / "debd_nltcs.npz"
+    parts = {name: np.packbits(np.zeros((8, 16), np.uint8), axis=1) for name in ("train", "valid", "test")}
+    np.savez(path, **parts, dim=16)
+    told = fails("fit", "nltcs", "-o", output, "--data-dir", tmp_path)
+    assert told.startswith(f"{path}: expected the SHA-256 0b51ea6cc76652f5..., found ")
+    assert f"delete it and fetch it again with `nadek data --fetch nltcs --data-dir {tmp_path}`" in told
+    assert json.loads(ok("data", "--json", "--data-dir", tmp_path).out)["nltcs"]["state"] == "differs"
+
+
+@pytest.mark.parametrize("verb", ["fit", "evaluate"])
+def test_data_that_are_neither_a_set_nor_a_file(verb, trained, output):
+    arguments = ("fit", "mnits", "-o", output) if verb == "fit" else ("evaluate", trained, "mnits")
+    assert fails(*arguments).startswith("'mnits' is neither a known data set (digits, mnist, ")
+
+
+def test_a_file_that_is_not_there(tmp_path, output):
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: there is no such file"
+
+
+def test_a_file_of_another_kind(tmp_path, output):
+    (tmp_path / "t.xlsx").touch()
+    told = fails("fit", tmp_path / "t.xlsx", "-o", output)
+    assert told.startswith(f"{tmp_path / 't.xlsx'}: expected a file that ends in .csv, ")
+
+
+def test_a_file_that_is_not_what_its_name_says(tmp_path, output):
+    (tmp_path / "t.parquet").write_text("a,b\n0,1\n")
+    told = fails("fit", tmp_path / "t.parquet", "-o", output)
+    assert told.startswith(f"{tmp_path / 't.parquet'}: expected a whole Parquet file")
+
+
+def test_fetching_needs_a_folder(monkeypatch):
+    monkeypatch.delenv("NADEK_DATA", raising=False)
+    told = fails("data", "--fetch", "mnist")
+    assert told == "--fetch needs a folder to put the set into: --data-dir DIR (or NADEK_DATA)"
+
+
+def test_fetching_an_unknown_set(tmp_path):
+    told = fails("data", "--fetch", "mnits", "--data-dir", tmp_path, "--quiet")
+    assert told.endswith("found 'mnits' (did you mean 'mnist'?)")
+
+
+# A state that does not fit
+
+
+def test_an_unfinished_training_is_neither_begun_anew_nor_mixed_with_another(table, tmp_path, ctrl_c):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
+    fails("fit", table, "-o", folder, *options, code=130)
+    told = fails("fit", table, "-o", folder, *options)
+    assert told == f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew"
+    told = fails("fit", table, "-o", folder, *options, "--resume", "--lr", "0.1")
+    assert told == f"the unfinished training in {folder} is of another recipe; use --force to begin anew"
+    told = fails("fit", "digits", "-o", folder, *options, "--resume")
+    assert told.startswith(f"the unfinished training in {folder} is of another recipe")
+    assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
+
+
+def test_a_typing_error_does_not_cost_an_unfinished_training(table, tmp_path, ctrl_c):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
+    fails("fit", table, "-o", folder, *options, code=130)
+    fails("fit", tmp_path / "tabel.csv", "-o", folder, *options, "--force")
+    ok("fit", table, "-o", folder, *options, "--resume")
+
+
+# What one ordering cannot do
+
+
+def test_a_model_of_one_ordering_says_what_it_cannot_fill_in(table, tmp_path):
+    settings = ("--set", "model.ordering=[0,1,2,3,4]", "--set", "model.fill=zero", "--steps", "1", "--quiet")
+    ok("fit", table, "-o", tmp_path / "model", *FIT, *settings)
+    x = answers(3)
+    x[1, 0] = NAN
+    told = fails("impute", tmp_path / "model", write_csv(tmp_path / "t.csv", x))
+    assert told.startswith("this model knows one ordering only, and can fill in cells that come last in it")
+
+
+def test_a_model_of_one_ordering_is_not_trained_for_any(table, tmp_path):
+    settings = ("--set", "model.ordering=[0,1,2,3,4]", "--set", "training.phases=[{epochs=1}]", "--quiet")
+    told = fails("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", *settings)
+    assert told == "a model with one fixed ordering is trained with the fixed_order objective"
+
+
+# Seeing more
+
+
+def test_a_traceback_is_shown_to_those_who_ask(tmp_path, monkeypatch):
+    monkeypatch.setenv("NADEK_TRACEBACK", "1")
+    monkeypatch.setattr("sys.argv", ["nadek", "info", str(tmp_path)])
+    with pytest.raises(ValueError, match="is not a model folder"):
+        main()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there(table, output):
+    told = fails("fit", table, "-o", output, "--device", "cuda")
+    assert told == "--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu"

@@ -1,0 +1,389 @@
+"""Models and unfinished trainings on disk: what comes back, what is refused, and what a crash leaves."""
+
+import errno
+import hashlib
+import json
+from contextlib import contextmanager
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from nadek import checkpoints
+from nadek.checkpoints import (
+    SavedModel,
+    Schema,
+    forget_state,
+    holds_model,
+    holds_state,
+    load,
+    load_saved,
+    load_state,
+    save,
+    save_state,
+)
+from nadek.model import nade_k
+from nadek.training import TrainingState
+from zoo import ZOO, build
+
+SCHEMA = Schema(columns=("a", "b", "ü, quoted", "d"), image_shape=(2, 2))
+METRICS = {"epochs": 3, "best_validation": 1.25, "commit": None, "history": [{"epoch": 1, "train": [2.5, 2.0]}]}
+
+
+def model(seed=0, **options):
+    return nade_k(4, **{"hidden": (5, 3), "steps": 2, "generator": torch.Generator().manual_seed(seed)} | options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A saved model."""
+    save(tmp_path / "model", SavedModel(model(), SCHEMA, METRICS))
+    return tmp_path / "model"
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def edit(path, change):
+    """Change a JSON file in place."""
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+
+
+def seal(folder):
+    """Make ``config.json`` vouch for whatever the weights file is now, as someone who edits both could."""
+    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    edit(folder / "config.json", lambda config: config.update(weights_sha256=digest))
+
+
+def refused(folder, kind=ValueError):
+    with pytest.raises(kind) as error:
+        load(folder)
+    return str(error.value)
+
+
+# What comes back
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", list(ZOO))
+def test_a_model_comes_back_to_the_bit(name, dtype, tmp_path):
+    original = build(name, 5).to(dtype)
+    save(tmp_path, SavedModel(original, Schema()))
+    loaded = load(tmp_path)
+    assert loaded.config == original.config
+    assert not loaded.training
+    state, expected = loaded.state_dict(), original.state_dict()
+    assert state.keys() == expected.keys()
+    for key, value in expected.items():
+        assert state[key].dtype == dtype
+        assert torch.equal(state[key], value)
+
+
+def test_a_loaded_model_computes_the_same_bits(tmp_path):
+    original = build("residual carried", 5).float()
+    save(tmp_path, SavedModel(original, Schema()))
+    x, missing = torch.ones(2, 5), torch.tensor([[1, 0, 0, 1, 1], [0, 0, 1, 1, 0]]).bool()
+    for a, b in zip(original(x, missing), load(tmp_path)(x, missing), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_columns_and_metrics_come_back(folder):
+    saved = load_saved(folder)
+    assert saved.schema == SCHEMA
+    assert saved.metrics == METRICS
+
+
+def test_a_table_without_header_has_no_columns(tmp_path):
+    save(tmp_path, SavedModel(model(), Schema()))
+    assert load_saved(tmp_path).schema == Schema(columns=None, image_shape=None)
+
+
+def test_a_model_folder_holds_four_files_and_no_pickle(folder):
+    assert set(content(folder)) == {"model.safetensors", "config.json", "schema.json", "metrics.json"}
+
+
+def test_saving_twice_gives_the_same_bytes(folder, tmp_path):
+    save(tmp_path / "again", SavedModel(model(), SCHEMA, METRICS))
+    assert content(tmp_path / "again") == content(folder)
+
+
+def test_loading_leaves_the_global_random_state_alone(folder):
+    before = torch.random.get_rng_state()
+    load(folder)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_state_comes_back_to_the_bit(tmp_path):
+    state = TrainingState({"model.W": torch.randn(3, 2), "step": torch.tensor(4.0)}, {"seconds": 0.1, "best": None})
+    save_state(tmp_path, state, rows=[1, 2], recipe={"seed": 0})
+    found, kept = load_state(tmp_path)
+    assert found.info == state.info
+    assert kept == {"rows": [1, 2], "recipe": {"seed": 0}}
+    assert found.tensors.keys() == state.tensors.keys()
+    assert all(torch.equal(found.tensors[name], value) for name, value in state.tensors.items())
+
+
+def test_a_state_can_be_looked_for_and_forgotten(tmp_path):
+    assert load_state(tmp_path) is None
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
+    assert holds_state(tmp_path)
+    forget_state(tmp_path)
+    forget_state(tmp_path)
+    assert not holds_state(tmp_path)
+
+
+# What is refused
+
+
+def test_no_folder(tmp_path):
+    assert refused(tmp_path / "none", FileNotFoundError) == f"there is no model at {tmp_path / 'none'}"
+
+
+def test_a_file_is_no_model(tmp_path):
+    (tmp_path / "file").write_text("hello")
+    assert refused(tmp_path / "file") == f"{tmp_path / 'file'} is not a model folder: it has no config.json"
+
+
+def test_an_empty_folder_is_no_model(tmp_path):
+    assert refused(tmp_path) == f"{tmp_path} is not a model folder: it has no config.json"
+
+
+def test_an_unfinished_training_is_no_model_yet(tmp_path):
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
+    assert refused(tmp_path).endswith("its training is not finished: go on with nadek fit ... --resume")
+
+
+def test_truncated_weights(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert refused(folder) == f"{path} was damaged or changed since it was saved: its sha256 differs"
+
+
+@pytest.mark.parametrize("place", [12, -1])
+def test_one_flipped_bit_in_the_weights(folder, place):
+    path = folder / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+    assert refused(folder) == f"{path} was damaged or changed since it was saved: its sha256 differs"
+
+
+def test_truncated_weights_that_the_config_vouches_for(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    seal(folder)
+    assert refused(folder).startswith(f"{path} is damaged or no safetensors file: ")
+
+
+def test_no_weights(folder):
+    (folder / "model.safetensors").unlink()
+    assert refused(folder) == f"{folder} is not a whole model: model.safetensors is missing"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("steps", 3), ("fill", "zero"), ("n_variables", 4.0), ("init_std", 0.5), ("tied", True)]
+)
+def test_an_edited_structure(folder, option, value):
+    """Also where the shapes of the weights would allow it, or say so themselves."""
+    edit(folder / "config.json", lambda config: config["model"].update({option: value}))
+    assert refused(folder)
+
+
+def test_edited_steps_are_noticed_although_all_shapes_fit(folder):
+    edit(folder / "config.json", lambda config: config["model"].update(steps=3))
+    told = f"{folder / 'config.json'} was changed since it was saved: it is not what the weights were trained as"
+    assert refused(folder) == told
+
+
+def test_edited_widths_are_told_by_the_first_matrix_that_does_not_fit(folder):
+    edit(folder / "config.json", lambda config: config["model"]["core"].update(hidden=[6, 3]))
+    told = f"{folder}: the config asks for W of shape (6, 4), the weights file has of shape (5, 4)"
+    assert refused(folder) == told
+
+
+def test_weights_that_a_config_does_not_know(folder):
+    edit(folder / "config.json", lambda config: config["model"]["core"].update(hidden=[5]))
+    assert "the config asks for V of shape (4, 5), the weights file has of shape (4, 3)" in refused(folder)
+
+
+def test_weights_of_other_shapes(folder):
+    path = folder / "model.safetensors"
+    with safe_open(path, framework="pt") as file:
+        tensors, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+    save_file({**tensors, "W": torch.zeros(7, 4)}, path, metadata)
+    seal(folder)
+    assert refused(folder).endswith("the config asks for W of shape (5, 4), the weights file has of shape (7, 4)")
+    del tensors["b"]
+    save_file(tensors, path, metadata)
+    seal(folder)
+    assert refused(folder).endswith("the config asks for b of shape (4,), the weights file has no such weights")
+
+
+def test_weights_of_another_model_of_the_same_shapes(folder, tmp_path):
+    """The weights file says which structure it was trained as."""
+    save(tmp_path / "other", SavedModel(model(steps=3), SCHEMA, METRICS))
+    (folder / "model.safetensors").write_bytes((tmp_path / "other" / "model.safetensors").read_bytes())
+    seal(folder)
+    assert "it is not what the weights were trained as" in refused(folder)
+
+
+def test_an_unknown_key_in_the_structure(folder):
+    edit(folder / "config.json", lambda config: config["model"].update(stepz=3))
+    assert refused(folder).endswith("that this version can read: unknown option model.stepz; did you mean steps?")
+
+
+def test_a_missing_key_in_the_structure(folder):
+    edit(folder / "config.json", lambda config: config["model"].pop("n_variables"))
+    assert refused(folder).endswith("option model.n_variables is missing")
+
+
+@pytest.mark.parametrize("structure", [[], 5, "deep", None])
+def test_a_structure_that_is_no_table(folder, structure):
+    edit(folder / "config.json", lambda config: config.update(model=structure))
+    assert refused(folder).endswith(f"model: expected a table of options, found {structure!r}")
+
+
+@pytest.mark.parametrize("key", ["model", "weights_sha256"])
+def test_a_missing_key_of_the_config(folder, key):
+    edit(folder / "config.json", lambda config: config.pop(key))
+    assert refused(folder) == f"{folder / 'config.json'}: expected the key {key!r} of a nadek model, found none"
+
+
+@pytest.mark.parametrize("found", [None, 2, "1"])
+def test_another_format(folder, found):
+    edit(folder / "config.json", lambda config: config.update(format=found))
+    assert refused(folder) == f"{folder / 'config.json'}: expected a nadek model of format 1, found {found!r}"
+
+
+@pytest.mark.parametrize("name", ["config.json", "schema.json", "metrics.json"])
+def test_invalid_json(folder, name):
+    (folder / name).write_text('{"format": 1,')
+    assert f"{folder / name} is not valid JSON: " in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "schema.json", "metrics.json"])
+def test_bytes_that_are_no_text(folder, name):
+    (folder / name).write_bytes(b"\xff\xfe\x00")
+    assert f"{folder / name} is not valid JSON: " in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "schema.json", "metrics.json"])
+def test_json_of_another_kind(folder, name):
+    (folder / name).write_text("[1, 2]")
+    assert f"{folder / name}: expected a JSON object, found list" in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["schema.json", "metrics.json"])
+def test_a_missing_file(folder, name):
+    (folder / name).unlink()
+    assert f"{folder / name} is missing" in refused(folder)
+
+
+def test_a_schema_with_an_unknown_key(folder):
+    edit(folder / "schema.json", lambda schema: schema.update(colums=["a"]))
+    assert refused(folder).endswith("unknown option schema.colums; did you mean columns?")
+
+
+def test_a_schema_of_another_width(folder):
+    edit(folder / "schema.json", lambda schema: schema.update(columns=["a", "b"]))
+    assert refused(folder) == f"{folder / 'schema.json'}: expected 4 columns as in the model, found 2"
+
+
+def test_a_schema_of_other_images(folder):
+    edit(folder / "schema.json", lambda schema: schema.update(image_shape=[2, 3]))
+    assert refused(folder) == f"{folder / 'schema.json'}: expected images of 4 pixels, found image_shape (2, 3)"
+
+
+def test_a_damaged_state(tmp_path):
+    save_state(tmp_path, TrainingState({"a": torch.ones(9)}))
+    path = tmp_path / "training.safetensors"
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(ValueError, match=r"training.safetensors is damaged or no safetensors file"):
+        load_state(tmp_path)
+
+
+def test_tensors_that_are_no_state(tmp_path):
+    save_file({"a": torch.ones(1)}, tmp_path / "training.safetensors")
+    with pytest.raises(ValueError, match=r"training.safetensors is no state of an unfinished training"):
+        load_state(tmp_path)
+
+
+# What a crash leaves
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Call it with the name of a file: from then on there is no space for that one."""
+    real = checkpoints.replacing
+
+    def fill(name):
+        @contextmanager
+        def replacing(path):
+            with real(path) as stream:
+                yield stream
+                if path.name == name:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(checkpoints, "replacing", replacing)
+
+    return fill
+
+
+FILES = ["model.safetensors", "schema.json", "metrics.json", "config.json"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_crash_while_saving_leaves_no_half_model(name, tmp_path, full_disk):
+    full_disk(name)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
+    assert error.value.filename == str(tmp_path / name)
+    assert not holds_model(tmp_path)
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_crash_while_replacing_a_model_leaves_no_mixture(name, folder, full_disk):
+    full_disk(name)
+    with pytest.raises(OSError, match="No space left"):
+        save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    assert not holds_model(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_saving_again_after_a_crash_is_whole(name, folder, full_disk, monkeypatch):
+    full_disk(name)
+    with pytest.raises(OSError, match="No space left"):
+        save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    monkeypatch.undo()
+    save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    assert torch.equal(load(folder).W, model(seed=1).W)
+
+
+def test_a_crash_while_saving_a_state_keeps_the_older_one(tmp_path, full_disk):
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}, {"epoch": 1}))
+    full_disk("training.safetensors")
+    with pytest.raises(OSError, match="No space left"):
+        save_state(tmp_path, TrainingState({"a": torch.zeros(1)}, {"epoch": 2}))
+    assert load_state(tmp_path)[0].info == {"epoch": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["training.safetensors"]
+
+
+def test_a_crash_while_saving_a_model_keeps_the_state(tmp_path, full_disk):
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}, {"epoch": 1}))
+    full_disk("config.json")
+    with pytest.raises(OSError, match="No space left"):
+        save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
+    assert load_state(tmp_path)[0].info == {"epoch": 1}
+
+
+def test_a_saved_model_replaces_another_of_other_shapes(folder):
+    save(folder, SavedModel(model(seed=1, hidden=(9,), steps=1), Schema(), {}))
+    loaded = load_saved(folder)
+    assert loaded.model.W.shape == (9, 4)
+    assert loaded.schema == Schema()
+    assert loaded.metrics == {}

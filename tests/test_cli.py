@@ -1,0 +1,515 @@
+"""The command line: what every verb does when all goes well, where it says it, and the names of its options."""
+
+import csv
+import io
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+import typer
+
+from nadek.checkpoints import load, load_saved
+from nadek.cli import main
+from nadek.cli.app import app
+from nadek.datasets import load as load_set
+from nadek.likelihood import log_probs
+from nadek.tables import read_table
+
+PNG = b"\x89PNG\r\n\x1a\n"
+COLUMNS = ("age", "b,c", "ü", "d", "e")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The one line that a mistake ends in."""
+        (line,) = self.err.splitlines()
+        assert self.out == ""
+        assert line.startswith("nadek: ")
+        return line.removeprefix("nadek: ")
+
+
+def nadek(*arguments):
+    """Run a command in this process, through its real entry point."""
+    out, err = io.StringIO(), io.StringIO()
+    command = ["nadek", *map(str, arguments)]
+    streams = redirect_stdout(out), redirect_stderr(err)
+    with mock.patch.object(sys, "argv", command), streams[0], streams[1], pytest.raises(SystemExit) as end:
+        main()
+    return Result(end.value.code or 0, out.getvalue(), err.getvalue())
+
+
+def ok(*arguments):
+    """Run a command that must succeed."""
+    result = nadek(*arguments)
+    assert result.code == 0, result.err
+    return result
+
+
+FIT = ("--hidden", "8", "--steps", "2", "--epochs", "2")
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """A model of the digits."""
+    folder = tmp_path_factory.mktemp("digits") / "model"
+    torch.set_num_threads(1)
+    ok("fit", "digits", "-o", folder, *FIT, "--quiet")
+    return folder
+
+
+def answers(n_rows, seed=0, missing=0.0):
+    """A table with names, some cells missing."""
+    rng = np.random.default_rng(seed)
+    x = (rng.random((n_rows, 5)) < [0.2, 0.4, 0.6, 0.8, 0.5]).astype(float)
+    x[rng.random(x.shape) < missing] = np.nan
+    return x
+
+
+def write_csv(path, x, columns=COLUMNS):
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        if columns is not None:
+            writer.writerow(columns)
+        writer.writerows([["" if np.isnan(v) else int(v) for v in row] for row in x])
+    return path
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """A model of a table with names."""
+    folder = tmp_path_factory.mktemp("survey")
+    torch.set_num_threads(1)
+    table = write_csv(folder / "answers.csv", answers(120, missing=0.2))
+    ok("fit", table, "-o", folder / "model", *FIT, "--quiet")
+    return folder / "model"
+
+
+# fit
+
+
+def test_fit_writes_a_model_and_says_so_on_standard_error(tmp_path):
+    result = ok("fit", "digits", "-o", tmp_path / "model", *FIT)
+    assert result.out == ""
+    assert f"{tmp_path / 'model'}: 2 epochs in" in result.err
+    assert "nats a row" in result.err
+    model = load(tmp_path / "model")
+    assert model.n_variables == 64
+    assert model.steps == 2
+    assert not (tmp_path / "model" / "training.safetensors").exists()
+
+
+def test_fit_keeps_names_and_image_shape(digits, survey):
+    assert load_saved(survey).schema.columns == COLUMNS
+    assert load_saved(survey).schema.image_shape is None
+    assert load_saved(digits).schema.image_shape == (8, 8)
+    assert load_saved(digits).schema.columns[:2] == ("pixel_r0_c0", "pixel_r0_c1")
+
+
+def test_fit_tells_its_result_as_json(tmp_path):
+    result = ok("fit", "digits", "-o", tmp_path / "model", *FIT, "--json", "--quiet")
+    told = json.loads(result.out)
+    assert told["model"] == str(tmp_path / "model")
+    assert told["epochs"] == 2
+    assert told["config"]["model"]["core"]["hidden"] == [8]
+    assert result.err == ""
+
+
+def test_fit_is_a_function_of_its_seed(tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        ok("fit", "digits", "-o", tmp_path / name, *FIT, "--seed", seed, "-q")
+    a, b, c = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_fit_tells_of_skipped_rows(tmp_path):
+    x = answers(30)
+    x[[3, 7]] = np.nan
+    table = write_csv(tmp_path / "t.csv", x)
+    result = ok("fit", table, "-o", tmp_path / "model", *FIT, "--validation-fraction", "0")
+    assert "2 rows without any value were skipped" in result.err
+    metrics = load_saved(tmp_path / "model").metrics
+    assert (metrics["rows"], metrics["skipped_rows"]) == (28, 2)
+
+
+def test_fit_holds_out_a_part_of_a_table(survey):
+    metrics = load_saved(survey).metrics
+    assert metrics["rows"] == 108
+    assert metrics["best_validation"] is not None
+
+
+def test_fit_validates_on_a_table_of_its_own(tmp_path):
+    train, held_out = write_csv(tmp_path / "a.csv", answers(30)), tmp_path / "b.csv"
+    write_csv(held_out, answers(10, seed=1)[:, ::-1], COLUMNS[::-1])
+    ok("fit", train, "-o", tmp_path / "model", *FIT, "--validation", held_out, "-q")
+    metrics = load_saved(tmp_path / "model").metrics
+    assert metrics["rows"] == 30
+    assert metrics["best_validation"] is not None
+
+
+RECIPE = """
+seed = 3
+[model]
+steps = 3
+core = { kind = "residual", width = 8, blocks = 1 }
+[training]
+seed = 4
+ema_decay = 0.5
+phases = [{ objective = "last_step", epochs = 1 }]
+optimizer = { kind = "adadelta", lr = 0.5 }
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    return tmp_path / "recipe.toml"
+
+
+def config_of(folder):
+    return load_saved(folder).metrics["config"]
+
+
+def test_a_recipe_is_followed(recipe, tmp_path):
+    ok("fit", "digits", "-o", tmp_path / "model", "--config", recipe, "-q")
+    config = config_of(tmp_path / "model")
+    assert config["seed"] == 3
+    assert config["model"]["core"]["width"] == 8
+    assert config["training"]["optimizer"]["kind"] == "adadelta"
+    assert config["training"]["ema_decay"] == 0.5
+    assert len(load_saved(tmp_path / "model").metrics["history"]) == 1
+
+
+def test_options_go_over_the_recipe_and_keep_its_optimizer(recipe, tmp_path):
+    options = ("--steps", "2", "--lr", "0.25", "--seed", "9", "--epochs", "2", "--batch-size", "50")
+    ok("fit", "digits", "-o", tmp_path / "model", "--config", recipe, *options, "-q")
+    config = config_of(tmp_path / "model")
+    assert (config["seed"], config["training"]["seed"]) == (9, 9)
+    assert config["model"]["steps"] == 2
+    assert config["model"]["core"]["kind"] == "residual"
+    assert config["training"]["optimizer"]["kind"] == "adadelta"
+    assert config["training"]["optimizer"]["lr"] == 0.25
+    assert config["training"]["batch_size"] == 50
+    assert [phase["epochs"] for phase in config["training"]["phases"]] == [1, 1]
+
+
+def test_any_option_can_be_set(tmp_path):
+    settings = ("model.mask_input=true", "training.optimizer.weight_decay=0.1", "notes=mine", "training.ema_decay=0")
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    ok("fit", "digits", "-o", tmp_path / "model", *FIT, *arguments, "-q")
+    config = config_of(tmp_path / "model")
+    assert config["model"]["mask_input"] is True
+    assert config["training"]["optimizer"]["weight_decay"] == 0.1
+    assert config["notes"] == "mine"
+
+
+def test_a_model_of_one_ordering_can_be_fitted(tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(30))
+    settings = ("--set", "model.ordering=[4,3,2,1,0]", "--set", "model.fill=zero")
+    ok("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", "--epochs", "2", *settings, "-q")
+    assert {epoch["phase"] for epoch in load_saved(tmp_path / "model").metrics["history"]} == {"fixed_order"}
+
+
+def test_force_replaces_a_model(tmp_path):
+    ok("fit", "digits", "-o", tmp_path / "model", *FIT, "-q")
+    ok("fit", "digits", "-o", tmp_path / "model", *FIT, "--hidden", "5", "--force", "-q")
+    assert load(tmp_path / "model").W.shape == (5, 64)
+
+
+# evaluate and score
+
+
+def test_evaluate_prints_a_table(digits):
+    result = ok("evaluate", digits, "digits", "--orderings", "2", "--rows", "20")
+    assert "log-likelihood of 20 rows under 2 orderings" in result.out
+    for line in ("mean over orderings", "ensemble (mixture of the orderings)", "spread over orderings"):
+        assert line in result.out
+
+
+def test_evaluate_as_json_is_the_likelihood(digits):
+    told = json.loads(ok("evaluate", digits, "digits", "--orderings", "2", "--json", "--quiet", "--seed", "3").out)
+    x = torch.from_numpy(load_set("digits").test).float()
+    expected = log_probs(load(digits), x, 2, generator=torch.Generator().manual_seed(3)).mean().item()
+    assert told["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
+    assert (told["rows"], told["orderings"], told["data"], told["split"]) == (300, 2, "digits", "test")
+    for key in ("standard_error", "ensemble", "epochs", "seconds", "config", "commit", "training", "evaluation"):
+        assert key in told
+
+
+def test_evaluate_writes_a_file(digits, tmp_path):
+    arguments = ("evaluate", digits, "digits", "--orderings", "2", "--rows", "5")
+    result = ok(*arguments, "-o", tmp_path / "result.json", "--quiet")
+    assert "mean over orderings" in result.out
+    assert json.loads((tmp_path / "result.json").read_text())["rows"] == 5
+    assert json.loads(ok(*arguments, "--json").out) == json.loads((tmp_path / "result.json").read_text())
+
+
+def test_evaluate_one_row_is_json_without_nan(digits):
+    result = ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "1", "--json")
+    assert json.loads(result.out, parse_constant=pytest.fail)["standard_error"] is None
+
+
+def test_evaluate_takes_columns_by_their_names(survey, tmp_path):
+    x = answers(20, seed=2)
+    a, b = write_csv(tmp_path / "a.csv", x), write_csv(tmp_path / "b.csv", x[:, ::-1], COLUMNS[::-1])
+    told = [json.loads(ok("evaluate", survey, table, "--json").out)["test_log_likelihood"] for table in (a, b)]
+    assert told[0] == told[1]
+
+
+def test_score_gives_every_row_its_numbers(digits, tmp_path):
+    ok("score", digits, "digits", "--orderings", "3", "-o", tmp_path / "scores.csv", "--quiet")
+    scores = read_table(tmp_path / "scores.csv", binary=False)
+    assert scores.columns == ("log_likelihood", "mean_over_orderings", "spread_over_orderings")
+    x = torch.from_numpy(load_set("digits").test).float()
+    table = log_probs(load(digits), x, 3, generator=torch.Generator().manual_seed(0))
+    np.testing.assert_allclose(scores.values[:, 1], table.mean(0).numpy(), rtol=1e-5)
+    assert (scores.values[:, 0] >= scores.values[:, 1]).all()
+
+
+def test_score_prints_csv(survey, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(4))
+    result = ok("score", survey, table, "--quiet")
+    lines = list(csv.reader(io.StringIO(result.out)))
+    assert lines[0] == ["log_likelihood", "mean_over_orderings", "spread_over_orderings"]
+    assert len(lines) == 5
+    assert result.err == ""
+
+
+# sample
+
+
+def test_sample_prints_csv_with_names(survey):
+    lines = list(csv.reader(io.StringIO(ok("sample", survey, "-n", "7").out)))
+    assert tuple(lines[0]) == COLUMNS
+    assert len(lines) == 8
+    assert {cell for row in lines[1:] for cell in row} <= {"0", "1"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz"])
+def test_sample_writes_tables(survey, tmp_path, suffix):
+    result = ok("sample", survey, "-n", "9", "--orderings", "2", "-o", tmp_path / f"new{suffix}")
+    assert result.out == ""
+    table = read_table(tmp_path / f"new{suffix}")
+    assert table.values.shape == (9, 5)
+    assert table.columns == COLUMNS
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", PNG), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_sample_draws_pictures(digits, tmp_path, suffix, magic):
+    ok("sample", digits, "-n", "4", "-o", tmp_path / f"new{suffix}")
+    assert (tmp_path / f"new{suffix}").read_bytes().startswith(magic)
+
+
+def test_sample_is_a_function_of_its_seed(survey):
+    a, b, c = (ok("sample", survey, "-n", "40", "--seed", seed).out for seed in (1, 1, 2))
+    assert a == b != c
+
+
+# impute
+
+
+def test_impute_fills_every_hole_and_keeps_the_rest(survey, tmp_path):
+    x = answers(40, seed=5, missing=0.4)
+    x[0] = np.nan  # nothing known: a fresh sample
+    x[1] = answers(1)[0]  # nothing to do
+    assert len({tuple(row) for row in np.isnan(x)}) > 10  # another pattern in nearly every row
+    table = write_csv(tmp_path / "holes.csv", x)
+    result = ok("impute", survey, table, "-o", tmp_path / "whole.csv")
+    assert result.out == ""
+    assert result.err.strip() == f"filled {np.isnan(x).sum()} of 200 cells in 40 rows"
+    assert (tmp_path / "whole.csv").read_text().splitlines()[0] == 'age,"b,c",ü,d,e'
+    whole = read_table(tmp_path / "whole.csv").values
+    np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
+    assert np.isin(whole, (0, 1)).all()
+
+
+def test_impute_prints_csv(survey, tmp_path):
+    table = write_csv(tmp_path / "holes.csv", answers(6, missing=0.5))
+    result = ok("impute", survey, table, "--quiet")
+    lines = list(csv.reader(io.StringIO(result.out)))
+    assert tuple(lines[0]) == COLUMNS
+    assert len(lines) == 7
+    assert "" not in [cell for row in lines for cell in row]
+    assert result.err == ""
+
+
+def test_impute_gives_probabilities(survey, tmp_path):
+    x = answers(20, seed=5, missing=0.5)
+    ok("impute", survey, write_csv(tmp_path / "t.csv", x), "--probabilities", "-o", tmp_path / "p.csv", "-q")
+    p = read_table(tmp_path / "p.csv", binary=False).values
+    np.testing.assert_array_equal(p[~np.isnan(x)], x[~np.isnan(x)])
+    holes = p[np.isnan(x)]
+    assert ((holes > 0) & (holes < 1)).all()
+
+
+def test_impute_writes_columns_in_the_order_of_the_model(survey, tmp_path):
+    x = answers(10, seed=6, missing=0.3)
+    table = write_csv(tmp_path / "t.csv", x[:, ::-1], COLUMNS[::-1])
+    ok("impute", survey, table, "-o", tmp_path / "whole.csv", "-q")
+    whole = read_table(tmp_path / "whole.csv")
+    assert whole.columns == COLUMNS
+    np.testing.assert_array_equal(whole.values[~np.isnan(x)], x[~np.isnan(x)])
+
+
+# info, data, draw, demo
+
+
+def test_info_tells_what_a_model_is(digits):
+    result = ok("info", digits)
+    for told in ("variables", "64", "kind deep", "steps", "the data mean", "every one", "training: epochs"):
+        assert told in result.out
+    assert result.err == ""
+
+
+def test_info_as_json(digits):
+    told = json.loads(ok("info", digits, "--json").out)
+    assert told["parameters"] == 64 * 8 + 8 + 64 * 8 + 64
+    assert told["model"]["steps"] == 2
+    assert told["schema"]["image_shape"] == [8, 8]
+    assert "history" not in told["metrics"]
+
+
+def test_data_lists_the_known_sets(monkeypatch):
+    monkeypatch.delenv("NADEK_DATA", raising=False)
+    out = ok("data").out
+    for name in ("digits", "mnist", "caltech101", "nltcs", "not there", "ok"):
+        assert name in out
+
+
+def test_data_as_json(monkeypatch, tmp_path):
+    monkeypatch.delenv("NADEK_DATA", raising=False)
+    told = json.loads(ok("data", "--json").out)
+    assert told["digits"] == {"state": "ok", "rows": [1197, 300, 300], "variables": 64, "path": None}
+    assert told["mnist"]["state"] == "not there"
+    told = json.loads(ok("data", "--json", "--data-dir", tmp_path).out)
+    assert told["mnist"]["path"] == str(tmp_path / "mnist_binarized.npz")
+
+
+def test_data_reads_its_folder_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("NADEK_DATA", str(tmp_path))
+    assert json.loads(ok("data", "--json").out)["mnist"]["path"] == str(tmp_path / "mnist_binarized.npz")
+
+
+def test_draw_prints_the_paths_of_its_pictures(digits, tmp_path):
+    result = ok("draw", digits, "digits", "-o", tmp_path / "pictures")
+    files = [tmp_path / "pictures" / f"{name}.png" for name in ("curves", "samples", "filters", "inpainting")]
+    assert result.out.splitlines() == [str(file) for file in files]
+    for file in files:
+        assert file.read_bytes().startswith(PNG)
+
+
+def test_draw_of_a_table_has_its_curves_only(survey, tmp_path):
+    ok("draw", survey, "-o", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
+
+
+def test_demo_compares_models_and_draws(tmp_path, monkeypatch):
+    recipes = sys.modules["nadek.experiments.demo"]  # smaller models: only what is shown matters here
+    monkeypatch.setitem(recipes.NADE_K["model"], "core", {"kind": "deep", "hidden": [8, 8]})
+    monkeypatch.setitem(recipes.NADE["model"], "core", {"kind": "deep", "hidden": [8], "activation": "sigmoid"})
+    result = ok("demo", "--epochs", "2", "-o", tmp_path, "--quiet")
+    for told in ("independent pixels", "Chow-Liu tree", "NADE, fixed order", "NADE-5", "mixture of 32"):
+        assert told in result.out
+    assert f"  {tmp_path / 'samples.png'}" in result.out.splitlines()
+    assert result.err == ""
+    assert load(tmp_path / "nade-5").steps == 5
+    assert (tmp_path / "models.png").read_bytes().startswith(PNG)
+
+
+# All of them
+
+
+def verbs():
+    return dict(sorted(typer.main.get_command(app).commands.items()))
+
+
+FLAGS = {
+    "data": ["--data-dir", "--fetch", "--json", "--quiet", "-q"],
+    "demo": ["--epochs", "--json", "--output", "--quiet", "--seed", "-o", "-q"],
+    "draw": ["--data-dir", "--device", "--hidden", "--output", "--seed", "--split", "-o"],
+    "evaluate": [
+        "--data-dir", "--device", "--force", "--json", "--orderings", "--output", "--quiet", "--rows", "--seed",
+        "--split", "-o", "-q",
+    ],
+    "fit": [
+        "--batch-size", "--config", "--data-dir", "--device", "--epochs", "--force", "--hidden", "--json", "--lr",
+        "--output", "--quiet", "--resume", "--save-every", "--seed", "--set", "--steps", "--validation",
+        "--validation-fraction", "-o", "-q",
+    ],
+    "impute": [
+        "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",
+    ],
+    "info": ["--json"],
+    "sample": ["--device", "--force", "--number", "--orderings", "--output", "--seed", "-n", "-o"],
+    "score": [
+        "--data-dir", "--device", "--force", "--orderings", "--output", "--quiet", "--seed", "--split", "-o", "-q",
+    ],
+}  # fmt: skip
+
+
+def test_the_options_are_these():
+    """Scripts rely on them: a change here is a change for users, and stands in the changelog."""
+    found = {
+        name: sorted(option for p in verb.params if p.param_type_name == "option" for option in p.opts)
+        for name, verb in verbs().items()
+    }
+    assert {name: [option for option in options if option != "--help"] for name, options in found.items()} == FLAGS
+
+
+def test_the_arguments_are_data_and_model():
+    found = {name: [p.name for p in verb.params if p.param_type_name == "argument"] for name, verb in verbs().items()}
+    assert found == {
+        "data": [],
+        "demo": [],
+        "draw": ["model", "data"],
+        "evaluate": ["model", "data"],
+        "fit": ["data"],
+        "impute": ["model", "data"],
+        "info": ["model"],
+        "sample": ["model"],
+        "score": ["model", "data"],
+    }
+
+
+@pytest.mark.parametrize("verb", list(FLAGS))
+def test_help_shows_an_example(verb):
+    result = ok(verb, "--help")
+    assert f"Example: nadek {verb}" in " ".join(result.out.split())
+    assert result.err == ""
+
+
+def test_no_verb_shows_the_verbs():
+    result = ok()
+    assert all(verb in result.out for verb in FLAGS)
+
+
+def test_progress_and_messages_stay_off_standard_output(digits):
+    result = ok("evaluate", digits, "digits", "--rows", "3", "--json")
+    json.loads(result.out)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "digits", "-o", "{tmp}/m", *FIT),
+        ("evaluate", "{model}", "digits", "--rows", "3"),
+        ("score", "{model}", "digits", "--orderings", "2"),
+        ("impute", "{model}", "digits"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_quiet_prints_nothing_on_standard_error(arguments, digits, tmp_path):
+    filled = [argument.format(tmp=tmp_path, model=digits) for argument in arguments]
+    assert ok(*filled, "--quiet").err == ""

@@ -1,0 +1,62 @@
+"""What the README and the docs say is true: code runs, commands exist, numbers are those of the records."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from nadek.cli.app import app
+from nadek.experiments import make_recipe
+
+ROOT = Path(__file__).parents[1]
+README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks(README, "python")
+    code = code.replace("epochs=15", "epochs=1")
+    names = {}
+    exec(compile(code, "README.md", "exec"), names)
+    assert not names["whole"].isnan().any()
+    assert names["log_p"].shape == (16, 300)
+
+
+@pytest.mark.parametrize("line", [line for block in blocks(README, "shell") for line in block.splitlines()])
+def test_the_commands_of_the_readme_exist(line):
+    words = shlex.split(line, comments=True)
+    assert words[0] == "nadek"
+    verb = typer.main.get_command(app).commands[words[1]]
+    known = {option for parameter in verb.params for option in parameter.opts} | {"--help"}
+    assert {word for word in words[2:] if word.startswith("-")} <= known
+
+
+def test_the_python_of_the_guide_runs():
+    for code in blocks(GUIDE, "python"):
+        exec(compile(code, "guide.md", "exec"), {})
+
+
+def test_the_recipe_of_the_guide_is_one():
+    (text,) = blocks(GUIDE, "toml")
+    recipe = make_recipe(tomllib.loads(text), n_variables=784)
+    assert recipe.model.steps == 5
+
+
+def test_numbers_in_the_docs_are_those_of_the_records():
+    done = subprocess.run([sys.executable, ROOT / "docs" / "numbers.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_links_in_the_docs_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,0 +1,100 @@
+"""A test must be able to fail: each mistake that others have made, planted into a copy, breaks the test named for it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+WEIGHT = "weight = n_observed / targets.sum(1).to(model.b.dtype)"
+COST = "F.binary_cross_entropy_with_logits(logits, "
+FAULTS = {
+    "loss weight D/(D-d+2)": (
+        ("objectives.py", WEIGHT, WEIGHT.replace("targets.sum(1)", "(targets.sum(1) + 1)")),
+        "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
+    ),
+    "loss weight D/(D-d)": (
+        ("objectives.py", WEIGHT, WEIGHT.replace("targets.sum(1)", "(targets.sum(1) - 1).clamp(min=1)")),
+        "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
+    ),
+    "double sigmoid": (
+        ("objectives.py", COST, COST.replace("logits, ", "logits.sigmoid(), ")),
+        "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
+    ),
+    "a missing bit leaks after step 1": (
+        ("model/network.py", "p = torch.sigmoid(outputs[-1])", "p = torch.sigmoid(outputs[-1]) + 0.1 * x"),
+        "a_missing_value_is_never_read",
+    ),
+    "mask term not updated in the fast walk": (
+        ("paths.py", "self.first -= self.A[position]", "pass"),
+        "paths_agree",
+    ),
+    "mask term not updated in the fast walk's later steps": (
+        ("paths.py", "self.seen -= self.A[position]", "pass"),
+        "paths_agree",
+    ),
+    "sample permuted once too often": (
+        (
+            "sampling.py",
+            ".scatter_(1, per_row, walked.values.to(x.dtype))",
+            ".scatter_(1, per_row, walked.values.to(x.dtype)).gather(1, per_row)",
+        ),
+        "samples_along_one_ordering_follow_log_prob or keep_the_evidence",
+    ),
+    "one step too many": (
+        ("model/network.py", "self.steps if steps is None", "self.steps + 1 if steps is None"),
+        "equal_to_a_numpy_reference",
+    ),
+    "one step too many in the fast walk": (
+        ("paths.py", "for _ in range(self.steps - 1)", "for _ in range(self.steps)"),
+        "paths_agree",
+    ),
+    "log-probabilities averaged over orderings": (
+        ("likelihood.py", "log_probs.logsumexp(dim=0) - math.log(log_probs.shape[0])", "log_probs.mean(dim=0)"),
+        "the_mixture_sums_to_one",
+    ),
+    "mask of the wrong polarity": (
+        ("orderings.py", "return rank >= position", "return rank < position"),
+        "probabilities_of_all_rows_sum_to_one or equal_to_a_numpy_reference",
+    ),
+    "pretraining counts the last step twice": (
+        ("objectives.py", 'return costs.mean() if objective == "all_steps"', "return costs[1:].mean() if True"),
+        "pretraining_cost_is_the_mean",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_caught(fault, tmp_path):
+    (file, right, wrong), caught_by = FAULTS[fault]
+    shutil.copytree(ROOT / "src" / "nadek", tmp_path / "nadek")
+    text = (tmp_path / "nadek" / file).read_text()
+    assert text.count(right) == 1
+    (tmp_path / "nadek" / file).write_text(text.replace(right, wrong))
+    run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", caught_by]
+    done = subprocess.run(
+        [*run, str(ROOT / "tests" / "test_contract.py")],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout  # 1: tests failed; 5 would mean that none was found
+    assert "FAILED" in done.stdout
+
+
+def test_without_a_fault_the_same_run_passes(tmp_path):
+    """The runs above fail for their fault and not for the copy."""
+    shutil.copytree(ROOT / "src" / "nadek", tmp_path / "nadek")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-k", "paths_agree", str(ROOT / "tests" / "test_contract.py")],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

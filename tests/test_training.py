@@ -1,0 +1,732 @@
+"""Training: optimizers and their schedules, phases, the average, validation, early stopping, and what it refuses."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import reference
+from nadek.cores import DeepConfig
+from nadek.likelihood import log_probs
+from nadek.model import ModelConfig, NADEk, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
+from nadek.orderings import draw_missing, random_orderings
+from nadek.training import (
+    SGD,
+    AdaDelta,
+    AdamW,
+    Phase,
+    Rows,
+    TrainingConfig,
+    TrainingDivergedError,
+    data_mean,
+    fit,
+    prepare,
+)
+
+NAN = torch.nan
+CONSTANT = SGD(lr=0.1, momentum=0.0)
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def patterns(n_rows, n_variables, seed=0):
+    """Rows that are one of three patterns, with a few cells flipped: something to learn."""
+    generator = seeded(seed)
+    prototypes = (torch.rand(3, n_variables, generator=generator) < 0.5).float()
+    x = prototypes[torch.randint(3, (n_rows,), generator=generator)]
+    return (x - (torch.rand(x.shape, generator=generator) < 0.1).float()).abs()
+
+
+def small(n_variables=6, **options):
+    return nade_k(n_variables, **{"hidden": (8,), "steps": 2, "generator": seeded(1)} | options)
+
+
+def config(**options):
+    usual = {"phases": (Phase(epochs=3),), "optimizer": AdamW(lr=0.01), "batch_size": 20, "ema_decay": 0.0}
+    return TrainingConfig(**usual | options)
+
+
+def weights(model):
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def trained(x, *, model=None, validation=None, **options):
+    """A small model after training, and its history."""
+    model = small(x.shape[1]) if model is None else model
+    held_out = None if validation is None else prepare(validation, training=False)
+    return model, fit(model, prepare(x), held_out, config=config(**options))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recording(SGD):
+    """Plain gradient descent that writes down what training asks of it."""
+
+    lr: float = 0.1
+    momentum: float = 0.0
+    told: list = dataclasses.field(default_factory=list, compare=False)
+    built: list = dataclasses.field(default_factory=list, compare=False)
+    seen: list = dataclasses.field(default_factory=list, compare=False)
+
+    def build(self, model):
+        """The usual optimizer, watched."""
+        optimizer = super().build(model)
+        self.built.append(len(self.told))
+        optimizer.register_step_post_hook(lambda *_: self.seen.append(weights(model)))
+        return optimizer
+
+    def settings(self, progress):
+        """The usual settings, written down."""
+        if not self.told or self.told[-1] != progress:  # once for every parameter group
+            self.told.append(progress)
+        return super().settings(progress)
+
+
+# Optimizers
+
+
+class Toy(nn.Module):
+    """One matrix and one bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.matrix = nn.Parameter(torch.tensor([[0.5, -1.0], [2.0, 0.25]], dtype=torch.float64))
+        self.bias = nn.Parameter(torch.tensor([0.1, -0.3], dtype=torch.float64))
+
+
+def descend(optimizer_config, gradients):
+    """Parameters of a toy after every step; ``gradients`` are those of the matrix, the bias always has 1."""
+    toy = Toy()
+    optimizer = optimizer_config.build(toy)
+    path = [(toy.matrix.detach().numpy().copy(), toy.bias.detach().numpy().copy())]
+    for index, gradient in enumerate(gradients):
+        for group in optimizer.param_groups:
+            group.update(optimizer_config.settings(index / len(gradients)))
+        toy.matrix.grad, toy.bias.grad = torch.from_numpy(gradient), torch.ones(2, dtype=torch.float64)
+        optimizer.step()
+        path.append((toy.matrix.detach().numpy().copy(), toy.bias.detach().numpy().copy()))
+    return path
+
+
+def gradients(n, seed=0):
+    drawn = np.random.default_rng(seed).normal(size=(n, 2, 2))
+    drawn[:, 1, 1] = 0  # a weight that never has a gradient
+    return drawn
+
+
+def test_adadelta_follows_zeilers_equations_with_a_falling_epsilon():
+    drawn, rho, first = gradients(12), 0.95, 1e-3
+    path = descend(AdaDelta(decay=rho, epsilon=first), drawn)
+    x, squares, updates = path[0][0].copy(), np.zeros((2, 2)), np.zeros((2, 2))
+    for t, g in enumerate(drawn):
+        epsilon = first * (1 - t / len(drawn))
+        squares = rho * squares + (1 - rho) * g**2
+        delta = -np.sqrt(updates + epsilon) / np.sqrt(squares + epsilon) * g
+        updates = rho * updates + (1 - rho) * delta**2
+        x += delta
+        np.testing.assert_allclose(path[t + 1][0], x, rtol=1e-12)
+
+
+def test_adadelta_leaves_a_weight_without_gradient_where_it_is():
+    for matrix, _ in descend(AdaDelta(), gradients(50)):
+        assert matrix[1, 1] == 0.25
+        assert np.isfinite(matrix).all()
+
+
+def test_adadelta_is_finite_when_its_epsilon_has_fallen_to_nothing():
+    assert AdaDelta().settings(1.0)["eps"] > 0
+    toy = Toy().float()
+    optimizer = AdaDelta().build(toy)
+    for group in optimizer.param_groups:
+        group.update(AdaDelta().settings(1.0))
+    toy.matrix.grad, toy.bias.grad = torch.zeros(2, 2), torch.zeros(2)
+    optimizer.step()
+    assert toy.matrix.isfinite().all()
+
+
+def test_adamw_warms_up_and_falls_along_a_cosine():
+    optimizer = AdamW(lr=0.8, warmup=0.2, final=0.1)
+    rates = [optimizer.settings(progress)["lr"] for progress in (0.0, 0.1, 0.2, 0.6, 1.0)]
+    assert rates == pytest.approx([0, 0.4, 0.8, 0.8 * 0.55, 0.08])  # at 0.6 half of the way down
+
+
+def test_adamw_without_warmup_begins_at_its_rate():
+    assert AdamW(lr=0.8, warmup=0.0).settings(0.0)["lr"] == pytest.approx(0.8)
+
+
+def test_adamw_follows_its_equations_and_decays_matrices_only():
+    drawn, lr, decay = gradients(6), 0.01, 0.3
+    optimizer = AdamW(lr=lr, weight_decay=decay, warmup=0.0, final=1.0)
+    path = descend(optimizer, drawn)
+    x, bias, m, s = path[0][0].copy(), path[0][1].copy(), np.zeros((2, 2)), np.zeros((2, 2))
+    for t, g in enumerate(drawn, start=1):
+        m, s = 0.9 * m + 0.1 * g, 0.999 * s + 0.001 * g**2
+        x -= lr * decay * x + lr * (m / (1 - 0.9**t)) / (np.sqrt(s / (1 - 0.999**t)) + 1e-8)
+        bias -= lr  # its gradient is always 1, and it is not decayed
+        np.testing.assert_allclose(path[t][0], x, rtol=1e-9)
+        np.testing.assert_allclose(path[t][1], bias, rtol=1e-6)
+
+
+def test_sgd_follows_nesterovs_equations_at_a_rate_that_falls_linearly():
+    drawn, lr, momentum, decay = gradients(6), 0.1, 0.9, 0.05
+    path = descend(SGD(lr=lr, momentum=momentum, weight_decay=decay), drawn)
+    x, velocity = path[0][0].copy(), None
+    for t, g in enumerate(drawn):
+        g = g + decay * x
+        velocity = g if velocity is None else momentum * velocity + g
+        x -= lr * (1 - t / len(drawn)) * (g + momentum * velocity)
+        np.testing.assert_allclose(path[t + 1][0], x, rtol=1e-12)
+
+
+def test_sgd_decays_no_bias():
+    still = [descend(SGD(weight_decay=w), gradients(3))[-1][1] for w in (0.0, 10.0)]
+    np.testing.assert_array_equal(*still)
+
+
+# Phases and the schedule
+
+
+def test_the_schedule_runs_over_all_phases():
+    optimizer = Recording()
+    trained(patterns(40, 6), optimizer=optimizer, phases=(Phase(objective="all_steps", epochs=1), Phase(epochs=3)))
+    assert optimizer.told == pytest.approx([i / 8 for i in range(8)])
+    assert optimizer.built == [0]
+
+
+def test_a_fresh_phase_begins_with_a_new_optimizer_and_schedule():
+    optimizer = Recording()
+    phases = (Phase(objective="all_steps", epochs=1), Phase(epochs=1), Phase(epochs=2, fresh=True))
+    trained(patterns(40, 6), optimizer=optimizer, phases=phases)
+    assert optimizer.told == pytest.approx([0, 0.25, 0.5, 0.75, 0, 0.25, 0.5, 0.75])
+    assert optimizer.built == [0, 4]
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_only_a_fresh_phase_forgets_the_optimizers_memory(fresh):
+    """Gradients stop when the second phase begins: what is left of the motion is the optimizer's memory."""
+    memories = []
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Watching(AdamW):
+        def build(self, model):
+            optimizer = super().build(model)
+            optimizer.register_step_pre_hook(lambda o, *_: memories.append(len(o.state)))
+            return optimizer
+
+    phases = (Phase(epochs=1), Phase(epochs=1, fresh=fresh))
+    trained(patterns(40, 6), optimizer=Watching(), phases=phases)
+    assert [memory > 0 for memory in memories] == [False, True, not fresh, True]
+
+
+def test_history_names_the_phase_of_every_epoch():
+    phases = (Phase(objective="all_steps", epochs=2), Phase(objective="last_step", epochs=1))
+    _, history = trained(patterns(40, 6), phases=phases)
+    assert [(epoch.epoch, epoch.epochs, epoch.phase) for epoch in history] == [
+        (1, 3, "all_steps"),
+        (2, 3, "all_steps"),
+        (3, 3, "last_step"),
+    ]
+
+
+def test_history_has_both_costs_for_every_step():
+    _, history = trained(patterns(40, 6), model=small(steps=4), validation=patterns(20, 6, seed=1))
+    for epoch in history:
+        assert len(epoch.train) == len(epoch.validation) == 4
+        assert all(math.isfinite(cost) for cost in (*epoch.train, *epoch.validation))
+
+
+# Minibatches
+
+
+class Watched(Rows):
+    """Rows that write down which of them are asked for."""
+
+    def batch(self, rows):
+        """The usual minibatch, written down."""
+        self.asked.append(rows.tolist())
+        return super().batch(rows)
+
+
+def batches(epochs, **options):
+    """The rows of every minibatch, epoch by epoch."""
+    rows = Watched(*prepare(patterns(50, 6)))
+    rows.asked = []
+    fit(small(), rows, config=config(phases=(Phase(epochs=epochs),), **options))
+    per_epoch = len(rows.asked) // epochs
+    return [rows.asked[i : i + per_epoch] for i in range(0, len(rows.asked), per_epoch)]
+
+
+def test_every_epoch_visits_every_row_once_in_minibatches():
+    for epoch in batches(2):
+        assert [len(rows) for rows in epoch] == [20, 20, 10]
+        assert sorted(row for rows in epoch for row in rows) == list(range(50))
+
+
+def test_rows_are_reshuffled_every_epoch():
+    first, second, third = batches(3)
+    assert first != second != third != first
+
+
+def test_the_shuffle_is_a_function_of_seed_and_epoch():
+    assert batches(2, seed=4) == batches(3, seed=4)[:2]
+    assert batches(2, seed=4) != batches(2, seed=5)
+
+
+def test_training_is_a_function_of_its_seed():
+    x = patterns(40, 6)
+    a, b, other = (weights(trained(x, seed=seed)[0]) for seed in (1, 1, 2))
+    assert same(a, b)
+    assert not same(a, other)
+
+
+def test_training_leaves_every_global_random_state_alone():
+    core = DeepConfig(hidden=(8,), dropout=0.3)
+    model = NADEk(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
+    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002 - it is what is watched
+    trained(patterns(40, 6), model=model, validation=patterns(20, 6, seed=1))
+    assert torch.equal(torch.random.get_rng_state(), before[0])
+    np.testing.assert_array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
+
+
+def test_global_random_state_changes_no_training():
+    outcomes = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        outcomes.append(weights(trained(patterns(40, 6), validation=patterns(20, 6, seed=1))[0]))
+    assert same(*outcomes)
+
+
+def test_l2_pulls_every_matrix_towards_zero_by_its_gradient():
+    """One minibatch of plain gradient descent: the penalty adds 2 x coefficient x W to the gradient of matrices."""
+    x, before = patterns(20, 6), weights(small())
+    plain, penalised = (
+        weights(trained(x, optimizer=CONSTANT, phases=(Phase(epochs=1),), l2=c)[0]) for c in (0.0, 0.05)
+    )
+    for name in ("W", "V"):
+        torch.testing.assert_close(penalised[name], plain[name] - 0.1 * 2 * 0.05 * before[name], atol=1e-6, rtol=0)
+    for name in ("b", "c"):
+        assert torch.equal(penalised[name], plain[name])
+
+
+def test_l2_is_no_part_of_the_costs_that_are_told():
+    x = patterns(20, 6)
+    costs = [trained(x, phases=(Phase(epochs=1),), l2=c)[1][0].train for c in (0.0, 100.0)]
+    assert costs[0] == costs[1]
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_minibatches_are_stratified_when_told_to(stratified, monkeypatch):
+    sizes = []
+
+    def watched(observed, **options):
+        missing = draw_missing(observed, **options)
+        sizes.append(np.bincount(missing.sum(1), minlength=7)[1:].tolist())
+        return missing
+
+    monkeypatch.setattr("nadek.training.loop.draw_missing", watched)
+    trained(patterns(60, 6), batch_size=12, stratified=stratified)
+    assert all(size == [2] * 6 for size in sizes) == stratified
+
+
+def test_bfloat16_products_train_to_nearly_the_same_cost():
+    x, held_out = patterns(200, 12), patterns(100, 12, seed=1)
+    costs = {}
+    for precision in ("float32", "bfloat16"):
+        model, history = trained(x, validation=held_out, precision=precision, phases=(Phase(epochs=10),))
+        costs[precision] = history[-1].validation[-1]
+        assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert costs["bfloat16"] != costs["float32"]
+    assert costs["bfloat16"] == pytest.approx(costs["float32"], rel=0.02)
+
+
+# The average
+
+
+def test_the_average_follows_its_recursion():
+    optimizer, decay = Recording(), 0.7
+    model, _ = trained(patterns(40, 6), optimizer=optimizer, ema_decay=decay)
+    average, *later = optimizer.seen
+    for current in later:
+        average = {name: decay * average[name] + (1 - decay) * current[name] for name in average}
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, average[name], rtol=0, atol=1e-6)
+
+
+def test_no_average_gives_the_weights_themselves():
+    optimizer = Recording()
+    model, _ = trained(patterns(40, 6), optimizer=optimizer, ema_decay=0.0)
+    assert same(weights(model), optimizer.seen[-1])
+
+
+def test_validation_is_of_the_average():
+    x, held_out = patterns(40, 6), patterns(20, 6, seed=1)
+    histories = [trained(x, validation=held_out, ema_decay=decay)[1] for decay in (0.0, 0.99)]
+    assert [epoch.train for epoch in histories[0]] == [epoch.train for epoch in histories[1]]
+    assert histories[0][-1].validation != histories[1][-1].validation
+
+
+# Validation, the best weights, early stopping
+
+
+def test_unchanged_weights_validate_to_the_same_bits_every_time():
+    x, held_out = patterns(40, 6), patterns(20, 6, seed=1)
+    _, history = trained(x, validation=held_out, optimizer=AdamW(lr=0.0))
+    assert history[0].validation == history[1].validation == history[2].validation
+    _, again = trained(x, validation=held_out, optimizer=AdamW(lr=0.0))
+    assert again[0].validation == history[0].validation
+
+
+def test_validation_changes_no_training():
+    x = patterns(40, 6)
+    seen = []
+    for held_out in (None, patterns(20, 6, seed=1)):
+        optimizer = Recording()
+        trained(x, validation=held_out, optimizer=optimizer)
+        seen.append(optimizer.seen)
+    assert all(same(a, b) for a, b in zip(*seen, strict=True))
+
+
+def test_the_best_weights_are_kept():
+    """Twelve rows and a high rate: it overfits, and the last epoch is not the best."""
+    model, after = small(12, hidden=(32,)), []
+    history = fit(
+        model,
+        prepare(patterns(12, 12)),
+        prepare(patterns(60, 12, seed=1), training=False),
+        config=config(phases=(Phase(epochs=12),), optimizer=SGD(lr=1.0)),
+        on_epoch=lambda _: after.append(weights(model)),
+    )
+    costs = [epoch.validation[-1] for epoch in history]
+    best = int(np.argmin(costs))
+    assert best < len(costs) - 1
+    assert same(weights(model), after[best])
+    assert [epoch.best for epoch in history] == np.minimum.accumulate(costs).tolist()
+
+
+def test_without_validation_the_last_weights_are_kept():
+    optimizer = Recording()
+    model, history = trained(patterns(40, 6), optimizer=optimizer)
+    assert same(weights(model), optimizer.seen[-1])
+    assert {(epoch.validation, epoch.best) for epoch in history} == {(None, None)}
+
+
+def test_the_model_ends_in_eval_mode():
+    assert not trained(patterns(20, 6))[0].training
+
+
+def test_validation_may_be_rarer_and_always_happens_at_the_end():
+    phases = (Phase(epochs=5),)
+    _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1), validate_every=2, phases=phases)
+    assert [epoch.validation is not None for epoch in history] == [False, True, False, True, True]
+
+
+def test_training_stops_when_patience_is_used_up():
+    """A frozen model gets no better after its first validation."""
+    options = {"optimizer": AdamW(lr=0.0), "patience": 2, "phases": (Phase(epochs=9),)}
+    _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1), **options)
+    assert len(history) == 3
+
+
+def test_patience_is_counted_in_the_last_phase_only():
+    phases = (Phase(objective="all_steps", epochs=5), Phase(epochs=9))
+    options = {"optimizer": AdamW(lr=0.0), "patience": 2, "phases": phases}
+    _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1), **options)
+    assert len(history) == 5 + 2
+
+
+def test_an_improving_training_is_not_stopped():
+    options = {"patience": 1, "phases": (Phase(epochs=6),), "optimizer": AdamW(lr=2e-3, warmup=0.0)}
+    _, history = trained(patterns(200, 6), validation=patterns(200, 6), **options)
+    assert len(history) == 6
+
+
+# Divergence
+
+
+@pytest.mark.parametrize("rate", [1e30, 1e38])
+@pytest.mark.parametrize("validated", [False, True])
+def test_a_diverged_training_stops_with_advice(rate, validated):
+    held_out = patterns(20, 6, seed=1) if validated else None
+    model = small()
+    with pytest.raises(TrainingDivergedError, match=r"diverged: the cost is .* in epoch \d. Lower the learning rate"):
+        trained(patterns(40, 6), model=model, validation=held_out, optimizer=AdamW(lr=rate))
+    assert all(value.isfinite().all() for value in model.state_dict().values())
+    assert not model.training
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Breaking(SGD):
+    """Good for two thirds of the run, then far too fast."""
+
+    lr: float = 0.1
+    momentum: float = 0.0
+
+    def settings(self, progress):
+        """A jump instead of a decay."""
+        return {"lr": self.lr if progress < 0.66 else 1e30}
+
+
+@pytest.mark.parametrize("validated", [False, True])
+def test_the_last_good_weights_and_their_history_stay(validated):
+    model, after = small(), []
+    held_out = prepare(patterns(20, 6, seed=1), training=False) if validated else None
+    run = config(phases=(Phase(epochs=6),), optimizer=Breaking())
+
+    def watch(_):
+        after.append(weights(model))
+
+    with pytest.raises(TrainingDivergedError, match="in epoch 5") as error:
+        fit(model, prepare(patterns(40, 6)), held_out, config=run, on_epoch=watch)
+    history = error.value.history
+    assert [epoch.epoch for epoch in history] == [1, 2, 3, 4]
+    # without validation: the last weights that a whole epoch of finite costs began with
+    good = int(np.argmin([epoch.validation[-1] for epoch in history])) if validated else 2
+    assert same(weights(model), after[good])
+
+
+def test_advice_mentions_bfloat16_where_it_is_used():
+    with pytest.raises(TrainingDivergedError, match=r"float32 products \(now bfloat16\)"):
+        trained(patterns(40, 6), optimizer=AdamW(lr=1e30), precision="bfloat16")
+
+
+def test_weights_that_broke_in_the_last_minibatch_are_not_returned():
+    """The costs of the only epoch were finite; what its one step made of the weights is not."""
+    model = small()
+    with pytest.raises(TrainingDivergedError, match="the cost is nan in epoch 1"):
+        trained(patterns(20, 6), model=model, optimizer=SGD(lr=1e38, momentum=0.0), l2=1e30, phases=(Phase(epochs=1),))
+    assert all(value.isfinite().all() for value in model.state_dict().values())
+
+
+# It learns
+
+
+def four_bits():
+    """A random distribution over four bits: probabilities of the 16 rows, and rows that have them as frequencies."""
+    counts = np.random.default_rng(0).multinomial(2_000, np.random.default_rng(1).dirichlet(np.ones(16)))
+    rows = torch.from_numpy(reference.all_rows(4)).float()
+    return torch.from_numpy(counts / counts.sum()), rows.repeat_interleave(torch.from_numpy(counts), 0)
+
+
+def divergences(model, p):
+    """Exact KL divergence under several orderings."""
+    rows = torch.from_numpy(reference.all_rows(4)).float()
+    orderings = 1 if model.config.ordering is not None else random_orderings(6, 4, generator=seeded())
+    q = log_probs(model, rows, orderings, generator=seeded()).double()
+    return (torch.xlogy(p, p) - p * q).sum(1)
+
+
+LEARNERS = {
+    "nade-2": lambda mean: nade_k(4, hidden=(32,), steps=2, mean=mean, generator=seeded()),
+    "nade-mask": lambda mean: nade_mask(4, hidden=(32,), mean=mean, generator=seeded()),
+    "residual": lambda mean: residual_nade_k(4, width=16, blocks=1, steps=2, mean=mean, generator=seeded()),
+    "nade": lambda mean: nade(4, hidden=32, ordering=[2, 0, 3, 1], mean=mean, generator=seeded()),
+}
+
+
+@pytest.mark.parametrize("name", list(LEARNERS))
+def test_a_random_distribution_over_four_bits_is_learnt(name):
+    p, x = four_bits()
+    model = LEARNERS[name](data_mean(x))
+    objective = "last_step" if model.config.ordering is None else "fixed_order"
+    before = divergences(model, p)
+    phases = (Phase(objective=objective, epochs=200),)
+    run = config(phases=phases, batch_size=500, optimizer=AdamW(lr=0.03), ema_decay=0.98)
+    fit(model, prepare(x), config=run)
+    after = divergences(model, p)
+    assert before.min() > 0.2
+    assert after.max() < 0.02
+
+
+def test_constant_rows_are_learnt_to_nearly_no_loss():
+    x = torch.tensor([1.0, 0, 0, 1, 1]).expand(100, -1)
+    _, history = trained(x, model=small(5, mean=data_mean(x)), phases=(Phase(epochs=20),), optimizer=AdamW(lr=0.05))
+    assert history[-1].train[-1] < 1e-3
+
+
+def test_constant_columns_stay_finite():
+    x = patterns(60, 6)
+    x[:, 1], x[:, 4] = 0, 1
+    model = small(mean=data_mean(x))
+    _, history = trained(x, model=model, validation=x, optimizer=AdamW(lr=0.05), phases=(Phase(epochs=10),))
+    assert all(math.isfinite(cost) for epoch in history for cost in (*epoch.train, *epoch.validation))
+    rows = torch.from_numpy(reference.all_rows(6)).float()
+    assert log_probs(model, rows, 3, generator=seeded()).isfinite().all()
+
+
+@pytest.mark.parametrize("build", [small, orderless_nade, nade, lambda D, **o: residual_nade_k(D, width=8, **o)])
+def test_a_single_variable_is_learnt(build):
+    x = torch.tensor([[1.0], [1], [1], [0]]).repeat(25, 1)
+    model = build(1, generator=seeded())
+    objective = "fixed_order" if model.config.ordering is not None else "last_step"
+    phases = (Phase(objective=objective, epochs=20),)
+    fit(model, prepare(x), prepare(x), config=config(phases=phases, optimizer=AdamW(lr=0.05)))
+    p = log_probs(model, torch.tensor([[0.0], [1]]), 1, generator=seeded()).exp()[0]
+    assert p.sum().item() == pytest.approx(1, abs=1e-6)
+    assert p[1].item() == pytest.approx(0.75, abs=0.02)
+
+
+# Holes
+
+
+def with_holes(n_rows, n_variables, seed=0):
+    x = patterns(n_rows, n_variables, seed)
+    return x.masked_fill(torch.rand(x.shape, generator=seeded(seed + 1)) < 0.3, NAN)
+
+
+def test_rows_with_holes_are_learnt_from():
+    x, held_out = with_holes(300, 8), with_holes(100, 8)
+    _, history = trained(x, validation=held_out, phases=(Phase(epochs=20),))
+    assert history[-1].validation[-1] < 0.8 * history[0].validation[-1]
+
+
+def test_what_stands_in_a_hole_is_neither_read_nor_a_target():
+    rows = prepare(with_holes(40, 6))
+    outcomes = []
+    for value in (0, 1):
+        model = small()
+        fit(model, rows._replace(values=rows.values.masked_fill(~rows.observed, value)), config=config())
+        outcomes.append(weights(model))
+    assert same(*outcomes)
+
+
+def test_a_row_without_values_is_skipped_and_counted():
+    x = torch.tensor([[0.0, 1], [NAN, NAN], [1, NAN], [NAN, NAN]])
+    rows = prepare(x)
+    assert rows.n_skipped == 2
+    assert rows.values.tolist() == [[0, 1], [1, 0]]
+    assert rows.observed.tolist() == [[True, True], [True, False]]
+
+
+def test_rows_without_values_change_no_training():
+    x = with_holes(40, 6)
+    padded = torch.cat([torch.full((1, 6), NAN), x[:10], torch.full((3, 6), NAN), x[10:]])
+    assert same(weights(trained(x)[0]), weights(trained(padded)[0]))
+
+
+def test_complete_rows_have_no_holes():
+    assert prepare(patterns(10, 3)).observed is None
+
+
+def test_a_column_without_values_is_named():
+    x = torch.tensor([[0.0, NAN, 1], [1, NAN, 1]])
+    with pytest.raises(ValueError, match='column "b" has no value in any training row'):
+        prepare(x, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match="column number 1 has no value"):
+        prepare(x)
+
+
+def test_columns_without_values_are_counted():
+    x = torch.tensor([[0.0, NAN, NAN, NAN]])
+    with pytest.raises(ValueError, match=r'column "b" \(and 2 more columns\) has no value'):
+        prepare(x, columns=["a", "b", "c", "d"])
+
+
+def test_a_column_that_only_skipped_rows_could_have_taught_is_named():
+    with pytest.raises(ValueError, match="column number 0"):
+        prepare(torch.tensor([[NAN, 1], [NAN, NAN]]))
+
+
+def test_validation_rows_may_lack_a_column():
+    assert prepare(torch.tensor([[0.0, NAN]]), training=False).observed.tolist() == [[True, False]]
+
+
+@pytest.mark.parametrize(("x", "told"), [(torch.empty(0, 3), "0 rows found"), (torch.full((2, 3), NAN), "2 of them")])
+def test_no_rows_to_learn_from(x, told):
+    with pytest.raises(ValueError, match=f"no rows to learn from.*{told}"):
+        prepare(x)
+
+
+def test_other_values_are_refused_by_their_cell():
+    with pytest.raises(ValueError, match=r"expected 0, 1 or NaN \(missing\), found 0.5 in the cell at index \(1, 2\)"):
+        prepare(torch.tensor([[0.0, 1, NAN], [1, 0, 0.5]]))
+
+
+def test_the_mean_is_of_observed_values():
+    torch.testing.assert_close(
+        data_mean(torch.tensor([[1.0, NAN, NAN], [0, 1, NAN]])), torch.tensor([0.5, 1.0, NAN]), equal_nan=True
+    )
+
+
+# What does not fit together
+
+
+def test_missing_values_can_be_refused():
+    x = torch.tensor([[0.0, 1, NAN], [1, 0, NAN], [1, 1, 0]])
+    rows = prepare(x, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r'\(missing = "refuse"\), found 2 in column "c" of the training rows'):
+        fit(small(3), rows, config=config(missing="refuse"))
+
+
+def test_a_row_without_values_is_refused_too():
+    rows = prepare(torch.tensor([[0.0, 1], [NAN, NAN]]))
+    with pytest.raises(ValueError, match=r'"refuse".*found 1 training rows without any value'):
+        fit(small(2), rows, config=config(missing="refuse"))
+
+
+def test_missing_values_are_refused_in_validation_rows_too():
+    held_out = prepare(torch.tensor([[NAN, 1]]), training=False)
+    with pytest.raises(ValueError, match="found 1 in column number 0 of the validation rows"):
+        fit(small(2), prepare(torch.ones(2, 2)), held_out, config=config(missing="refuse"))
+
+
+def test_complete_rows_are_not_refused():
+    assert len(trained(patterns(20, 6), missing="refuse")[1]) == 3
+
+
+FIXED = (Phase(objective="fixed_order", epochs=1),)
+
+
+def test_a_fixed_order_needs_complete_rows():
+    with pytest.raises(ValueError, match=r"fixed_order objective needs rows without missing.*in the training rows"):
+        trained(with_holes(20, 6), model=nade(6, hidden=4, generator=seeded()), phases=FIXED)
+
+
+def test_a_fixed_order_needs_complete_validation_rows():
+    model = nade(6, hidden=4, generator=seeded())
+    with pytest.raises(ValueError, match=r"needs rows without missing values.*in the validation rows"):
+        trained(patterns(20, 6), model=model, validation=with_holes(20, 6), phases=FIXED)
+
+
+def test_a_fixed_order_needs_a_model_with_one():
+    with pytest.raises(ValueError, match="fixed_order objective needs a model with an ordering"):
+        trained(patterns(20, 6), phases=FIXED)
+
+
+@pytest.mark.parametrize("phases", [(Phase(epochs=1),), (Phase(epochs=1), *FIXED)])
+def test_a_model_of_one_order_is_not_trained_for_any(phases):
+    with pytest.raises(ValueError, match="one fixed ordering is trained with the fixed_order objective"):
+        trained(patterns(20, 6), model=nade(6, hidden=4, generator=seeded()), phases=phases)
+
+
+def test_rows_of_another_width_are_refused():
+    with pytest.raises(ValueError, match="expected 6 columns in the training rows, found 5"):
+        trained(patterns(20, 5), model=small(6))
+    with pytest.raises(ValueError, match="expected 6 columns in the validation rows, found 7"):
+        trained(patterns(20, 6), validation=patterns(20, 7))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"batch_size": 0}, "batch_size: expected at least 1, found 0"),
+        ({"validate_every": 0}, "validate_every: expected at least 1, found 0"),
+        ({"phases": ()}, "phases: expected at least one"),
+        ({"ema_decay": 1.0}, "ema_decay: expected at least 0 and below 1, found 1.0"),
+    ],
+)
+def test_impossible_options_are_refused(options, told):
+    with pytest.raises(ValueError, match=told):
+        TrainingConfig(**options)
+
+
+def test_a_phase_has_at_least_one_epoch():
+    with pytest.raises(ValueError, match="epochs: expected at least 1, found 0"):
+        Phase(epochs=0)
