@@ -48,7 +48,9 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -
     widths = [max(len(line[i]) for line in [list(columns), *told]) for i in range(len(columns))]
     print(f"\n{title}")
     for line in [list(columns), *told]:
-        print("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))))
+        print(
+            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+        )
 
 
 def write(name: str, content: dict[str, Any]) -> None:

@@ -3,6 +3,8 @@
 The full network at every position, eager float32, masks from two argsorts. Nothing of nadek is used.
 """
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -14,7 +16,7 @@ class StraightforwardNADEk(nn.Module):
     def __init__(self, n_variables: int, hidden: tuple[int, ...], steps: int, mean: Tensor) -> None:
         super().__init__()
         widths = (n_variables, *hidden)
-        self.encoder = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False))
+        self.encoder = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.decoder = nn.Linear(hidden[-1], n_variables)
         self.steps = steps
         self.register_buffer("mean", mean)

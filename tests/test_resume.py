@@ -84,6 +84,22 @@ def test_going_on_from_any_epoch_ends_with_the_same_bits(name, validated, tmp_pa
     check_every_epoch(name, tmp_path, validated=validated)
 
 
+class Spoiling(SGD):
+    """Leaves the weights alone for an epoch, then spoils them."""
+
+    def settings(self, progress):
+        """A rate that jumps instead of falling."""
+        return {"lr": 0.0 if progress < 0.25 else 50.0}
+
+
+def test_the_best_weights_survive_a_stop():
+    """The first epoch is the best: the last state must still know it."""
+    options, states = {"optimizer": Spoiling(), "ema_decay": 0.0}, []
+    whole = outcome(deep, 0, options, save_state=states.append, save_every=0.0)
+    assert min(whole[1], key=lambda epoch: epoch.validation[-1]).epoch == 1
+    assert_same(outcome(deep, 1, options, resume=states[-1]), whole)
+
+
 def test_going_on_uses_up_no_more_patience(tmp_path):
     assert check_every_epoch("patience", tmp_path, validated=True) == 2 + 2
 
@@ -164,7 +180,7 @@ def test_seconds_are_counted_over_resumptions():
 
 # Real processes
 
-FIT = ["fit", "digits", "--hidden", "16", "--steps", "2", "--epochs", "40", "--save-every", "0", "--device", "cpu"]
+FIT = ["fit", "digits", "--hidden", "16", "--steps", "2", "--epochs", "60", "--save-every", "0", "--device", "cpu"]
 STATE = "training.safetensors"
 
 
@@ -201,7 +217,7 @@ def test_killed_five_times_it_ends_with_the_same_bytes(uninterrupted, tmp_path):
     for kill in range(5):
         process = start(*FIT, "-o", folder, *(["--resume"] if kill else []))
         done = wait_for_progress(process, folder, done + 1)
-        time.sleep(chance.uniform(0, 0.15))  # anywhere in an epoch, or while the state is being written
+        time.sleep(chance.uniform(0, 0.06))  # anywhere in an epoch, or while the state is being written
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL

@@ -385,11 +385,12 @@ def test_unchanged_weights_validate_to_the_same_bits_every_time():
 
 
 def test_validation_changes_no_training():
-    x = patterns(40, 6)
-    seen = []
+    """Nor does it leave the model in eval mode, where there is no dropout."""
+    core = DeepConfig(hidden=(8,), dropout=0.5)
+    x, seen = patterns(40, 6), []
     for held_out in (None, patterns(20, 6, seed=1)):
-        optimizer = Recording()
-        trained(x, validation=held_out, optimizer=optimizer)
+        optimizer, model = Recording(), NADEk(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
+        trained(x, model=model, validation=held_out, optimizer=optimizer)
         seen.append(optimizer.seen)
     assert all(same(a, b) for a, b in zip(*seen, strict=True))
 

@@ -7,7 +7,9 @@ from nadek.model import ModelConfig, NADEk, dbm_like, from_rbm, nade, nade_k, na
 
 
 def _tied_sigmoid(D, generator):
-    draw = lambda *shape: torch.randn(*shape, generator=generator)
+    def draw(*shape):
+        return torch.randn(*shape, generator=generator)
+
     return from_rbm(draw(5, D), draw(D), draw(5), steps=3)
 
 

@@ -12,6 +12,7 @@ The three pictures of the paper's Fig. 1 are `Deep` (left: one layer; middle: se
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
@@ -108,7 +109,7 @@ class Deep(nn.Module):
         super().__init__()
         self.n_in, self.n_out = config.hidden[0], config.hidden[-1]
         self.activation, self.dropout = config.activation, config.dropout
-        self.layers = nn.ModuleList(_linear(a, b) for a, b in zip(config.hidden, config.hidden[1:], strict=False))
+        self.layers = nn.ModuleList(_linear(a, b) for a, b in pairwise(config.hidden))
 
     def forward(
         self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
@@ -135,7 +136,7 @@ class Alternating(nn.Module):
         super().__init__()
         self.n_in = self.n_out = config.hidden[0]
         self.activation, self.dropout = config.activation, config.dropout
-        pairs = list(zip(config.hidden, config.hidden[1:], strict=False))
+        pairs = list(pairwise(config.hidden))
         self.up = nn.ModuleList(_linear(a, b) for a, b in pairs)
         self.down = None if config.tied else nn.ModuleList(_linear(b, a, bias=False) for a, b in pairs)
 

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from rich.table import Table
 
 from nadek.files import replacing
 from nadek.training import Epoch
+
+LOG_EVERY = 30.0
+"""Seconds between two lines of progress in a log."""
 
 messages = Console(stderr=True)
 results = Console()
@@ -64,7 +68,13 @@ def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], N
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with _bar(*columns, quiet=quiet) as progress:
         task = progress.add_task(label, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        log = _log(quiet=quiet)
+
+        def update(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+            log(f"{label}: {done:,} of {total:,}")
+
+        yield update
 
 
 @contextmanager
@@ -74,14 +84,29 @@ def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callabl
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), told, TimeRemainingColumn())
     with _bar(*columns, quiet=quiet) as progress:
         task = progress.add_task(label, total=None, told="")
+        log = _log(quiet=quiet)
 
         def update(epoch: Epoch) -> None:
             best = "" if epoch.best is None else f" best {epoch.best:.2f}"
             validation = "" if epoch.validation is None else f" validation {epoch.validation[-1]:.2f}{best}"
             told = f"{epoch.phase} cost {epoch.train[-1]:.2f}{validation}"
             progress.update(task, completed=epoch.epoch, total=epoch.epochs, told=told)
+            log(f"{label}: epoch {epoch.epoch} of {epoch.epochs}, {told}")
 
         yield update
+
+
+def _log(*, quiet: bool) -> Callable[[str], None]:
+    """What takes the place of a bar where messages go to a file: a line now and then."""
+    last = time.monotonic()
+
+    def log(text: str) -> None:
+        nonlocal last
+        if not quiet and not messages.is_terminal and time.monotonic() - last >= LOG_EVERY:
+            say(text)
+            last = time.monotonic()
+
+    return log
 
 
 def _bar(*columns: ProgressColumn, quiet: bool) -> Progress:

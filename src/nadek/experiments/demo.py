@@ -12,7 +12,7 @@ from nadek import figures
 from nadek.baselines import ChowLiuTree, IndependentBernoulli
 from nadek.checkpoints import SavedModel
 from nadek.experiments.gallery import draw_model
-from nadek.experiments.recipe import make_recipe, phases
+from nadek.experiments.recipe import make_recipe, merge, phases
 from nadek.experiments.run import evaluate, train
 from nadek.experiments.sources import open_data
 from nadek.training import Epoch
@@ -105,6 +105,6 @@ def _trained(
             for phase in options["training"]["phases"]
         ]
         options = {**options, "training": {**options["training"], "phases": short}}
-    recipe = make_recipe({**options, "seed": seed}, n_variables=source.x.shape[1])
+    recipe = make_recipe(merge(options, {"seed": seed, "training": {"seed": seed}}), n_variables=source.x.shape[1])
     told = None if on_epoch is None else (lambda epoch: on_epoch(name, epoch))
     return train(recipe, folder, source.x, held_out.x, schema=source.schema, on_epoch=told)

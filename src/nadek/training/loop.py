@@ -12,6 +12,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from nadek.model import NADEk
 from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
 from nadek.orderings import draw_missing
+from nadek.training.checks import check_rows
 from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows
 from nadek.training.history import Epoch
@@ -62,9 +63,9 @@ def fit(
         ValueError: on rows of another width than the model's, on holes that are refused, and on an objective that
             does not fit the model or the rows.
     """
-    _check_rows(model, config, train, "training")
+    check_rows(model, config, train, "training")
     if validation is not None:
-        _check_rows(model, config, validation, "validation")
+        check_rows(model, config, validation, "validation")
     run = _Run(model, config, train, validation)
     if resume is not None:
         run.restore(resume)
@@ -80,28 +81,6 @@ def fit(
     model.load_state_dict(run.weights() if run.best is None else run.best)
     model.eval()
     return run.history
-
-
-def _check_rows(model: NADEk, config: TrainingConfig, rows: Rows, what: str) -> None:
-    """Refuse rows that this model, or this run, cannot learn from."""
-    if rows.values.shape[1] != model.n_variables:
-        raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
-    objectives = {phase.objective for phase in config.phases}
-    if model.config.ordering is not None and objectives != {"fixed_order"}:
-        raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")
-    if "fixed_order" in objectives and rows.observed is not None:
-        raise ValueError(f"the fixed_order objective needs rows without missing values, found some in the {what} rows")
-    if config.missing == "refuse" and (rows.observed is not None or rows.n_skipped):
-        raise ValueError(f'missing values are refused (missing = "refuse"), found {_holes(rows, what)}')
-
-
-def _holes(rows: Rows, what: str) -> str:
-    """Which values are missing, in words."""
-    if rows.observed is None:
-        return f"{rows.n_skipped} {what} rows without any value"
-    missing = (~rows.observed).sum(0)
-    column = int(missing.nonzero()[0])
-    return f"{int(missing[column])} in column {rows.name(column)} of the {what} rows"
 
 
 @dataclass

@@ -1,0 +1,38 @@
+"""Whether rows, model and run fit together, before a long training begins."""
+
+from nadek.model import NADEk
+from nadek.training.config import TrainingConfig
+from nadek.training.data import Rows
+
+
+def check_rows(model: NADEk, config: TrainingConfig, rows: Rows, what: str) -> None:
+    """Refuse rows that this model, or this run, cannot learn from.
+
+    Args:
+        model: the model to be.
+        config: the run.
+        rows: its rows.
+        what: what messages call them.
+
+    Raises:
+        ValueError: on another width than the model's, on holes that are refused, and on an objective that does not fit
+            the model or the rows.
+    """
+    if rows.values.shape[1] != model.n_variables:
+        raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
+    objectives = {phase.objective for phase in config.phases}
+    if model.config.ordering is not None and objectives != {"fixed_order"}:
+        raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")
+    if "fixed_order" in objectives and rows.observed is not None:
+        raise ValueError(f"the fixed_order objective needs rows without missing values, found some in the {what} rows")
+    if config.missing == "refuse" and (rows.observed is not None or rows.n_skipped):
+        raise ValueError(f'missing values are refused (missing = "refuse"), found {_holes(rows, what)}')
+
+
+def _holes(rows: Rows, what: str) -> str:
+    """Which values are missing, in words."""
+    if rows.observed is None:
+        return f"{rows.n_skipped} {what} rows without any value"
+    missing = (~rows.observed).sum(0)
+    column = int(missing.nonzero()[0])
+    return f"{int(missing[column])} in column {rows.name(column)} of the {what} rows"
