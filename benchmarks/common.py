@@ -48,9 +48,8 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -
     widths = [max(len(line[i]) for line in [list(columns), *told]) for i in range(len(columns))]
     print(f"\n{title}")
     for line in [list(columns), *told]:
-        print(
-            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
-        )
+        first, *others = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join([first.strip().ljust(widths[0]), *others]))
 
 
 def write(name: str, content: dict[str, Any]) -> None:

@@ -223,7 +223,7 @@ def test_missing_values_cannot_be_scored(verb, trained, tmp_path):
     x = answers(6)
     x[4, 2] = NAN
     told = fails(verb, trained, write_csv(tmp_path / "t.csv", x))
-    assert told.startswith("expected complete rows, found a missing value in row ")
+    assert told.startswith("expected complete rows, found a missing value in the cell at index ")
     assert told.endswith("; impute first")
 
 

@@ -1,4 +1,4 @@
-"""A test must be able to fail: each mistake that others have made, planted into a copy, breaks the test named for it."""
+"""A test must be able to fail: mistakes that others have made, planted into a copy, break the tests named for them."""
 
 import os
 import shutil

@@ -145,8 +145,8 @@ def complete_rows(x: Shaped[Tensor, "B D"], n_variables: int) -> Shaped[Tensor, 
         raise ValueError(f"expected rows of {n_variables} variables, found an array of shape {tuple(x.shape)}")
     values, missing = split_missing(x)
     if missing.any():
-        row, column = missing.nonzero()[0].tolist()
-        raise ValueError(f"expected complete rows, found a missing value in row {row}, column {column}; impute first")
+        cell = tuple(missing.nonzero()[0].tolist())
+        raise ValueError(f"expected complete rows, found a missing value in the cell at index {cell}; impute first")
     return values
 
 
