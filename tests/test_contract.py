@@ -51,6 +51,19 @@ def test_paths_agree(name, generator):
 
 
 @every_model
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-3), (torch.bfloat16, 2.0)])
+def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
+    """More variables than one block of columns, so that the rounded shapes are met too."""
+    model = build(name, 70, noise=0.2)
+    x = torch.randint(0, 2, (40, 70), generator=generator)
+    ordering = orderings_of(model, 1, generator)[0]
+    exact = log_prob(model, x, ordering, path="plain")
+    coarse = log_prob(model, x, ordering, path="fast", dtype=dtype)
+    assert (coarse - exact).abs().max() < close
+    assert abs((coarse - exact).mean()) < close / 2
+
+
+@every_model
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("max_bytes", [1, 5000])
 def test_chunks_change_nothing(name, path, max_bytes, generator):

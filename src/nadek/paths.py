@@ -20,6 +20,10 @@ from nadek.orderings import missing_at, rank_of
 MAX_BYTES = 256 * 2**20
 """Default bound on the working memory of an evaluation, on top of data and model."""
 
+REDUCED_BLOCK = 32
+"""Reduced-precision products are compiled for each shape they meet (by oneDNN), which takes longer than the product:
+the number of missing columns is rounded up to a multiple of this."""
+
 
 @runtime_checkable
 class Path(Protocol):
@@ -79,7 +83,7 @@ class FastPath:
         exact = model.b.dtype
         dtype = exact if dtype is None else dtype
         self.core: Core = model.core if dtype == exact else copy.deepcopy(model.core).to(dtype)
-        self.steps = model.steps
+        self.steps, self.block = model.steps, 1 if dtype == exact else REDUCED_BLOCK
         self.fill = model.fill[ordering]
         weights = (model.W.t()[ordering].contiguous(), model.output_weight[ordering].contiguous(), model.b[ordering])
         self.W_exact, self.V_exact, self.b_exact = weights
@@ -96,13 +100,15 @@ class FastPath:
         """See `Path`."""
         h, state = self.core(self.u.copy_(self.first), None)
         if self.steps > 1:
-            W, V, b = self.W[position:], self.V[position:].t(), self.b[position:]
+            low = position - position % self.block
+            W, V, b = self.W[low:], self.V[low:].t(), self.b[low:]
             v = self.v[: len(h) * len(b)].view(len(h), len(b))
             if self.base is not self.seen:
                 self.base.copy_(self.seen)
             for _ in range(self.steps - 1):
                 torch.addmm(b, h, V, out=v)
-                torch.addmm(self.base, v.sigmoid_(), W, out=self.u)
+                v.sigmoid_()[:, : position - low] = 0  # revealed already, and part of the sum
+                torch.addmm(self.base, v, W, out=self.u)
                 h, state = self.core(self.u, state)
         return torch.addmv(self.b_exact[position], h.to(self.first.dtype), self.V_exact[position])
 
