@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.model import NADEk
+from nadek.model import NADEk, asking
 from nadek.objectives import step_costs
 from nadek.orderings import draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, FastPath, Path, PlainPath, bytes_per_row, chunks, products_in
@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 """Told (rows done, rows in all) after each chunk."""
 
 
-@torch.no_grad()
+@asking
 def log_prob(
     model: NADEk,
     x: Shaped[Tensor, "B D"],
@@ -111,7 +111,7 @@ def mixture_log_prob(log_probs: Float[Tensor, "O B"]) -> Float[Tensor, " B"]:
     return log_probs.logsumexp(dim=0) - math.log(log_probs.shape[0])
 
 
-@torch.no_grad()
+@asking
 def estimate_log_prob(
     model: NADEk,
     x: Shaped[Tensor, "B D"],

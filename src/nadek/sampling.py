@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.model import NADEk
+from nadek.model import NADEk, asking
 from nadek.orderings import observed_first
 from nadek.paths import MAX_BYTES, FastPath, PlainPath, bytes_per_row, chunks
 from nadek.variables import split_missing
@@ -20,6 +20,7 @@ SHARE_FROM = 8
 """From so many rows with one pattern of missing cells it pays to walk them by themselves on the fast path."""
 
 
+@asking
 def sample(
     model: NADEk,
     n_samples: int,
@@ -56,6 +57,7 @@ def sample(
     return nothing.to(torch.uint8)
 
 
+@asking
 def impute(
     model: NADEk,
     x: Float[Tensor, "B D"],
@@ -90,7 +92,7 @@ def impute(
     return torch.where(missing, out, x)
 
 
-@torch.no_grad()
+@asking
 def missing_probabilities(model: NADEk, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
     """Probability of 1 in every missing cell given the row's observed ones, in one pass (Eq. v_to_prob).
 
@@ -109,7 +111,7 @@ def missing_probabilities(model: NADEk, x: Float[Tensor, "B D"]) -> Float[Tensor
     return torch.where(missing, probabilities.to(x.dtype), x)
 
 
-@torch.no_grad()
+@asking
 def reconstruction_probabilities(
     model: NADEk, x: Shaped[Tensor, "B D"], missing: Bool[Tensor, "B D"], *, steps: int | None = None
 ) -> Float[Tensor, "states B D"]:

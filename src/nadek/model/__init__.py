@@ -1,5 +1,6 @@
 """NADE-k as a network: its config, the network, and the paper's models as settings of it."""
 
+from nadek.model.asking import asking
 from nadek.model.assemblies import (
     dbm_like,
     from_rbm,
@@ -15,6 +16,7 @@ from nadek.model.network import NADEk
 __all__ = [
     "ModelConfig",
     "NADEk",
+    "asking",
     "dbm_like",
     "from_rbm",
     "nade",

@@ -1,0 +1,69 @@
+"""A training step of NADE-5 with two hidden layers of 500 units, minibatch 100: against its floor and the plain way.
+
+    python benchmarks/training.py [--steps 100] [--record]
+
+The floor is the flops of forward and backward (six times batch x k x weights) at the bfloat16 peak of this run.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import torch
+from common import memory_peak, peak, seconds, show, write
+from straightforward import StraightforwardNADEk, training_loss
+
+from nadek.model import nade_k
+from nadek.training import AdamW, Phase, Rows, TrainingConfig, fit
+
+D, H, K, BATCH = 784, 500, 5, 100
+FLOPS = 6.0 * BATCH * K * (2 * D * H + H * H)
+
+
+def straightforward(x: torch.Tensor) -> Callable[[], None]:
+    """One pass over the rows, as written in an afternoon."""
+    model = StraightforwardNADEk(D, (H, H), K, x.float().mean(0))
+    optimizer = torch.optim.Adadelta(model.parameters())
+
+    def epoch() -> None:
+        for rows in torch.randperm(len(x)).split(BATCH):
+            loss = training_loss(model, x[rows].float())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    return epoch
+
+
+def ours(x: torch.Tensor, precision: str) -> Callable[[], None]:
+    """One pass over the rows with `fit`: bookkeeping, costs of every step and the moving average included."""
+    config = TrainingConfig(phases=(Phase(objective="all_steps", epochs=1),), optimizer=AdamW(), precision=precision)
+    model = nade_k(D, hidden=(H, H), steps=K, mean=x.float().mean(0), generator=torch.Generator().manual_seed(0))
+    return lambda: fit(model, Rows(x, None, 0), config=config)
+
+
+def main() -> None:
+    """Measure, print, leave a record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--record", action="store_true", help="write benchmarks/results/training.json")
+    options = parser.parse_args()
+    x = (torch.rand(options.steps * BATCH, D, generator=torch.Generator().manual_seed(0)) < 0.13).to(torch.uint8)
+    bf16 = peak(torch.bfloat16)
+    floor = FLOPS / bf16
+    ways = {
+        "straightforward, float32": straightforward(x),
+        "nadek, float32": ours(x, "float32"),
+        "nadek, bfloat16": ours(x, "bfloat16"),
+    }
+    times = {name: seconds(way) / options.steps for name, way in ways.items()}
+    first = times["straightforward, float32"]
+    rows = [[name, 1e3 * t, first / t, t / floor] for name, t in times.items()]
+    columns = ["way", "ms a step", "times as fast", "times the bfloat16 floor"]
+    show(f"NADE-5 2HL {H}, batch {BATCH}; floor {1e3 * floor:.2f} ms", columns, rows)
+    if options.record:
+        table = [dict(zip(columns, row, strict=True)) for row in rows]
+        write("training", {"peak_flops_bfloat16": bf16, "table": table, "memory_peak_mib": memory_peak()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The network's parts, the paper's models as settings of it, and the package's public face."""
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import nadek
+from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig
+from nadek.model import ModelConfig, NADEk, from_rbm
+from nadek.sampling import reconstruction_probabilities
+
+
+def n_parameters(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+def test_the_papers_model_has_its_parameters_by_their_names():
+    model = nadek.nade_k(784, hidden=(500, 500), steps=5)
+    shapes = {name: tuple(p.shape) for name, p in model.named_parameters() if not name.startswith("core.")}
+    assert shapes == {"W": (500, 784), "c": (500,), "V": (784, 500), "b": (784,)}
+    assert model.fill.shape == (784,)
+    assert isinstance(model.core, torch.nn.Module)
+
+
+@pytest.mark.parametrize(
+    ("model", "millions"),
+    [
+        (lambda: nadek.nade_k(784, hidden=(1000,), steps=2), 1.57),
+        (lambda: nadek.nade_k(784, hidden=(4000,), steps=5), 6.28),
+        (lambda: nadek.nade_mask(784, hidden=(670,)), 1.58),
+        (lambda: nadek.nade_mask(784, hidden=(2670,)), 6.28),
+    ],
+)
+def test_models_of_table_2_have_its_numbers_of_parameters(model, millions):
+    assert n_parameters(model()) / 1e6 == pytest.approx(millions, abs=0.006)
+
+
+def test_the_paper_models_are_settings_of_one_network():
+    settings = {
+        name: (model.config.steps, model.config.fill, model.A is not None, model.V is None, model.config.ordering)
+        for name, model in {
+            "nade_k": nadek.nade_k(3, hidden=(2,)),
+            "nade_mask": nadek.nade_mask(3, hidden=(2,)),
+            "orderless": nadek.orderless_nade(3, hidden=(2,)),
+            "nade": nadek.nade(3, hidden=2),
+            "dbm_like": nadek.dbm_like(3, hidden=(2, 2)),
+        }.items()
+    }
+    assert settings == {
+        "nade_k": (5, "mean", False, False, None),
+        "nade_mask": (1, "zero", True, False, None),
+        "orderless": (1, "zero", False, False, None),
+        "nade": (1, "zero", False, False, (0, 1, 2)),
+        "dbm_like": (5, "mean", False, True, None),
+    }
+
+
+def test_the_visible_bias_starts_at_the_logit_of_the_clamped_mean():
+    mean = torch.tensor([0.25, 0.0, 1.0, float("nan")])
+    model = nadek.nade_k(4, hidden=(3,), mean=mean)
+    np.testing.assert_allclose(model.b.detach()[0], np.log(0.25 / 0.75), rtol=1e-6)
+    np.testing.assert_allclose(model.b.detach()[1:3], [np.log(1e-4 / (1 - 1e-4)), np.log((1 - 1e-4) / 1e-4)], rtol=1e-3)
+    assert model.b[3] == 0
+    assert model.fill.tolist() == [0.25, 0.0, 1.0, 0.5]
+
+
+def test_initial_weights_scale_with_the_fan_in_or_as_told():
+    generator = torch.Generator().manual_seed(0)
+    model = nadek.nade_k(400, hidden=(300,), generator=generator)
+    assert model.W.std().item() == pytest.approx(400**-0.5, rel=0.02)
+    config = ModelConfig(n_variables=400, core=DeepConfig(hidden=(300,)), init_std=0.01)
+    assert NADEk(config, generator=generator).V.std().item() == pytest.approx(0.01, rel=0.02)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_from_rbm_is_mean_field_with_the_observed_units_clamped(steps, generator):
+    """Against the updates written out for the energy exp(b'v + c'h + h'Wv)."""
+    W, b, c = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in ((4, 6), (6,), (4,)))
+    model = from_rbm(W, b, c, steps=steps).eval()
+    v_data = np.array([0.0, 1, 1, 0, 1, 0])
+    missing = np.array([True, False, True, True, False, True])
+
+    def sigmoid(a):
+        return 1 / (1 + np.exp(-a))
+
+    v = np.where(missing, sigmoid(b.numpy()), v_data)
+    for _ in range(steps):
+        h = sigmoid(W.numpy() @ v + c.numpy())
+        v = np.where(missing, sigmoid(W.numpy().T @ h + b.numpy()), v_data)
+    states = reconstruction_probabilities(model, torch.tensor(v_data)[None], torch.tensor(missing)[None])
+    np.testing.assert_allclose(states[-1, 0].numpy(), v, atol=1e-12, rtol=0)
+
+
+def test_from_rbm_refuses_shapes_that_do_not_fit():
+    with pytest.raises(ValueError, match=r"needs b \[6\] and c \[4\], found b \[5\] and c \[4\]"):
+        inspect.unwrap(from_rbm)(torch.zeros(4, 6), torch.zeros(5), torch.zeros(4), steps=1)  # behind the shape hook
+
+
+def test_the_alternating_core_is_mean_field_in_a_deep_boltzmann_machine(generator):
+    """h1 reads v and the previous h2, h2 reads the new h1, v reads h1; every weight is used both ways."""
+    model = nadek.dbm_like(5, hidden=(4, 3), steps=3, generator=generator).double().eval()
+    W, U, d = (t.detach().numpy() for t in (model.W, model.core.up[0].weight, model.core.up[0].bias))
+    b, c, fill = (t.detach().numpy() for t in (model.b, model.c, model.fill))
+    x, missing = np.array([1.0, 0, 1, 0, 0]), np.array([True, False, False, True, True])
+    v, h2 = np.where(missing, fill, x), np.zeros(3)
+    for _ in range(3):
+        h1 = np.tanh(W @ v + U.T @ h2 + c)
+        h2 = np.tanh(U @ h1 + d)
+        v = np.where(missing, 1 / (1 + np.exp(-(W.T @ h1 + b))), x)
+    states = reconstruction_probabilities(model, torch.tensor(x)[None], torch.tensor(missing)[None])
+    np.testing.assert_allclose(states[-1, 0].numpy(), v, atol=1e-12)
+
+
+def test_the_residual_core_carries_its_stream_only_when_told(generator):
+    u = torch.randn(2, 4, generator=generator)
+    for carry in (True, False):
+        core = ResidualConfig(width=4, blocks=1, carry=carry).build()
+        for parameter in core.parameters():
+            torch.nn.init.normal_(parameter, generator=generator)
+        _, state = core(u.clone(), None)
+        assert (state is not None) == carry
+        if carry:
+            shifted, _ = core(u.clone() - state[0], state)  # the carried stream is added to what comes in
+            torch.testing.assert_close(shifted, core(u.clone(), None)[0])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ModelConfig(n_variables=0), "n_variables: expected at least 1, found 0"),
+        (lambda: ModelConfig(n_variables=2, steps=0), "steps: expected at least 1, found 0"),
+        (lambda: ModelConfig(n_variables=2, fill="noise"), "fill: expected 'mean' or 'zero'"),
+        (lambda: ModelConfig(n_variables=2, ordering=(0, 0)), "ordering: expected each of 0..1 once"),
+        (lambda: DeepConfig(hidden=()), "at least one layer"),
+        (lambda: DeepConfig(dropout=1.0), "dropout: expected a rate"),
+        (lambda: DeepConfig(activation="swish"), "activation: expected one of tanh"),
+        (lambda: AlternatingConfig(hidden=(3,)), "at least two hidden layers"),
+        (lambda: ResidualConfig(blocks=0), "at least one block"),
+        (lambda: NADEk(ModelConfig(n_variables=2, core=DeepConfig(hidden=(3, 4)), tied=True)), "tied weights need"),
+    ],
+)
+def test_impossible_structures_are_refused(make, message):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        make()
+    assert message in str(caught.value) or "Type" in type(caught.value).__name__  # the tests' shape hook comes first
+
+
+def test_the_public_names_exist_and_the_import_is_light():
+    code = (
+        "import sys, nadek; assert all(hasattr(nadek, name) for name in nadek.__all__);"
+        "heavy = {'matplotlib', 'sklearn', 'pyarrow', 'typer', 'rich', 'scipy'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
