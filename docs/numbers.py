@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / "experiments" / "results", ROOT / "benchmarks" / "results")
-MARK = re.compile(r"<!--=(?P<record>[\w-]+)\.(?P<key>[\w.-]+) (?P<format>\S+)-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
+MARK = re.compile(r"<!--=(?P<record>[\w-]+)\.(?P<key>[\w.-]+) (?P<format>[\w.,]+)-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
 
 
 def pages() -> list[Path]:

@@ -36,8 +36,13 @@ def draw_model(
         pictures["samples"] = figures.samples(drawn, image_shape=(height, width))
         pictures["filters"] = figures.filters(saved.model.W.detach().cpu().numpy(), image_shape=(height, width))
         if x is not None and saved.model.config.ordering is None:
-            pictures["inpainting"] = _inpainting(saved, x[:8], (height, width), hidden, generator)
+            pictures["inpainting"] = _inpainting(saved, _spread(x), (height, width), hidden, generator)
     return [figures.save(figure, folder / f"{name}.png") for name, figure in pictures.items()]
+
+
+def _spread(x: Tensor, n_rows: int = 8) -> Tensor:
+    """A few rows from all over a set: many sets are sorted by class."""
+    return x[torch.linspace(0, len(x) - 1, min(n_rows, len(x))).long()]
 
 
 def _inpainting(
