@@ -452,6 +452,11 @@ FLAGS = {
         "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",
     ],
     "info": ["--json"],
+    "report": ["--docs", "--experiments"],
+    "reproduce": [
+        "--data-dir", "--device", "--experiments", "--force", "--json", "--quick", "--quiet", "--recipe", "--row",
+        "--runs", "-q",
+    ],
     "sample": ["--device", "--force", "--number", "--orderings", "--output", "--seed", "-n", "-o"],
     "score": [
         "--data-dir", "--device", "--force", "--orderings", "--output", "--quiet", "--seed", "--split", "-o", "-q",
@@ -478,6 +483,8 @@ def test_the_arguments_are_data_and_model():
         "fit": ["data"],
         "impute": ["model", "data"],
         "info": ["model"],
+        "report": [],
+        "reproduce": ["table"],
         "sample": ["model"],
         "score": ["model", "data"],
     }

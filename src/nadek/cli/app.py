@@ -9,6 +9,7 @@ import typer
 from nadek.cli.complete import impute, sample
 from nadek.cli.console import say
 from nadek.cli.fit import fit
+from nadek.cli.reproduce import report, reproduce
 from nadek.cli.score import evaluate, score
 from nadek.cli.show import data, demo, draw, info
 from nadek.training import TrainingDivergedError
@@ -25,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     add_completion=False,
 )
-for verb in (fit, evaluate, score, sample, impute, draw, info, data, demo):
+for verb in (fit, evaluate, score, sample, impute, draw, info, data, demo, reproduce, report):
     app.command()(verb)
 
 

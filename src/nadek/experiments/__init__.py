@@ -4,18 +4,28 @@ from nadek.experiments.demo import Demo, demo
 from nadek.experiments.gallery import draw_model
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, make_recipe, merge, parse_settings, phases, read_recipe
+from nadek.experiments.report import Found, markdown_table, summary, write_report
+from nadek.experiments.reproduce import Workplace, read_record, record_path, reproduce
+from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
 from nadek.experiments.run import check_output, evaluate, train
 from nadek.experiments.sources import Source, matching, open_data, open_training, rows_for
 
 __all__ = [
+    "KINDS",
     "Demo",
+    "Found",
+    "Kind",
     "Recipe",
+    "Recipes",
+    "Row",
     "Source",
+    "Workplace",
     "check_output",
     "demo",
     "draw_model",
     "evaluate",
     "make_recipe",
+    "markdown_table",
     "matching",
     "merge",
     "open_data",
@@ -24,6 +34,14 @@ __all__ = [
     "phases",
     "provenance",
     "read_recipe",
+    "read_record",
+    "read_row",
+    "read_table",
+    "record_path",
+    "reproduce",
     "rows_for",
+    "summary",
+    "tables",
     "train",
+    "write_report",
 ]

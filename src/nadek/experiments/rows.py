@@ -1,0 +1,152 @@
+"""Rows of the paper's tables as data: what the paper reports, and the recipes that stand for it here."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from nadek import datasets
+from nadek.configs import decode
+from nadek.experiments.recipe import Recipe, merge, read_recipe
+from nadek.model import ModelConfig
+
+Kind = Literal["modern", "paper"]
+"""Ours, found on validation data; or as the paper and its authors' code did it."""
+
+KINDS: tuple[Kind, ...] = ("modern", "paper")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipes:
+    """How a row is trained; None where a way is not given."""
+
+    modern: Recipe | None = None
+    paper: Recipe | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row of a table: a file ``experiments/TABLE/NAME.toml``.
+
+    Attributes:
+        table: the folder's name; not an option of the file.
+        name: the file's name without its suffix; not an option of the file.
+        title: what tables call it.
+        data: name of a known data set.
+        paper: the paper's test log-likelihood, nats a row.
+        paper_ensemble: the paper's value for the ensemble over orderings.
+        orderings: how many random orderings to average over, on all test rows.
+        ensemble_orderings: how many orderings to mix; None mixes those of ``orderings``.
+        ensemble_rows: score that ensemble on so many test rows, a fixed random choice; None for all.
+        cited: a value that is only quoted, of a model that is not run here.
+        notes: where we differ from the paper, each with the reason.
+        recipes: how to train it. A table ``model`` of the file is the structure that all of them share.
+    """
+
+    table: str
+    name: str
+    title: str
+    data: str
+    paper: float | None = None
+    paper_ensemble: float | None = None
+    orderings: int = 10
+    ensemble_orderings: int | None = None
+    ensemble_rows: int | None = None
+    cited: bool = False
+    notes: tuple[str, ...] = ()
+    recipes: Recipes = field(default_factory=Recipes)
+
+    def __post_init__(self) -> None:
+        if self.data not in datasets.names():
+            raise ValueError(f"data: expected one of {', '.join(datasets.names())}, found {self.data!r}")
+        for name in ("orderings", "ensemble_orderings", "ensemble_rows"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name}: expected at least 1, found {value}")
+        if self.ensemble_rows is not None and self.ensemble_orderings is None:
+            raise ValueError("ensemble_rows: expected ensemble_orderings beside it, found none")
+        given = [recipe for recipe in (self.recipes.modern, self.recipes.paper) if recipe is not None]
+        if self.cited and (given or self.paper is None):
+            raise ValueError("cited: expected a value of the paper and no recipes")
+        if not self.cited and not given:
+            raise ValueError(f"recipes: expected at least one of {', '.join(KINDS)}, found none")
+        if len({repr(_identity(recipe.model)) for recipe in given}) > 1:
+            raise ValueError("recipes: expected one structure, found two; only init_std and dropout may differ")
+
+    def recipe(self, kind: Kind) -> Recipe:
+        """One of the row's recipes, without its notes: a better word for a reason is no other training.
+
+        Raises:
+            ValueError: if the row has no such recipe.
+        """
+        found = self.recipes.modern if kind == "modern" else self.recipes.paper
+        if found is None:
+            why = "its value is only cited" if self.cited else "its file has none"
+            raise ValueError(f"{self.table}: row {self.name} has no recipe {kind!r}: {why}")
+        return replace(found, notes="")
+
+
+def read_row(path: str | os.PathLike[str]) -> Row:
+    """Read one row, strictly.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is not TOML, or on an unknown, missing or unfit option; names file and option.
+    """
+    path = Path(path)
+    options = read_recipe(path)
+    try:
+        for key in ("table", "name"):
+            if key in options:
+                raise ValueError(f"unknown option {key}; it is told by where the file lies")
+        return decode(Row, {**_shared(options), "table": path.absolute().parent.name, "name": path.stem})
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def read_table(folder: str | os.PathLike[str], *, only: str | None = None) -> list[Row]:
+    """Read the rows of a table, sorted by name.
+
+    Args:
+        folder: where their files lie.
+        only: the name of the one row that is wanted.
+
+    Raises:
+        FileNotFoundError: if there is no such table.
+        ValueError: if it has no such row, and as `read_row`.
+    """
+    folder = Path(folder)
+    paths = sorted(folder.glob("*.toml"))
+    if not paths:
+        known = ", ".join(tables(folder.parent)) or "none"
+        raise FileNotFoundError(f"there is no table {folder.name} in {folder.parent}; known are: {known}")
+    if only is not None:
+        names = ", ".join(path.stem for path in paths)
+        paths = [path for path in paths if path.stem == only]
+        if not paths:
+            raise ValueError(f"{folder.name} has no row {only!r}; known are: {names}")
+    return [read_row(path) for path in paths]
+
+
+def tables(experiments: str | os.PathLike[str]) -> list[str]:
+    """Names of the tables: the folders ``table*`` that hold rows, sorted."""
+    return sorted({path.parent.name for path in Path(experiments).glob("table*/*.toml")})
+
+
+def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The row's options with its model laid under every recipe."""
+    options = dict(options)
+    model = options.pop("model", {})
+    recipes = options.get("recipes")
+    if isinstance(recipes, Mapping):  # what is not a table of tables is told by its path later
+        options["recipes"] = {
+            kind: merge({"model": model}, recipe) if isinstance(recipe, Mapping) else recipe
+            for kind, recipe in recipes.items()
+        }
+    return options
+
+
+def _identity(model: ModelConfig) -> ModelConfig:
+    """What has to be the same in all recipes of a row."""
+    return replace(model, init_std=None, core=replace(model.core, dropout=0.0))

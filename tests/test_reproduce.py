@@ -1,0 +1,518 @@
+"""The paper's tables: every row can be run, what a run leaves, and what the report makes of it."""
+
+import io
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+
+from nadek.checkpoints import load_saved
+from nadek.cli import main
+from nadek.configs import encode
+from nadek.experiments import (
+    Workplace,
+    evaluate,
+    markdown_table,
+    open_data,
+    read_row,
+    read_table,
+    record_path,
+    reproduce,
+    summary,
+    tables,
+    write_report,
+)
+from nadek.likelihood import log_prob, log_probs, mixture_log_prob
+from nadek.model import NADEk
+from nadek.training import Phase, fit, prepare
+
+ROOT = Path(__file__).parents[1] / "experiments"
+SHIPPED = [row for table in tables(ROOT) for row in read_table(ROOT / table)]
+RECIPES = [
+    pytest.param(row, kind, id=f"{row.table}-{row.name}-{kind}")
+    for row in SHIPPED
+    for kind in ("modern", "paper")
+    if not row.cited
+]
+MODULE = sys.modules["nadek.experiments.reproduce"]
+
+TOML = """
+title = "NADE-2"
+data = "digits"
+paper = -20.5
+paper_ensemble = -19.25
+orderings = 3
+ensemble_orderings = 4
+ensemble_rows = 10
+notes = ["smaller"]
+
+[model]
+n_variables = 64
+steps = 2
+core = { kind = "deep", hidden = [8] }
+
+[recipes.modern.training]
+ema_decay = 0.9
+phases = [{ objective = "all_steps", epochs = 1 }, { epochs = 2 }]
+
+[recipes.paper]
+seed = 3
+notes = "as it was"
+model = { init_std = 0.01 }
+
+[recipes.paper.training]
+phases = [{ epochs = 1 }]
+optimizer = { kind = "adadelta" }
+"""
+CITED = 'title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n'
+KEYS = {
+    "table", "row", "recipe", "title", "data", "quick", "paper", "paper_ensemble", "test_log_likelihood",
+    "standard_error", "orderings", "rows", "ensemble", "ensemble_standard_error", "ensemble_orderings",
+    "ensemble_rows", "spread_over_orderings", "spread_over_rows", "test_seed", "digest", "best_validation", "epochs",
+    "seconds", "seed", "config", "commit", "versions", "hardware", "evaluation", "curve",
+}  # fmt: skip
+
+
+def write_row(folder, name="nade-2", text=TOML, table="table9"):
+    """A row in the folder of tables."""
+    path = folder / "experiments" / table / f"{name}.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def place_in(folder):
+    return Workplace(experiments=folder / "experiments", runs=folder / "runs")
+
+
+class StopError(Exception):
+    """Something that happens to a process."""
+
+
+def forbidden(*_, **__):
+    raise AssertionError("this was to be done only once")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A row that was run: folder, row and record. Only to be looked at."""
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("done")
+    row = read_row(write_row(folder))
+    return folder, row, reproduce(row, "modern", place_in(folder))
+
+
+# Rows
+
+
+def test_the_rows_of_the_paper_are_there():
+    assert tables(ROOT) == ["table1", "table2"]
+    assert len([row for row in SHIPPED if row.cited]) == 6
+    by_name = {row.name: row for row in SHIPPED}
+    assert by_name["nade-5-2hl"].paper == -87.14
+    assert by_name["nade-5-2hl"].paper_ensemble == -84.68
+    assert by_name["nade-5-4000h"].recipes.paper.training.l2 == 0.0068
+
+
+@pytest.mark.parametrize("row", SHIPPED, ids=lambda row: f"{row.table}-{row.name}")
+def test_every_row_says_what_differs_and_why(row):
+    assert row.notes
+    assert row.paper is not None or row.name == "dbm-like-500-500"
+    for recipe in (row.recipes.modern, row.recipes.paper):
+        assert row.cited or recipe.notes
+
+
+PARAMETERS = {
+    "nade-2-1000h": 1.57, "nade-5-4000h": 6.28, "nade-mask-670h": 1.58, "nade-mask-2670h": 6.28,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_parameters_are_as_many_as_in_the_paper(name):
+    model = NADEk(read_row(ROOT / "table2" / f"{name}.toml").recipe("paper").model, generator=torch.Generator())
+    assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(PARAMETERS[name], abs=0.01)
+
+
+@pytest.mark.parametrize(("row", "kind"), RECIPES)
+def test_two_tiny_steps_of_every_recipe(row, kind, generator):
+    recipe = row.recipe(kind)
+    phases = tuple(replace(phase, epochs=1) for phase in recipe.training.phases)
+    phases = phases if len(phases) > 1 else (*phases, replace(phases[0], epochs=1))
+    x = (torch.rand(20, recipe.model.n_variables, generator=generator) < 0.3).float()
+    model = NADEk(recipe.model, x.mean(0), generator=generator)
+    history = fit(model, prepare(x), config=replace(recipe.training, phases=phases))
+    assert len(history) == 2
+    assert all(np.isfinite(epoch.train).all() for epoch in history)
+    ordering = None if model.config.ordering else torch.randperm(784, generator=generator)
+    assert log_prob(model, x[:1], ordering, path="fast").isfinite().all()
+
+
+def test_the_recipes_of_a_row_share_its_model(tmp_path):
+    row = read_row(write_row(tmp_path))
+    assert (row.table, row.name) == ("table9", "nade-2")
+    assert row.recipe("modern").model.core.hidden == row.recipe("paper").model.core.hidden == (8,)
+    assert (row.recipe("modern").model.init_std, row.recipe("paper").model.init_std) == (None, 0.01)
+    assert row.recipe("modern").training.phases == (Phase(objective="all_steps", epochs=1), Phase(epochs=2))
+    assert row.recipes.paper.notes == "as it was"
+    assert row.recipe("paper").notes == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("title", "titel"), "unknown option titel; did you mean title"),
+        (('"digits"', '"digit"'), "data: expected one of .*, found 'digit'"),
+        (("-20.5", '"-20.5"'), "paper: expected float, found '-20.5'"),
+        (("orderings = 3", "orderings = 0"), "orderings: expected at least 1, found 0"),
+        (("ensemble_orderings = 4", ""), "ensemble_rows: expected ensemble_orderings beside it"),
+        (('notes = ["', 'cited = true\nnotes = ["'), "cited: expected a value of the paper and no recipes"),
+        (('notes = ["', 'name = "x"\nnotes = ["'), "unknown option name; it is told by where the file lies"),
+        (("init_std = 0.01", "steps = 3"), "recipes: expected one structure, found two"),
+        (("recipes.paper", "recipes.papers"), "unknown option recipes.papers; did you mean paper"),
+        (("hidden = [8]", "hiden = [8]"), "unknown option recipes.modern.model.core.hiden; did you mean hidden"),
+        (("[model]", "[model"), "is not valid TOML"),
+    ],
+)
+def test_a_row_that_is_wrong_is_told_by_its_file(change, told, tmp_path):
+    with pytest.raises(ValueError, match=rf"nade-2\.toml.*{told}"):
+        read_row(write_row(tmp_path, text=TOML.replace(*change)))
+
+
+def test_a_row_needs_a_recipe_or_is_cited(tmp_path):
+    with pytest.raises(ValueError, match="recipes: expected at least one of modern, paper, found none"):
+        read_row(write_row(tmp_path, text='title = "x"\ndata = "digits"\n'))
+    row = read_row(write_row(tmp_path, text=CITED))
+    with pytest.raises(ValueError, match="table9: row nade-2 has no recipe 'paper': its value is only cited"):
+        row.recipe("paper")
+
+
+def test_rows_come_by_name_or_one_of_them(tmp_path):
+    for name in ("b", "a"):
+        write_row(tmp_path, name)
+    folder = tmp_path / "experiments" / "table9"
+    assert [row.name for row in read_table(folder)] == ["a", "b"]
+    assert [row.name for row in read_table(folder, only="b")] == ["b"]
+    with pytest.raises(ValueError, match="table9 has no row 'c'; known are: a, b"):
+        read_table(folder, only="c")
+    with pytest.raises(FileNotFoundError, match=r"there is no table table8 in .*; known are: table9"):
+        read_table(folder.parent / "table8")
+
+
+# Runs
+
+
+def test_a_record_says_everything(done):
+    folder, row, record = done
+    assert set(record) == KEYS
+    assert record == json.loads(record_path(folder / "experiments", row, "modern").read_text())
+    told = {key: record[key] for key in ("table", "row", "recipe", "paper", "paper_ensemble", "quick", "seed")}
+    expected = {"table": "table9", "row": "nade-2", "recipe": "modern", "paper": -20.5, "paper_ensemble": -19.25}
+    assert told == {**expected, "quick": False, "seed": 0}
+    assert (record["orderings"], record["rows"], record["epochs"]) == (3, 300, 3)
+    assert (record["ensemble_orderings"], record["ensemble_rows"]) == (4, 10)
+    assert record["config"] == encode(row.recipe("modern"))
+    assert [epoch["phase"] for epoch in record["curve"]] == ["all_steps", "last_step", "last_step"]
+    assert record["best_validation"] == pytest.approx(record["curve"][-1]["best"], abs=1e-4)
+
+
+def test_its_numbers_are_the_exact_likelihoods(done):
+    folder, _, record = done
+    saved, x = load_saved(folder / "runs" / "table9-nade-2-modern"), open_data("digits", split="test").x
+    plain = evaluate(saved, x, orderings=3, seed=record["test_seed"])
+    for key in ("test_log_likelihood", "standard_error", "spread_over_orderings", "spread_over_rows"):
+        assert record[key] == pytest.approx(plain[key])
+    chosen = torch.randperm(300, generator=torch.Generator().manual_seed(0))[:10]
+    mixed = mixture_log_prob(log_probs(saved.model, x[chosen], 4, generator=torch.Generator().manual_seed(0)))
+    assert record["ensemble"] == pytest.approx(mixed.mean().item())
+    assert record["ensemble_standard_error"] == pytest.approx(mixed.std().item() / 10**0.5)
+
+
+def test_without_an_ensemble_of_its_own_the_same_orderings_are_mixed(tmp_path):
+    row = replace(read_row(write_row(tmp_path)), ensemble_orderings=None, ensemble_rows=None)
+    record = reproduce(row, "paper", place_in(tmp_path))
+    assert (record["ensemble_orderings"], record["ensemble_rows"]) == (3, 300)
+    assert record["ensemble"] >= record["test_log_likelihood"]
+
+
+def test_a_number_that_is_none_is_null(tmp_path):
+    row = replace(read_row(write_row(tmp_path)), orderings=1)
+    assert reproduce(row, "modern", place_in(tmp_path), quick=True)["spread_over_orderings"] is None
+
+
+def test_what_is_finished_is_not_done_again(done, monkeypatch):
+    folder, row, record = done
+    monkeypatch.setattr(MODULE, "train", forbidden)
+    monkeypatch.setattr(MODULE, "log_prob", forbidden)
+    assert reproduce(row, "modern", place_in(folder)) == record
+
+
+def test_a_lost_record_is_made_again_from_the_model(tmp_path, monkeypatch):
+    row = read_row(write_row(tmp_path))
+    record = reproduce(row, "modern", place_in(tmp_path))
+    path = record_path(tmp_path / "experiments", row, "modern")
+    before = path.read_bytes()
+    path.unlink()
+    monkeypatch.setattr(MODULE, "train", forbidden)
+    assert reproduce(row, "modern", place_in(tmp_path)) == record
+    assert path.read_bytes() == before
+    assert not list((tmp_path / "runs").rglob("*.npz"))
+
+
+def test_other_orderings_make_another_record(tmp_path, monkeypatch):
+    row = read_row(write_row(tmp_path))
+    first = reproduce(row, "modern", place_in(tmp_path), quick=True)
+    monkeypatch.setattr(MODULE, "train", forbidden)
+    second = reproduce(replace(row, orderings=1), "modern", place_in(tmp_path), quick=True)
+    assert (first["orderings"], second["orderings"]) == (2, 1)
+
+
+def test_scoring_goes_on_where_it_was(tmp_path, monkeypatch):
+    row = replace(read_row(write_row(tmp_path)), orderings=2, ensemble_orderings=2)
+    whole = reproduce(row, "modern", place_in(tmp_path / "whole"))
+    calls = []
+
+    def scored(*arguments, **options):
+        if len(calls) == 3:
+            raise StopError
+        calls.append(arguments)
+        return log_prob(*arguments, **options)
+
+    monkeypatch.setattr(MODULE, "log_prob", scored)
+    with pytest.raises(StopError):
+        reproduce(row, "modern", place_in(tmp_path))
+    calls.append("so that nothing stops the next")
+    monkeypatch.setattr(MODULE, "train", forbidden)
+    told = []
+    record = reproduce(row, "modern", place_in(tmp_path), progress=lambda *numbers: told.append(numbers))
+    assert len(calls) == 5  # three, the word, and the one ordering that was left
+    assert told == [(20, 20)]
+    unlike = ("seconds", "curve")
+    assert {k: v for k, v in record.items() if k not in unlike} == {k: v for k, v in whole.items() if k not in unlike}
+
+
+@pytest.mark.parametrize("damage", [b"nothing", b""])
+def test_damaged_scores_are_made_again(damage, tmp_path, monkeypatch):
+    row = read_row(write_row(tmp_path))
+    monkeypatch.setattr(MODULE, "write_record", forbidden)
+    with pytest.raises(AssertionError):
+        reproduce(row, "modern", place_in(tmp_path), quick=True)
+    monkeypatch.undo()
+    (kept,) = (tmp_path / "runs").rglob("scores.npz")
+    kept.write_bytes(damage)
+    assert reproduce(row, "modern", place_in(tmp_path), quick=True)["orderings"] == 2
+
+
+def test_an_interrupted_training_goes_on(tmp_path):
+    row = read_row(write_row(tmp_path))
+
+    def stop(epoch):
+        raise StopError
+
+    with pytest.raises(StopError):
+        reproduce(row, "modern", place_in(tmp_path), on_epoch=stop)
+    assert (tmp_path / "runs" / "table9-nade-2-modern" / "training.safetensors").is_file()
+    assert reproduce(row, "modern", place_in(tmp_path))["epochs"] == 3
+
+
+def test_a_quick_look_leaves_no_result(tmp_path):
+    row = read_row(write_row(tmp_path))
+    record = reproduce(row, "modern", place_in(tmp_path), quick=True)
+    assert (record["quick"], record["epochs"], record["orderings"], record["rows"]) == (True, 2, 2, 200)
+    assert (record["ensemble_orderings"], record["ensemble_rows"]) == (2, 10)
+    assert not (tmp_path / "experiments" / "results").exists()
+    assert (tmp_path / "runs" / "quick" / "table9-nade-2-modern" / "record.json").is_file()
+    assert not (tmp_path / "runs" / "table9-nade-2-modern").exists()
+
+
+def test_a_model_of_another_recipe_is_not_taken(tmp_path):
+    reproduce(read_row(write_row(tmp_path)), "modern", place_in(tmp_path), quick=True)
+    row = read_row(write_row(tmp_path, text=TOML.replace("0.9\n", "0.8\n")))
+    with pytest.raises(ValueError, match="table9-nade-2-modern holds a model of another recipe; use --force"):
+        reproduce(row, "modern", place_in(tmp_path), quick=True)
+    record = reproduce(row, "modern", place_in(tmp_path), quick=True, force=True)
+    assert record["config"]["training"]["ema_decay"] == 0.8
+
+
+def test_other_words_are_no_other_recipe(tmp_path, monkeypatch):
+    first = reproduce(read_row(write_row(tmp_path)), "paper", place_in(tmp_path), quick=True)
+    row = read_row(write_row(tmp_path, text=TOML.replace("as it was", "as they did it")))
+    monkeypatch.setattr(MODULE, "train", forbidden)
+    assert reproduce(row, "paper", place_in(tmp_path), quick=True) == first
+
+
+def test_a_model_that_diverged_is_no_result(tmp_path):
+    row = read_row(write_row(tmp_path))
+    reproduce(row, "modern", place_in(tmp_path), quick=True)
+    (path,) = (tmp_path / "runs").rglob("metrics.json")
+    path.write_text(path.read_text().replace('"diverged": false', '"diverged": true'))
+    with pytest.raises(ValueError, match=r"the training of .* diverged; change the recipe, or use --force"):
+        reproduce(row, "modern", place_in(tmp_path), quick=True)
+
+
+def test_a_recipe_for_other_data_is_refused(tmp_path):
+    row = read_row(write_row(tmp_path, text=TOML.replace("n_variables = 64", "n_variables = 60")))
+    with pytest.raises(ValueError, match="table9/nade-2: the recipe is for 60 variables, digits has 64"):
+        reproduce(row, "modern", place_in(tmp_path))
+
+
+# The report
+
+
+def made_up(folder, row, kind, **changes):
+    """A record with what a report reads."""
+    record = {
+        "test_log_likelihood": -21.125, "standard_error": 0.25, "orderings": 3, "rows": 1300, "ensemble": -20.0,
+        "ensemble_standard_error": None, "ensemble_orderings": 1, "ensemble_rows": 10, "best_validation": 22.0,
+        "config": encode(row.recipe(kind)), **changes,
+    }  # fmt: skip
+    path = record_path(folder / "experiments", row, kind)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(record))
+
+
+def test_the_summary_takes_the_recipe_that_validates_best(tmp_path):
+    row = read_row(write_row(tmp_path))
+    write_row(tmp_path, "rbm", CITED)
+    made_up(tmp_path, row, "modern", best_validation=22.0, test_log_likelihood=-21.0)
+    made_up(tmp_path, row, "paper", best_validation=21.0, test_log_likelihood=-23.0)
+    told = summary(tmp_path / "experiments")
+    assert list(told) == ["table9"]
+    assert list(told["table9"]) == ["nade-2"]
+    entry = told["table9"]["nade-2"]
+    assert (entry["recipe"], entry["test_log_likelihood"], entry["paper"]) == ("paper", -23.0, -20.5)
+    assert (entry["record"], entry["stale"]) == ("table9-nade-2-paper.json", False)
+    assert {"standard_error", "orderings", "rows", "ensemble"} <= set(entry)
+    assert {kind: one["test_log_likelihood"] for kind, one in entry["recipes"].items()} == {
+        "modern": -21.0,
+        "paper": -23.0,
+    }
+
+
+def test_the_tables_are_these(tmp_path):
+    row = read_row(write_row(tmp_path))
+    rows = [read_row(write_row(tmp_path, "a-rbm", CITED)), row]
+    rows.append(read_row(write_row(tmp_path, "z", TOML.replace("NADE-2", "Z").replace("paper = -20.5", ""))))
+    made_up(tmp_path, row, "modern")
+    assert markdown_table(tmp_path / "experiments", rows).splitlines()[2:] == [
+        "| NADE-2 | modern | -20.50 | -21.12 | 0.25 | 3 orderings, 1,300 rows | -19.25 | -20.00 | – |"
+        " 1 ordering, 10 rows |",
+        "| Z | – | – | – | – | – | -19.25 | – | – | – |",
+        "| RBM (cited) | – | -30.00 | – | – | – | – | – | – | – |",
+    ]
+
+
+def test_the_report_is_written_in_its_place_and_the_same_every_time(tmp_path):
+    row = read_row(write_row(tmp_path))
+    write_row(tmp_path, "b", table="table1")
+    made_up(tmp_path, row, "modern")
+    page = tmp_path / "results.md"
+    page.write_text("# Ours\n\n<!-- generated: table9 -->old \\1<!-- /generated -->\n\nThe end.\n")
+    assert write_report(tmp_path / "experiments", page) == []
+    text, told = page.read_text(), (tmp_path / "experiments" / "results" / "summary.json").read_bytes()
+    assert "old" not in text
+    assert text.startswith("# Ours\n\n<!-- generated: table9 -->\n\n| model |")
+    assert "<!-- /generated -->\n\nThe end.\n\n## table1\n\n<!-- generated: table1 -->\n\n| model |" in text
+    assert "| NADE-2 | modern |" in text
+    assert json.loads(told) == summary(tmp_path / "experiments")
+    write_report(tmp_path / "experiments", page)
+    assert page.read_text() == text
+    assert (tmp_path / "experiments" / "results" / "summary.json").read_bytes() == told
+
+
+def test_a_record_of_an_older_recipe_is_told(tmp_path):
+    row = read_row(write_row(tmp_path))
+    made_up(tmp_path, row, "modern", config={"model": "another"})
+    (stale,) = write_report(tmp_path / "experiments", tmp_path / "results.md")
+    assert stale.path.name == "table9-nade-2-modern.json"
+    assert "| NADE-2 | modern (changed since) |" in (tmp_path / "results.md").read_text()
+    assert summary(tmp_path / "experiments")["table9"]["nade-2"]["stale"] is True
+
+
+def test_a_real_record_is_not_stale(done):
+    folder, row, record = done
+    entry = summary(folder / "experiments")[row.table][row.name]
+    assert (entry["stale"], entry["ensemble"]) == (False, record["ensemble"])
+
+
+@pytest.mark.parametrize("content", ["{", "[]"])
+def test_a_damaged_record_is_told(content, tmp_path):
+    row = read_row(write_row(tmp_path))
+    made_up(tmp_path, row, "modern")
+    path = record_path(tmp_path / "experiments", row, "modern")
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"table9-nade-2-modern.json"):
+        summary(tmp_path / "experiments")
+
+
+def test_a_report_of_nothing_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there are no tables in"):
+        write_report(tmp_path, tmp_path / "results.md")
+
+
+# The command line
+
+
+def nadek(*arguments):
+    """Run a command in this process: exit code, standard output, standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    argv = mock.patch.object(sys, "argv", ["nadek", *map(str, arguments)])
+    with argv, redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def options(tmp_path):
+    """A table with a row and a cited one, and the options that lead there."""
+    write_row(tmp_path)
+    write_row(tmp_path, "rbm", CITED)
+    return "--experiments", tmp_path / "experiments"
+
+
+def test_a_table_is_run_and_reported(tmp_path, options):
+    code, out, err = nadek("reproduce", "table9", *options, "--runs", tmp_path / "runs", "--json")
+    assert (code, err.strip()) == (0, "rbm: only cited, not run")
+    told = json.loads(out)
+    assert list(told) == ["nade-2"]
+    assert told["nade-2"]["orderings"] == 3
+    code, out, err = nadek("report", *options, "--docs", tmp_path / "results.md")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [str(options[1] / "results" / "summary.json"), str(tmp_path / "results.md")]
+    assert f"{told['nade-2']['test_log_likelihood']:.2f}" in (tmp_path / "results.md").read_text()
+
+
+def test_a_quick_look_is_called_so(tmp_path, options):
+    arguments = ("--row", "nade-2", "--recipe", "paper", "--quick", "--quiet", "--runs", tmp_path / "runs")
+    code, out, err = nadek("reproduce", "table9", *options, *arguments)
+    assert (code, err) == (0, "")
+    assert "(a quick look, no result)" in " ".join(out.split())
+    assert "-20.50" in out
+
+
+def test_an_interruption_says_how_to_go_on(tmp_path, options):
+    with mock.patch.object(MODULE, "train", side_effect=KeyboardInterrupt):
+        code, out, err = nadek("reproduce", "table9", *options, "--runs", tmp_path / "runs", "--quiet")
+    assert (code, out) == (130, "")
+    assert err == f"nadek: stopped; what was done is kept in {tmp_path / 'runs'}: give the same command to go on\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("table8",), "there is no table table8 in"),
+        (("table9", "--row", "x"), "table9 has no row 'x'; known are: nade-2, rbm"),
+        (("table9", "--row", "rbm"), "row rbm has no recipe 'modern': its value is only cited"),
+    ],
+)
+def test_mistakes_end_in_one_line(arguments, told, options):
+    code, out, err = nadek("reproduce", *arguments, *options)
+    assert (code, out) == (1, "")
+    (line,) = err.splitlines()
+    assert line.startswith("nadek: ")
+    assert told in line
