@@ -41,6 +41,7 @@ RECIPES = [
     if not row.cited
 ]
 MODULE = sys.modules["nadek.experiments.reproduce"]
+SCORING = sys.modules["nadek.experiments.scoring"]
 
 TOML = """
 title = "NADE-2"
@@ -248,7 +249,7 @@ def test_a_number_that_is_none_is_null(tmp_path):
 def test_what_is_finished_is_not_done_again(done, monkeypatch):
     folder, row, record = done
     monkeypatch.setattr(MODULE, "train", forbidden)
-    monkeypatch.setattr(MODULE, "log_prob", forbidden)
+    monkeypatch.setattr(SCORING, "log_prob", forbidden)
     assert reproduce(row, "modern", place_in(folder)) == record
 
 
@@ -283,7 +284,7 @@ def test_scoring_goes_on_where_it_was(tmp_path, monkeypatch):
         calls.append(arguments)
         return log_prob(*arguments, **options)
 
-    monkeypatch.setattr(MODULE, "log_prob", scored)
+    monkeypatch.setattr(SCORING, "log_prob", scored)
     with pytest.raises(StopError):
         reproduce(row, "modern", place_in(tmp_path))
     calls.append("so that nothing stops the next")

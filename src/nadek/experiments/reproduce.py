@@ -1,18 +1,14 @@
 """Run one row of a table by one of its recipes: train, score the test rows, leave a record. Resumable at any point."""
 
-import hashlib
 import json
 import math
 import os
-import zipfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from nadek.checkpoints import SavedModel, holds_model, holds_state, load_saved
 from nadek.configs import encode
@@ -20,22 +16,13 @@ from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe
 from nadek.experiments.rows import Kind, Row
 from nadek.experiments.run import train
+from nadek.experiments.scoring import Progress, Scoring
 from nadek.experiments.sources import Source, Split, open_data
 from nadek.files import replacing
-from nadek.likelihood import log_prob
-from nadek.model import NADEk
-from nadek.summaries import summarise
 from nadek.training import Epoch
-from nadek.walk import as_orderings
-
-Progress = Callable[[int, int], None]
-"""Told (rows done, rows in all)."""
 
 QUICK_ROWS, QUICK_ORDERINGS = 200, 2
 """How little a quick run looks at."""
-
-TEST_SEED = 0
-"""Of the orderings and of the choice of test rows, the same for every row of every table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +75,7 @@ def reproduce(
     """
     run = _Run.of(row, kind, place, quick=quick)
     saved = _trained(run, force=force, on_epoch=on_epoch)
-    scoring = _Scoring.of(run, saved)
+    scoring = Scoring.of(run.row, saved.model, run.open("test").x)
     if not force and run.record.is_file():
         done = read_record(run.record)
         if done.get("digest") == scoring.digest:
@@ -181,74 +168,6 @@ class _Run:
         }
 
 
-@dataclass(frozen=True)
-class _Scoring:
-    """What is scored: all test rows under a few orderings, and perhaps some rows under many."""
-
-    model: NADEk
-    x: Tensor
-    orderings: Tensor
-    mixed: tuple[Tensor, Tensor] | None
-    """Rows and orderings of the ensemble; None where it is that of ``orderings``."""
-
-    @classmethod
-    def of(cls, run: _Run, saved: SavedModel) -> "_Scoring":
-        """Draw what the row asks for; the draws are made on a CPU, so that they are the same everywhere."""
-        row, model, x = run.row, saved.model, run.open("test").x
-        mixed = None
-        if row.ensemble_orderings is not None:
-            chosen = torch.randperm(len(x), generator=_generator())[: row.ensemble_rows]
-            mixed = (x[chosen].to(model.b.device), _orderings(model, row.ensemble_orderings))
-        return cls(model, x.to(model.b.device), _orderings(model, row.orderings), mixed)
-
-    @property
-    def digest(self) -> str:
-        """Changes with anything that the numbers depend on."""
-        tensors = [*self.model.state_dict().values(), self.x, self.orderings, *(self.mixed or ())]
-        return _digest(tensors)
-
-    def told(self, folder: Path, progress: Progress | None) -> dict[str, Any]:
-        """Score, and tell it in numbers."""
-        single = summarise(self._scores(folder / "scores.npz", self.x, self.orderings, progress))
-        mixed = single
-        if self.mixed is not None:
-            mixed = summarise(self._scores(folder / "ensemble-scores.npz", *self.mixed, progress))
-        names = asdict(single)
-        return {
-            "test_log_likelihood": single.mean,
-            "standard_error": single.standard_error,
-            "orderings": single.n_orderings,
-            "rows": single.n_rows,
-            "ensemble": mixed.ensemble,
-            "ensemble_standard_error": mixed.ensemble_standard_error,
-            "ensemble_orderings": mixed.n_orderings,
-            "ensemble_rows": mixed.n_rows,
-            **{key: names[key] for key in ("spread_over_orderings", "spread_over_rows")},
-            "test_seed": TEST_SEED,
-            "digest": self.digest,
-        }
-
-    def forget(self, folder: Path) -> None:
-        """Remove the scores that were kept to resume from."""
-        for name in ("scores.npz", "ensemble-scores.npz"):
-            (folder / name).unlink(missing_ok=True)
-
-    def _scores(self, cache: Path, x: Tensor, orderings: Tensor, progress: Progress | None) -> Tensor:
-        """Log-probabilities [orderings, rows]; every ordering is kept in a file as soon as it is done."""
-        digest = _digest([*self.model.state_dict().values(), x, orderings])
-        done, total = _kept(cache, digest), len(orderings) * len(x)
-        for index in range(len(done), len(orderings)):
-
-            def told(rows: int, _: int, before: int = index * len(x)) -> None:
-                if progress is not None:
-                    progress(before + rows, total)
-
-            done.append(log_prob(self.model, x, orderings[index], progress=told).cpu().numpy())
-            with replacing(cache) as stream:
-                np.savez(stream, digest=np.array(digest), scores=np.stack(done))
-        return torch.from_numpy(np.stack(done))
-
-
 def _trained(run: _Run, *, force: bool, on_epoch: Callable[[Epoch], None] | None) -> SavedModel:
     """The finished model of the run's folder; trained first where there is none."""
     folder, recipe, device = run.folder, run.recipe, run.place.device
@@ -297,34 +216,5 @@ def _rounded(epoch: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _orderings(model: NADEk, number: int) -> Tensor:
-    """The first orderings of the one stream; a model of one ordering has only that."""
-    return as_orderings(model, number, generator=_generator())
-
-
 def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def _generator() -> torch.Generator:
-    return torch.Generator().manual_seed(TEST_SEED)
-
-
-def _kept(cache: Path, digest: str) -> list[np.ndarray]:
-    """Scores of the orderings that are done, if they are of the same model, rows and orderings."""
-    if not cache.is_file():
-        return []
-    try:
-        with np.load(cache) as kept:
-            return list(kept["scores"]) if str(kept["digest"]) == digest else []
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return []  # damaged: nothing is lost but time
-
-
-def _digest(tensors: list[Tensor]) -> str:
-    """Of shapes and values."""
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(str(tuple(tensor.shape)).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()
