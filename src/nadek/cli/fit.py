@@ -17,6 +17,7 @@ from nadek.experiments import (
     phases,
     read_recipe,
     train,
+    usual_epochs,
 )
 
 
@@ -29,7 +30,12 @@ def fit(
         str | None, typer.Option("--hidden", help="Widths of the hidden layers. [dim]\\[500,500][/]")
     ] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="k, the refining steps. [dim]\\[5][/]")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Passes over the rows. [dim]\\[20][/]")] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            "--epochs", min=1, help="Passes over the rows. [dim]\\[about 6,000 minibatches, 20 to 500 passes][/]"
+        ),
+    ] = None,
     batch_size: Annotated[int | None, typer.Option("--batch-size", help="Rows a minibatch. [dim]\\[100][/]")] = None,
     lr: Annotated[float | None, typer.Option("--lr", help="Learning rate. [dim]\\[0.002][/]")] = None,
     setting: Annotated[
@@ -64,7 +70,7 @@ def fit(
     )
     n_variables = rows.x.shape[1]
     make_recipe(options, n_variables=n_variables, where=str(config))  # so that only mistakes of the file name it
-    recipe = _recipe(merge(options, flags), epochs, n_variables)
+    recipe = _recipe(merge(options, flags), epochs, len(rows.x), n_variables)
     try:
         with epochs_progress(quiet=quiet) as told:
             saved = train(
@@ -84,13 +90,15 @@ def fit(
     _show(saved.metrics, output, as_json=as_json, quiet=quiet)
 
 
-def _recipe(options: dict[str, Any], epochs: int | None, n_variables: int) -> Recipe:
+def _recipe(options: dict[str, Any], epochs: int | None, n_rows: int, n_variables: int) -> Recipe:
     """The recipe, with the usual schedule where none is given, or another number of epochs is asked for."""
     recipe = make_recipe(options, n_variables=n_variables)
     if epochs is None and "phases" in options.get("training", {}):
         return recipe
     fixed_order = recipe.model.ordering is not None
-    usual = phases(20 if epochs is None else epochs, recipe.model.steps, fixed_order=fixed_order)
+    if epochs is None:
+        epochs = usual_epochs(n_rows, recipe.training.batch_size)
+    usual = phases(epochs, recipe.model.steps, fixed_order=fixed_order)
     return make_recipe(merge(options, {"training": {"phases": usual}}), n_variables=n_variables)
 
 

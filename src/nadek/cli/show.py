@@ -55,7 +55,7 @@ def info(model: ModelArgument, *, as_json: Json = False) -> None:
     ]
     for key in ("epochs", "seconds", "best_validation", "diverged", "rows", "skipped_rows", "commit"):
         if saved.metrics.get(key) not in (None, False):
-            rows.append([f"training: {key.replace('_', ' ')}", str(saved.metrics[key])])
+            rows.append([f"training: {key.replace('_', ' ')}", _told(saved.metrics[key])])
     show_table(str(model), ["", ""], rows)
 
 
@@ -146,6 +146,10 @@ def demo(
     show_line("pictures:")
     for path in found.files:
         show_line(f"  {path}")
+
+
+def _told(value: Any) -> str:  # noqa: ANN401 - whatever metrics hold
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def _text(path: Path | None) -> str | None:

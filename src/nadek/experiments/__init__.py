@@ -3,7 +3,7 @@
 from nadek.experiments.demo import Demo, demo
 from nadek.experiments.gallery import draw_model
 from nadek.experiments.provenance import provenance
-from nadek.experiments.recipe import Recipe, make_recipe, merge, parse_settings, phases, read_recipe
+from nadek.experiments.recipe import Recipe, make_recipe, merge, parse_settings, phases, read_recipe, usual_epochs
 from nadek.experiments.report import Found, markdown_table, summary, write_report
 from nadek.experiments.reproduce import Workplace, read_record, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
@@ -43,5 +43,6 @@ __all__ = [
     "summary",
     "tables",
     "train",
+    "usual_epochs",
     "write_report",
 ]

@@ -1,5 +1,6 @@
 """A recipe: model and training as data, from TOML and from options of the command line."""
 
+import math
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -87,6 +88,16 @@ def merge(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         else:
             merged[key] = merge(old, value)
     return merged
+
+
+def usual_epochs(n_rows: int, batch_size: int) -> int:
+    """How long to train where nobody says: about 6,000 minibatches, and 20 to 500 passes over the rows.
+
+    Example:
+        >>> usual_epochs(2700, 100), usual_epochs(50_000, 100)
+        (223, 20)
+    """
+    return min(500, max(20, math.ceil(6000 / math.ceil(n_rows / batch_size))))
 
 
 def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[str, Any]]:
