@@ -209,7 +209,7 @@ def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
 def _activate(name: str, u: Tensor) -> Tensor:
     """The non-linearity, in place where no gradient needs ``u`` again.
 
-    On a CPU bfloat16 takes the way through float32: PyTorch's own bfloat16 tanh is five times slower than that.
+    On a CPU bfloat16 takes the way through float32: PyTorch's own bfloat16 tanh is slower than that.
     """
     if u.dtype == torch.bfloat16 and u.device.type == "cpu":
         return _activate(name, u.float()).bfloat16()

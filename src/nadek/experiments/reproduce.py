@@ -16,9 +16,10 @@ from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe
 from nadek.experiments.rows import Kind, Row
 from nadek.experiments.run import train
-from nadek.experiments.scoring import Progress, Scoring
+from nadek.experiments.scoring import Scoring
 from nadek.experiments.sources import Source, Split, open_data
 from nadek.files import replacing
+from nadek.likelihood import Progress
 from nadek.training import Epoch
 
 QUICK_ROWS, QUICK_ORDERINGS = 200, 2

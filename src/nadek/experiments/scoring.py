@@ -2,7 +2,6 @@
 
 import hashlib
 import zipfile
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,10 @@ from torch import Tensor
 
 from nadek.experiments.rows import Row
 from nadek.files import replacing
-from nadek.likelihood import log_prob
+from nadek.likelihood import Progress, log_prob
 from nadek.model import NADEk
 from nadek.summaries import summarise
 from nadek.walk import as_orderings
-
-Progress = Callable[[int, int], None]
-"""Told (rows done, rows in all)."""
 
 TEST_SEED = 0
 """Of the orderings and of the choice of test rows, the same for every row of every table."""
