@@ -13,13 +13,13 @@ from straightforward import StraightforwardNADEk
 from straightforward import log_prob as straightforward_log_prob
 
 from nadek.likelihood import log_prob
-from nadek.model import NADEk, nade_k
+from nadek.model import Network, nade_k
 
 D, H = 784, 500
 MODELS = {"1HL k=1": ((H,), 1), "1HL k=5": ((H,), 5), "2HL k=5": ((H, H), 5)}
 
 
-def twin(model: NADEk) -> StraightforwardNADEk:
+def twin(model: Network) -> StraightforwardNADEk:
     """The straightforward network with the same weights."""
     other = StraightforwardNADEk(D, tuple(model.config.core.hidden), model.steps, model.fill)
     first, *rest = other.encoder

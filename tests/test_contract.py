@@ -11,7 +11,7 @@ from torch.nn.functional import logsigmoid
 import reference
 from nadek.cores import DeepConfig
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
-from nadek.model import ModelConfig, NADEk
+from nadek.model import ModelConfig, Network
 from nadek.objectives import fixed_order_costs, reduce, step_costs
 from nadek.orderings import missing_at, rank_of
 from nadek.sampling import impute, missing_probabilities, reconstruction_probabilities, sample
@@ -310,7 +310,7 @@ def test_the_global_random_state_is_untouched(name, generator):
 
 def test_asking_leaves_dropout_out_and_the_mode_as_it_was(generator):
     config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(8,), dropout=0.5))
-    model, x = NADEk(config, generator=generator).double().train(), rows(6)
+    model, x = Network(config, generator=generator).double().train(), rows(6)
     ordering = torch.arange(6)
     asked = log_prob(model, x, ordering)
     assert model.training

@@ -10,7 +10,7 @@ import torch
 
 import nadek
 from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig
-from nadek.model import ModelConfig, NADEk, from_rbm
+from nadek.model import ModelConfig, Network, from_rbm
 from nadek.sampling import reconstruction_probabilities
 
 
@@ -73,7 +73,7 @@ def test_initial_weights_scale_with_the_fan_in_or_as_told():
     model = nadek.nade_k(400, hidden=(300,), generator=generator)
     assert model.W.std().item() == pytest.approx(400**-0.5, rel=0.02)
     config = ModelConfig(n_variables=400, core=DeepConfig(hidden=(300,)), init_std=0.01)
-    assert NADEk(config, generator=generator).V.std().item() == pytest.approx(0.01, rel=0.02)
+    assert Network(config, generator=generator).V.std().item() == pytest.approx(0.01, rel=0.02)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7])
@@ -140,7 +140,7 @@ def test_the_residual_core_carries_its_stream_only_when_told(generator):
         (lambda: DeepConfig(activation="swish"), "activation: expected one of tanh"),
         (lambda: AlternatingConfig(hidden=(3,)), "at least two hidden layers"),
         (lambda: ResidualConfig(blocks=0), "at least one block"),
-        (lambda: NADEk(ModelConfig(n_variables=2, core=DeepConfig(hidden=(3, 4)), tied=True)), "tied weights need"),
+        (lambda: Network(ModelConfig(n_variables=2, core=DeepConfig(hidden=(3, 4)), tied=True)), "tied weights need"),
     ],
 )
 def test_impossible_structures_are_refused(make, message):

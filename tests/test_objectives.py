@@ -9,7 +9,7 @@ from scipy import stats
 
 import reference
 from nadek.cores import DeepConfig, ResidualConfig
-from nadek.model import ModelConfig, NADEk, nade_k
+from nadek.model import ModelConfig, Network, nade_k
 from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
 from nadek.orderings import draw_missing
 from zoo import ZOO, build
@@ -129,7 +129,7 @@ CORES = {
 @pytest.fixture(params=list(CORES))
 def dropping(request, generator):
     """A model with dropout, rows and masks."""
-    model = NADEk(ModelConfig(n_variables=6, core=CORES[request.param], steps=2), generator=generator)
+    model = Network(ModelConfig(n_variables=6, core=CORES[request.param], steps=2), generator=generator)
     x = torch.from_numpy(reference.all_rows(6))
     return model, x, draw_missing(torch.ones(x.shape, dtype=torch.bool), generator=generator)
 

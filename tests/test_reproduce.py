@@ -29,7 +29,7 @@ from nadek.experiments import (
     write_report,
 )
 from nadek.likelihood import log_prob, log_probs, mixture_log_prob
-from nadek.model import NADEk
+from nadek.model import Network
 from nadek.training import Phase, fit, prepare
 
 ROOT = Path(__file__).parents[1] / "experiments"
@@ -136,7 +136,7 @@ PARAMETERS = {
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_parameters_are_as_many_as_in_the_paper(name):
-    model = NADEk(read_row(ROOT / "table2" / f"{name}.toml").recipe("paper").model, generator=torch.Generator())
+    model = Network(read_row(ROOT / "table2" / f"{name}.toml").recipe("paper").model, generator=torch.Generator())
     assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(PARAMETERS[name], abs=0.01)
 
 
@@ -146,7 +146,7 @@ def test_two_tiny_steps_of_every_recipe(row, kind, generator):
     phases = tuple(replace(phase, epochs=1) for phase in recipe.training.phases)
     phases = phases if len(phases) > 1 else (*phases, replace(phases[0], epochs=1))
     x = (torch.rand(20, recipe.model.n_variables, generator=generator) < 0.3).float()
-    model = NADEk(recipe.model, x.mean(0), generator=generator)
+    model = Network(recipe.model, x.mean(0), generator=generator)
     history = fit(model, prepare(x), config=replace(recipe.training, phases=phases))
     assert len(history) == 2
     assert all(np.isfinite(epoch.train).all() for epoch in history)

@@ -14,7 +14,7 @@ import torch
 
 from nadek.checkpoints import load_state, save_state
 from nadek.cores import DeepConfig
-from nadek.model import ModelConfig, NADEk, nade, nade_k, residual_nade_k
+from nadek.model import ModelConfig, Network, nade, nade_k, residual_nade_k
 from nadek.training import SGD, AdaDelta, AdamW, Phase, TrainingConfig, TrainingState, fit, prepare
 from test_cli import nadek
 
@@ -30,7 +30,7 @@ def deep(seed):
 
 def dropping(seed):
     core = DeepConfig(hidden=(5, 4), dropout=0.3)
-    return NADEk(ModelConfig(n_variables=D, core=core, steps=2), generator=torch.Generator().manual_seed(seed))
+    return Network(ModelConfig(n_variables=D, core=core, steps=2), generator=torch.Generator().manual_seed(seed))
 
 
 def residual(seed):

@@ -11,7 +11,7 @@ from torch import nn
 import reference
 from nadek.cores import DeepConfig
 from nadek.likelihood import log_probs
-from nadek.model import ModelConfig, NADEk, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
+from nadek.model import ModelConfig, Network, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
 from nadek.orderings import draw_missing, random_orderings
 from nadek.training import (
     SGD,
@@ -289,7 +289,7 @@ def test_training_is_a_function_of_its_seed():
 
 def test_training_leaves_every_global_random_state_alone():
     core = DeepConfig(hidden=(8,), dropout=0.3)
-    model = NADEk(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
+    model = Network(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002 - it is what is watched
     trained(patterns(40, 6), model=model, validation=patterns(20, 6, seed=1))
     assert torch.equal(torch.random.get_rng_state(), before[0])
@@ -389,7 +389,7 @@ def test_validation_changes_no_training():
     core = DeepConfig(hidden=(8,), dropout=0.5)
     x, seen = patterns(40, 6), []
     for held_out in (None, patterns(20, 6, seed=1)):
-        optimizer, model = Recording(), NADEk(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
+        optimizer, model = Recording(), Network(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
         trained(x, model=model, validation=held_out, optimizer=optimizer)
         seen.append(optimizer.seen)
     assert all(same(a, b) for a, b in zip(*seen, strict=True))

@@ -3,7 +3,17 @@
 import torch
 
 from nadek.cores import DeepConfig, ResidualConfig
-from nadek.model import ModelConfig, NADEk, dbm_like, from_rbm, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
+from nadek.model import (
+    ModelConfig,
+    Network,
+    dbm_like,
+    from_rbm,
+    nade,
+    nade_k,
+    nade_mask,
+    orderless_nade,
+    residual_nade_k,
+)
 
 
 def _tied_sigmoid(D, generator):
@@ -15,13 +25,13 @@ def _tied_sigmoid(D, generator):
 
 def _deep(D, generator, **options):
     core = DeepConfig(hidden=(6, 5), activation="relu")
-    return NADEk(ModelConfig(n_variables=D, core=core, **options), _mean(D, generator), generator=generator)
+    return Network(ModelConfig(n_variables=D, core=core, **options), _mean(D, generator), generator=generator)
 
 
 def _uncarried(D, generator):
     core = ResidualConfig(width=6, blocks=1, carry=False, activation="tanh")
     config = ModelConfig(n_variables=D, core=core, steps=2)
-    return NADEk(config, _mean(D, generator), generator=generator)
+    return Network(config, _mean(D, generator), generator=generator)
 
 
 def _mean(D, generator):

@@ -8,7 +8,7 @@ from nadek.checkpoints import SavedModel, Schema, load, save
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
 from nadek.model import (
     ModelConfig,
-    NADEk,
+    Network,
     dbm_like,
     from_rbm,
     nade,
@@ -24,7 +24,7 @@ from nadek.training import TrainingConfig, data_mean, fit, prepare
 
 __all__ = [
     "ModelConfig",
-    "NADEk",
+    "Network",
     "SavedModel",
     "Schema",
     "Summary",

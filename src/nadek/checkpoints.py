@@ -20,7 +20,7 @@ from torch import Tensor
 
 from nadek.configs import decode, encode
 from nadek.files import replacing
-from nadek.model import ModelConfig, NADEk
+from nadek.model import ModelConfig, Network
 from nadek.training import TrainingState
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
@@ -47,7 +47,7 @@ class Schema:
 class SavedModel:
     """All that a model folder holds."""
 
-    model: NADEk
+    model: Network
     schema: Schema
     metrics: dict[str, Any] = field(default_factory=dict)
 
@@ -69,7 +69,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     _write_json(folder / CONFIG, config)
 
 
-def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> NADEk:
+def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> Network:
     """Load a model, in eval mode.
 
     Raises:
@@ -94,7 +94,7 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     if _digest(folder / WEIGHTS) != config["weights_sha256"]:
         raise ValueError(f"{folder / WEIGHTS} was damaged or changed since it was saved: its sha256 differs")
     tensors, metadata = _read_tensors(folder / WEIGHTS)
-    model = NADEk(structure, generator=torch.Generator())
+    model = Network(structure, generator=torch.Generator())
     _check_shapes(folder, model, tensors)
     if metadata.get("config_sha256") != _digest_of(encode(structure)):
         raise ValueError(
@@ -164,7 +164,7 @@ def _check_schema(path: Path, schema: Schema, n_variables: int) -> None:
         raise ValueError(f"{path}: expected images of {n_variables} pixels, found image_shape {schema.image_shape}")
 
 
-def _check_shapes(folder: Path, model: NADEk, tensors: dict[str, Tensor]) -> None:
+def _check_shapes(folder: Path, model: Network, tensors: dict[str, Tensor]) -> None:
     expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.model import NADEk, asking
+from nadek.model import Network, asking
 from nadek.objectives import step_costs
 from nadek.orderings import draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, FastPath, Path, PlainPath, bytes_per_row, chunks, products_in
@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 
 @asking
 def log_prob(
-    model: NADEk,
+    model: Network,
     x: Shaped[Tensor, "B D"],
     ordering: Int[Tensor, "*rows D"] | None = None,
     *,
@@ -73,7 +73,7 @@ def log_prob(
 
 
 def log_probs(
-    model: NADEk,
+    model: Network,
     x: Shaped[Tensor, "B D"],
     orderings: Int[Tensor, "O D"] | int,
     *,
@@ -113,7 +113,7 @@ def mixture_log_prob(log_probs: Float[Tensor, "O B"]) -> Float[Tensor, " B"]:
 
 @asking
 def estimate_log_prob(
-    model: NADEk,
+    model: Network,
     x: Shaped[Tensor, "B D"],
     *,
     n_masks: int = 1,
@@ -151,7 +151,7 @@ def complete_rows(x: Shaped[Tensor, "B D"], n_variables: int) -> Shaped[Tensor, 
 
 
 def _score(
-    model: NADEk, x: Tensor, ordering: Tensor, path: PathName, dtype: torch.dtype | None, max_bytes: int
+    model: Network, x: Tensor, ordering: Tensor, path: PathName, dtype: torch.dtype | None, max_bytes: int
 ) -> Tensor:
     """Log p(x | ordering) of one chunk of rows along one path."""
     per_row = ordering.expand(x.shape[0], -1)
@@ -164,7 +164,7 @@ def _score(
     return walk(way, x.gather(1, per_row)).log_probs.sum(1)
 
 
-def _score_positions(model: NADEk, x: Tensor, ordering: Tensor, dtype: torch.dtype | None, max_bytes: int) -> Tensor:
+def _score_positions(model: Network, x: Tensor, ordering: Tensor, dtype: torch.dtype | None, max_bytes: int) -> Tensor:
     """The plain path with many positions in one batch: given x, the D conditionals of a row are independent."""
     n_rows, n_variables = x.shape
     rank = rank_of(ordering)
@@ -192,7 +192,7 @@ def _choose(path: PathName, n_rows: int, ordering: Tensor) -> PathName:
     return "fast" if ordering.ndim == 1 else "plain"
 
 
-def _checked_ordering(model: NADEk, x: Tensor, ordering: Tensor | None) -> Tensor:
+def _checked_ordering(model: Network, x: Tensor, ordering: Tensor | None) -> Tensor:
     """The ordering to use, checked to be one permutation for all rows or one a row."""
     if ordering is None:
         if model.config.ordering is None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nadek.cores import Core
-from nadek.model import NADEk
+from nadek.model import Network
 from nadek.orderings import missing_at, rank_of
 from nadek.variables import log_bernoulli
 
@@ -20,7 +20,7 @@ Objective = Literal["last_step", "all_steps", "fixed_order"]
 
 
 def step_costs(
-    model: NADEk,
+    model: Network,
     x: Shaped[Tensor, "B D"],
     missing: Bool[Tensor, "B D"],
     observed: Bool[Tensor, "B D"] | None = None,
@@ -47,7 +47,7 @@ def step_costs(
 
 
 def fixed_order_costs(
-    model: NADEk,
+    model: Network,
     x: Shaped[Tensor, "B D"],
     ordering: Int[Tensor, " D"],
     *,
@@ -92,7 +92,7 @@ def _hidden_cost(logits: Tensor, x: Tensor, targets: Tensor) -> Tensor:
 
 
 def _one_step_conditionals(
-    model: NADEk, visited: Tensor, ordering: Tensor, generator: torch.Generator | None
+    model: Network, visited: Tensor, ordering: Tensor, generator: torch.Generator | None
 ) -> Float[Tensor, "B D"]:
     """Logit of each variable given those before it, for a network of one step; in visiting order."""
     core: Core = model.core
@@ -107,7 +107,9 @@ def _one_step_conditionals(
     return (h * model.output_weight[ordering]).sum(2) + model.b[ordering]
 
 
-def _conditionals(model: NADEk, x: Tensor, ordering: Tensor, generator: torch.Generator | None) -> Float[Tensor, "B D"]:
+def _conditionals(
+    model: Network, x: Tensor, ordering: Tensor, generator: torch.Generator | None
+) -> Float[Tensor, "B D"]:
     """The same for any number of steps: D network evaluations a row."""
     n_rows, n_variables = x.shape
     position = torch.arange(n_variables, device=x.device)[:, None]

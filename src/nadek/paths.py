@@ -14,7 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from nadek.cores import Core
-from nadek.model import NADEk
+from nadek.model import Network
 from nadek.orderings import missing_at, rank_of
 
 MAX_BYTES = 256 * 2**20
@@ -45,7 +45,7 @@ class PlainPath:
         dtype: of the matrix products; the model's own when None.
     """
 
-    def __init__(self, model: NADEk, ordering: Int[Tensor, "B D"], *, dtype: torch.dtype | None = None) -> None:
+    def __init__(self, model: Network, ordering: Int[Tensor, "B D"], *, dtype: torch.dtype | None = None) -> None:
         self.model, self.ordering, self.rank, self.dtype = model, ordering, rank_of(ordering), dtype
         self.values = torch.zeros(ordering.shape, dtype=model.b.dtype, device=ordering.device)
 
@@ -78,7 +78,7 @@ class FastPath:
     """
 
     def __init__(
-        self, model: NADEk, ordering: Int[Tensor, " D"], n_rows: int, *, dtype: torch.dtype | None = None
+        self, model: Network, ordering: Int[Tensor, " D"], n_rows: int, *, dtype: torch.dtype | None = None
     ) -> None:
         exact = model.b.dtype
         dtype = exact if dtype is None else dtype
@@ -129,7 +129,7 @@ def products_in(dtype: torch.dtype | None, device: torch.device) -> torch.autoca
     return torch.autocast(device.type, dtype, enabled=dtype is not None)
 
 
-def bytes_per_row(model: NADEk) -> int:
+def bytes_per_row(model: Network) -> int:
     """A generous count of the bytes that one row keeps alive along a path."""
     units = 8 * max(model.core.n_in, model.core.n_out) + 4 * model.n_variables
     return model.b.element_size() * units + 24 * model.n_variables

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.model import NADEk, asking
+from nadek.model import Network, asking
 from nadek.orderings import observed_first
 from nadek.paths import MAX_BYTES, FastPath, PlainPath, bytes_per_row, chunks
 from nadek.variables import split_missing
@@ -22,7 +22,7 @@ SHARE_FROM = 8
 
 @asking
 def sample(
-    model: NADEk,
+    model: Network,
     n_samples: int,
     *,
     orderings: Int[Tensor, "O D"] | int | None = None,
@@ -59,7 +59,7 @@ def sample(
 
 @asking
 def impute(
-    model: NADEk,
+    model: Network,
     x: Float[Tensor, "B D"],
     *,
     share: bool = True,
@@ -93,7 +93,7 @@ def impute(
 
 
 @asking
-def missing_probabilities(model: NADEk, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+def missing_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
     """Probability of 1 in every missing cell given the row's observed ones, in one pass (Eq. v_to_prob).
 
     Each is the marginal of its cell; they do not form a joint (that is what `impute` draws from).
@@ -113,7 +113,7 @@ def missing_probabilities(model: NADEk, x: Float[Tensor, "B D"]) -> Float[Tensor
 
 @asking
 def reconstruction_probabilities(
-    model: NADEk, x: Shaped[Tensor, "B D"], missing: Bool[Tensor, "B D"], *, steps: int | None = None
+    model: Network, x: Shaped[Tensor, "B D"], missing: Bool[Tensor, "B D"], *, steps: int | None = None
 ) -> Float[Tensor, "states B D"]:
     """The states v<0>, v<1>, ..., v<k> of the inference, observed cells clamped (Eq. v0 and iter_v), for pictures.
 
@@ -129,7 +129,7 @@ def reconstruction_probabilities(
 
 
 def _complete(
-    model: NADEk, x: Tensor, ordering: Tensor, max_bytes: int, generator: torch.Generator | None
+    model: Network, x: Tensor, ordering: Tensor, max_bytes: int, generator: torch.Generator | None
 ) -> Float[Tensor, "B D"]:
     """Draw what is missing from ``x`` along one shared ordering [D] or one a row [B, D], observed cells first."""
     out = torch.empty_like(x)
@@ -162,7 +162,7 @@ def _groups(missing: Bool[Tensor, "B D"], *, share: bool) -> Iterator[tuple[Int[
 
 
 def _conditioning_orderings(
-    model: NADEk, missing: Bool[Tensor, "B D"], generator: torch.Generator | None
+    model: Network, missing: Bool[Tensor, "B D"], generator: torch.Generator | None
 ) -> Int[Tensor, "B D"]:
     """Orderings that visit the observed cells first; a fixed-order model has none but its own."""
     if model.config.ordering is None:
@@ -177,7 +177,7 @@ def _conditioning_orderings(
     return ordering
 
 
-def _missing(model: NADEk, x: Tensor) -> Bool[Tensor, "B D"]:
+def _missing(model: Network, x: Tensor) -> Bool[Tensor, "B D"]:
     """Where ``x`` has holes, after a look at its shape and values."""
     if x.ndim != 2 or x.shape[1] != model.n_variables:
         raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")

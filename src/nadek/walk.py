@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.model import NADEk
+from nadek.model import Network
 from nadek.orderings import random_orderings
 from nadek.paths import Path
 from nadek.variables import log_bernoulli
@@ -70,7 +70,7 @@ def bernoulli_draw(generator: torch.Generator | None = None) -> Draw:
 
 
 def as_orderings(
-    model: NADEk,
+    model: Network,
     orderings: Int[Tensor, "O D"] | int,
     *,
     device: torch.device | str | None = None,

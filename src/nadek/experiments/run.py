@@ -24,7 +24,7 @@ from nadek.configs import encode
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe
 from nadek.likelihood import log_probs
-from nadek.model import NADEk
+from nadek.model import Network
 from nadek.summaries import summarise
 from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare
 
@@ -67,7 +67,7 @@ def train(
     state = _unfinished(folder, identity) if resume else None
     folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
-    model = NADEk(recipe.model, data_mean(x), generator=weights).to(device)
+    model = Network(recipe.model, data_mean(x), generator=weights).to(device)
 
     def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
         saved = SavedModel(model, schema, _metrics(recipe, rows, history, device, diverged=diverged))

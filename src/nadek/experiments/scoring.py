@@ -13,7 +13,7 @@ from torch import Tensor
 from nadek.experiments.rows import Row
 from nadek.files import replacing
 from nadek.likelihood import Progress, log_prob
-from nadek.model import NADEk
+from nadek.model import Network
 from nadek.summaries import summarise
 from nadek.walk import as_orderings
 
@@ -32,13 +32,13 @@ class Scoring:
         mixed: rows and orderings of the ensemble; None where it is that of ``orderings``.
     """
 
-    model: NADEk
+    model: Network
     x: Tensor
     orderings: Tensor
     mixed: tuple[Tensor, Tensor] | None
 
     @classmethod
-    def of(cls, row: Row, model: NADEk, x: Tensor) -> "Scoring":
+    def of(cls, row: Row, model: Network, x: Tensor) -> "Scoring":
         """Draw what a row asks for; the draws are made on a CPU, so that they are the same everywhere."""
         mixed = None
         if row.ensemble_orderings is not None:
@@ -94,7 +94,7 @@ class Scoring:
         return torch.from_numpy(np.stack(done))
 
 
-def _orderings(model: NADEk, number: int) -> Tensor:
+def _orderings(model: Network, number: int) -> Tensor:
     """The first orderings of the one stream; a model of one ordering has only that."""
     return as_orderings(model, number, generator=_generator())
 

@@ -11,11 +11,11 @@ from nadek.model.assemblies import (
     residual_nade_k,
 )
 from nadek.model.config import ModelConfig
-from nadek.model.network import NADEk
+from nadek.model.network import Network
 
 __all__ = [
     "ModelConfig",
-    "NADEk",
+    "Network",
     "asking",
     "dbm_like",
     "from_rbm",

@@ -6,22 +6,22 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 
-from nadek.model.network import NADEk
+from nadek.model.network import Network
 
 Options = ParamSpec("Options")
 Answer = TypeVar("Answer")
 
 
 def asking(
-    function: Callable[Concatenate[NADEk, Options], Answer],
-) -> Callable[Concatenate[NADEk, Options], Answer]:
+    function: Callable[Concatenate[Network, Options], Answer],
+) -> Callable[Concatenate[Network, Options], Answer]:
     """Run a function of a model without gradients and in eval mode; the model's own mode is restored after it.
 
     A model that was just built, or that is being trained, thus answers without dropout.
     """
 
     @functools.wraps(function)
-    def answer(model: NADEk, *args: Options.args, **options: Options.kwargs) -> Answer:
+    def answer(model: Network, *args: Options.args, **options: Options.kwargs) -> Answer:
         was_training = model.training
         model.eval()
         try:

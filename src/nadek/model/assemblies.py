@@ -8,7 +8,7 @@ from torch import Tensor
 
 from nadek.cores import AlternatingConfig, CoreConfig, DeepConfig, ResidualConfig
 from nadek.model.config import ModelConfig
-from nadek.model.network import NADEk
+from nadek.model.network import Network
 
 Mean = Float[Tensor, " D"] | None
 
@@ -21,7 +21,7 @@ def nade_k(
     core: CoreConfig | None = None,
     mean: Mean = None,
     generator: torch.Generator | None = None,
-) -> NADEk:
+) -> Network:
     """NADE-k (the paper's model): missing cells start at the data mean, ``steps`` refining steps, no mask input.
 
     Args:
@@ -29,7 +29,7 @@ def nade_k(
         hidden: widths of the hidden layers, tanh as in the paper.
         steps: k.
         core: another core in place of the deep one of ``hidden``.
-        mean: data mean [D], see `NADEk`.
+        mean: data mean [D], see `Network`.
         generator: source of the initial weights.
 
     Example:
@@ -38,7 +38,7 @@ def nade_k(
         ((500, 784), (784, 500))
     """
     core = DeepConfig(hidden=tuple(hidden)) if core is None else core
-    return NADEk(ModelConfig(n_variables=n_variables, core=core, steps=steps), mean, generator=generator)
+    return Network(ModelConfig(n_variables=n_variables, core=core, steps=steps), mean, generator=generator)
 
 
 def nade_mask(
@@ -47,11 +47,11 @@ def nade_mask(
     hidden: Sequence[int] = (500, 500),
     mean: Mean = None,
     generator: torch.Generator | None = None,
-) -> NADEk:
+) -> Network:
     """NADE-mask (Uria, Murray and Larochelle 2014): one step, missing cells read 0, a second matrix reads the mask."""
     core = DeepConfig(hidden=tuple(hidden))
     config = ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero", mask_input=True)
-    return NADEk(config, mean, generator=generator)
+    return Network(config, mean, generator=generator)
 
 
 def orderless_nade(
@@ -60,10 +60,10 @@ def orderless_nade(
     hidden: Sequence[int] = (500,),
     mean: Mean = None,
     generator: torch.Generator | None = None,
-) -> NADEk:
+) -> Network:
     """Orderless NADE: NADE-mask without the mask input (the rows "NADE 1HL" and "NADE 2HL" of Table 1)."""
     core = DeepConfig(hidden=tuple(hidden))
-    return NADEk(ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero"), mean, generator=generator)
+    return Network(ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero"), mean, generator=generator)
 
 
 def nade(
@@ -73,7 +73,7 @@ def nade(
     ordering: Sequence[int] | None = None,
     mean: Mean = None,
     generator: torch.Generator | None = None,
-) -> NADEk:
+) -> Network:
     """Classic NADE (Larochelle and Murray 2011): one step, zero fill, logistic units, one fixed ordering.
 
     Train it with the exact objective of its ordering (`nadek.objectives.fixed_order_costs`).
@@ -92,7 +92,7 @@ def nade(
         fill="zero",
         ordering=tuple(range(n_variables)) if ordering is None else tuple(ordering),
     )
-    return NADEk(config, mean, generator=generator)
+    return Network(config, mean, generator=generator)
 
 
 def dbm_like(
@@ -103,10 +103,10 @@ def dbm_like(
     tied: bool = True,
     mean: Mean = None,
     generator: torch.Generator | None = None,
-) -> NADEk:
+) -> Network:
     """The structure of Fig. 1 (right): mean field in a deep Boltzmann machine, which the paper proposes."""
     core = AlternatingConfig(hidden=tuple(hidden), tied=tied)
-    return NADEk(ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied), mean, generator=generator)
+    return Network(ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied), mean, generator=generator)
 
 
 def residual_nade_k(
@@ -117,7 +117,7 @@ def residual_nade_k(
     steps: int = 3,
     mean: Mean = None,
     generator: torch.Generator | None = None,
-) -> NADEk:
+) -> Network:
     """Ours: residual blocks whose stream is carried from step to step, zero fill, mask input."""
     config = ModelConfig(
         n_variables=n_variables,
@@ -126,7 +126,7 @@ def residual_nade_k(
         fill="zero",
         mask_input=True,
     )
-    return NADEk(config, mean, generator=generator)
+    return Network(config, mean, generator=generator)
 
 
 @torch.no_grad()
@@ -137,7 +137,7 @@ def from_rbm(
     *,
     steps: int,
     fill: Float[Tensor, " D"] | None = None,
-) -> NADEk:
+) -> Network:
     """The NADE-k that performs ``steps`` mean-field updates of an RBM with the observed units clamped.
 
     The RBM is ``p(v, h)`` proportional to ``exp(b'v + c'h + h'Wv)``; its mean field is the network with logistic
@@ -161,7 +161,7 @@ def from_rbm(
         )
     core = DeepConfig(hidden=(n_hidden,), activation="sigmoid")
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=True)
-    model = NADEk(config, generator=torch.Generator()).to(W)  # every weight is overwritten below
+    model = Network(config, generator=torch.Generator()).to(W)  # every weight is overwritten below
     model.W.copy_(W)
     model.b.copy_(b)
     model.c.copy_(c)

@@ -8,7 +8,7 @@ from nadek.cores import CoreConfig, DeepConfig
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Everything that fixes the structure of a `NADEk`; what `config.json` of a saved model holds.
+    """Everything that fixes the structure of a `Network`; what `config.json` of a saved model holds.
 
     Attributes:
         n_variables: D, the number of binary variables.

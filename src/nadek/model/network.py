@@ -10,7 +10,7 @@ from nadek.model.config import ModelConfig
 from nadek.variables import clamped_mean
 
 
-class NADEk(nn.Module):
+class Network(nn.Module):
     """Iterative neural autoregressive distribution estimator (Raiko, Yao, Cho and Bengio 2014, Eq. v0 to v_to_prob).
 
     ``v = where(missing, fill, x)``, then ``steps`` times
