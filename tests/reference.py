@@ -16,24 +16,56 @@ def parameters(model):
     return {name: value.detach().numpy() for name, value in model.state_dict().items()}
 
 
+def columns_of(levels):
+    """The columns of each variable: one of a binary variable, one a level of any other."""
+    ends = np.cumsum([1 if n == 2 else n for n in levels])
+    return [list(range(end - (1 if n == 2 else n), end)) for n, end in zip(levels, ends, strict=True)]
+
+
+def one_hot(levels, x):
+    """The columns that stand for the codes of a row."""
+    shown = [[value] if n == 2 else np.eye(n)[int(value)] for n, value in zip(levels, x, strict=True)]
+    return np.concatenate(shown).astype(float)
+
+
+def level_log_probs(levels, logits):
+    """For each variable the log-probabilities of its levels, from the logits of all columns."""
+    result = []
+    for n, columns in zip(levels, columns_of(levels), strict=True):
+        scores = np.array([0.0, logits[columns[0]]]) if n == 2 else logits[columns]
+        result.append(scores - np.logaddexp.reduce(scores))
+    return result
+
+
+def column_probabilities(levels, logits):
+    """What each column is on average."""
+    return np.exp(np.concatenate([p[1:] if len(p) == 2 else p for p in level_log_probs(levels, logits)]))
+
+
 def reconstructions(model, x, missing):
-    """v<0>, v<1>, ..., v<k> of one row (Eq. v0, iter_h, iter_v), for a Deep core."""
+    """v<0>, v<1>, ..., v<k> of one row, column by column (Eq. v0, iter_h, iter_v), for a Deep core."""
+    return [v for v, _ in _steps(model, x, missing)]
+
+
+def _steps(model, x, missing):
+    """The states, each with the logits that it came from."""
     p, config = parameters(model), model.config
     phi = ACTIVATIONS[config.core.activation]
     V = p["W"].T if config.tied else p["V"]
-    m = missing.astype(float)
-    observed = np.where(missing, 0.0, x)  # what is missing is never read
+    m = np.concatenate([[float(hidden)] * len(c) for hidden, c in zip(missing, columns_of(model.levels), strict=True)])
+    observed = one_hot(model.levels, np.where(missing, 0.0, x))  # what is missing is never read
     v = m * p["fill"] + (1 - m) * observed
-    states = [v]
+    states = [(v, None)]
     for _ in range(config.steps):
         a = p["W"] @ v + p["c"]
         if config.mask_input:
-            a = a + p["A"] @ m
+            a = a + p["A"] @ missing.astype(float)
         h = phi(a)
         for layer in range(len(config.core.hidden) - 1):
             h = phi(p[f"core.layers.{layer}.weight"] @ h + p[f"core.layers.{layer}.bias"])
-        v = m * sigmoid(V @ h + p["b"]) + (1 - m) * observed
-        states.append(v)
+        logits = V @ h + p["b"]
+        v = m * column_probabilities(model.levels, logits) + (1 - m) * observed
+        states.append((v, logits))
     return states
 
 
@@ -41,12 +73,12 @@ def log_prob(model, x, ordering):
     """Log p(x | o) = sum over d of log p(x_{o_d} | x_{o_<d}) (Eq. joint_given_ordering)."""
     total, missing = 0.0, np.ones(len(x), dtype=bool)
     for variable in ordering:
-        p = reconstructions(model, x, missing)[-1][variable]
-        total += np.log(p if x[variable] == 1 else 1 - p)
+        _, logits = _steps(model, x, missing)[-1]
+        total += level_log_probs(model.levels, logits)[variable][int(x[variable])]
         missing[variable] = False
     return total
 
 
-def all_rows(n_variables):
-    """Every binary vector of a length [2^D, D]."""
-    return np.array(list(itertools.product([0, 1], repeat=n_variables)))
+def all_rows(levels):
+    """Every row of codes [N, D]."""
+    return np.array(list(itertools.product(*(range(n) for n in levels))))

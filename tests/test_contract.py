@@ -1,12 +1,12 @@
 """The contract of the design: what must hold for every model and along every path (exact, by enumeration)."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
-from torch.nn.functional import logsigmoid
 
 import reference
 from nadek.cores import DeepConfig
@@ -14,7 +14,7 @@ from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log
 from nadek.model import ModelConfig, Network
 from nadek.objectives import fixed_order_costs, reduce, step_costs
 from nadek.orderings import missing_at, rank_of
-from nadek.sampling import impute, missing_probabilities, reconstruction_probabilities, sample
+from nadek.sampling import impute, level_probabilities, missing_probabilities, reconstruction_probabilities, sample
 from zoo import ZOO, build, orderings_of
 
 PATHS = ["plain", "positions", "fast"]
@@ -22,8 +22,16 @@ every_model = pytest.mark.parametrize("name", list(ZOO))
 any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fixed-order nade"])
 
 
-def rows(n_variables):
-    return torch.from_numpy(reference.all_rows(n_variables))
+def rows(model):
+    """Every row there is."""
+    return torch.from_numpy(reference.all_rows(model.levels))
+
+
+def column_log_probs(model, logits, x):
+    """Log-probability of each value of each row [B, D], by the reference."""
+    per_row = [reference.level_log_probs(model.levels, row) for row in logits.detach().numpy()]
+    chosen = [[p[int(v)] for p, v in zip(ps, row, strict=True)] for ps, row in zip(per_row, x.numpy(), strict=True)]
+    return torch.tensor(chosen)
 
 
 # 1. Normalisation
@@ -35,7 +43,7 @@ def rows(n_variables):
 def test_probabilities_of_all_rows_sum_to_one(name, path, n_variables, generator):
     model = build(name, n_variables)
     for ordering in orderings_of(model, 3, generator):
-        total = log_prob(model, rows(n_variables), ordering, path=path).exp().sum()
+        total = log_prob(model, rows(model), ordering, path=path).exp().sum()
         assert total.item() == pytest.approx(1, abs=1e-12)
 
 
@@ -44,7 +52,8 @@ def test_probabilities_of_all_rows_sum_to_one(name, path, n_variables, generator
 
 @every_model
 def test_paths_agree(name, generator):
-    model, x = build(name, 8), rows(8)
+    model = build(name, 8)
+    x = rows(model)
     for ordering in orderings_of(model, 3, generator):
         plain, positions, fast = (log_prob(model, x, ordering, path=path) for path in PATHS)
         torch.testing.assert_close(fast, plain, rtol=0, atol=1e-11)
@@ -56,7 +65,7 @@ def test_paths_agree(name, generator):
 def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
     """More variables than one block of columns, so that the rounded shapes are met too."""
     model = build(name, 70, noise=0.2)
-    x = torch.randint(0, 2, (40, 70), generator=generator)
+    x = torch.randint(0, 12, (40, 70), generator=generator) % torch.tensor(model.levels)
     ordering = orderings_of(model, 1, generator)[0]
     exact = log_prob(model, x, ordering, path="plain")
     coarse = log_prob(model, x, ordering, path="fast", dtype=dtype)
@@ -68,7 +77,8 @@ def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("max_bytes", [1, 5000])
 def test_chunks_change_nothing(name, path, max_bytes, generator):
-    model, x = build(name, 6), rows(6)
+    model = build(name, 6)
+    x = rows(model)
     ordering = orderings_of(model, 1, generator)[0]
     whole = log_prob(model, x, ordering, path=path)
     chunked = log_prob(model, x, ordering, path=path, max_bytes=max_bytes)
@@ -77,7 +87,8 @@ def test_chunks_change_nothing(name, path, max_bytes, generator):
 
 @every_model
 def test_a_row_alone_is_that_row_of_a_batch(name, generator):
-    model, x = build(name, 6), rows(6)
+    model = build(name, 6)
+    x = rows(model)
     ordering = orderings_of(model, 1, generator)[0]
     torch.testing.assert_close(
         log_prob(model, x[17:18], ordering), log_prob(model, x, ordering)[17:18], rtol=0, atol=1e-12
@@ -86,7 +97,8 @@ def test_a_row_alone_is_that_row_of_a_batch(name, generator):
 
 @any_order
 def test_rows_may_have_orderings_of_their_own(name, generator):
-    model, x = build(name, 5), rows(5)
+    model = build(name, 5)
+    x = rows(model)
     orderings = orderings_of(model, len(x), generator)
     each = torch.cat([log_prob(model, x[i : i + 1], o, path="plain") for i, o in enumerate(orderings)])
     for path in ("plain", "positions"):
@@ -112,7 +124,7 @@ def test_an_observed_value_is_read(name):
     x, missing = torch.tensor([[0.0, 1, 0, 1, 1, 0]], dtype=torch.float64), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
     changed = x.clone()
     changed[0, 0] = 1
-    assert (model(x, missing)[-1] != model(changed, missing)[-1])[missing].all()
+    assert (model(x, missing)[-1] != model(changed, missing)[-1])[model.variables.spread(missing)].all()
 
 
 @every_model
@@ -120,9 +132,10 @@ def test_observed_values_stay_clamped_at_every_step(name):
     model = build(name, 6)
     x, missing = torch.tensor([[0, 1, 0, 1, 1, 0]]), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
     states = reconstruction_probabilities(model, x, missing, steps=4)
-    assert states.shape == (5, 1, 6)
-    assert (states[:, ~missing] == x[~missing]).all()
-    torch.testing.assert_close(states[0, missing], model.fill[missing[0]])
+    hidden, shown = model.variables.spread(missing), torch.tensor(reference.one_hot(model.levels, x[0].numpy()))
+    assert states.shape == (5, 1, model.variables.n_columns)
+    assert (states[:, 0, ~hidden[0]] == shown[~hidden[0]]).all()
+    torch.testing.assert_close(states[0, hidden], model.fill[hidden[0]])
 
 
 # 4. The objectives estimate what the walk computes
@@ -131,7 +144,8 @@ def test_observed_values_stay_clamped_at_every_step(name):
 @any_order
 def test_order_agnostic_cost_has_the_mean_log_prob_as_expectation(name):
     """All orderings, all positions, all rows: pins mask law, loss weight and walk to each other."""
-    model, x, D = build(name, 4), rows(4), 4
+    model, D = build(name, 4), 4
+    x = rows(model)
     orderings = torch.tensor(list(itertools.permutations(range(D))))
     costs = [
         step_costs(model, x, missing_at(rank_of(o), shown).expand(x.shape))[-1] for o in orderings for shown in range(D)
@@ -142,14 +156,14 @@ def test_order_agnostic_cost_has_the_mean_log_prob_as_expectation(name):
 
 @any_order
 def test_pretraining_cost_is_the_mean_over_models_of_fewer_steps(name, generator):
-    model, x = build(name, 5), rows(5)
+    model = build(name, 5)
+    x = rows(model)
     missing = torch.rand(x.shape, generator=generator) < 0.5
     missing[:, 0] = True
     costs = step_costs(model, x, missing)
     weight = 5 / missing.sum(1).double()
     for t in range(model.steps):
-        logits = model(x, missing, steps=t + 1)[-1]
-        log_p = logsigmoid(logits * (2 * x - 1))
+        log_p = column_log_probs(model, model(x, missing, steps=t + 1)[-1], x)
         expected = weight * -(log_p * missing).sum(1)
         torch.testing.assert_close(costs[t], expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(reduce(costs, "all_steps"), costs.mean(), rtol=0, atol=1e-15)
@@ -159,22 +173,23 @@ def test_pretraining_cost_is_the_mean_over_models_of_fewer_steps(name, generator
 @any_order
 def test_holes_are_no_targets_and_weights_count_what_is_observed(name, generator):
     """A column that nobody saw is as good as absent: same cost as on the other columns with it always missing."""
-    model, x = build(name, 5), rows(5).double()
+    model = build(name, 5)
+    x = rows(model).double()
     holes = torch.zeros(x.shape, dtype=torch.bool)
     holes[:, 2] = True
     drawn = torch.rand(x.shape, generator=generator) < 0.5
     drawn[:, 0] = True
     missing = drawn | holes
     cost = step_costs(model, x.masked_fill(holes, 0), missing, ~holes)[-1]
-    logits = model(x, missing)[-1]
-    log_p = logsigmoid(logits * (2 * x - 1))
+    log_p = column_log_probs(model, model(x, missing)[-1], x)
     targets = drawn & ~holes
     torch.testing.assert_close(cost, 4 / targets.sum(1).double() * -(log_p * targets).sum(1), rtol=0, atol=1e-12)
 
 
 @every_model
 def test_fixed_order_cost_is_the_exact_log_prob(name, generator):
-    model, x = build(name, 6), rows(6)
+    model = build(name, 6)
+    x = rows(model)
     for ordering in orderings_of(model, 3, generator):
         expected = -log_prob(model, x, ordering, path="plain")
         torch.testing.assert_close(fixed_order_costs(model, x, ordering)[0], expected, rtol=0, atol=1e-11)
@@ -183,7 +198,7 @@ def test_fixed_order_cost_is_the_exact_log_prob(name, generator):
 @any_order
 def test_the_estimate_is_unbiased(name, generator):
     model = build(name, 4, noise=0.3)
-    x = rows(4)[[5]].expand(40_000, -1)
+    x = rows(model)[[5]].expand(40_000, -1)
     orderings = torch.tensor(list(itertools.permutations(range(4))))
     exact = log_probs(model, x[:1], orderings).mean()
     estimate = estimate_log_prob(model, x, generator=generator)
@@ -198,7 +213,7 @@ def test_samples_along_one_ordering_follow_log_prob(name, generator):
     model = build(name, 3, noise=0.5)
     ordering = orderings_of(model, 1, generator)
     drawn = sample(model, 20_000, orderings=ordering, generator=generator)
-    _assert_frequencies(drawn, log_prob(model, rows(3), ordering[0]).exp())
+    _assert_frequencies(model, drawn, log_prob(model, rows(model), ordering[0]).exp())
 
 
 @any_order
@@ -206,54 +221,57 @@ def test_samples_follow_the_mixture_over_all_orderings(name, generator):
     model = build(name, 3)
     orderings = torch.tensor(list(itertools.permutations(range(3))))
     drawn = sample(model, 20_000, generator=generator)
-    _assert_frequencies(drawn, mixture_log_prob(log_probs(model, rows(3), orderings)).exp())
+    _assert_frequencies(model, drawn, mixture_log_prob(log_probs(model, rows(model), orderings)).exp())
 
 
 @any_order
 @pytest.mark.parametrize("share", [True, False])
 def test_imputations_match_ratios_of_joints_and_keep_the_evidence(name, share, generator):
     """Along an ordering with the evidence first, p(missing | observed) is a ratio of joints of that ordering."""
-    model, D = build(name, 4), 4
+    model = build(name, 4)
     x = torch.tensor([[torch.nan, 1.0, torch.nan, 0.0]], dtype=torch.float64).expand(20_000, -1)
     drawn = impute(model, x, share=share, generator=generator)
     assert (drawn[:, [1, 3]] == torch.tensor([1, 0])).all()
-    candidates = rows(D)
+    candidates = rows(model)
     fits = (candidates[:, 1] == 1) & (candidates[:, 3] == 0)
     firsts = [(1, 3, 0, 2), (1, 3, 2, 0), (3, 1, 0, 2), (3, 1, 2, 0)]
     if share:  # all rows went along one of them: take the frequencies for what they are under each
         p = [log_prob(model, candidates, torch.tensor(o))[fits].exp() for o in firsts]
         conditionals = [q / q.sum() for q in p]
-        observed = _counts(drawn)[fits.numpy()]
+        observed = _counts(model, drawn)[fits.numpy()]
         assert max(_p_value(observed, q) for q in conditionals) > 1e-3
     else:
         p = torch.stack([log_prob(model, candidates, torch.tensor(o))[fits].exp() for o in firsts])
-        _assert_frequencies(drawn, (p / p.sum(1, keepdim=True)).mean(0), fits)
+        _assert_frequencies(model, drawn, (p / p.sum(1, keepdim=True)).mean(0), fits)
 
 
 @any_order
 def test_a_different_pattern_in_every_row(name, generator):
     model = build(name, 6)
-    x = rows(6).double()
+    x = rows(model).double()
     x[torch.rand(x.shape, generator=generator) < 0.5] = torch.nan
-    x[3], x[4] = torch.nan, rows(6)[4].double()
+    x[3], x[4] = torch.nan, rows(model)[4].double()
     for share in (True, False):
         drawn = impute(model, x, share=share, generator=generator)
         assert torch.equal(drawn[~x.isnan()], x[~x.isnan()])
-        assert ((drawn == 0) | (drawn == 1)).all()
+        assert ((drawn >= 0) & (drawn < torch.tensor(model.levels)) & (drawn == drawn.floor())).all()
 
 
 @any_order
 def test_one_pass_probabilities(name):
-    model = build(name, 5)
-    x = torch.tensor([[0.0, torch.nan, 1, torch.nan, 0], [0.0, 1, 1, 0, 0]], dtype=torch.float64)
-    p = missing_probabilities(model, x)
+    model, D = build(name, 5), 5
+    x = torch.tensor([[0.0, torch.nan, 0, torch.nan, 0], [0.0, 1, 0, 0, 0]], dtype=torch.float64)
+    candidates = rows(model).double()
     first = torch.tensor([0, 2, 4, 1, 3])  # observed, then cell 1: its conditional must be the one-pass probability
-    zero, one = x[:1].clone(), x[:1].clone()
-    zero[0, [1, 3]], one[0, [1, 3]] = torch.tensor([0.0, 0.0]).double(), torch.tensor([1.0, 0.0]).double()
-    both = [torch.stack([v, v.index_fill(1, torch.tensor([3]), 1)]).squeeze(1) for v in (zero, one)]
-    q0, q1 = (log_prob(model, v, first).exp().sum() for v in both)
-    assert p[0, 1].item() == pytest.approx((q1 / (q0 + q1)).item(), abs=1e-12)
-    assert torch.equal(p[1], x[1])
+    joint = log_prob(model, candidates, first).exp() * (candidates[:, [0, 2, 4]] == 0).all(1)
+    of_level = torch.zeros(max(model.levels), dtype=torch.float64).index_add(0, candidates[:, 1].long(), joint)
+    p = level_probabilities(model, x)
+    torch.testing.assert_close(p[0, 1], of_level / of_level.sum(), rtol=0, atol=1e-12)
+    torch.testing.assert_close(p.sum(2), torch.ones(2, D, dtype=torch.float64), rtol=0, atol=1e-12)
+    assert torch.equal(p[1].argmax(1), x[1].long())
+    assert p[1].max() == p[1].max(1).values.min() == 1
+    columns = [p[:, j, 1:2] if n == 2 else p[:, j, :n] for j, n in enumerate(model.levels)]
+    torch.testing.assert_close(missing_probabilities(model, x), torch.cat(columns, 1), rtol=0, atol=1e-12)
 
 
 # 6. The mixture over orderings
@@ -263,7 +281,7 @@ def test_one_pass_probabilities(name):
 def test_the_mixture_sums_to_one_and_is_at_least_the_mean(name, generator):
     """Averaging logits or per-variable probabilities over orderings would not sum to one."""
     model = build(name, 6)
-    table = log_probs(model, rows(6), orderings_of(model, 5, generator))
+    table = log_probs(model, rows(model), orderings_of(model, 5, generator))
     mixed = mixture_log_prob(table)
     assert mixed.exp().sum().item() == pytest.approx(1, abs=1e-12)
     assert (mixed >= table.mean(0)).all()
@@ -274,12 +292,13 @@ def test_the_mixture_sums_to_one_and_is_at_least_the_mean(name, generator):
 
 @pytest.mark.parametrize("name", [name for name in ZOO if isinstance(build(name, 2).config.core, DeepConfig)])
 def test_equal_to_a_numpy_reference(name, generator):
-    model, x = build(name, 5), reference.all_rows(5)
+    model = build(name, 5)
+    x = reference.all_rows(model.levels)
     ordering = orderings_of(model, 1, generator)[0]
     expected = [reference.log_prob(model, row, ordering.numpy()) for row in x]
-    np.testing.assert_allclose(log_prob(model, rows(5), ordering).numpy(), expected, atol=1e-12)
+    np.testing.assert_allclose(log_prob(model, rows(model), ordering).numpy(), expected, atol=1e-12)
     missing = np.array([True, False, True, True, False])
-    states = reconstruction_probabilities(model, rows(5)[9:10], torch.tensor(missing)[None])
+    states = reconstruction_probabilities(model, rows(model)[9:10], torch.tensor(missing)[None])
     np.testing.assert_allclose(states[:, 0].numpy(), reference.reconstructions(model, x[9], missing), atol=1e-12)
 
 
@@ -288,7 +307,8 @@ def test_equal_to_a_numpy_reference(name, generator):
 
 @every_model
 def test_every_parameter_gets_a_gradient(name, generator):
-    model, x = build(name, 6), rows(6)
+    model = build(name, 6)
+    x = rows(model)
     missing = torch.rand(x.shape, generator=generator) < 0.5
     missing[:, 0] = True
     step_costs(model, x, missing)[-1].mean().backward()
@@ -310,7 +330,8 @@ def test_the_global_random_state_is_untouched(name, generator):
 
 def test_asking_leaves_dropout_out_and_the_mode_as_it_was(generator):
     config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(8,), dropout=0.5))
-    model, x = Network(config, generator=generator).double().train(), rows(6)
+    model = Network(config, generator=generator).double().train()
+    x = rows(model)
     ordering = torch.arange(6)
     asked = log_prob(model, x, ordering)
     assert model.training
@@ -318,9 +339,10 @@ def test_asking_leaves_dropout_out_and_the_mode_as_it_was(generator):
     assert not model.training
 
 
-def _counts(drawn):
-    code = (drawn.long() * 2 ** torch.arange(drawn.shape[1] - 1, -1, -1)).sum(1)
-    return np.bincount(code.numpy(), minlength=2 ** drawn.shape[1])
+def _counts(model, drawn):
+    """How often each row of the enumeration was drawn."""
+    code = np.ravel_multi_index(tuple(drawn.long().t().numpy()), model.levels)
+    return np.bincount(code, minlength=math.prod(model.levels))
 
 
 def _p_value(counts, probabilities):
@@ -328,8 +350,8 @@ def _p_value(counts, probabilities):
     return stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue
 
 
-def _assert_frequencies(drawn, probabilities, only=None):
+def _assert_frequencies(model, drawn, probabilities, only=None):
     """Chi-square of the drawn rows against their exact probabilities."""
-    counts = _counts(drawn) if only is None else _counts(drawn)[only.numpy()]
+    counts = _counts(model, drawn) if only is None else _counts(model, drawn)[only.numpy()]
     assert counts.sum() == len(drawn)
     assert _p_value(counts, probabilities.numpy()) > 1e-3

@@ -33,7 +33,7 @@ def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, gene
     n, draws = int(observed.sum()), 30_000
     missing = draw_missing(observed.expand(draws, -1), stratified=stratified, generator=generator)
     assert missing[:, ~observed].all()
-    hidden = reference.all_rows(4).astype(bool) & observed.numpy()
+    hidden = reference.all_rows((2,) * 4).astype(bool) & observed.numpy()
     sets = np.unique(hidden[hidden.any(1)], axis=0)
     expected = np.array([1 / (n * math.comb(n, int(s.sum()))) for s in sets])
     assert expected.sum() == pytest.approx(1)
@@ -76,7 +76,7 @@ def test_drawing_leaves_the_global_random_state_alone(generator):
 
 @every_model
 def test_values_in_holes_change_no_cost(name, generator):
-    model, x = build(name, 5), torch.from_numpy(reference.all_rows(5))
+    model, x = build(name, 5), torch.from_numpy(reference.all_rows((2,) * 5))
     observed = torch.rand(x.shape, generator=generator) < 0.7
     observed[:, 0] = True
     missing = draw_missing(observed, generator=generator)
@@ -130,7 +130,7 @@ CORES = {
 def dropping(request, generator):
     """A model with dropout, rows and masks."""
     model = Network(ModelConfig(n_variables=6, core=CORES[request.param], steps=2), generator=generator)
-    x = torch.from_numpy(reference.all_rows(6))
+    x = torch.from_numpy(reference.all_rows((2,) * 6))
     return model, x, draw_missing(torch.ones(x.shape, dtype=torch.bool), generator=generator)
 
 

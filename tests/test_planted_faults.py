@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 WEIGHT = "weight = n_observed / targets.sum(1).to(model.b.dtype)"
-COST = "F.binary_cross_entropy_with_logits(logits, "
+COST = "variables.costs(logits, "
+STATE = "p = self.variables.probabilities(outputs[-1])"
 FAULTS = {
     "loss weight D/(D-d+2)": (
         ("objectives.py", WEIGHT, WEIGHT.replace("targets.sum(1)", "(targets.sum(1) + 1)")),
@@ -26,7 +27,7 @@ FAULTS = {
         "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
     ),
     "a missing bit leaks after step 1": (
-        ("model/network.py", "p = torch.sigmoid(outputs[-1])", "p = torch.sigmoid(outputs[-1]) + 0.1 * x"),
+        ("model/network.py", STATE, f"{STATE} + 0.1 * x.double().mean()"),
         "a_missing_value_is_never_read",
     ),
     "mask term not updated in the fast walk": (
@@ -60,6 +61,14 @@ FAULTS = {
     "mask of the wrong polarity": (
         ("orderings.py", "return rank >= position", "return rank < position"),
         "probabilities_of_all_rows_sum_to_one or equal_to_a_numpy_reference",
+    ),
+    "a level of the wrong variable in the fast walk": (
+        ("variables.py", "self.back[self.start(first) :] - first * self._widest", "self.back[: logits.shape[-1]]"),
+        "paths_agree",
+    ),
+    "levels that a variable lacks take part in its softmax": (
+        ("variables.py", "return chosen.masked_fill(self.absent[variable], -torch.inf)", "return chosen"),
+        "probabilities_of_all_rows_sum_to_one",
     ),
     "pretraining counts the last step twice": (
         ("objectives.py", 'return costs.mean() if objective == "all_steps"', "return costs[1:].mean() if True"),

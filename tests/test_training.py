@@ -512,13 +512,13 @@ def test_weights_that_broke_in_the_last_minibatch_are_not_returned():
 def four_bits():
     """A random distribution over four bits: probabilities of the 16 rows, and rows that have them as frequencies."""
     counts = np.random.default_rng(0).multinomial(2_000, np.random.default_rng(1).dirichlet(np.ones(16)))
-    rows = torch.from_numpy(reference.all_rows(4)).float()
+    rows = torch.from_numpy(reference.all_rows((2,) * 4)).float()
     return torch.from_numpy(counts / counts.sum()), rows.repeat_interleave(torch.from_numpy(counts), 0)
 
 
 def divergences(model, p):
     """Exact KL divergence under several orderings."""
-    rows = torch.from_numpy(reference.all_rows(4)).float()
+    rows = torch.from_numpy(reference.all_rows((2,) * 4)).float()
     orderings = 1 if model.config.ordering is not None else random_orderings(6, 4, generator=seeded())
     q = log_probs(model, rows, orderings, generator=seeded()).double()
     return (torch.xlogy(p, p) - p * q).sum(1)
@@ -558,7 +558,7 @@ def test_constant_columns_stay_finite():
     model = small(mean=data_mean(x))
     _, history = trained(x, model=model, validation=x, optimizer=AdamW(lr=0.05), phases=(Phase(epochs=10),))
     assert all(math.isfinite(cost) for epoch in history for cost in (*epoch.train, *epoch.validation))
-    rows = torch.from_numpy(reference.all_rows(6)).float()
+    rows = torch.from_numpy(reference.all_rows((2,) * 6)).float()
     assert log_probs(model, rows, 3, generator=seeded()).isfinite().all()
 
 

@@ -14,6 +14,7 @@ from nadek.model import (
     orderless_nade,
     residual_nade_k,
 )
+from nadek.variables import variables_of
 
 
 def _tied_sigmoid(D, generator):
@@ -38,6 +39,13 @@ def _mean(D, generator):
     return 0.2 + 0.6 * torch.rand(D, generator=generator)
 
 
+def _mixed(D, generator, pattern, **options):
+    """Variables with the first D of a repeated pattern of numbers of levels."""
+    levels = (pattern * D)[:D]
+    mean = _mean(variables_of(levels).n_columns, generator)
+    return Network(ModelConfig(n_variables=D, levels=levels, **options), mean, generator=generator)
+
+
 ZOO = {
     "nade-5 1hl": lambda D, g: nade_k(D, hidden=(6,), steps=5, mean=_mean(D, g), generator=g),
     "nade-2 3hl": lambda D, g: nade_k(D, hidden=(6, 5, 4), steps=2, mean=_mean(D, g), generator=g),
@@ -50,6 +58,12 @@ ZOO = {
     "residual carried": lambda D, g: residual_nade_k(D, width=6, blocks=2, mean=_mean(D, g), generator=g),
     "residual uncarried": _uncarried,
     "rbm mean field": _tied_sigmoid,
+    "categorical": lambda D, g: _mixed(D, g, (3,), core=DeepConfig(hidden=(6,)), steps=3),
+    "mixed": lambda D, g: _mixed(D, g, (2, 3, 1, 4), core=DeepConfig(hidden=(6, 5)), steps=2, mask_input=True),
+    "mixed, one step": lambda D, g: _mixed(D, g, (4, 2), core=DeepConfig(hidden=(6,)), steps=1, fill="zero"),
+    "mixed, residual": lambda D, g: _mixed(
+        D, g, (3, 2, 2), core=ResidualConfig(width=6, blocks=1), steps=3, fill="zero", mask_input=True
+    ),
     "fixed-order nade": lambda D, g: nade(D, hidden=6, ordering=torch.randperm(D, generator=g).tolist(), generator=g),
 }
 

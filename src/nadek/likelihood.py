@@ -6,7 +6,7 @@ of the mean of the *joint* probabilities (EoNADE, Eq. ensemble), again a proper 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -17,7 +17,7 @@ from nadek.model import Network, asking
 from nadek.objectives import step_costs
 from nadek.orderings import draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, FastPath, Path, PlainPath, bytes_per_row, chunks, products_in
-from nadek.variables import log_bernoulli, split_missing
+from nadek.variables import split_missing
 from nadek.walk import as_orderings, walk
 
 PathName = Literal["auto", "fast", "plain", "positions"]
@@ -43,7 +43,7 @@ def log_prob(
 
     Args:
         model: a NADE-k.
-        x: rows of 0 and 1.
+        x: complete rows of codes (0 and 1 of binary variables).
         ordering: one ordering for all rows [D] or one a row [B, D]; the model's own when it has one and None is given.
         path: how to compute it; all agree up to rounding. "fast" needs a shared ordering; "plain" runs the whole
             network at every position; "positions" does so for many positions at once, which suits few rows.
@@ -53,7 +53,7 @@ def log_prob(
         progress: called after each chunk.
 
     Raises:
-        ValueError: on missing values, values other than 0 and 1, a wrong number of columns, or no ordering.
+        ValueError: on missing values, values that are no codes, a wrong number of columns, or no ordering.
 
     Example:
         >>> from nadek.model import nade_k
@@ -61,7 +61,7 @@ def log_prob(
         >>> log_prob(model, torch.tensor([[0, 1, 1]]), torch.tensor([2, 0, 1])).shape
         torch.Size([1])
     """
-    x = complete_rows(x, model.n_variables)
+    x = complete_rows(x, model.levels)
     ordering = _checked_ordering(model, x, ordering)
     path = _choose(path, x.shape[0], ordering)
     out = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
@@ -86,7 +86,7 @@ def log_probs(
 
     Args:
         model: a NADE-k.
-        x: rows of 0 and 1.
+        x: complete rows of codes (0 and 1 of binary variables).
         orderings: the orderings, or how many to draw (a fixed-order model has one and ignores the number).
         dtype: see `log_prob`.
         max_bytes: see `log_prob`.
@@ -126,11 +126,11 @@ def estimate_log_prob(
 
     Args:
         model: a NADE-k.
-        x: rows of 0 and 1.
+        x: complete rows of codes (0 and 1 of binary variables).
         n_masks: how many masks to average over for each row.
         generator: source of the masks, on the device of ``x``.
     """
-    x = complete_rows(x, model.n_variables)
+    x = complete_rows(x, model.levels)
     observed = torch.ones_like(x, dtype=torch.bool)
     total = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     for _ in range(n_masks):
@@ -139,11 +139,11 @@ def estimate_log_prob(
     return total / n_masks
 
 
-def complete_rows(x: Shaped[Tensor, "B D"], n_variables: int) -> Shaped[Tensor, "B D"]:
-    """Check that ``x`` has ``n_variables`` columns of 0 and 1 and no holes."""
-    if x.ndim != 2 or x.shape[1] != n_variables:
-        raise ValueError(f"expected rows of {n_variables} variables, found an array of shape {tuple(x.shape)}")
-    values, missing = split_missing(x)
+def complete_rows(x: Shaped[Tensor, "B D"], levels: Sequence[int]) -> Shaped[Tensor, "B D"]:
+    """Check that ``x`` has a code for each variable, and no holes."""
+    if x.ndim != 2 or x.shape[1] != len(levels):
+        raise ValueError(f"expected rows of {len(levels)} variables, found an array of shape {tuple(x.shape)}")
+    values, missing = split_missing(x, levels)
     if missing.any():
         cell = tuple(missing.nonzero()[0].tolist())
         raise ValueError(f"expected complete rows, found a missing value in the cell at index {cell}; impute first")
@@ -174,10 +174,9 @@ def _score_positions(model: Network, x: Tensor, ordering: Tensor, dtype: torch.d
         missing = missing_at(rank, position[:, None, None])  # [positions, rows, D]
         with products_in(dtype, x.device):
             logits = model(x.expand(missing.shape), missing)[-1]
-        asked = ordering[:, positions].t().unsqueeze(2)
-        logit = logits.gather(2, asked).squeeze(2)
-        value = x.gather(1, ordering[:, positions]).t()
-        total += log_bernoulli(logit.double(), value).sum(0)
+        asked = ordering[:, positions]
+        scores = model.variables.scores(logits, asked.t())
+        total += model.variables.log_prob(scores.double(), x.gather(1, asked).t()).sum(0)
     return total
 
 

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from nadek.cores import Core
 from nadek.model import Network
 from nadek.orderings import missing_at, rank_of
-from nadek.variables import log_bernoulli
+from nadek.variables import BinaryVariables, Variables
 
 Objective = Literal["last_step", "all_steps", "fixed_order"]
 
@@ -34,7 +34,7 @@ def step_costs(
 
     Args:
         model: a NADE-k.
-        x: values 0/1; anything where ``missing``.
+        x: codes; anything finite where nothing was observed.
         missing: what the network does not see, drawn by `nadek.orderings.draw_missing`.
         observed: True where x has a value; None when it has no holes. What is not observed is no target.
         generator: source of dropout while training.
@@ -43,7 +43,7 @@ def step_costs(
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     weight = n_observed / targets.sum(1).to(model.b.dtype)
     outputs = model(x, missing, generator=generator)
-    return torch.stack([weight * _hidden_cost(logits, x, targets) for logits in outputs])
+    return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets) for logits in outputs])
 
 
 def fixed_order_costs(
@@ -56,20 +56,22 @@ def fixed_order_costs(
     """The exact -log p(x | ordering), all D conditionals at once: the objective of classic NADE.
 
     A network of one step reads the shown values through W only, so the first layer of all D conditionals is one
-    cumulative sum over the ordering (Larochelle and Murray 2011). More steps take D network evaluations a row.
+    cumulative sum over the ordering (Larochelle and Murray 2011). More steps, or variables that are not binary, take
+    D network evaluations a row.
 
     Args:
         model: a NADE-k.
-        x: complete rows of 0 and 1.
+        x: complete rows of codes.
         ordering: the ordering.
         generator: source of dropout while training.
     """
     visited = x[:, ordering].to(model.W.dtype)
-    if model.steps == 1:
-        logits = _one_step_conditionals(model, visited, ordering, generator)
+    if model.steps == 1 and isinstance(model.variables, BinaryVariables):
+        scores = _one_step_conditionals(model, visited, ordering, generator)
     else:
-        logits = _conditionals(model, x, ordering, generator)
-    return -log_bernoulli(logits.float() if logits.dtype == torch.bfloat16 else logits, visited).sum(1).unsqueeze(0)
+        scores = _conditionals(model, x, ordering, generator)
+    scores = scores.float() if scores.dtype == torch.bfloat16 else scores
+    return -model.variables.log_prob(scores, visited).sum(1).unsqueeze(0)
 
 
 def reduce(costs: Float[Tensor, "k B"], objective: Objective) -> Float[Tensor, ""]:
@@ -83,18 +85,17 @@ def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:
     return torch.stack(squares).sum()
 
 
-def _hidden_cost(logits: Tensor, x: Tensor, targets: Tensor) -> Tensor:
+def _hidden_cost(variables: Variables, logits: Tensor, x: Tensor, targets: Tensor) -> Tensor:
     """Negative log-probability of the targets, summed by row; at least float32."""
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
     # a product with the 0/1 targets, not a selection: holes may hold anything finite, and shapes stay fixed
-    cost = F.binary_cross_entropy_with_logits(logits, x.to(logits.dtype), reduction="none")
-    return (cost * targets).sum(1)
+    return (variables.costs(logits, x) * targets).sum(1)
 
 
 def _one_step_conditionals(
     model: Network, visited: Tensor, ordering: Tensor, generator: torch.Generator | None
 ) -> Float[Tensor, "B D"]:
-    """Logit of each variable given those before it, for a network of one step; in visiting order."""
+    """Logit of each variable given those before it, in visiting order, for one step and binary variables."""
     core: Core = model.core
     W = model.W.t()[ordering]
     nothing_seen = model.c + model.fill @ model.W.t()
@@ -109,12 +110,11 @@ def _one_step_conditionals(
 
 def _conditionals(
     model: Network, x: Tensor, ordering: Tensor, generator: torch.Generator | None
-) -> Float[Tensor, "B D"]:
-    """The same for any number of steps: D network evaluations a row."""
+) -> Float[Tensor, "B D *L"]:
+    """Scores of each variable given those before it, for any network: D evaluations of it a row."""
     n_rows, n_variables = x.shape
     position = torch.arange(n_variables, device=x.device)[:, None]
     missing = missing_at(rank_of(ordering).expand(n_variables, -1), position)  # [D, D], the row of each position
     shape = (n_rows, n_variables, n_variables)
     logits = model(x.unsqueeze(1).expand(shape), missing.expand(shape), generator=generator)[-1]
-    chosen: Tensor = logits.gather(2, ordering[None, :, None].expand(n_rows, -1, 1)).squeeze(2)
-    return chosen
+    return model.variables.scores(logits, ordering.expand(n_rows, -1))

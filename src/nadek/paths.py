@@ -1,4 +1,4 @@
-"""Two ways through the conditionals of one row after the other variable, and the memory they take.
+"""Two ways through the conditionals of one variable after the other, and the memory they take.
 
 - `PlainPath`: the whole network at every position. Obviously right; every row may have an ordering of its own.
 - `FastPath`: for rows that share an ordering. It never multiplies by what is known already, nor computes a logit
@@ -16,6 +16,7 @@ from torch import Tensor
 from nadek.cores import Core
 from nadek.model import Network
 from nadek.orderings import missing_at, rank_of
+from nadek.variables import Variables
 
 MAX_BYTES = 256 * 2**20
 """Default bound on the working memory of an evaluation, on top of data and model."""
@@ -27,13 +28,18 @@ the number of missing columns is rounded up to a multiple of this."""
 
 @runtime_checkable
 class Path(Protocol):
-    """Where a walk reads logits from; positions are visited in turn, from the first not yet revealed."""
+    """Where a walk reads scores from; positions are visited in turn, from the first not yet revealed."""
 
-    def logit(self, position: int) -> Tensor:
-        """Logits [B] of the variable visited at ``position``, given all that was revealed."""
+    variables: Variables
+
+    def scores(self, position: int) -> Tensor:
+        """What decides about the variable visited at ``position``, given all that was revealed.
+
+        Logits [B] where all variables are binary, else [B, L] of levels (see `nadek.variables`).
+        """
 
     def reveal(self, position: int, value: Tensor) -> None:
-        """Tell the value [B] of the variable visited at ``position``."""
+        """Tell the code [B] of the variable visited at ``position``."""
 
 
 class PlainPath:
@@ -47,14 +53,14 @@ class PlainPath:
 
     def __init__(self, model: Network, ordering: Int[Tensor, "B D"], *, dtype: torch.dtype | None = None) -> None:
         self.model, self.ordering, self.rank, self.dtype = model, ordering, rank_of(ordering), dtype
+        self.variables = model.variables
         self.values = torch.zeros(ordering.shape, dtype=model.b.dtype, device=ordering.device)
 
-    def logit(self, position: int) -> Tensor:
+    def scores(self, position: int) -> Tensor:
         """See `Path`."""
         with products_in(self.dtype, self.values.device):
             logits = self.model(self.values, missing_at(self.rank, position))[-1]
-        chosen: Tensor = logits.gather(1, self.ordering[:, position, None]).squeeze(1)
-        return chosen
+        return self.variables.scores(logits, self.ordering[:, position])
 
     def reveal(self, position: int, value: Tensor) -> None:
         """See `Path`."""
@@ -64,7 +70,7 @@ class PlainPath:
 class FastPath:
     """Only the products that the next logit needs, for rows that share one ordering.
 
-    The columns of W (and A) and the rows of V are permuted once, so that the missing variables are the last ones.
+    The columns of W (and A) and the rows of V are permuted once, so that those of the missing variables come last.
     Two running sums [B, H] follow what is revealed by rank-1 updates: ``seen = c + A missing + W x_observed``, and
     ``first``, the same plus ``W fill_missing``, which is all that the first step needs. The steps between read and
     predict the missing variables only; the last computes the one logit asked for. For ``steps`` = 1 nothing but
@@ -84,8 +90,9 @@ class FastPath:
         dtype = exact if dtype is None else dtype
         self.core: Core = model.core if dtype == exact else copy.deepcopy(model.core).to(dtype)
         self.steps, self.block = model.steps, 1 if dtype == exact else REDUCED_BLOCK
-        self.fill = model.fill[ordering]
-        weights = (model.W.t()[ordering].contiguous(), model.output_weight[ordering].contiguous(), model.b[ordering])
+        self.variables, columns = model.variables.ordered(ordering), model.variables.columns(ordering)
+        self.fill = model.fill[columns]
+        weights = (model.W.t()[columns].contiguous(), model.output_weight[columns].contiguous(), model.b[columns])
         self.W_exact, self.V_exact, self.b_exact = weights
         self.W, self.V, self.b = (weight.to(dtype) for weight in weights)
         self.A = None if model.A is None else model.A.t()[ordering]
@@ -94,34 +101,42 @@ class FastPath:
         self.first = self.seen + self.fill @ self.W_exact
         self.u = torch.empty_like(self.seen, dtype=dtype)
         self.base = self.seen if dtype == exact else torch.empty_like(self.u)
-        self.v = torch.empty(n_rows * len(ordering) if self.steps > 1 else 0, dtype=dtype, device=self.u.device)
+        self.v = torch.empty(n_rows * len(columns) if self.steps > 1 else 0, dtype=dtype, device=self.u.device)
 
-    def logit(self, position: int) -> Tensor:
+    def scores(self, position: int) -> Tensor:
         """See `Path`."""
         h, state = self.core(self.u.copy_(self.first), None)
         if self.steps > 1:
             low = position - position % self.block
-            W, V, b = self.W[low:], self.V[low:].t(), self.b[low:]
+            first, known = self.variables.start(low), self.variables.start(position)
+            W, V, b = self.W[first:], self.V[first:].t(), self.b[first:]
             v = self.v[: len(h) * len(b)].view(len(h), len(b))
             if self.base is not self.seen:
                 self.base.copy_(self.seen)
             for _ in range(self.steps - 1):
                 torch.addmm(b, h, V, out=v)
-                v.sigmoid_()[:, : position - low] = 0  # revealed already, and part of the sum
+                self.variables.probabilities_(v, low)[:, : known - first] = 0  # revealed already, part of the sum
                 torch.addmm(self.base, v, W, out=self.u)
                 h, state = self.core(self.u, state)
-        return torch.addmv(self.b_exact[position], h.to(self.first.dtype), self.V_exact[position])
+        asked = self._columns(position)
+        logits = torch.addmm(self.b_exact[asked], h.to(self.first.dtype), self.V_exact[asked].t())
+        return self.variables.scores_at(logits, position)
 
     def reveal(self, position: int, value: Tensor) -> None:
         """See `Path`."""
-        value, column = value.to(self.first.dtype), self.W_exact[position]
-        self.first.addr_(value - self.fill[position], column)
+        told = self._columns(position)
+        shown, columns = self.variables.encode_at(value, position).to(self.first.dtype), self.W_exact[told]
+        self.first.addmm_(shown - self.fill[told], columns)
         if self.A is not None:
             self.first -= self.A[position]
         if self.steps > 1:
-            self.seen.addr_(value, column)
+            self.seen.addmm_(shown, columns)
             if self.A is not None:
                 self.seen -= self.A[position]
+
+    def _columns(self, position: int) -> slice:
+        """The columns, as permuted, of the variable visited at a position."""
+        return slice(self.variables.start(position), self.variables.start(position + 1))
 
 
 def products_in(dtype: torch.dtype | None, device: torch.device) -> torch.autocast:
@@ -131,8 +146,9 @@ def products_in(dtype: torch.dtype | None, device: torch.device) -> torch.autoca
 
 def bytes_per_row(model: Network) -> int:
     """A generous count of the bytes that one row keeps alive along a path."""
-    units = 8 * max(model.core.n_in, model.core.n_out) + 4 * model.n_variables
-    return model.b.element_size() * units + 24 * model.n_variables
+    n_columns = model.variables.n_columns
+    units = 8 * max(model.core.n_in, model.core.n_out) + 4 * n_columns
+    return model.b.element_size() * units + 24 * n_columns
 
 
 def chunks(n_rows: int, bytes_per_row: int, max_bytes: int) -> Iterator[slice]:

@@ -5,6 +5,7 @@ ordering it was drawn along: there is no Markov chain, nothing to burn in.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -14,7 +15,7 @@ from nadek.model import Network, asking
 from nadek.orderings import observed_first
 from nadek.paths import MAX_BYTES, FastPath, PlainPath, bytes_per_row, chunks
 from nadek.variables import split_missing
-from nadek.walk import as_orderings, bernoulli_draw, walk
+from nadek.walk import as_orderings, walk
 
 SHARE_FROM = 8
 """From so many rows with one pattern of missing cells it pays to walk them by themselves on the fast path."""
@@ -41,7 +42,7 @@ def sample(
         generator: source of orderings and draws, on the device of the model.
 
     Returns:
-        uint8 values 0 and 1.
+        uint8 codes (0 and 1 of binary variables).
     """
     if n_samples < 1:
         raise ValueError(f"n_samples: expected at least 1, found {n_samples}")
@@ -70,7 +71,7 @@ def impute(
 
     Args:
         model: a NADE-k of every ordering; a fixed-order NADE serves where the missing cells come last in its ordering.
-        x: values 0, 1 and NaN for missing, any pattern in every row; a row of NaN becomes a fresh sample.
+        x: codes and NaN for missing, any pattern in every row; a row of NaN becomes a fresh sample.
         share: let rows with the same pattern share an ordering (drawn for them), which is much quicker; their
             completions are still separate draws. Otherwise every row gets its own.
         max_bytes: bound on the working memory.
@@ -80,7 +81,7 @@ def impute(
         A copy of ``x`` without NaN; observed cells are untouched.
 
     Raises:
-        ValueError: on a wrong number of columns, on values other than 0, 1 and NaN, and on a pattern that a
+        ValueError: on a wrong number of columns, on values that are no codes, and on a pattern that a
             fixed-order model cannot condition on.
     """
     missing = _missing(model, x)
@@ -93,39 +94,59 @@ def impute(
 
 
 @asking
-def missing_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
-    """Probability of 1 in every missing cell given the row's observed ones, in one pass (Eq. v_to_prob).
+def missing_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
+    """Probability of 1 in every missing column given the row's observed cells, in one pass (Eq. v_to_prob).
 
     Each is the marginal of its cell; they do not form a joint (that is what `impute` draws from).
 
     Args:
         model: a NADE-k.
-        x: values 0, 1 and NaN for missing.
+        x: codes and NaN for missing.
 
     Returns:
-        The probabilities in the missing cells, the values in the observed ones.
+        The probabilities in the columns of missing cells, what the columns are in the observed ones; a binary
+        variable has one column, any other one a level.
     """
     missing = _missing(model, x)
-    rows = chunks(x.shape[0], bytes_per_row(model), MAX_BYTES)
-    probabilities = torch.cat([model(x[r], missing[r])[-1].sigmoid() for r in rows])
-    return torch.where(missing, probabilities.to(x.dtype), x)
+    logits = _one_pass(model, x, missing)
+    observed = model.variables.encode(x).to(x.dtype)
+    return torch.where(model.variables.spread(missing), model.variables.probabilities(logits).to(x.dtype), observed)
+
+
+@asking
+def level_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D L"]:
+    """Probability of every level of every cell given the row's observed cells, in one pass (Eq. v_to_prob).
+
+    Args:
+        model: a NADE-k.
+        x: codes and NaN for missing.
+
+    Returns:
+        For each cell a distribution over levels, L being the largest number of levels (0 beyond a variable's own);
+        an observed cell has probability 1 on what it is.
+    """
+    missing = _missing(model, x)
+    probabilities = model.variables.level_probabilities(_one_pass(model, x, missing)).to(x.dtype)
+    observed = x.unsqueeze(-1) == torch.arange(probabilities.shape[-1], device=x.device)
+    return torch.where(missing.unsqueeze(-1), probabilities, observed.to(x.dtype))
 
 
 @asking
 def reconstruction_probabilities(
     model: Network, x: Shaped[Tensor, "B D"], missing: Bool[Tensor, "B D"], *, steps: int | None = None
-) -> Float[Tensor, "states B D"]:
+) -> Float[Tensor, "states B C"]:
     """The states v<0>, v<1>, ..., v<k> of the inference, observed cells clamped (Eq. v0 and iter_v), for pictures.
 
     Args:
         model: a NADE-k.
-        x: values 0 and 1; anything where missing.
+        x: codes; anything where missing.
         missing: True where a value is to be predicted.
         steps: how many steps; the model's own number when None.
     """
-    x = x.to(model.b.dtype)
-    states = [model.fill.expand(x.shape), *(logits.sigmoid() for logits in model(x, missing, steps=steps))]
-    return torch.stack([torch.where(missing, v, x) for v in states])
+    observed, hidden = model.variables.encode(x).to(model.b.dtype), model.variables.spread(missing)
+    outputs = model(x, missing, steps=steps)
+    states = [model.fill.expand_as(observed), *(model.variables.probabilities(logits) for logits in outputs)]
+    return torch.stack([torch.where(hidden, v, observed) for v in states])
 
 
 def _complete(
@@ -140,7 +161,7 @@ def _complete(
         given = x[rows].gather(1, per_row)
         # rows with fewer missing cells than others just take what is given until their first missing one
         start = int((~given.isnan()).sum(1).min())
-        walked = walk(path, given, start=start, draw=bernoulli_draw(generator))
+        walked = walk(path, given, start=start, draw=partial(path.variables.draw, generator=generator))
         out[rows] = torch.empty_like(given).scatter_(1, per_row, walked.values.to(x.dtype))
     return out
 
@@ -181,4 +202,10 @@ def _missing(model: Network, x: Tensor) -> Bool[Tensor, "B D"]:
     """Where ``x`` has holes, after a look at its shape and values."""
     if x.ndim != 2 or x.shape[1] != model.n_variables:
         raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
-    return split_missing(x)[1]
+    return split_missing(x, model.levels)[1]
+
+
+def _one_pass(model: Network, x: Tensor, missing: Tensor) -> Float[Tensor, "B C"]:
+    """Logits of the last step, chunk by chunk."""
+    rows = chunks(x.shape[0], bytes_per_row(model), MAX_BYTES)
+    return torch.cat([model(x[r], missing[r])[-1] for r in rows])

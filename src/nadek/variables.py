@@ -1,14 +1,246 @@
-"""What one variable is: how likely a value is under its logits, and where a table has holes.
+"""What a variable is: its levels, the columns of the network that it takes, and how likely each level is.
 
-Every variable is binary here: one column, one logit.
+A row is a vector of D codes, one a variable: 0 to levels - 1. A variable with two levels is *binary*: one column of
+the network, whose logit is that of level 1. Any other is *categorical*: one column a level (one-hot), whose logits go
+through a softmax; its columns are shown, hidden and revealed together. A table in which every variable is binary has
+as many columns as variables, and codes are what its columns read.
+
+Everything above speaks of variables; where the network's columns matter, it asks a `Variables`:
+
+- ``encode``, ``encode_at``, ``spread``: codes and holes, as columns;
+- ``probabilities``, ``level_probabilities``, ``costs``: of all variables at once, from the logits of all columns;
+- ``scores``, ``scores_at``, ``log_prob``, ``draw``: of one variable a row, as the walk visits them;
+- ``ordered``, ``columns``, ``start``, ``probabilities_``: for a path that has permuted the columns.
 """
 
-from jaxtyping import Bool, Float, Shaped
-from torch import Tensor
+from collections.abc import Sequence
+from itertools import accumulate
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 MEAN_MARGIN = 1e-4
 """Data means are kept this far from 0 and 1, so that a constant column has finite logits."""
+
+MAX_LEVELS = 256
+"""Of one variable: training rows are bytes."""
+
+
+class BinaryVariables(nn.Module):
+    """D variables of two levels: one column each, logistic.
+
+    Args:
+        n_variables: D.
+    """
+
+    def __init__(self, n_variables: int) -> None:
+        super().__init__()
+        self.levels = (2,) * n_variables
+        self.n_columns = n_variables
+
+    def encode(self, x: Shaped[Tensor, "*batch D"]) -> Shaped[Tensor, "*batch C"]:
+        """The columns that stand for codes."""
+        return x
+
+    def spread(self, missing: Bool[Tensor, "*batch D"]) -> Bool[Tensor, "*batch C"]:
+        """Which columns belong to missing variables."""
+        return missing
+
+    def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
+        """What each column is on average (Eq. v_to_prob)."""
+        return logits.sigmoid()
+
+    def probabilities_(self, logits: Float[Tensor, "B c"], first: int) -> Float[Tensor, "B c"]:
+        """The same in place, for logits that begin with the columns of variable ``first``."""
+        return logits.sigmoid_()
+
+    def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
+        """Probability of each level of each variable."""
+        return torch.stack([(-logits).sigmoid(), logits.sigmoid()], dim=-1)
+
+    def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+        """Negative log-probability of each code, in nats; anything finite may stand where no code is known."""
+        return F.binary_cross_entropy_with_logits(logits, x.to(logits.dtype), reduction="none")
+
+    def encode_at(self, x: Shaped[Tensor, " B"], variable: int) -> Shaped[Tensor, "B w"]:
+        """The columns of one variable that stand for its codes."""
+        return x.unsqueeze(-1)
+
+    def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """What decides about one variable a row: its logit."""
+        return logits.gather(-1, variable.unsqueeze(-1)).squeeze(-1)
+
+    def scores_at(self, logits: Float[Tensor, "B w"], variable: int) -> Float[Tensor, " B"]:
+        """The same from the logits of one variable's columns."""
+        return logits.squeeze(-1)
+
+    def log_prob(self, scores: Float[Tensor, "*batch"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """Log-probability in nats of one level a row."""
+        return log_bernoulli(scores, level)
+
+    def draw(self, scores: Float[Tensor, " B"], generator: torch.Generator | None = None) -> Float[Tensor, " B"]:
+        """A level for each row, drawn."""
+        u = torch.rand(scores.shape, dtype=scores.dtype, device=scores.device, generator=generator)
+        return (u < scores.sigmoid()).to(scores.dtype)
+
+    def ordered(self, ordering: Int[Tensor, " D"]) -> "BinaryVariables":
+        """The variables in visiting order."""
+        return self
+
+    def columns(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
+        """Their columns in visiting order."""
+        return ordering
+
+    def start(self, variable: int) -> int:
+        """The first column of a variable; the number of columns for the one after the last."""
+        return variable
+
+    def uniform(self) -> Float[Tensor, " C"]:
+        """The mean of each column when all levels are equally frequent."""
+        return torch.full((self.n_columns,), 0.5)
+
+    def bias(self, mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
+        """The logits under which each column has this mean."""
+        return torch.logit(clamped_mean(mean))
+
+
+class MixedVariables(nn.Module):
+    """Variables of any number of levels: one column for a binary one, else one a level, through a softmax.
+
+    All work goes through one table [D, L], L being the largest number of levels: where the logit of each level of
+    each variable stands. A binary variable is a softmax over (0, its logit); levels that a variable does not have
+    score -infinity.
+
+    Args:
+        levels: how many levels each variable has.
+    """
+
+    table: Tensor
+    absent: Tensor
+    back: Tensor
+    variable: Tensor
+    level: Tensor
+    logistic: Tensor
+    top: Tensor
+
+    def __init__(self, levels: Sequence[int]) -> None:
+        super().__init__()
+        self.levels = tuple(levels)
+        widths = [1 if n == 2 else n for n in levels]
+        self._starts = list(accumulate(widths, initial=0))
+        self.n_columns, self._widest = self._starts[-1], max(levels)
+        shape = (len(levels), self._widest)
+        table, back, variable, level = torch.zeros(shape, dtype=torch.long), [], [], []
+        for j, n in enumerate(levels):
+            shown = [1] if n == 2 else list(range(n))  # level 0 of a binary variable has no column
+            for place, k in enumerate(shown):
+                table[j, k] = 1 + self._starts[j] + place  # 0 stands for a logit of 0
+                back.append(j * self._widest + k)
+                variable.append(j)
+                level.append(k)
+        n_levels = torch.tensor(self.levels)
+        self._keep("table", table)
+        self._keep("absent", torch.arange(self._widest) >= n_levels[:, None])
+        self._keep("back", torch.tensor(back))
+        self._keep("variable", torch.tensor(variable))
+        self._keep("level", torch.tensor(level))
+        self._keep("logistic", (n_levels == 2)[self.variable])
+        self._keep("top", n_levels - 1)
+
+    def encode(self, x: Shaped[Tensor, "*batch D"]) -> Bool[Tensor, "*batch C"]:
+        """See `BinaryVariables`."""
+        return x.index_select(-1, self.variable) == self.level
+
+    def spread(self, missing: Bool[Tensor, "*batch D"]) -> Bool[Tensor, "*batch C"]:
+        """See `BinaryVariables`."""
+        return missing.index_select(-1, self.variable)
+
+    def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
+        """See `BinaryVariables`."""
+        return self._log_levels(logits).exp().flatten(-2).index_select(-1, self.back)
+
+    def probabilities_(self, logits: Float[Tensor, "B c"], first: int) -> Float[Tensor, "B c"]:
+        """See `BinaryVariables`."""
+        levels = self._log_levels(logits, first).exp().flatten(-2)
+        return logits.copy_(levels.index_select(-1, self.back[self.start(first) :] - first * self._widest))
+
+    def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
+        """See `BinaryVariables`; 0 for levels that a variable does not have."""
+        return self._log_levels(logits).exp()
+
+    def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+        """See `BinaryVariables`."""
+        level = x.long().clamp(min=0).minimum(self.top).unsqueeze(-1)
+        return -self._log_levels(logits).gather(-1, level).squeeze(-1)
+
+    def encode_at(self, x: Shaped[Tensor, " B"], variable: int) -> Bool[Tensor, "B w"]:
+        """See `BinaryVariables`."""
+        return x.unsqueeze(-1) == self.level[self.start(variable) : self.start(variable + 1)]
+
+    def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
+        """What decides about one variable a row: its levels' log-probabilities, up to a constant."""
+        chosen = F.pad(logits, (1, 0)).gather(-1, self.table[variable])
+        return chosen.masked_fill(self.absent[variable], -torch.inf)
+
+    def scores_at(self, logits: Float[Tensor, "B w"], variable: int) -> Float[Tensor, "B L"]:
+        """See `BinaryVariables`."""
+        place = (self.table[variable] - self.start(variable)).clamp(min=0)
+        return F.pad(logits, (1, 0)).index_select(-1, place).masked_fill(self.absent[variable], -torch.inf)
+
+    def log_prob(self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """See `BinaryVariables`."""
+        return scores.log_softmax(-1).gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
+
+    def draw(self, scores: Float[Tensor, "B L"], generator: torch.Generator | None = None) -> Float[Tensor, " B"]:
+        """See `BinaryVariables`."""
+        return scores.softmax(-1).multinomial(1, generator=generator).squeeze(-1).to(scores.dtype)
+
+    def ordered(self, ordering: Int[Tensor, " D"]) -> "MixedVariables":
+        """See `BinaryVariables`."""
+        return MixedVariables([self.levels[j] for j in ordering.tolist()]).to(self.table.device)
+
+    def columns(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
+        """See `BinaryVariables`."""
+        spans = [range(self._starts[j], self._starts[j + 1]) for j in ordering.tolist()]
+        return torch.tensor([column for span in spans for column in span], device=ordering.device)
+
+    def start(self, variable: int) -> int:
+        """See `BinaryVariables`."""
+        return self._starts[variable]
+
+    def uniform(self) -> Float[Tensor, " C"]:
+        """See `BinaryVariables`."""
+        return (self.top + 1).to(torch.get_default_dtype()).reciprocal()[self.variable]
+
+    def bias(self, mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
+        """See `BinaryVariables`."""
+        mean = clamped_mean(mean)
+        return torch.where(self.logistic, torch.logit(mean), mean.log())
+
+    def _log_levels(self, logits: Tensor, first: int = 0) -> Float[Tensor, "*batch D L"]:
+        """Log-probability of every level of the variables from ``first`` on."""
+        table = (self.table[first:] - self.start(first)).clamp(min=0)
+        scores: Tensor = F.pad(logits, (1, 0)).index_select(-1, table.flatten()).unflatten(-1, table.shape)
+        return scores.masked_fill(self.absent[first:], -torch.inf).log_softmax(-1)
+
+    def _keep(self, name: str, value: Tensor) -> None:
+        """A tensor that moves with the model and is not saved: the levels say it all."""
+        self.register_buffer(name, value, persistent=False)
+
+
+Variables = BinaryVariables | MixedVariables
+
+
+def variables_of(levels: Sequence[int]) -> Variables:
+    """The variables with so many levels each.
+
+    Example:
+        >>> variables_of((2, 2)).n_columns, variables_of((2, 3, 1)).n_columns
+        (2, 5)
+    """
+    return BinaryVariables(len(levels)) if set(levels) == {2} else MixedVariables(levels)
 
 
 def log_bernoulli(logits: Float[Tensor, "*shape"], x: Shaped[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -18,28 +250,38 @@ def log_bernoulli(logits: Float[Tensor, "*shape"], x: Shaped[Tensor, "*shape"]) 
     Eq. v_to_prob of the paper), in the dtype of the logits.
 
     Example:
-        >>> import torch
         >>> log_bernoulli(torch.tensor([0.0, 800.0]), torch.tensor([1, 0])).tolist()
         [-0.6931471824645996, -800.0]
     """
     return -F.softplus(logits * (1 - 2 * x.to(logits.dtype)))
 
 
-def clamped_mean(mean: Float[Tensor, " D"]) -> Float[Tensor, " D"]:
+def clamped_mean(mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
     """The data mean kept away from 0 and 1 by ``MEAN_MARGIN``."""
     return mean.clamp(MEAN_MARGIN, 1 - MEAN_MARGIN)
 
 
-def split_missing(x: Shaped[Tensor, "*shape"]) -> tuple[Shaped[Tensor, "*shape"], Bool[Tensor, "*shape"]]:
-    """Split a table with NaN for missing into (values with 0 in the holes, where the holes are).
+def split_missing(
+    x: Shaped[Tensor, "*batch D"], levels: Sequence[int] | None = None
+) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
+    """Split codes with NaN for missing into (codes with 0 in the holes, where the holes are).
+
+    Args:
+        x: codes.
+        levels: how many levels each variable has; two each when None.
 
     Raises:
-        ValueError: if an observed value is neither 0 nor 1; the message names the first such cell.
+        ValueError: if an observed value is no code of its variable; the message names the first such cell.
     """
     missing = x.isnan()
     values = x.masked_fill(missing, 0)
-    bad = (values != 0) & (values != 1)
+    if levels is None or set(levels) == {2}:
+        bad = (values != 0) & (values != 1)
+    else:
+        bad = (values < 0) | (values >= torch.tensor(levels, device=x.device)) | (values != values.floor())
     if bad.any():
         cell = tuple(bad.nonzero()[0].tolist())
-        raise ValueError(f"expected 0, 1 or NaN (missing), found {x[cell].item():g} in the cell at index {cell}")
+        top = 1 if levels is None else levels[cell[-1]] - 1
+        expected = {0: "0", 1: "0, 1"}.get(top, f"a whole number from 0 to {top}")
+        raise ValueError(f"expected {expected} or NaN (missing), found {x[cell].item():g} in the cell at index {cell}")
     return values, missing

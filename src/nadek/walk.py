@@ -1,6 +1,6 @@
 """The walk: the one loop behind scoring, sampling, conditioning and imputing.
 
-Visit the variables in the ordering: get the logit of the next one from a path (`nadek.paths`), choose its value
+Visit the variables in the ordering: get the scores of the next one from a path (`nadek.paths`), choose its value
 (the given one, or a draw where none is given), reveal it.
 """
 
@@ -14,10 +14,9 @@ from torch import Tensor
 from nadek.model import Network
 from nadek.orderings import random_orderings
 from nadek.paths import Path
-from nadek.variables import log_bernoulli
 
 Draw = Callable[[Tensor], Tensor]
-"""Chooses values 0/1 from logits, both of shape [B]."""
+"""Chooses codes [B] from scores (see `nadek.variables`)."""
 
 
 class Walked(NamedTuple):
@@ -34,9 +33,9 @@ def walk(path: Path, given: Shaped[Tensor, "B D"], *, start: int = 0, draw: Draw
     """Visit every variable once.
 
     Args:
-        path: where the logits come from.
-        given: the values **in visiting order**; NaN asks for a draw.
-        start: number of variables that are taken as given without asking for their logits.
+        path: where the scores come from.
+        given: the codes **in visiting order**; NaN asks for a draw.
+        start: number of variables that are taken as given without asking for their scores.
         draw: how to choose the values that are not given; None when all are.
 
     Returns:
@@ -48,25 +47,15 @@ def walk(path: Path, given: Shaped[Tensor, "B D"], *, start: int = 0, draw: Draw
     for position in range(start):
         path.reveal(position, values[:, position])
     for position in range(start, n_variables):
-        logit = path.logit(position).double()
+        scores = path.scores(position).double()
         value = values[:, position]
         if draw is not None:
-            value = torch.where(value.isnan(), draw(logit), value)
+            value = torch.where(value.isnan(), draw(scores), value)
             values[:, position] = value
-        log_probs[:, position] = log_bernoulli(logit, value)
+        log_probs[:, position] = path.variables.log_prob(scores, value)
         if position + 1 < n_variables:
             path.reveal(position, value)
     return Walked(values, log_probs)
-
-
-def bernoulli_draw(generator: torch.Generator | None = None) -> Draw:
-    """A draw from each logit's Bernoulli distribution."""
-
-    def draw(logit: Tensor) -> Tensor:
-        u = torch.rand(logit.shape, dtype=logit.dtype, device=logit.device, generator=generator)
-        return (u < logit.sigmoid()).to(logit.dtype)
-
-    return draw
 
 
 def as_orderings(

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def train(
     Args:
         recipe: what to train and how.
         folder: where the model will be; an unfinished training keeps its state there.
-        x: training rows [N, D], 0, 1 and NaN for missing.
+        x: training rows [N, D], codes and NaN for missing.
         validation: rows to choose the best epoch by.
         schema: what the columns are.
         device: where to train.
@@ -59,15 +60,13 @@ def train(
         TrainingDivergedError: when a cost is not finite; the best model before that is saved, if there is one.
     """
     folder = Path(folder)
-    rows = prepare(x, columns=schema.columns, device=device)
-    held_out = (
-        None if validation is None else prepare(validation, columns=schema.columns, device=device, training=False)
-    )
+    ready = partial(prepare, levels=recipe.model.levels, columns=schema.columns, device=device)
+    rows, held_out = ready(x), None if validation is None else ready(validation, training=False)
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
     state = _unfinished(folder, identity) if resume else None
     folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
-    model = Network(recipe.model, data_mean(x), generator=weights).to(device)
+    model = Network(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
 
     def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
         saved = SavedModel(model, schema, _metrics(recipe, rows, history, device, diverged=diverged))

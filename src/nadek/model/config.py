@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from nadek.cores import CoreConfig, DeepConfig
+from nadek.variables import MAX_LEVELS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,13 +12,14 @@ class ModelConfig:
     """Everything that fixes the structure of a `Network`; what `config.json` of a saved model holds.
 
     Attributes:
-        n_variables: D, the number of binary variables.
+        n_variables: D, the number of variables.
         core: the hidden part, see `nadek.cores`.
         steps: k, how often the network is used.
         fill: what a missing cell reads before the first step: the data "mean" (NADE-k, Eq. v0) or "zero" (NADE-mask).
         mask_input: whether a second matrix A reads which cells are missing (NADE-mask).
         tied: whether the output layer is the transposed input layer (as in an RBM).
         ordering: the one ordering of a fixed-order NADE; None for models of every ordering.
+        levels: how many levels each variable has (see `nadek.variables`); None: all are binary.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
     """
 
@@ -28,6 +30,7 @@ class ModelConfig:
     mask_input: bool = False
     tied: bool = False
     ordering: tuple[int, ...] | None = None
+    levels: tuple[int, ...] | None = None
     init_std: float | None = None
 
     def __post_init__(self) -> None:
@@ -39,3 +42,13 @@ class ModelConfig:
             raise ValueError(f"fill: expected 'mean' or 'zero', found {self.fill!r}")
         if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):
             raise ValueError(f"ordering: expected each of 0..{self.n_variables - 1} once, found {self.ordering}")
+        if self.levels is not None:
+            _check_levels(self.levels, self.n_variables)
+
+
+def _check_levels(levels: tuple[int, ...], n_variables: int) -> None:
+    if len(levels) != n_variables:
+        raise ValueError(f"levels: expected one number for each of {n_variables} variables, found {len(levels)}")
+    for variable, n in enumerate(levels):
+        if not 1 <= n <= MAX_LEVELS:
+            raise ValueError(f"levels: expected 1 to {MAX_LEVELS} levels, found {n} for variable {variable}")

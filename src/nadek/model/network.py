@@ -7,25 +7,27 @@ from torch.nn import functional as F
 
 from nadek.cores import Core
 from nadek.model.config import ModelConfig
-from nadek.variables import clamped_mean
+from nadek.variables import Variables, variables_of
 
 
 class Network(nn.Module):
     """Iterative neural autoregressive distribution estimator (Raiko, Yao, Cho and Bengio 2014, Eq. v0 to v_to_prob).
 
     ``v = where(missing, fill, x)``, then ``steps`` times
-    ``h, state = core(W v + c [+ A missing], state)``, ``logits = V h + b``, ``v = where(missing, sigmoid(logits), x)``.
+    ``h, state = core(W v + c [+ A missing], state)``, ``logits = V h + b``, ``v = where(missing, sigmoid(logits), x)``
+    (the softmax of its levels for a categorical variable, see `nadek.variables`).
 
-    Parameters: ``W`` [H, D], ``c`` [H], ``V`` [D, H'] (absent when tied), ``b`` [D], ``A`` [H, D] (only with mask
-    input) and those of ``core``; buffer ``fill`` [D]. The visible bias starts at the logit of the data mean, so an
-    untrained model already knows how frequent each value is.
+    D variables take C columns; C = D where all are binary. Parameters: ``W`` [H, C], ``c`` [H], ``V`` [C, H'] (absent
+    when tied), ``b`` [C], ``A`` [H, D] (only with mask input) and those of ``core``; buffer ``fill`` [C]. The visible
+    bias starts where it gives the data mean, so an untrained model already knows how frequent each value is.
 
     Args:
         config: the structure.
-        mean: the data mean [D] (NaN where unknown); None stands for 1/2 everywhere.
+        mean: the mean of each column [C] in the data (NaN where unknown); None stands for equally frequent levels.
         generator: source of the initial weights.
     """
 
+    variables: Variables
     W: Tensor
     c: Tensor
     V: Tensor | None
@@ -36,22 +38,24 @@ class Network(nn.Module):
     def __init__(
         self,
         config: ModelConfig,
-        mean: Float[Tensor, " D"] | None = None,
+        mean: Float[Tensor, " C"] | None = None,
         *,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.config = config
         self.core = config.core.build()
-        n_variables, n_in, n_out = config.n_variables, self.core.n_in, self.core.n_out
+        self.variables = variables_of(self.levels)
+        n_columns, n_in, n_out = self.variables.n_columns, self.core.n_in, self.core.n_out
         if config.tied and n_in != n_out:
             raise ValueError(f"tied weights need equally wide first and last layers, found {n_in} and {n_out}")
-        self.W = nn.Parameter(torch.empty(n_in, n_variables))
+        self.W = nn.Parameter(torch.empty(n_in, n_columns))
         self.c = nn.Parameter(torch.empty(n_in))
-        self.register_parameter("V", None if config.tied else nn.Parameter(torch.empty(n_variables, n_out)))
-        self.b = nn.Parameter(torch.empty(n_variables))
-        self.register_parameter("A", nn.Parameter(torch.empty(n_in, n_variables)) if config.mask_input else None)
-        self.register_buffer("fill", torch.zeros(n_variables))
+        self.register_parameter("V", None if config.tied else nn.Parameter(torch.empty(n_columns, n_out)))
+        self.b = nn.Parameter(torch.empty(n_columns))
+        mask_input = nn.Parameter(torch.empty(n_in, config.n_variables)) if config.mask_input else None
+        self.register_parameter("A", mask_input)
+        self.register_buffer("fill", torch.zeros(n_columns))
         self._initialise(mean, generator)
 
     @property
@@ -60,12 +64,17 @@ class Network(nn.Module):
         return self.config.n_variables
 
     @property
+    def levels(self) -> tuple[int, ...]:
+        """How many levels each variable has."""
+        return (2,) * self.n_variables if self.config.levels is None else self.config.levels
+
+    @property
     def steps(self) -> int:
         """k, as configured; `forward` can be told another number."""
         return self.config.steps
 
     @property
-    def output_weight(self) -> Float[Tensor, "D H"]:
+    def output_weight(self) -> Float[Tensor, "C H"]:
         """V, or W transposed when tied."""
         return self.W.t() if self.V is None else self.V
 
@@ -76,39 +85,43 @@ class Network(nn.Module):
         *,
         steps: int | None = None,
         generator: torch.Generator | None = None,
-    ) -> list[Float[Tensor, "*batch D"]]:
-        """Logits of every variable after each step (a list of ``steps`` tensors).
+    ) -> list[Float[Tensor, "*batch C"]]:
+        """Logits of every column after each step (a list of ``steps`` tensors).
 
         Args:
-            x: values 0/1; what stands where ``missing`` is True is never read.
+            x: codes (0 and 1 of binary variables); what stands where ``missing`` is True is never read.
             missing: True where a value is to be predicted.
             steps: how many steps instead of the configured number.
             generator: source of dropout, while training only.
         """
         core: Core = self.core
-        m = missing.to(_product_dtype(self.W))
-        shown = x.to(m.dtype).masked_fill(missing, 0)  # whatever stood in the missing cells, NaN too, is gone
-        mask_input = None if self.A is None else F.linear(m, self.A)
+        dtype, hidden = _product_dtype(self.W), self.variables.spread(missing)
+        # whatever stood in the missing cells, NaN too, is gone
+        shown = self.variables.encode(x).to(dtype).masked_fill(hidden, 0)
+        m = hidden.to(dtype)
+        flags = m if hidden is missing else missing.to(dtype)
+        mask_input = None if self.A is None else F.linear(flags, self.A)
         p, state = self.fill.to(m.dtype).expand_as(shown), None
         outputs: list[Tensor] = []
         for _ in range(self.steps if steps is None else steps):
             u = F.linear(torch.addcmul(shown, m, p), self.W, self.c)  # v = m * p + (1 - m) * x
             h, state = core(u if mask_input is None else u + mask_input, state, generator=generator)
             outputs.append(F.linear(h, self.output_weight, self.b))
-            p = torch.sigmoid(outputs[-1])
+            p = self.variables.probabilities(outputs[-1])
         return outputs
 
     @torch.no_grad()
     def _initialise(self, mean: Tensor | None, generator: torch.Generator | None) -> None:
-        """Normal weights, zero biases, visible bias at the logit of the clamped mean."""
+        """Normal weights, zero biases, visible bias where it gives the clamped mean."""
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
                 std = self.config.init_std or parameter.shape[1] ** -0.5
                 parameter.normal_(0.0, std, generator=generator)
             elif not name.endswith("norm.weight"):  # the gains of normalisation start at one
                 parameter.zero_()
-        mean = torch.full_like(self.b, 0.5) if mean is None else mean.to(self.b).nan_to_num(nan=0.5)
-        self.b.copy_(torch.logit(clamped_mean(mean)))
+        uniform = self.variables.uniform().to(self.b)
+        mean = uniform if mean is None else torch.where(mean.isnan(), uniform, mean.to(self.b))
+        self.b.copy_(self.variables.bias(mean))
         if self.config.fill == "mean":
             self.fill.copy_(mean)
 

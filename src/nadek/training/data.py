@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Shaped, UInt8
+from jaxtyping import Bool, Float, Shaped, UInt8
 from torch import Tensor
 
-from nadek.variables import split_missing
+from nadek.variables import split_missing, variables_of
 
 
 class Rows(NamedTuple):
     """A data set on the device."""
 
     values: UInt8[Tensor, "N D"]
-    """0 and 1; 0 in the holes."""
+    """Codes; 0 in the holes."""
     observed: Bool[Tensor, "N D"] | None
     """False in the holes; None when there are none."""
     n_skipped: int
@@ -34,6 +34,7 @@ class Rows(NamedTuple):
 def prepare(
     x: Shaped[Tensor, "N D"],
     *,
+    levels: Sequence[int] | None = None,
     columns: Sequence[str] | None = None,
     device: torch.device | str | None = None,
     training: bool = True,
@@ -41,7 +42,8 @@ def prepare(
     """Split holes from values, leave out rows without any value, and check what is left.
 
     Args:
-        x: values 0, 1 and NaN for missing.
+        x: codes and NaN for missing.
+        levels: how many levels each variable has; two each when None.
         columns: names for the messages.
         device: where the rows shall live.
         training: also refuse columns without any value: their distribution cannot be learnt.
@@ -49,7 +51,7 @@ def prepare(
     Raises:
         ValueError: on no rows, other values, or a column without values (named).
     """
-    values, missing = split_missing(x)
+    values, missing = split_missing(x, levels)
     keep = ~missing.all(1)
     n_skipped = int((~keep).sum())
     values, missing = values[keep], missing[keep]
@@ -65,6 +67,13 @@ def prepare(
     return rows
 
 
-def data_mean(x: Shaped[Tensor, "N D"]) -> Shaped[Tensor, " D"]:
-    """Mean of the observed values of each column (the paper's E[x]); NaN for a column without values."""
-    return x.to(torch.float64).nanmean(0).to(torch.float32)
+def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> Float[Tensor, " C"]:
+    """Mean of the observed values of each column of the network (the paper's E[x]); NaN where there are none.
+
+    Args:
+        x: codes and NaN for missing.
+        levels: how many levels each variable has; two each when None.
+    """
+    variables = variables_of((2,) * x.shape[1] if levels is None else levels)
+    columns = variables.encode(x).to(torch.float64).masked_fill(variables.spread(x.isnan()), torch.nan)
+    return columns.nanmean(0).to(torch.float32)
