@@ -9,9 +9,12 @@ import pytest
 import torch
 
 import nadek
-from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig
+from nadek.cores import AlternatingConfig, Deep, DeepConfig, ResidualConfig
 from nadek.model import ModelConfig, Network, from_rbm
+from nadek.model.unrolled import unrolls
 from nadek.sampling import reconstruction_probabilities
+from nadek.variables import variables_of
+from zoo import ZOO, build
 
 
 def n_parameters(model):
@@ -157,3 +160,36 @@ def test_the_public_names_exist_and_the_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in ZOO if isinstance(build(name, 2).core, Deep)])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_unrolled_by_hand_and_by_autograd_agree(name, steps, generator, monkeypatch):
+    """The fast twin of the loop, used where gradients are recorded: same logits, same gradient of every weight."""
+    model = build(name, 9)
+    x = torch.randint(0, 2, (7, 9), generator=generator) % torch.tensor(model.levels)
+    missing = torch.rand(7, 9, generator=generator) < 0.6
+    direction = torch.randn(steps, 7, model.variables.n_columns, dtype=torch.float64, generator=generator)
+
+    def gradients():
+        model.zero_grad()
+        logits = torch.stack(model(x, missing, steps=steps))
+        (logits * direction).sum().backward()
+        return logits, {name: value.grad for name, value in model.named_parameters()}
+
+    logits, by_hand = gradients()
+    monkeypatch.setattr("nadek.model.network.unrolls", lambda *_: False)
+    expected, by_autograd = gradients()
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-13)
+    for name, gradient in by_autograd.items():
+        torch.testing.assert_close(by_hand[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
+
+
+def test_what_unrolls_by_hand():
+    binary = variables_of((2, 2))
+    assert unrolls(DeepConfig(hidden=(3,)).build(), binary)
+    assert unrolls(DeepConfig(hidden=(3,), dropout=0.5).build().eval(), binary)
+    assert not unrolls(DeepConfig(hidden=(3,), dropout=0.5).build(), binary)
+    assert not unrolls(DeepConfig(hidden=(3,), activation="gelu").build(), binary)
+    assert not unrolls(DeepConfig(hidden=(3,)).build(), variables_of((2, 3)))
+    assert not unrolls(ResidualConfig(width=3).build(), binary)

@@ -121,7 +121,7 @@ class Deep(nn.Module):
         return h, state
 
     def _units(self, u: Tensor, generator: torch.Generator | None) -> Tensor:
-        return _drop(_activate(self.activation, u), self.dropout if self.training else 0.0, generator)
+        return _drop(activate(self.activation, u), self.dropout if self.training else 0.0, generator)
 
 
 class Alternating(nn.Module):
@@ -149,7 +149,7 @@ class Alternating(nn.Module):
             below = u if i == 0 else self.up[i - 1](layers[-1])
             if state is not None and i < len(state):
                 below = below + F.linear(state[i], self._down(i))
-            h = _activate(self.activation, below)
+            h = activate(self.activation, below)
             layers.append(_drop(h, self.dropout if self.training else 0.0, generator))
         return layers[0], tuple(layers[1:])
 
@@ -195,7 +195,7 @@ class _Block(nn.Module):
         self.outer = _linear(config.width, config.width)
 
     def forward(self, stream: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
-        h = _activate(self.activation, self.inner(self.norm(stream)))
+        h = activate(self.activation, self.inner(self.norm(stream)))
         added: Tensor = self.outer(_drop(h, self.dropout if self.training else 0.0, generator))
         return added
 
@@ -206,13 +206,13 @@ def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
     return layer
 
 
-def _activate(name: str, u: Tensor) -> Tensor:
+def activate(name: str, u: Tensor) -> Tensor:
     """The non-linearity, in place where no gradient needs ``u`` again.
 
     On a CPU bfloat16 takes the way through float32: PyTorch's own bfloat16 tanh is slower than that.
     """
     if u.dtype == torch.bfloat16 and u.device.type == "cpu":
-        return _activate(name, u.float()).bfloat16()
+        return activate(name, u.float()).bfloat16()
     table = ACTIVATIONS if torch.is_grad_enabled() else IN_PLACE
     h: Tensor = table[name](u)
     return h

@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from nadek.cores import Core
 from nadek.model.config import ModelConfig
+from nadek.model.unrolled import unroll, unrolls
 from nadek.variables import Variables, variables_of
 
 
@@ -101,9 +102,14 @@ class Network(nn.Module):
         m = hidden.to(dtype)
         flags = m if hidden is missing else missing.to(dtype)
         mask_input = None if self.A is None else F.linear(flags, self.A)
+        n_steps = self.steps if steps is None else steps
+        if torch.is_grad_enabled() and x.ndim == 2 and unrolls(core, self.variables):
+            base = self.c.unsqueeze(0) if mask_input is None else mask_input + self.c
+            weights = {"W": self.W, "V": self.output_weight, "b": self.b}
+            return list(unroll(core, shown, m, self.fill, base, **weights, steps=n_steps).unbind())
         p, state = self.fill.to(m.dtype).expand_as(shown), None
         outputs: list[Tensor] = []
-        for _ in range(self.steps if steps is None else steps):
+        for _ in range(n_steps):
             u = F.linear(torch.addcmul(shown, m, p), self.W, self.c)  # v = m * p + (1 - m) * x
             h, state = core(u if mask_input is None else u + mask_input, state, generator=generator)
             outputs.append(F.linear(h, self.output_weight, self.b))
