@@ -10,6 +10,8 @@ import signal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -40,6 +42,17 @@ def trained(tmp_path_factory):
     return folder / "model"
 
 
+@pytest.fixture(scope="module")
+def coloured(tmp_path_factory):
+    """A model of words, codes and numbers; nobody changes it."""
+    folder = tmp_path_factory.mktemp("coloured")
+    torch.set_num_threads(1)
+    rows = [f"{('red', 'green', 'blue')[i % 3]},{1 + i % 3},{i / 8}" for i in range(24)]
+    (folder / "t.csv").write_text("\n".join(["colour,grade,size", *rows]) + "\n")
+    ok("fit", folder / "t.csv", "-o", folder / "model", *FIT, "--categorical", "grade", "--quiet")
+    return folder / "model"
+
+
 @pytest.fixture
 def model(trained, tmp_path):
     """A copy of it, to be damaged."""
@@ -66,36 +79,179 @@ def output(tmp_path):
 # Values other than 0 and 1
 
 
-@pytest.mark.parametrize("verb", ["fit", "evaluate", "score", "impute"])
+@pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
 def test_the_first_other_value_is_named_by_its_cell(verb, trained, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text('age,"b,c",ü,d,e\n0,1,0,1,1\n1,0,2,1,0\n5,0,0,0,0\n')
-    arguments = ("fit", table, "-o", tmp_path / "new", *FIT) if verb == "fit" else (verb, trained, table)
-    assert fails(*arguments) == f'{table}: row 2, column "ü": expected 0, 1 or missing, found 2'
-    assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a,b\n0,1\n1,yes\n", "row 2, column \"b\": expected 0, 1 or missing, found 'yes'"),
-        ("a,b\n0,0.5\n1,1\n", 'row 1, column "b": expected 0, 1 or missing, found 0.5'),
-        ("a,b\n0,1\n-1,1\n", 'row 2, column "a": expected 0, 1 or missing, found -1'),
-    ],
-)
-def test_words_fractions_and_negative_numbers_are_named(text, told, tmp_path, output):
-    (tmp_path / "t.csv").write_text(text)
-    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {told}"
+    assert fails(verb, trained, table) == f'{table}: row 2, column "ü": expected 0, 1 or missing, found 2'
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
-def test_other_values_are_named_in_every_form(suffix, tmp_path, output):
+def test_other_values_are_named_in_every_form(suffix, trained, tmp_path):
     x = answers(4)
     x[2, 1] = 3
     path = tmp_path / f"t{suffix}"
     write_table(path, x, columns=None if suffix == ".npy" else COLUMNS)
     column = "2" if suffix == ".npy" else '"b,c"'
-    assert fails("fit", path, "-o", output) == f"{path}: row 3, column {column}: expected 0, 1 or missing, found 3"
+    assert fails("score", trained, path) == f"{path}: row 3, column {column}: expected 0, 1 or missing, found 3"
+
+
+# Columns that the user is asked about
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "a,b\n0,1\n1,yes\n",
+            "row 2, column \"b\": expected numbers or missing, found 'yes': correct it, or say that the column is"
+            " categorical; use --categorical, --numeric or --drop b",
+        ),
+        (
+            "a,b\n0,yes\n1,\n1,7\n",
+            'row 3, column "b": expected text or missing, found 7: correct it, or say that the column is'
+            " categorical; use --categorical, --numeric or --drop b",
+        ),
+        (
+            "a,b\n0,1\n-1,1\n",
+            'column "a" has whole numbers from -1 to 0, 2 different ones (-1 in row 2): say whether they are categories'
+            " or numbers; use --categorical, --numeric or --drop a",
+        ),
+        (
+            'a,"b,c"\n0,1\n2,1\n0,5\n',
+            'column "a" has whole numbers from 0 to 2, 2 different ones (2 in row 2): say whether they are categories'
+            ' or numbers; column "b,c" has whole numbers from 1 to 5, 2 different ones (5 in row 3): say whether they'
+            ' are categories or numbers; use --categorical, --numeric or --drop a,"b,c"',
+        ),
+        (
+            "a,id\n0,x\n1,y\n1,z\n",
+            "column \"id\" has 3 different texts in 3 rows ('x', 'y', 'z'): say that it is categorical, or leave it"
+            " out; use --categorical, --numeric or --drop id",
+        ),
+        (
+            "city\n" + "".join(f"c{i % 40}\n" for i in range(80)),
+            "column \"city\" has 40 different texts in 80 rows ('c0', 'c1', 'c10' (and 37 more)): say that it is"
+            " categorical, or leave it out; use --categorical, --numeric or --drop city",
+        ),
+    ],
+)
+def test_what_the_values_do_not_tell_is_asked(text, told, tmp_path, output):
+    (tmp_path / "t.csv").write_text(text)
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {told}"
+
+
+def test_many_questions_are_counted(tmp_path, output):
+    table = write_csv(tmp_path / "t.csv", 2 + answers(9))
+    told = fails("fit", table, "-o", output)
+    assert told.count("say whether they are") == 3
+    assert told.endswith('; and 2 more columns; use --categorical, --numeric or --drop age,"b,c",ü')
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
+def test_whole_numbers_are_asked_about_in_every_form(suffix, tmp_path, output):
+    x = answers(4)
+    x[2, 1] = 3
+    path = tmp_path / f"t{suffix}"
+    write_table(path, x, columns=None if suffix == ".npy" else COLUMNS)
+    column = "2" if suffix == ".npy" else "b,c"
+    told = fails("fit", path, "-o", output)
+    assert told.startswith(f'{path}: column "{column}" has whole numbers from 0 to 3, ')
+    assert "(3 in row 3)" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--drop", "agee"), 'drop: there is no column "agee"; did you mean "age"?'),
+        (("--categorical", "age,q"), 'categorical: there is no column "q"; known are "age", "b,c", "ü", "d", "e"'),
+        (("--numeric", "d", "--drop", "d,e"), 'column "d" is said to be both: numeric and drop'),
+        (("--drop", 'age,"b,c"', "--drop", "ü,d,e"), "{table}: expected columns to learn from, found that all are "),
+    ],
+)
+def test_names_that_are_wrong(arguments, told, table, output):
+    assert fails("fit", table, "-o", output, *arguments).startswith(told.format(table=table))
+
+
+def test_a_known_set_is_not_spoken_of(output):
+    told = fails("fit", "digits", "-o", output, "--drop", "pixel_r0_c0")
+    assert told == "'digits' is a known data set: expected no choices, as what its columns are is known"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cells", "told"),
+    [
+        ((), ("0.5", "inf"), 'row 2, column "b": expected a finite number or missing, found inf'),
+        (("--numeric", "b"), ("1", "many"), "row 2, column \"b\": expected numbers or missing, found 'many'"),
+        (("--numeric", "b"), ("few", "many"), "row 1, column \"b\": expected a number or missing, found 'few'"),
+        (
+            ("--numeric", "b"),
+            ("2024-01-02", ""),
+            "row 1, column \"b\": expected a number or missing, found '2024-01-02'",
+        ),
+        (
+            ("--categorical", "b"),
+            tuple(str(i) for i in range(300)),
+            'column "b": expected at most 256 categories, found 300',
+        ),
+    ],
+)
+def test_values_that_no_column_can_hold(arguments, cells, told, tmp_path, output):
+    table = tmp_path / "t.csv"
+    table.write_text("a,b\n" + "".join(f"{i % 2},{cell}\n" for i, cell in enumerate(cells)))
+    assert fails("fit", table, "-o", output, *arguments) == f"{table}: {told}"
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [(pa.array([[1], [0]]), "list<element: int64>"), (pa.array([1, 2], pa.timestamp("ms")), "timestamp[ms]")],
+)
+def test_columns_of_other_types_can_only_be_dropped(column, kind, tmp_path):
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [0, 1], "odd": column}), table)
+    told = fails("fit", table, "-o", tmp_path / "model", *FIT)
+    assert told == f'{table}: column "odd": expected text, numbers or booleans, found {kind}'
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "odd", "--validation-fraction", "0")
+
+
+# Values that a model of words and numbers does not know
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("purple,1,0.5", "row 2, column \"colour\": expected 'blue', 'green', 'red' or missing, found 'purple'"),
+        ("red,5,0.5", 'row 2, column "grade": expected 1, 2, 3 or missing, found 5'),
+        ("red,x,0.5", "row 2, column \"grade\": expected numbers or missing, found 'x'"),
+        ("red,1,big", "row 2, column \"size\": expected numbers or missing, found 'big'"),
+        ("red,1,-inf", 'row 2, column "size": expected a finite number or missing, found -inf'),
+    ],
+)
+def test_a_new_value_is_named_by_its_cell(verb, line, told, coloured, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text(f"colour,grade,size\nred,1,0.25\n{line}\n")
+    assert fails(verb, coloured, table) == f"{table}: {told}"
+
+
+def test_a_column_of_a_new_type_is_named(coloured, tmp_path):
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"colour": [1, 2], "grade": [1, 2], "size": [0.5, 0.25]}), table)
+    assert fails("score", coloured, table) == (
+        f"{table}: row 1, column \"colour\": expected 'blue', 'green', 'red' or missing, found 1"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [("sample", "{model}"), ("impute", "{model}", "{table}")], ids=["sample", "impute"]
+)
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
+def test_words_need_a_form_that_holds_them(arguments, suffix, coloured, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("colour,grade,size\nred,1,0.25\n")
+    path = tmp_path / f"new{suffix}"
+    filled = [argument.format(model=coloured, table=table) for argument in arguments]
+    told = f"{path}: this form holds numbers only, and the model knows words; write .csv or .parquet"
+    assert fails(*filled, "-o", path) == told
 
 
 # Wrong number or names of columns

@@ -23,7 +23,9 @@ from nadek.checkpoints import (
     save,
     save_state,
 )
-from nadek.model import nade_k
+from nadek.columns import Binary, Categorical, Numeric
+from nadek.cores import DeepConfig
+from nadek.model import ModelConfig, Network, nade_k
 from nadek.training import TrainingState
 from zoo import ZOO, build
 
@@ -387,3 +389,47 @@ def test_a_saved_model_replaces_another_of_other_shapes(folder):
     assert loaded.model.W.shape == (9, 4)
     assert loaded.schema == Schema()
     assert loaded.metrics == {}
+
+
+# Kinds of columns
+
+KINDS = (
+    Binary(levels=("no", "yes")),
+    Categorical(levels=(1, 2, 3)),
+    Numeric(edges=(0.5,), means=(0.1, 0.7), low=0.0, high=1.0, integer=False),
+)
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """A saved model of three columns of several kinds."""
+    config = ModelConfig(n_variables=3, core=DeepConfig(hidden=(4,)), levels=(2, 3, 2))
+    network = Network(config, torch.full((5,), 0.3), generator=torch.Generator().manual_seed(0))
+    save(tmp_path / "mixed", SavedModel(network, Schema(kinds=KINDS, dropped=("id",))))
+    return tmp_path / "mixed"
+
+
+def test_kinds_come_back(mixed):
+    assert load_saved(mixed).schema == Schema(kinds=KINDS, dropped=("id",))
+
+
+def test_a_binary_schema_says_nothing_of_kinds(folder):
+    assert json.loads((folder / "schema.json").read_text()).keys() == {"columns", "image_shape"}
+
+
+def test_a_schema_of_another_number_of_kinds(mixed):
+    edit(mixed / "schema.json", lambda schema: schema["kinds"].pop())
+    assert refused(mixed) == f"{mixed / 'schema.json'}: expected 3 kinds of columns as in the model, found 2"
+
+
+def test_a_schema_of_other_levels(mixed):
+    edit(mixed / "schema.json", lambda schema: schema["kinds"][1].update(levels=[1, 2, 3, 4]))
+    told = f"{mixed / 'schema.json'}: kinds[1]: expected 3 levels as in the model, found 4"
+    assert refused(mixed) == told
+
+
+def test_a_schema_of_kinds_beside_a_binary_model(folder):
+    kinds = [{"levels": [0, 1], "kind": "binary"}] * 3 + [{"levels": ["a"], "kind": "categorical"}]
+    edit(folder / "schema.json", lambda schema: schema.update(kinds=kinds))
+    told = f"{folder / 'schema.json'}: kinds[3]: expected 2 levels as in the model, found 1"
+    assert refused(folder) == told

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from unittest import mock
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 import typer
@@ -363,6 +364,205 @@ def test_impute_writes_columns_in_the_order_of_the_model(survey, tmp_path):
     np.testing.assert_array_equal(whole.values[~np.isnan(x)], x[~np.isnan(x)])
 
 
+# Columns of words and numbers
+
+MIXED = ("id", "smoker", "colour", "grade", "age", "size", "ok")
+KEPT = MIXED[1:]
+WORDS = {
+    "smoker": {"yes", "no"},
+    "colour": {"red", "green, light", "blue"},
+    "grade": {"1", "2", "3"},
+    "age": {str(age) for age in range(18, 90)},
+    "ok": {"true", "false"},
+}
+
+
+def people(path, n_rows, seed=0, missing=0.0, columns=MIXED):
+    """A table of every kind of column, some cells missing; its cells as text, by column."""
+    rng = np.random.default_rng(seed)
+    draws = {
+        "smoker": lambda: rng.choice(["yes", "no"]),
+        "colour": lambda: rng.choice(["red", "green, light", "blue"]),
+        "grade": lambda: str(rng.integers(1, 4)),
+        "age": lambda: str(rng.integers(18, 90)),
+        "size": lambda: str(round(rng.normal(), 3)),
+        "ok": lambda: rng.choice(["true", "false"]),
+    }
+    cells = {
+        name: ["" if rng.random() < missing else draw() for _ in range(n_rows)] for name, draw in draws.items()
+    } | {"id": [f"p{i}" for i in range(n_rows)]}
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(zip(*(cells[name] for name in columns), strict=True))
+    return cells
+
+
+def cells_of(text):
+    """The cells of CSV text, by column."""
+    header, *rows = csv.reader(io.StringIO(text))
+    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+
+
+KINDS_TOLD = """\
+columns: 2 binary, 2 categorical, 2 numeric
+column "colour": categorical, 3 levels: 'blue', 'green, light', 'red'
+column "grade": categorical, 3 levels: 1, 2, 3
+column "age": numeric, whole numbers from 18 to 89 in 16 bins
+"""
+CHOICES = ("--categorical", "grade", "--numeric", "age", "--drop", "id")
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A model of every kind of column, and what was said while it was fitted."""
+    folder = tmp_path_factory.mktemp("mixed")
+    torch.set_num_threads(1)
+    people(folder / "people.csv", 300, missing=0.1)
+    return folder / "model", ok("fit", folder / "people.csv", "-o", folder / "model", *FIT, *CHOICES)
+
+
+def test_fit_shows_what_columns_are_taken_for(mixed):
+    assert mixed[1].err.startswith(KINDS_TOLD)
+    assert 'dropped: "id"\n' in mixed[1].err
+    assert mixed[1].out == ""
+    assert load(mixed[0]).levels == (2, 3, 3, 16, 16, 2)
+
+
+def test_fit_of_words_is_quiet_when_told(tmp_path):
+    people(tmp_path / "t.csv", 60)
+    assert ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *CHOICES, "--quiet").err == ""
+
+
+def test_fit_takes_names_one_by_one_and_with_commas(tmp_path):
+    people(tmp_path / "t.csv", 60)
+    options = ("--drop", "id,size", "--drop", "age", "--categorical", "grade")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *options, "-q")
+    schema = load_saved(tmp_path / "model").schema
+    assert schema.columns == ("smoker", "colour", "grade", "ok")
+    assert schema.dropped == ("id", "age", "size")
+
+
+def test_fit_drops_columns_of_a_table_of_0_and_1(tmp_path):
+    x = answers(40, missing=0.1)
+    table = write_csv(tmp_path / "t.csv", x)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", '"b,c"', "-q")
+    assert load_saved(tmp_path / "model").schema.kinds is None
+    whole = ok("impute", tmp_path / "model", table, "-q").out
+    assert set(cells_of(whole)) == {"age", "ü", "d", "e"}
+    assert {cell for column in cells_of(whole).values() for cell in column} == {"0", "1"}
+
+
+def test_fit_of_words_is_a_function_of_its_seed(tmp_path):
+    people(tmp_path / "t.csv", 60)
+    for name in "ab":
+        ok("fit", tmp_path / "t.csv", "-o", tmp_path / name, *FIT, *CHOICES, "-q")
+    a, b = ((tmp_path / name / "model.safetensors").read_bytes() for name in "ab")
+    assert a == b
+
+
+def test_sample_gives_words_and_numbers(mixed):
+    cells = cells_of(ok("sample", mixed[0], "-n", "50").out)
+    assert tuple(cells) == KEPT
+    for name, known in WORDS.items():
+        assert set(cells[name]) <= known
+    assert len(set(cells["size"])) == 50
+    assert max(map(abs, map(float, cells["size"]))) < 5
+
+
+def test_sample_of_numbers_is_a_function_of_its_seed(mixed):
+    a, b, c = (ok("sample", mixed[0], "-n", "20", "--seed", seed).out for seed in (1, 1, 2))
+    assert a == b != c
+
+
+def test_sample_writes_parquet_with_types(mixed, tmp_path):
+    ok("sample", mixed[0], "-n", "9", "-o", tmp_path / "new.parquet")
+    types = [str(kind) for kind in pq.ParquetFile(tmp_path / "new.parquet").schema_arrow.types]
+    assert types == ["string", "string", "int64", "int64", "double", "bool"]
+
+
+@pytest.mark.parametrize("columns", [MIXED, KEPT[::-1]], ids=["with the dropped column", "in another order"])
+def test_impute_fills_words_and_numbers_and_keeps_the_rest(mixed, columns, tmp_path):
+    cells = people(tmp_path / "holes.csv", 40, seed=5, missing=0.3, columns=columns)
+    result = ok("impute", mixed[0], tmp_path / "holes.csv")
+    n_holes = sum(cells[name].count("") for name in KEPT)
+    assert result.err.strip() == f"filled {n_holes} of 240 cells in 40 rows"
+    whole = cells_of(result.out)
+    assert tuple(whole) == KEPT
+    for name in KEPT:
+        assert "" not in whole[name]
+        observed = [(new, old) for new, old in zip(whole[name], cells[name], strict=True) if old]
+        assert all(float(new) == float(old) if name == "size" else new == old for new, old in observed)
+    for name, known in WORDS.items():
+        assert set(whole[name]) <= known
+
+
+def test_impute_gives_the_probability_of_every_level(mixed, tmp_path):
+    cells = people(tmp_path / "holes.csv", 20, seed=5, missing=0.4)
+    p = cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--probabilities", "-q").out)
+    first = ("smoker=yes", "colour=blue", "colour=green, light", "colour=red", "grade=1", "grade=2", "grade=3")
+    assert tuple(p)[:7] == first
+    assert tuple(p)[7].startswith("age=18..")
+    assert tuple(p)[-1] == "ok"
+    assert len(p) == 1 + 3 + 3 + 16 + 16 + 1
+    for name in ("colour", "grade", "age", "size"):
+        levels = np.array([list(map(float, p[level])) for level in p if level.startswith(f"{name}=")])
+        np.testing.assert_allclose(levels.sum(0), 1, atol=1e-6)
+        known = [cell != "" for cell in cells[name]]
+        assert (levels.max(0) == 1).tolist() == known
+    assert [float(v) for v, cell in zip(p["smoker=yes"], cells["smoker"], strict=True) if cell == "yes"] == (
+        [1.0] * cells["smoker"].count("yes")
+    )
+
+
+def test_scores_do_not_depend_on_the_form_or_the_order(mixed, tmp_path):
+    people(tmp_path / "a.csv", 20, seed=3)
+    people(tmp_path / "b.csv", 20, seed=3, columns=KEPT[::-1])
+    a, b = (ok("score", mixed[0], tmp_path / name, "-q").out for name in ("a.csv", "b.csv"))
+    assert a == b
+    ok("impute", mixed[0], tmp_path / "a.csv", "-o", tmp_path / "c.parquet", "-q")  # nothing to fill in
+    assert ok("score", mixed[0], tmp_path / "c.parquet", "-q").out == a
+    told = json.loads(ok("evaluate", mixed[0], tmp_path / "a.csv", "--orderings", "8", "--json").out)
+    rows = cells_of(a)["mean_over_orderings"]
+    assert told["test_log_likelihood"] == pytest.approx(np.mean(list(map(float, rows))), abs=1e-5)
+
+
+def test_a_model_without_names_takes_a_matrix(tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.integers(0, 2, 60), rng.integers(1, 4, 60), rng.normal(size=60)])
+    x[rng.random(x.shape) < 0.1] = np.nan
+    np.save(tmp_path / "t.npy", x)
+    ok("fit", tmp_path / "t.npy", "-o", tmp_path / "model", *FIT, "--categorical", "2", "-q")
+    ok("impute", tmp_path / "model", tmp_path / "t.npy", "-o", tmp_path / "whole.npy", "-q")
+    whole = np.load(tmp_path / "whole.npy")
+    assert not np.isnan(whole).any()
+    np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
+    assert set(whole[:, 1]) == {1, 2, 3}
+    names = cells_of(ok("impute", tmp_path / "model", tmp_path / "t.npy", "--probabilities", "-q").out)
+    assert list(names)[:4] == ["1", "2=1", "2=2", "2=3"]
+
+
+def test_info_tells_the_kinds_of_columns(mixed):
+    lines = " ".join(ok("info", mixed[0]).out.replace("│", " ").split())
+    for told in ("2 binary, 2 categorical, 2 numeric", 'column "grade" categorical, 3 levels: 1, 2, 3', 'dropped "id"'):
+        assert told in lines
+    kinds = json.loads(ok("info", mixed[0], "--json").out)["schema"]["kinds"]
+    assert kinds[0] == {"levels": ["no", "yes"], "kind": "binary"}
+    assert [kind["kind"] for kind in kinds] == ["binary", "categorical", "categorical", "numeric", "numeric", "binary"]
+
+
+def test_info_tells_levels_with_brackets_as_they_are(tmp_path):
+    (tmp_path / "t.csv").write_text("a,[b]\n" + "".join(f"{i % 2},[{'xyz'[i % 3]}]\n" for i in range(30)))
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    lines = " ".join(ok("info", tmp_path / "model").out.replace("│", " ").split())
+    assert "column \"[b]\" categorical, 3 levels: '[x]', '[y]', '[z]'" in lines
+
+
+def test_draw_of_words_has_its_curves_only(mixed, tmp_path):
+    ok("draw", mixed[0], "-o", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
+
+
 # info, data, draw, demo
 
 
@@ -444,9 +644,9 @@ FLAGS = {
         "--split", "-o", "-q",
     ],
     "fit": [
-        "--batch-size", "--config", "--data-dir", "--device", "--epochs", "--force", "--hidden", "--json", "--lr",
-        "--output", "--quiet", "--resume", "--save-every", "--seed", "--set", "--steps", "--validation",
-        "--validation-fraction", "-o", "-q",
+        "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
+        "--hidden", "--json", "--lr", "--numeric", "--output", "--quiet", "--resume", "--save-every", "--seed", "--set",
+        "--steps", "--validation", "--validation-fraction", "-o", "-q",
     ],
     "impute": [
         "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from nadek.checkpoints import Schema
+from nadek.columns import Binary, Categorical, Numeric
 from nadek.configs import decode, encode
 from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.experiments import Recipe, make_recipe
@@ -31,6 +32,16 @@ CONFIGS = [
     ModelConfig(n_variables=5, core=AlternatingConfig(), tied=True),
     Schema(),
     Schema(columns=("a", 'b "quoted"', "ü"), image_shape=(1, 3)),
+    Schema(
+        columns=("a", "b", "c", "d"),
+        kinds=(
+            Binary(),
+            Binary(levels=(False, True)),
+            Categorical(levels=("x", "ü", '"')),
+            Numeric(edges=(1e-300, 0.1), means=(0.0, 0.5, 1.0), low=0.0, high=1.0, integer=False),
+        ),
+        dropped=("id",),
+    ),
     Recipe(model=ModelConfig(n_variables=2), training=TrainingConfig(optimizer=SGD()), seed=3, notes="why"),
 ]
 every_config = pytest.mark.parametrize("config", CONFIGS, ids=lambda config: type(config).__name__)
@@ -94,6 +105,17 @@ class Strict:
     real: float = 0.0
     word: str = ""
     flag: bool = False
+    scalar: str | int | float | bool = 0
+    two: tuple[int, float] = (0, 0.0)
+    any_: tuple[int | str, ...] = ()
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True, "1", 0.1])
+def test_a_plain_value_of_several_types_stays_what_it_is(value):
+    found = decode(Strict, json.loads(json.dumps({"scalar": value, "any_": ["1", 1]})))
+    assert found.scalar == value
+    assert type(found.scalar) is type(value)
+    assert found.any_ == ("1", 1)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +129,14 @@ class Strict:
         ({"word": 3}, "here.word: expected str, found 3"),
         ({"flag": 1}, "here.flag: expected bool, found 1"),
         ({"flag": None}, "here.flag: expected bool, found None"),
+        ({"scalar": None}, "here.scalar: expected str or int or float or bool, found None"),
+        ({"scalar": [1]}, "here.scalar: expected str or int or float or bool, found [1]"),
+        ({"two": [1]}, "here.two: expected a list of 2, found [1]"),
+        ({"two": [1, "a"]}, "here.two[1]: expected float, found 'a'"),
+        ({"any_": ["a", 0.5]}, "here.any_[1]: expected int or str, found 0.5"),
+        ({"any_": [True]}, "here.any_[0]: expected int or str, found True"),
         ({"hole": 1}, "unknown option here.hole; did you mean whole?"),
-        ({"zzz": 1}, "unknown option here.zzz; known are flag, real, whole, word"),
+        ({"zzz": 1}, "unknown option here.zzz; known are any_, flag, real, scalar, two, whole, word"),
         ([], "here: expected a table of options, found []"),
         (5, "here: expected a table of options, found 5"),
     ],
@@ -117,6 +145,23 @@ def test_plain_values_of_another_kind_are_refused(values, told):
     with pytest.raises(ValueError, match="here") as error:
         decode(Strict, values, where="here")
     assert str(error.value) == told
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ({"kind": "ordinal"}, "schema.kinds[0].kind: expected one of binary, categorical, numeric, found 'ordinal'"),
+        ({"kind": "binary", "levels": [0]}, "schema.kinds[0].levels: expected a list of 2, found [0]"),
+        ({"kind": "binary", "levels": [0, 0]}, "schema.kinds[0]: levels: expected each once, found (0, 0)"),
+        ({"kind": "binary", "levels": [0, None]}, "schema.kinds[0].levels[1]: expected str or int or float or bool, "),
+        ({"kind": "categorical"}, "option schema.kinds[0].levels is missing"),
+        ({"kind": "numeric", "integer": 1}, "schema.kinds[0].integer: expected bool, found 1"),
+    ],
+)
+def test_a_wrong_kind_of_column_is_named(kind, told):
+    with pytest.raises(ValueError, match=r".") as error:
+        decode(Schema, {"kinds": [kind]}, where="schema")
+    assert str(error.value).startswith(told)
 
 
 def wrong(**options):

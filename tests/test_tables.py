@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nadek.tables import SUFFIXES, Table, align_columns, read_table, write_table
+from nadek.tables import (
+    SUFFIXES,
+    Table,
+    align_columns,
+    from_matrix,
+    read_raw,
+    read_table,
+    write_columns,
+    write_table,
+)
 
 NAN = float("nan")
 NAMES = ("age", "smoker", "höhe, m")
@@ -351,6 +360,181 @@ def test_large_csv_is_read_fast(tmp_path):
     table = read_table(tmp_path / "t.csv")
     assert time.perf_counter() - start < 3  # about 0.1 on two cores; a loop over the cells takes longer
     np.testing.assert_array_equal(table.values, values)
+
+
+# Columns of words, numbers and booleans
+
+
+def objects(*values):
+    return np.array(values, dtype=object)
+
+
+COLUMNS = {
+    "text": objects("a", None, "b, c", 'd "e"', "two\nlines"),
+    "whole": np.array([3, 1, -2, 2**62, 0]),
+    "holes": np.array([3, NAN, 0.5, -1e300, 1e-300]),
+    "boolean": np.array([True, False, True, True, False]),
+    "known": objects(True, None, False, None, True),
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_columns_come_back(tmp_path, suffix):
+    write_columns(tmp_path / f"t{suffix}", list(COLUMNS.values()), columns=list(COLUMNS))
+    raw = read_raw(tmp_path / f"t{suffix}")
+    assert raw.names == raw.columns == tuple(COLUMNS)
+    assert raw.n_rows == 5
+    for place, values in enumerate(COLUMNS.values()):
+        found = raw.column(place)
+        assert found.dtype == values.dtype
+        np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy"])
+def test_columns_of_numbers_come_back_from_a_matrix(tmp_path, suffix):
+    write_columns(tmp_path / f"t{suffix}", [np.array([3, 1]), np.array([0.5, NAN]), objects(None, True)])
+    raw = read_raw(tmp_path / f"t{suffix}")
+    assert raw.columns is None
+    assert raw.names == ("1", "2", "3")
+    np.testing.assert_array_equal([raw.column(j) for j in range(3)], [[3, 1], [0.5, NAN], [NAN, 1]])
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
+def test_text_is_not_written_as_a_matrix(tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    with pytest.raises(
+        ValueError, match=r"this form holds numbers only, found text; write \.csv or \.parquet$"
+    ) as error:
+        write_columns(path, [objects("a", None)])
+    message(error, path)
+    assert not path.exists()
+
+
+def test_csv_of_text_is_quoted_where_needed():
+    stream = io.StringIO()
+    write_columns(stream, [objects("a", None, 'b"', "c,d"), np.array([1.5, NAN, 2, 0.1])], columns=["x", "y,z"])
+    assert stream.getvalue() == 'x,"y,z"\na,1.5\n,\n"b""",2\n"c,d",0.1\n'
+
+
+def test_csv_of_one_column_of_text_has_no_blank_lines():
+    stream = io.StringIO()
+    write_columns(stream, [objects("a", None)])
+    assert stream.getvalue() == 'a\n""\n'
+
+
+def test_csv_of_booleans_and_whole_numbers():
+    stream = io.StringIO()
+    write_columns(stream, [objects(True, None), np.array([2**60, 7])])
+    assert stream.getvalue() == "true,1152921504606846976\n,7\n"
+
+
+def test_parquet_columns_have_types(tmp_path):
+    write_columns(tmp_path / "t.parquet", list(COLUMNS.values()), columns=list(COLUMNS))
+    types = pq.ParquetFile(tmp_path / "t.parquet").read().schema.types
+    assert types == [pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.bool_()]
+
+
+def test_columns_have_names_of_their_own():
+    with pytest.raises(ValueError, match="columns: expected 1 column names, found 2"):
+        write_columns(io.StringIO(), [np.zeros(2)], columns=["a", "b"])
+
+
+WORDS = {
+    "text": (["a", "b", "NA", " c "], "guess", objects("a", "b", None, "c")),
+    "whole numbers": (["1", " -2", "3"], "guess", np.array([1, -2, 3])),
+    "whole numbers with holes": (["1", "", "3"], "guess", np.array([1, NAN, 3])),
+    "numbers": (["1", "2.5", "1e3", "null"], "guess", np.array([1, 2.5, 1000, NAN])),
+    "signs": (["+1", "-2"], "guess", np.array([1.0, -2.0])),
+    "large whole numbers": ([str(2**60), "NaN", str(2**60 + 1)], "guess", objects(2**60, None, 2**60 + 1)),
+    "booleans": (["true", "FALSE"], "guess", np.array([True, False])),
+    "booleans with holes": (["true", "", "False"], "guess", objects(True, None, False)),
+    "booleans and 0 and 1": (["true", "0", "1", "None"], "guess", np.array([1, 0, 1, NAN])),
+    "booleans and words": (["true", "false", "unknown"], "guess", objects("true", "false", "unknown")),
+    "numbers and words": (["1", "yes", ""], "guess", objects(1.0, "yes", None)),
+    "zeros before numbers": (["01", "7"], "guess", objects("01", "7")),
+    "hexadecimal": (["0x1A", "7"], "guess", objects("0x1A", "7")),
+    "zeros before 0 and 1": (["01", "0"], "guess", np.array([1, 0])),
+    "zeros and a point": (["0.5", "0"], "guess", np.array([0.5, 0])),
+    "nothing": (["", "NA"], "guess", np.array([NAN, NAN])),
+    "infinity": (["inf", "1"], "guess", np.array([np.inf, 1])),
+    "numbers as text": (["1", "", "007"], "text", objects("1", None, "007")),
+    "booleans as text": (["true", " x"], "text", objects("true", "x")),
+    "zeros before what shall be numbers": (["01", "7"], "numbers", np.array([1, 7])),
+    "words among what shall be numbers": (["true", "x"], "numbers", objects(1.0, "x")),
+    "a late word": (["1"] * 200 + ["x"], "guess", objects(*[1.0] * 200, "x")),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_csv_words_become_values(csv_file, case):
+    words, reading, values = WORDS[case]
+    raw = read_raw(csv_file("w,other\n" + "".join(f'"{word}",x\n' for word in words)))
+    found = raw.column(0, reading=reading)
+    if case == "nothing":
+        assert found.dtype.kind in "fO"
+        found = found.astype(np.float64)
+    assert found.dtype.kind == values.dtype.kind
+    np.testing.assert_array_equal(found, values)
+
+
+def test_csv_cells_with_line_breaks_are_read(csv_file):
+    raw = read_raw(csv_file('a,b\n"two\nlines",1\nx,0\n'))
+    assert raw.column(0).tolist() == ["two\nlines", "x"]
+
+
+def test_csv_of_words_of_wrong_shape(csv_file):
+    path = csv_file("a,b\nx,1\ny\n")
+    with pytest.raises(ValueError, match="row 2: expected 2 cells, found 1") as error:
+        read_raw(path)
+    message(error, path)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (pa.array(["a", None]), objects("a", None)),
+        (pa.array(["a", "b"]).dictionary_encode(), objects("a", "b")),
+        (pa.array(["a", "b"], pa.large_string()), objects("a", "b")),
+        (pa.array([True, None]), objects(True, None)),
+        (pa.array([1, 2], pa.uint8()), np.array([1, 2], np.uint8)),
+        (pa.array([2**60, None]), objects(2**60, None)),
+        (pa.array([1, None]), np.array([1, NAN])),
+        (pa.array([0.5, None], pa.float32()), np.array([0.5, NAN])),
+        (pa.array([Decimal("0.5"), None], pa.decimal128(5, 1)), np.array([0.5, NAN])),
+        (pa.array([None, None], pa.null()), np.array([NAN, NAN])),
+        (pa.array(["007", "1"]), objects("007", "1")),
+    ],
+    ids=lambda value: str(getattr(value, "type", "")),
+)
+def test_parquet_columns_of_any_type(tmp_path, column, values):
+    found = read_raw(parquet(tmp_path, a=column)).column(0)
+    assert found.dtype == values.dtype
+    np.testing.assert_array_equal(found, values)
+
+
+def test_raw_table_names_the_column_of_another_type(tmp_path):
+    raw = read_raw(parquet(tmp_path, day=pa.array([0], pa.date32())))
+    with pytest.raises(ValueError, match=r'^column "day": expected text, numbers or booleans, found date32\[day\]$'):
+        raw.column(0)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.zeros((2, 2), dtype="datetime64[D]"), r"expected text, numbers or booleans, found an array of datetime64"),
+        (np.zeros(3), r"expected a 2-D array \[rows, columns\], found shape \(3,\)"),
+        (np.zeros((0, 3)), r"expected rows and columns, found shape \(0, 3\)"),
+    ],
+)
+def test_a_matrix_that_is_no_table(values, said):
+    with pytest.raises(ValueError, match=f"^here: {said}"):
+        from_matrix(values, None, where="here")
+
+
+def test_raw_amat_has_whole_numbers(tmp_path):
+    write_table(tmp_path / "t.amat", COMPLETE)
+    raw = read_raw(tmp_path / "t.amat")
+    np.testing.assert_array_equal([raw.column(j) for j in range(3)], COMPLETE.T)
 
 
 # Reading Parquet

@@ -1,8 +1,11 @@
 """NADE-k: one network for the exact likelihood, sampling and imputation of binary data, in any order.
 
 The names here are the whole path: build a model, train it, score, sample, impute, save and load. Everything else
-stands in the modules (see docs/architecture.md).
+stands in the modules (see docs/architecture.md). The estimators for scikit-learn are imported when they are asked for.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from nadek.checkpoints import SavedModel, Schema, load, save
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
@@ -22,8 +25,14 @@ from nadek.sampling import impute, missing_probabilities, reconstruction_probabi
 from nadek.summaries import Summary, summarise
 from nadek.training import TrainingConfig, data_mean, fit, prepare
 
+if TYPE_CHECKING:
+    from nadek.estimators import NADEk, NADEkImputer, NADEkOutlierDetector
+
 __all__ = [
     "ModelConfig",
+    "NADEk",
+    "NADEkImputer",
+    "NADEkOutlierDetector",
     "Network",
     "SavedModel",
     "Schema",
@@ -52,3 +61,16 @@ __all__ = [
     "save",
     "summarise",
 ]
+
+_LAZY = ("NADEk", "NADEkImputer", "NADEkOutlierDetector")
+"""scikit-learn is slow to import; the command line and the torch layer need not wait for it."""
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return getattr(import_module("nadek.estimators"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

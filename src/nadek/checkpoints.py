@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
 from torch import Tensor
 
+from nadek.columns import Column, n_levels
 from nadek.configs import decode, encode
 from nadek.files import replacing
 from nadek.model import ModelConfig, Network
@@ -37,10 +38,14 @@ class Schema:
     Attributes:
         columns: their names; None for tables without a header.
         image_shape: height and width where a row is a picture.
+        kinds: what each of them holds; None where all hold 0 and 1.
+        dropped: names of columns of the table that were left out, and are not looked at later.
     """
 
     columns: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
+    kinds: tuple[Column, ...] | None = None
+    dropped: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
         schema = decode(Schema, _read_json(folder / SCHEMA), where="schema")
     except ValueError as error:
         raise ValueError(f"{folder} does not hold a model that this version can read: {error}") from None
-    _check_schema(folder / SCHEMA, schema, structure.n_variables)
+    _check_schema(folder / SCHEMA, schema, structure)
     if not (folder / WEIGHTS).is_file():
         raise ValueError(f"{folder} is not a whole model: {WEIGHTS} is missing")
     if _digest(folder / WEIGHTS) != config["weights_sha256"]:
@@ -157,11 +162,19 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _check_schema(path: Path, schema: Schema, n_variables: int) -> None:
+def _check_schema(path: Path, schema: Schema, structure: ModelConfig) -> None:
+    n_variables = structure.n_variables
     if schema.columns is not None and len(schema.columns) != n_variables:
         raise ValueError(f"{path}: expected {n_variables} columns as in the model, found {len(schema.columns)}")
     if schema.image_shape is not None and math.prod(schema.image_shape) != n_variables:
         raise ValueError(f"{path}: expected images of {n_variables} pixels, found image_shape {schema.image_shape}")
+    if schema.kinds is not None and len(schema.kinds) != n_variables:
+        raise ValueError(f"{path}: expected {n_variables} kinds of columns as in the model, found {len(schema.kinds)}")
+    levels = structure.levels or (2,) * n_variables
+    found = levels if schema.kinds is None else tuple(map(n_levels, schema.kinds))
+    for column, (expected, told) in enumerate(zip(levels, found, strict=True)):
+        if expected != told:
+            raise ValueError(f"{path}: kinds[{column}]: expected {expected} levels as in the model, found {told}")
 
 
 def _check_shapes(folder: Path, model: Network, tensors: dict[str, Tensor]) -> None:

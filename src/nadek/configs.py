@@ -1,7 +1,7 @@
 """Frozen dataclasses to plain dictionaries (JSON, TOML) and back, strictly: an unknown or ill-typed option is an error.
 
-Understood: nested dataclasses, unions of them told apart by their ``kind``, tuples, literals, ``T | None``, and
-int, float, str and bool. Every message names the option by its full path.
+Understood: nested dataclasses, unions of them told apart by their ``kind``, tuples, literals, ``T | None``, int, float,
+str and bool, and unions of these four. Every message names the option by its full path.
 """
 
 import dataclasses
@@ -72,9 +72,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types ar
             raise ValueError(f"{where}: expected one of {', '.join(map(repr, options))}, found {value!r}")
         return value
     if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise ValueError(f"{where}: expected a list, found {value!r}")
-        return tuple(_value(options[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+        return _tuple(options, value, where)
     if dataclasses.is_dataclass(hint):
         return decode(hint, value, where=where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -84,13 +82,27 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types ar
     return value
 
 
+def _tuple(options: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  # noqa: ANN401
+    """A tuple of any length, or of one value for each hint."""
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{where}: expected a list, found {value!r}")
+    hints = [options[0]] * len(value) if options[-1] is Ellipsis else list(options)
+    if len(hints) != len(value):
+        raise ValueError(f"{where}: expected a list of {len(hints)}, found {value!r}")
+    return tuple(_value(hint, item, f"{where}[{i}]") for i, (hint, item) in enumerate(zip(hints, value, strict=True)))
+
+
 def _union(options: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN401
-    """``T | None``, or the member of a union of configs that has the ``kind`` asked for."""
+    """``T | None``, a value of one of several plain types, or the config that has the ``kind`` asked for."""
     if value is None and type(None) in options:
         return None
     members = [option for option in options if option is not type(None)]
     if len(members) == 1:
         return _value(members[0], value, where)
+    if not any(map(dataclasses.is_dataclass, members)):
+        if type(value) not in members:
+            raise ValueError(f"{where}: expected {' or '.join(m.__name__ for m in members)}, found {value!r}")
+        return value
     if not isinstance(value, Mapping):
         raise ValueError(f"{where}: expected a table of options, found {value!r}")
     kinds = {_kind(member): member for member in members}

@@ -62,7 +62,7 @@ def log_prob(
         torch.Size([1])
     """
     x = complete_rows(x, model.levels)
-    ordering = _checked_ordering(model, x, ordering)
+    ordering = checked_ordering(model, x, ordering)
     path = _choose(path, x.shape[0], ordering)
     out = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
     for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
@@ -191,8 +191,14 @@ def _choose(path: PathName, n_rows: int, ordering: Tensor) -> PathName:
     return "fast" if ordering.ndim == 1 else "plain"
 
 
-def _checked_ordering(model: Network, x: Tensor, ordering: Tensor | None) -> Tensor:
-    """The ordering to use, checked to be one permutation for all rows or one a row."""
+def checked_ordering(
+    model: Network, x: Shaped[Tensor, "B D"], ordering: Int[Tensor, "*rows D2"] | None
+) -> Int[Tensor, "*rows D"]:
+    """The ordering to use for the rows ``x``, on their device; the model's own when None is given.
+
+    Raises:
+        ValueError: if it is no permutation of the variables, neither one for all rows nor one a row.
+    """
     if ordering is None:
         if model.config.ordering is None:
             raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")

@@ -4,8 +4,9 @@ Conditioning visits the observed variables first (the paper, after Eq. ensemble)
 ordering it was drawn along: there is no Markov chain, nothing to burn in.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -14,11 +15,21 @@ from torch import Tensor
 from nadek.model import Network, asking
 from nadek.orderings import observed_first
 from nadek.paths import MAX_BYTES, FastPath, PlainPath, bytes_per_row, chunks
-from nadek.variables import split_missing
+from nadek.patterns import groups, in_stages, missing_cells
+from nadek.variables import Variables
 from nadek.walk import as_orderings, walk
 
-SHARE_FROM = 8
-"""From so many rows with one pattern of missing cells it pays to walk them by themselves on the fast path."""
+Choose = Callable[[Variables, Tensor], Tensor]
+"""Gives codes [B] for the scores of one variable a row (see `nadek.variables`)."""
+
+
+class Completed(NamedTuple):
+    """Rows without holes, and how likely what was filled in is."""
+
+    x: Float[Tensor, "B D"]
+    """Codes; observed cells are what they were."""
+    log_prob: Float[Tensor, " B"]
+    """float64, nats: ``log p(what was filled in | observed cells)``, 0 for a row without holes."""
 
 
 @asking
@@ -47,6 +58,7 @@ def sample(
     if n_samples < 1:
         raise ValueError(f"n_samples: expected at least 1, found {n_samples}")
     device = model.b.device
+    choose = partial(_draw, generator)
     nothing = torch.full((n_samples, model.n_variables), torch.nan, device=device)
     if orderings is None and model.config.ordering is None:
         return impute(model, nothing, share=False, max_bytes=max_bytes, generator=generator).to(torch.uint8)
@@ -54,7 +66,7 @@ def sample(
     chosen = torch.randint(choices.shape[0], (n_samples,), device=device, generator=generator)
     for index in range(choices.shape[0]):
         rows = (chosen == index).nonzero().squeeze(1)
-        nothing[rows] = _complete(model, nothing[rows], choices[index], max_bytes, generator)
+        nothing[rows] = _complete(model, nothing[rows], choices[index], choose, max_bytes).x
     return nothing.to(torch.uint8)
 
 
@@ -84,13 +96,41 @@ def impute(
         ValueError: on a wrong number of columns, on values that are no codes, and on a pattern that a
             fixed-order model cannot condition on.
     """
-    missing = _missing(model, x)
-    out = x.clone()
-    for rows, shared in _groups(missing, share=share):
-        pattern = missing[rows[:1]] if shared else missing[rows]
-        orderings = _conditioning_orderings(model, pattern, generator)
-        out[rows] = _complete(model, x[rows], orderings[0] if shared else orderings, max_bytes, generator)
-    return torch.where(missing, out, x)
+    orderings = partial(_conditioning_orderings, model, generator=generator)
+    return complete(model, x, partial(_draw, generator), orderings, share=share, max_bytes=max_bytes).x
+
+
+@asking
+def complete(
+    model: Network,
+    x: Float[Tensor, "B D"],
+    choose: Choose,
+    orderings: Callable[[Tensor], Tensor],
+    *,
+    share: bool = True,
+    max_bytes: int = MAX_BYTES,
+) -> Completed:
+    """Fill the missing cells of every row, one after the other, with what is chosen from their scores.
+
+    What `impute` does with draws; other choices are in `nadek.queries`.
+
+    Args:
+        model: a NADE-k.
+        x: codes and NaN for missing, any pattern in every row.
+        choose: gives codes [B] for scores of one variable a row.
+        orderings: gives orderings [B, D] that visit the observed cells first, for rows with such holes [B, D].
+        share: ask for one ordering for all rows with the same pattern, which is much quicker.
+        max_bytes: bound on the working memory.
+    """
+    missing = missing_cells(model, x)
+    incomplete = missing.any(1).nonzero().squeeze(1)
+    out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    for chosen, shared in groups(missing[incomplete], share=share):
+        rows = incomplete[chosen]
+        found = orderings(missing[rows[:1]] if shared else missing[rows])
+        filled = _complete(model, x[rows], found[0] if shared else found, choose, max_bytes)
+        out[rows], log_prob[rows] = filled
+    return Completed(out, log_prob)
 
 
 @asking
@@ -107,7 +147,7 @@ def missing_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tens
         The probabilities in the columns of missing cells, what the columns are in the observed ones; a binary
         variable has one column, any other one a level.
     """
-    missing = _missing(model, x)
+    missing = missing_cells(model, x)
     logits = _one_pass(model, x, missing)
     observed = model.variables.encode(x).to(x.dtype)
     return torch.where(model.variables.spread(missing), model.variables.probabilities(logits).to(x.dtype), observed)
@@ -125,7 +165,7 @@ def level_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tensor
         For each cell a distribution over levels, L being the largest number of levels (0 beyond a variable's own);
         an observed cell has probability 1 on what it is.
     """
-    missing = _missing(model, x)
+    missing = missing_cells(model, x)
     probabilities = model.variables.level_probabilities(_one_pass(model, x, missing)).to(x.dtype)
     observed = x.unsqueeze(-1) == torch.arange(probabilities.shape[-1], device=x.device)
     return torch.where(missing.unsqueeze(-1), probabilities, observed.to(x.dtype))
@@ -149,60 +189,38 @@ def reconstruction_probabilities(
     return torch.stack([torch.where(hidden, v, observed) for v in states])
 
 
-def _complete(
-    model: Network, x: Tensor, ordering: Tensor, max_bytes: int, generator: torch.Generator | None
-) -> Float[Tensor, "B D"]:
-    """Draw what is missing from ``x`` along one shared ordering [D] or one a row [B, D], observed cells first."""
+def _complete(model: Network, x: Tensor, ordering: Tensor, choose: Choose, max_bytes: int) -> Completed:
+    """Choose what is missing from ``x`` along one shared ordering [D] or one a row [B, D], observed cells first."""
     out = torch.empty_like(x)
+    log_prob = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
     for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
         n_rows = rows.stop - rows.start
         per_row = ordering.expand(n_rows, -1) if ordering.ndim == 1 else ordering[rows]
         path = FastPath(model, ordering, n_rows) if ordering.ndim == 1 else PlainPath(model, per_row)
         given = x[rows].gather(1, per_row)
+        hole = given.isnan()
         # rows with fewer missing cells than others just take what is given until their first missing one
-        start = int((~given.isnan()).sum(1).min())
-        walked = walk(path, given, start=start, draw=partial(path.variables.draw, generator=generator))
+        start = int((~hole).sum(1).min())
+        walked = walk(path, given, start=start, draw=partial(choose, path.variables))
         out[rows] = torch.empty_like(given).scatter_(1, per_row, walked.values.to(x.dtype))
-    return out
+        log_prob[rows] = walked.log_probs.masked_fill(~hole, 0).sum(1)
+    return Completed(out, log_prob)
 
 
-def _groups(missing: Bool[Tensor, "B D"], *, share: bool) -> Iterator[tuple[Int[Tensor, " n"], bool]]:
-    """Indices of the rows with holes: those that share a pattern by themselves (True), then all others (False)."""
-    incomplete = missing.any(1).nonzero().squeeze(1)
-    if not share:
-        if len(incomplete):
-            yield incomplete, False
-        return
-    _, pattern, count = torch.unique(missing[incomplete], dim=0, return_inverse=True, return_counts=True)
-    common = count >= SHARE_FROM
-    for index in common.nonzero().squeeze(1):
-        yield incomplete[pattern == index], True
-    rest = incomplete[~common[pattern]]
-    if len(rest):
-        yield rest, False
+def _draw(generator: torch.Generator | None, variables: Variables, scores: Tensor) -> Tensor:
+    """The choice that makes a completion a sample."""
+    return variables.draw(scores, generator)
 
 
 def _conditioning_orderings(
-    model: Network, missing: Bool[Tensor, "B D"], generator: torch.Generator | None
+    model: Network, missing: Bool[Tensor, "B D"], *, generator: torch.Generator | None
 ) -> Int[Tensor, "B D"]:
     """Orderings that visit the observed cells first; a fixed-order model has none but its own."""
     if model.config.ordering is None:
         return observed_first(missing, generator=generator)
-    ordering = torch.tensor(model.config.ordering, device=missing.device).expand(missing.shape)
-    visited = missing.gather(1, ordering)
-    if (visited[:, :-1] & ~visited[:, 1:]).any():
-        raise ValueError(
-            "this model knows one ordering only, and can fill in cells that come last in it; found observed cells"
-            " after missing ones (train a NADE-k to condition on anything)"
-        )
-    return ordering
-
-
-def _missing(model: Network, x: Tensor) -> Bool[Tensor, "B D"]:
-    """Where ``x`` has holes, after a look at its shape and values."""
-    if x.ndim != 2 or x.shape[1] != model.n_variables:
-        raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
-    return split_missing(x, model.levels)[1]
+    own = torch.tensor(model.config.ordering, device=missing.device)
+    able = "can fill in cells that come last in it; found observed cells after missing ones"
+    return in_stages(model, own, missing, able=able)
 
 
 def _one_pass(model: Network, x: Tensor, missing: Tensor) -> Float[Tensor, "B C"]:

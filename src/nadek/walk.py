@@ -25,35 +25,43 @@ class Walked(NamedTuple):
     values: Float[Tensor, "B D"]
     """The given and the chosen values."""
     log_probs: Float[Tensor, "B D"]
-    """float64, nats: ``log p(value i | values before i)``; 0 before the start."""
+    """float64, nats: ``log p(value i | values before i)``; 0 before the start, and from the stop on."""
 
 
 @torch.no_grad()
-def walk(path: Path, given: Shaped[Tensor, "B D"], *, start: int = 0, draw: Draw | None = None) -> Walked:
+def walk(
+    path: Path,
+    given: Shaped[Tensor, "B D"],
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    draw: Draw | None = None,
+) -> Walked:
     """Visit every variable once.
 
     Args:
         path: where the scores come from.
         given: the codes **in visiting order**; NaN asks for a draw.
         start: number of variables that are taken as given without asking for their scores.
+        stop: number of variables after which the walk ends; what comes later is not looked at. None: all.
         draw: how to choose the values that are not given; None when all are.
 
     Returns:
         The values and their conditional log-probabilities, in visiting order.
     """
-    n_rows, n_variables = given.shape
     values = given.double()
-    log_probs = torch.zeros(n_rows, n_variables, dtype=torch.float64, device=given.device)
+    log_probs = torch.zeros(given.shape, dtype=torch.float64, device=given.device)
+    stop = given.shape[1] if stop is None else stop
     for position in range(start):
         path.reveal(position, values[:, position])
-    for position in range(start, n_variables):
+    for position in range(start, stop):
         scores = path.scores(position).double()
         value = values[:, position]
         if draw is not None:
             value = torch.where(value.isnan(), draw(scores), value)
             values[:, position] = value
         log_probs[:, position] = path.variables.log_prob(scores, value)
-        if position + 1 < n_variables:
+        if position + 1 < stop:
             path.reveal(position, value)
     return Walked(values, log_probs)
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import typer
 
+from nadek.cli.ask import explain, suggest
 from nadek.cli.complete import impute, sample
 from nadek.cli.console import say
 from nadek.cli.fit import fit
+from nadek.cli.likeliest import complete
 from nadek.cli.reproduce import report, reproduce
 from nadek.cli.score import evaluate, score
 from nadek.cli.show import data, demo, draw, info
@@ -26,7 +28,22 @@ app = typer.Typer(
     rich_markup_mode="rich",
     add_completion=False,
 )
-for verb in (fit, evaluate, score, sample, impute, draw, info, data, demo, reproduce, report):
+for verb in (
+    fit,
+    evaluate,
+    score,
+    explain,
+    sample,
+    impute,
+    complete,
+    suggest,
+    draw,
+    info,
+    data,
+    demo,
+    reproduce,
+    report,
+):
     app.command()(verb)
 
 

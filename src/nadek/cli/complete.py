@@ -1,11 +1,14 @@
 """``nadek sample`` and ``nadek impute``: new rows, and whole rows out of incomplete ones."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import torch
 import typer
+from numpy.typing import NDArray
+from torch import Tensor
 
-from nadek.checkpoints import load_saved
+from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.console import say
 from nadek.cli.options import (
     DataArgument,
@@ -22,10 +25,11 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
-from nadek.cli.output import PICTURES, write_pictures, write_rows
-from nadek.experiments import rows_for
+from nadek.cli.output import PICTURES, check_words, write_pictures, write_rows, write_values
+from nadek.columns import is_plain
+from nadek.experiments import completed, drawn, kinds_of, source_for, spread_levels
 from nadek.sampling import impute as impute_rows
-from nadek.sampling import missing_probabilities
+from nadek.sampling import level_probabilities, missing_probabilities
 from nadek.sampling import sample as sample_rows
 from nadek.tables import SUFFIXES
 
@@ -52,11 +56,15 @@ def sample(
     check_file(output, (*SUFFIXES, *PICTURES), force=force)
     saved = load_saved(model, device=pick_device(device))
     generator = torch.Generator(saved.model.b.device).manual_seed(seed)
+    kinds = kinds_of(saved)
+    check_words(kinds, output)
     x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
     if output is not None and output.suffix in PICTURES:
         write_pictures(x, saved.schema.image_shape, output)
-    else:
+    elif all(map(is_plain, kinds)):
         write_rows(x, saved.schema.columns, output)
+    else:
+        write_values(drawn(kinds, x, rng=np.random.default_rng(seed)), saved.schema.columns, output)
 
 
 def impute(
@@ -64,7 +72,8 @@ def impute(
     data: DataArgument,
     *,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Write the probability of 1 in each missing cell, not a draw.")
+        bool,
+        typer.Option("--probabilities", help="Write the probability of 1 (or of each level) in each cell, not a draw."),
     ] = False,
     split: SplitOption = SplitName.test,
     output: OutputFile = None,
@@ -80,10 +89,32 @@ def impute(
     """
     check_file(output, force=force)
     saved = load_saved(model, device=pick_device(device))
-    x = rows_for(saved, data, split=split.value, data_dir=data_dir)
+    if not probabilities:
+        check_words(kinds_of(saved), output)
+    source = source_for(saved, data, split=split.value, data_dir=data_dir)
+    x = source.x.to(saved.model.b.device)
+    told = f"filled {int(x.isnan().sum())} of {x.numel()} cells in {len(x)} rows"
+    if probabilities and source.values is not None:
+        columns, names = _level_columns(saved, x)
+        say(told, quiet=quiet)
+        write_values(columns, names, output)
+        return
     generator = torch.Generator(x.device).manual_seed(seed)
     filled = (
         missing_probabilities(saved.model, x) if probabilities else impute_rows(saved.model, x, generator=generator)
     )
-    say(f"filled {int(x.isnan().sum())} of {x.numel()} cells in {len(x)} rows", quiet=quiet)
-    write_rows(filled, saved.schema.columns, output)
+    say(told, quiet=quiet)
+    if source.values is None:
+        write_rows(filled, saved.schema.columns, output)
+    else:
+        rng = np.random.default_rng(seed)
+        columns = completed(source.values, x.isnan(), kinds_of(saved), filled, rng=rng)
+        write_values(columns, saved.schema.columns, output)
+
+
+def _level_columns(saved: SavedModel, x: Tensor) -> tuple[list[NDArray[Any]], list[str]]:
+    """The probability of every level in every cell, and what the columns are called."""
+    kinds = kinds_of(saved)
+    names = saved.schema.columns or [str(j) for j, _ in enumerate(kinds, start=1)]
+    headers, columns = spread_levels(names, kinds, level_probabilities(saved.model, x))
+    return columns, headers

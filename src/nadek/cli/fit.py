@@ -5,10 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
+from nadek.checkpoints import Schema
 from nadek.cli.console import epochs_progress, say, show_json
+from nadek.cli.kinds import kind_rows, list_names
 from nadek.cli.options import DataArgument, DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
+from nadek.columns import n_levels
 from nadek.experiments import (
+    Choices,
     Recipe,
+    Source,
+    UndecidedColumnsError,
     check_output,
     make_recipe,
     merge,
@@ -44,6 +50,17 @@ def fit(
     ] = None,
     validation: Annotated[str | None, typer.Option("--validation", help="Table to choose the best epoch by.")] = None,
     validation_fraction: Annotated[float, typer.Option(help="Part of a table held out where no other is given.")] = 0.1,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option("--categorical", help="Columns that hold categories, as a,b. Repeatable.", show_default=False),
+    ] = None,
+    numeric: Annotated[
+        list[str] | None,
+        typer.Option("--numeric", help="Columns that hold numbers, as a,b. Repeatable.", show_default=False),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", help="Columns to leave out, as a,b. Repeatable.", show_default=False)
+    ] = None,
     data_dir: DataDir = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of everything random. [dim]\\[0][/]")] = None,
     device: DeviceOption = Device.auto,
@@ -58,19 +75,21 @@ def fit(
 ) -> None:
     """Train a model on a data set or a table and write it to a folder.
 
-    A cell may be missing (empty, NaN, null): it is then neither learnt from nor read.
+    A cell may be missing (empty, NaN, null): it is then neither learnt from nor read. What the columns of a table are
+    is told from their values, and shown; where these leave a doubt, such as whole numbers or very many words, you are
+    asked.
 
-    Example: [bold]nadek fit answers.csv -o model --epochs 50[/]
+    Example: [bold]nadek fit answers.csv -o model --categorical city,stage --numeric age --drop id[/]
     """
     check_output(output, force=force, resume=resume)
     options = {} if config is None else read_recipe(config)
     flags = merge(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
-    rows, held_out = open_training(
-        data, validation=validation, fraction=validation_fraction, seed=seed or 0, data_dir=data_dir
-    )
+    choices = Choices(categorical=_all(categorical), numeric=_all(numeric), drop=_all(drop))
+    rows, held_out = _rows(data, choices, validation, validation_fraction, seed or 0, data_dir)
     n_variables = rows.x.shape[1]
     make_recipe(options, n_variables=n_variables, where=str(config))  # so that only mistakes of the file name it
-    recipe = _recipe(merge(options, flags), epochs, len(rows.x), n_variables)
+    recipe = _recipe(merge(merge(options, flags), _levels(rows.schema)), epochs, len(rows.x), n_variables)
+    _show_kinds(rows.schema, quiet=quiet)
     try:
         with epochs_progress(quiet=quiet) as told:
             saved = train(
@@ -88,6 +107,33 @@ def fit(
         say(f"nadek: stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
         raise typer.Exit(130) from None
     _show(saved.metrics, output, as_json=as_json, quiet=quiet)
+
+
+def _rows(
+    data: str, choices: Choices, validation: str | None, fraction: float, seed: int, data_dir: Path | None
+) -> tuple[Source, Source | None]:
+    try:
+        return open_training(
+            data, validation=validation, fraction=fraction, seed=seed, data_dir=data_dir, choices=choices
+        )
+    except UndecidedColumnsError as error:
+        raise ValueError(f"{error}; use --categorical, --numeric or --drop {list_names(error.columns[:3])}") from None
+
+
+def _levels(schema: Schema) -> dict[str, Any]:
+    """The option of a recipe that tells the numbers of levels; none where all columns have two."""
+    levels = [2] if schema.kinds is None else [n_levels(kind) for kind in schema.kinds]
+    return {} if set(levels) == {2} else {"model": {"levels": levels}}
+
+
+def _show_kinds(schema: Schema, *, quiet: bool) -> None:
+    """Tell what the columns are taken for, where they are not all plain 0 and 1."""
+    for what, told in kind_rows(schema):
+        say(f"{what}: {told}" if what else told, quiet=quiet)
+
+
+def _all(names: list[str] | None) -> tuple[str, ...]:
+    return tuple(names or ())
 
 
 def _recipe(options: dict[str, Any], epochs: int | None, n_rows: int, n_variables: int) -> Recipe:

@@ -3,11 +3,14 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek import figures
-from nadek.tables import write_table
+from nadek.columns import Column, Numeric
+from nadek.tables import write_columns, write_table
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -15,6 +18,23 @@ PICTURES = (".png", ".svg", ".pdf")
 def write_rows(x: Tensor, columns: Sequence[str] | None, output: Path | None) -> None:
     """Write a table to a file, or to standard output as CSV."""
     write_table(sys.stdout if output is None else output, x.cpu().numpy(), columns=columns)
+
+
+def write_values(values: Sequence[NDArray[Any]], columns: Sequence[str] | None, output: Path | None) -> None:
+    """Write columns of words and numbers to a file, or to standard output as CSV."""
+    write_columns(sys.stdout if output is None else output, values, columns=columns)
+
+
+def check_words(kinds: Sequence[Column], output: Path | None) -> None:
+    """Refuse to write words into a form that holds numbers only, before the work is done.
+
+    Raises:
+        ValueError: if the values of some column are text, and the file is none that can hold it.
+    """
+    if output is None or output.name.lower().endswith((".csv", ".csv.gz", ".parquet", *PICTURES)):
+        return
+    if any(isinstance(level, str) for kind in kinds if not isinstance(kind, Numeric) for level in kind.levels):
+        raise ValueError(f"{output}: this form holds numbers only, and the model knows words; write .csv or .parquet")
 
 
 def write_pictures(x: Tensor, image_shape: Sequence[int] | None, output: Path) -> None:

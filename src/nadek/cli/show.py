@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from nadek import datasets
 from nadek.checkpoints import load_saved
 from nadek.cli.console import epochs_progress, rows_progress, say, show_json, show_line, show_table
+from nadek.cli.kinds import kind_rows
 from nadek.cli.options import (
     DataDir,
     Device,
@@ -53,6 +55,7 @@ def info(model: ModelArgument, *, as_json: Json = False) -> None:
         ["reads which cells are missing", "yes" if config.mask_input else "no"],
         ["orderings", "every one" if config.ordering is None else "one, fixed"],
     ]
+    rows += [[escape(what), escape(told)] for what, told in kind_rows(saved.schema)]
     for key in ("epochs", "seconds", "best_validation", "diverged", "rows", "skipped_rows", "commit"):
         if saved.metrics.get(key) not in (None, False):
             rows.append([f"training: {key.replace('_', ' ')}", _told(saved.metrics[key])])

@@ -2,16 +2,19 @@
 
 from nadek.experiments.demo import Demo, demo
 from nadek.experiments.gallery import draw_model
+from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, make_recipe, merge, parse_settings, phases, read_recipe, usual_epochs
 from nadek.experiments.report import Found, markdown_table, summary, write_report
 from nadek.experiments.reproduce import Workplace, read_record, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
 from nadek.experiments.run import check_output, evaluate, train
-from nadek.experiments.sources import Source, matching, open_data, open_training, rows_for
+from nadek.experiments.sources import Source, matching, open_data, open_training, rows_for, source_for
+from nadek.experiments.values import completed, drawn, spread_levels
 
 __all__ = [
     "KINDS",
+    "Choices",
     "Demo",
     "Found",
     "Kind",
@@ -19,11 +22,15 @@ __all__ = [
     "Recipes",
     "Row",
     "Source",
+    "UndecidedColumnsError",
     "Workplace",
     "check_output",
+    "completed",
     "demo",
     "draw_model",
+    "drawn",
     "evaluate",
+    "kinds_of",
     "make_recipe",
     "markdown_table",
     "matching",
@@ -40,6 +47,8 @@ __all__ = [
     "record_path",
     "reproduce",
     "rows_for",
+    "source_for",
+    "spread_levels",
     "summary",
     "tables",
     "train",

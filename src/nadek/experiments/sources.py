@@ -1,17 +1,21 @@
 """Where rows come from: a known data set by its name, or a table in a file."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek import datasets
 from nadek.checkpoints import SavedModel, Schema
-from nadek.tables import SUFFIXES, align_columns, read_table
-from nadek.tables.table import Table
+from nadek.columns import Binary, Column, is_plain
+from nadek.experiments.kinds import Choices, decide, kinds_of, read_as
+from nadek.tables import SUFFIXES, RawTable, Table, align_columns, from_matrix, read_raw, read_table
 
 Split = Literal["train", "valid", "test"]
 Folder = str | os.PathLike[str] | None
@@ -19,10 +23,17 @@ Folder = str | os.PathLike[str] | None
 
 @dataclass(frozen=True)
 class Source:
-    """Rows [N, D] (float32; 0, 1 and NaN for missing) and what their columns are."""
+    """Rows of codes and what their columns are.
+
+    Attributes:
+        x: float32 [N, D]: 0 and 1, or the codes of `nadek.columns`, and NaN for missing.
+        schema: the columns.
+        values: the columns as they were before they became codes, D arrays [N]; None where values are codes.
+    """
 
     x: Tensor
     schema: Schema
+    values: tuple[NDArray[Any], ...] | None = None
 
 
 def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
@@ -41,15 +52,19 @@ def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> S
         known = datasets.load(data, data_dir)
         x = torch.from_numpy({"train": known.train, "valid": known.valid, "test": known.test}[split])
         return Source(x.float(), Schema(columns=known.columns, image_shape=known.image_shape))
-    if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
-        names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
-        raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")
+    _check_is_table(data)
     table = read_table(data)
     return Source(torch.from_numpy(table.values), Schema(columns=table.columns))
 
 
 def open_training(
-    data: str, *, validation: str | None = None, fraction: float = 0.1, seed: int = 0, data_dir: Folder = None
+    data: str,
+    *,
+    validation: str | None = None,
+    fraction: float = 0.1,
+    seed: int = 0,
+    data_dir: Folder = None,
+    choices: Choices | None = None,
 ) -> tuple[Source, Source | None]:
     """Training rows, and validation rows: the set's own, those of another file, or a random part of the training rows.
 
@@ -59,13 +74,22 @@ def open_training(
         fraction: how much of a table to hold out where there is nothing else to validate on; 0 for none.
         seed: of the choice.
         data_dir: see `open_data`.
+        choices: what the user says of the columns of a table.
 
     Raises:
-        ValueError: on a fraction outside 0 to 1, and as `open_data`.
+        UndecidedColumnsError: if the user has to say more of the columns.
+        ValueError: on a fraction outside 0 to 1, on choices for a known data set, and as `open_data`.
     """
-    train = open_data(data, split="train", data_dir=data_dir)
+    if data in datasets.names():
+        if choices not in (None, Choices()):
+            raise ValueError(f"{data!r} is a known data set: expected no choices, as what its columns are is known")
+        train = open_data(data, split="train", data_dir=data_dir)
+    else:
+        _check_is_table(data)
+        schema, codes = decide(read_raw(data), choices or Choices())
+        train = Source(torch.from_numpy(codes), schema)
     if validation is not None:
-        return train, matching(open_data(validation, split="valid", data_dir=data_dir), train.schema, train.x.shape[1])
+        return train, _validation(validation, train, data_dir)
     if data in datasets.names():
         return train, open_data(data, split="valid", data_dir=data_dir)
     if not 0 <= fraction < 1:
@@ -77,14 +101,46 @@ def open_training(
     return Source(train.x[order[n_held:]], train.schema), Source(train.x[order[:n_held]], train.schema)
 
 
-def rows_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None) -> Tensor:
-    """The rows of `open_data` with their columns in the order of a model's, on its device.
+def source_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
+    """The rows of `open_data` as a model reads them: its columns in its order, and values as its codes.
 
     Raises:
-        ValueError: if the columns are not those of the model, and as `open_data`.
+        ValueError: if the columns are not those of the model, on values that a column cannot hold, and as `open_data`.
     """
-    source = open_data(data, split=split, data_dir=data_dir)
-    return matching(source, saved.schema, saved.model.n_variables).x.to(saved.model.b.device)
+    return _read(data, split, data_dir, saved.schema, kinds_of(saved))
+
+
+def rows_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None) -> Tensor:
+    """The codes of `source_for` on the model's device."""
+    return source_for(saved, data, split=split, data_dir=data_dir).x.to(saved.model.b.device)
+
+
+def _read(data: str, split: Split, data_dir: Folder, schema: Schema, kinds: Sequence[Column]) -> Source:
+    plain = all(map(is_plain, kinds))
+    if plain and not schema.dropped:
+        return matching(open_data(data, split=split, data_dir=data_dir), schema, len(kinds))
+    values, codes = read_as(_open_raw(data, split, data_dir), schema, kinds)
+    return Source(torch.from_numpy(codes), schema, None if plain else tuple(values))
+
+
+def _validation(data: str, train: Source, data_dir: Folder) -> Source:
+    kinds = train.schema.kinds or (Binary(),) * train.x.shape[1]
+    return _read(data, "valid", data_dir, train.schema, kinds)
+
+
+def _open_raw(data: str, split: Split, data_dir: Folder) -> RawTable:
+    if data in datasets.names():
+        source = open_data(data, split=split, data_dir=data_dir)
+        return from_matrix(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
+    _check_is_table(data)
+    return read_raw(data)
+
+
+def _check_is_table(data: str) -> None:
+    """Refuse what is neither a known set nor looks like a file."""
+    if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
+        names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
+        raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")
 
 
 def matching(source: Source, schema: Schema, n_variables: int) -> Source:

@@ -1,6 +1,21 @@
 """Tables in and out: CSV, Parquet, NumPy's files and `.amat` text, with missing cells, and the names of the columns."""
 
-from nadek.tables.files import SUFFIXES, read_table, write_table
-from nadek.tables.table import Table, align_columns
+from nadek.tables.files import SUFFIXES, read_raw, read_table, write_columns, write_table
+from nadek.tables.raw import RawTable, from_matrix
+from nadek.tables.table import Table, align_columns, places_of, quoted
+from nadek.tables.words import Reading
 
-__all__ = ["SUFFIXES", "Table", "align_columns", "read_table", "write_table"]
+__all__ = [
+    "SUFFIXES",
+    "RawTable",
+    "Reading",
+    "Table",
+    "align_columns",
+    "from_matrix",
+    "places_of",
+    "quoted",
+    "read_raw",
+    "read_table",
+    "write_columns",
+    "write_table",
+]

@@ -20,12 +20,7 @@ def read_npy(path: str, *, binary: bool) -> Table:
     Raises:
         ValueError: It is none, is not two-dimensional, or has a value that is not permitted.
     """
-    try:
-        with open(path, "rb") as stream:
-            values = np.lib.format.read_array(stream, allow_pickle=False)
-    except _BROKEN as error:
-        raise ValueError(f"{path}: expected a whole npy file of numbers ({_line(error)})") from error
-    return _table(values, None, path, binary=binary)
+    return _table(*load_npy(path), path, binary=binary)
 
 
 def read_npz(path: str, *, binary: bool) -> Table:
@@ -33,6 +28,28 @@ def read_npz(path: str, *, binary: bool) -> Table:
 
     Raises:
         ValueError: It is none, has several arrays and no "values", or has a value that is not permitted.
+    """
+    return _table(*load_npz(path), path, binary=binary)
+
+
+def load_npy(path: str) -> tuple[NDArray[Any], None]:
+    """The array of an `.npy` file, whatever is in it, and no names.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        with open(path, "rb") as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False), None
+    except _BROKEN as error:
+        raise ValueError(f"{path}: expected a whole npy file of numbers ({_line(error)})") from error
+
+
+def load_npz(path: str) -> tuple[NDArray[Any], list[str] | None]:
+    """The array and the names of an `.npz` file, see `read_npz`.
+
+    Raises:
+        ValueError: It is none, has several arrays and no "values", or names that are no text.
     """
     if not zipfile.is_zipfile(path):  # np.load would speak of pickles
         raise ValueError(f"{path}: expected a whole npz file, found something else")
@@ -48,7 +65,9 @@ def read_npz(path: str, *, binary: bool) -> Table:
         raise ValueError(
             f'{path}: expected one array, or one called "values"; found {", ".join(sorted(keys)) or "none"}'
         )
-    return _table(values, names, path, binary=binary)
+    if names is not None and names.dtype.kind != "U":
+        raise ValueError(f'{path}: expected "columns" to hold text, found {names.dtype}')
+    return values, None if names is None else names.ravel().tolist()
 
 
 def write_npz(stream: BinaryIO, values: NDArray[Any], columns: Sequence[str] | None) -> None:
@@ -77,11 +96,9 @@ def format_amat(values: NDArray[Any], *, where: str) -> bytes:
     return text.tobytes()
 
 
-def _table(values: NDArray[Any], names: NDArray[Any] | None, path: str, *, binary: bool) -> Table:
+def _table(values: NDArray[Any], names: list[str] | None, path: str, *, binary: bool) -> Table:
     check_rectangle(values, where=path)
-    if names is not None and names.dtype.kind != "U":
-        raise ValueError(f'{path}: expected "columns" to hold text, found {names.dtype}')
-    columns = None if names is None else check_names(names.ravel().tolist(), values.shape[1], where=path)
+    columns = None if names is None else check_names(names, values.shape[1], where=path)
     if binary:
         numbers = values if values.dtype.kind == "f" else values.astype(np.float64)
         wrong = ~is_binary(numbers)

@@ -25,11 +25,26 @@ def to_columns(values: NDArray[Any]) -> list[pa.Array]:
     ]
 
 
+def to_column(values: NDArray[Any]) -> pa.Array:
+    """One Arrow column of text, numbers or booleans [N]: None and NaN become null."""
+    return pa.array(values.tolist() if values.dtype == object else values, from_pandas=True)
+
+
 def read_parquet(path: str, *, binary: bool) -> Table:
     """Read a Parquet file; null and NaN are missing.
 
     Raises:
         ValueError: It is none, holds nothing, has a name twice, or has a cell that is not permitted.
+    """
+    columns, names = load_parquet(path)
+    return Table(matrix(columns, names, where=path, binary=binary, text=False), names)
+
+
+def load_parquet(path: str) -> tuple[list[pa.ChunkedArray], tuple[str, ...]]:
+    """The columns of a Parquet file, whatever is in them, and their names.
+
+    Raises:
+        ValueError: It is none, holds nothing, or has a name twice.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -39,11 +54,10 @@ def read_parquet(path: str, *, binary: bool) -> Table:
         raise ValueError(f"{path}: expected a whole Parquet file ({reason})") from error
     if 0 in table.shape:
         raise ValueError(f"{path}: expected rows and columns, found shape {table.shape}")
-    names = check_names(table.column_names, table.num_columns, where=path)
-    return Table(matrix(table.columns, names, where=path, binary=binary, text=False), names)
+    return table.columns, check_names(table.column_names, table.num_columns, where=path)
 
 
-def write_parquet(stream: BinaryIO, values: NDArray[Any], columns: Sequence[str] | None) -> None:
-    """Write a Parquet file; columns without names are called "x0", "x1" and so on."""
-    names = [f"x{j}" for j in range(values.shape[1])] if columns is None else list(columns)
-    pq.write_table(pa.table(to_columns(values), names=names), stream)
+def write_parquet(stream: BinaryIO, values: Sequence[pa.Array], columns: Sequence[str] | None) -> None:
+    """Write a Parquet file of Arrow columns; those without names are called "x0", "x1" and so on."""
+    names = [f"x{j}" for j in range(len(values))] if columns is None else list(columns)
+    pq.write_table(pa.table(list(values), names=names), stream)

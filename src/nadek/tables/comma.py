@@ -4,15 +4,14 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-from numpy.typing import NDArray
 
-from nadek.tables.arrow import to_columns
 from nadek.tables.cells import FALSE, MISSING, TRUE, is_binary, matrix, number
+from nadek.tables.raw import RawTable
 from nadek.tables.table import Table, check_names
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -32,40 +31,91 @@ def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
     Raises:
         ValueError: Says what is wrong, and in which row and column (rows count from 1, the first below the header).
     """
+    data, first, body = _opened(data, where)
+    names, rows = _split_names(data, first, body, where, header=_is_header(first, binary=binary))
+    columns = _arrow_columns(rows, len(first), where)
+    return Table(matrix(columns, names, where=where, binary=binary, text=True), names)
+
+
+def parse_words(data: bytes, *, where: str) -> RawTable:
+    """Read comma separated text in UTF-8 whose cells may be anything.
+
+    The first row is the header if one of its cells is a word. A first row of numbers is one where it names the columns
+    0, 1, 2 and so on, as pandas does, or stands above a table of 0 and 1 (see `parse_csv`).
+
+    Args:
+        data: The text.
+        where: What messages call it.
+
+    Raises:
+        ValueError: Says what is wrong, and in which row.
+    """
+    data, first, body = _opened(data, where)
+    header = _is_header(first, binary=False) or _numbers_are_names(data, first, where)
+    names, rows = _split_names(data, first, body, where, header=header)
+    return RawTable(tuple(_arrow_columns(rows, len(first), where, words=True)), names, are_words=True, where=where)
+
+
+def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> bytes:
+    """Write comma separated text: a header when there are names, empty cells for null, quotes where they are needed.
+
+    Args:
+        values: D columns of N numbers, booleans or texts; floats get all digits that tell them apart.
+        columns: D names or None.
+    """
+    stream = io.BytesIO()
+    if columns is not None:
+        # Arrow quotes every name of a header.
+        stream.write(_line(columns).encode())
+    if any(pa.types.is_string(column.type) for column in values) or (len(values) == 1 and values[0].null_count):
+        stream.write(_joined(values))
+    else:
+        table = pa.table(list(values), names=[str(j) for j in range(len(values))])
+        pa_csv.write_csv(table, stream, pa_csv.WriteOptions(include_header=False))
+    return stream.getvalue()
+
+
+def _joined(values: Sequence[pa.Array]) -> bytes:
+    """The lines of columns of which some are text: Arrow would quote every text."""
+    # A missing cell that is alone in its row has to differ from a blank line, which readers skip.
+    null = '""' if len(values) == 1 else ""
+    cells = [pc.fill_null(_quoted(column), null) for column in values]
+    lines = pc.binary_join_element_wise(*cells, pa.scalar(","))
+    return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
+
+
+def _quoted(column: pa.Array) -> pa.Array:
+    """A column as text, in quotes where CSV needs them; each distinct text is looked at once."""
+    if not pa.types.is_string(column.type):
+        return column.cast(pa.string())
+    encoded = column.dictionary_encode()
+    known = [_line([word]).removesuffix("\n") for word in encoded.dictionary.to_pylist()]
+    return pa.array(known, pa.string()).take(encoded.indices)
+
+
+def _line(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
+
+
+def _opened(data: bytes, where: str) -> tuple[bytes, list[str], bytes]:
+    """The text without what stands before it, the cells of its first row, and the text below that."""
     data = data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
-    first, body = _split_first(data, where)
-    header = _is_header(first, binary=binary)
+    return data, *_split_first(data, where)
+
+
+def _split_names(
+    data: bytes, first: list[str], body: bytes, where: str, *, header: bool
+) -> tuple[tuple[str, ...] | None, bytes]:
+    """The names, if the first row is a header, and the text of the rows."""
     names = check_names([cell.strip() for cell in first], len(first), where=where) if header else None
     rows = body if header else data
     if not rows.strip():
         raise ValueError(f"{where}: expected rows, found only a header")
     if len(first) == 1 and re.search(rb"\n\r?\n", rows.strip()):
         raise ValueError(f'{where}: found a blank line in a file of one column; write "" for a missing cell')
-    columns = _arrow_columns(rows, len(first), where)
-    return Table(matrix(columns, names, where=where, binary=binary, text=True), names)
-
-
-def format_csv(values: NDArray[Any], columns: Sequence[str] | None) -> bytes:
-    """Write comma separated text: a header when there are names, empty cells for NaN, 0 and 1 as integers.
-
-    Args:
-        values: Numbers [N, D]; those that are no integers get all digits that tell them apart.
-        columns: D names or None.
-    """
-    table = pa.table(to_columns(values), names=[str(j) for j in range(values.shape[1])])
-    stream = io.BytesIO()
-    if columns is not None:
-        # Arrow quotes every name of a header.
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(columns)
-        stream.write(line.getvalue().encode())
-    if table.num_columns == 1 and table[0].null_count:
-        # A missing cell that is alone in its row has to differ from a blank line, which readers skip.
-        cells = table[0].cast(pa.string()).fill_null('""').to_pylist()
-        stream.write("".join(f"{cell}\n" for cell in cells).encode())
-    else:
-        pa_csv.write_csv(table, stream, pa_csv.WriteOptions(include_header=False))
-    return stream.getvalue()
+    return names, rows
 
 
 def _split_first(data: bytes, where: str) -> tuple[list[str], bytes]:
@@ -91,15 +141,30 @@ def _is_header(first: list[str], *, binary: bool) -> bool:
     return binary and not bool(is_binary(values).all()) and len(set(first)) == len(first)
 
 
-def _arrow_columns(rows: bytes, dim: int, where: str) -> list[pa.ChunkedArray]:
+def _numbers_are_names(data: bytes, first: list[str], where: str) -> bool:
+    if not _is_header(first, binary=True):
+        return False
+    if [cell.strip() for cell in first] == [str(j) for j in range(len(first))]:
+        return True
+    try:
+        parse_csv(data, where=where, binary=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _arrow_columns(rows: bytes, dim: int, where: str, *, words: bool = False) -> list[pa.ChunkedArray]:
+    names = [str(j) for j in range(dim)]
     try:
         table = pa_csv.read_csv(
             pa.BufferReader(rows),
-            read_options=pa_csv.ReadOptions(column_names=[str(j) for j in range(dim)]),
+            read_options=pa_csv.ReadOptions(column_names=names),
+            parse_options=pa_csv.ParseOptions(newlines_in_values=words),
             convert_options=pa_csv.ConvertOptions(
                 null_values=list(MISSING),
                 true_values=["1", *TRUE],
                 false_values=["0", *FALSE],
+                column_types=dict.fromkeys(names, pa.string()) if words else None,
             ),
         )
     except pa.ArrowInvalid as error:

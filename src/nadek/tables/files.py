@@ -4,16 +4,18 @@ import gzip
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from nadek.datasets import read_amat, read_plain
 from nadek.files import replacing
-from nadek.tables.arrays import format_amat, read_npy, read_npz, write_npz
-from nadek.tables.arrow import read_parquet, write_parquet
-from nadek.tables.comma import format_csv, parse_csv
+from nadek.tables.arrays import format_amat, load_npy, load_npz, read_npy, read_npz, write_npz
+from nadek.tables.arrow import load_parquet, read_parquet, to_column, to_columns, write_parquet
+from nadek.tables.comma import format_csv, parse_csv, parse_words
+from nadek.tables.raw import RawTable, from_matrix
 from nadek.tables.table import Table, check_names, check_rectangle
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz", ".npy", ".amat", ".amat.gz")
@@ -25,6 +27,9 @@ class TextStream(Protocol):
 
     def write(self, text: str, /) -> object:
         """Take some text."""
+
+
+Target = str | os.PathLike[str] | TextStream
 
 
 def read_table(path: str | os.PathLike[str], *, binary: bool = True) -> Table:
@@ -44,12 +49,7 @@ def read_table(path: str | os.PathLike[str], *, binary: bool = True) -> Table:
         FileNotFoundError: There is no such file.
         IsADirectoryError: It is a folder.
     """
-    file = Path(path)
-    suffix = _suffix(file)
-    if file.is_dir():
-        raise IsADirectoryError(f"{file}: is a folder, expected a file that ends in {', '.join(SUFFIXES)}")
-    if not file.exists():
-        raise FileNotFoundError(f"{file}: there is no such file")
+    file, suffix = _existing(path)
     if suffix.startswith(".csv"):
         return parse_csv(read_plain(file), where=str(file), binary=binary)
     if suffix.startswith(".amat"):
@@ -58,9 +58,28 @@ def read_table(path: str | os.PathLike[str], *, binary: bool = True) -> Table:
     return readers[suffix](str(file), binary=binary)
 
 
-def write_table(
-    path_or_stream: str | os.PathLike[str] | TextStream, values: ArrayLike, *, columns: Sequence[str] | None = None
-) -> None:
+def read_raw(path: str | os.PathLike[str]) -> RawTable:
+    """Read a table whose columns hold text, numbers or booleans; forms, missing cells and headers as in `read_table`.
+
+    Args:
+        path: File that ends in .csv, .csv.gz, .parquet, .npz, .npy, .amat or .amat.gz.
+
+    Raises:
+        ValueError: As `read_table`, but for the cells: they are looked at when a column is read.
+        OSError: As `read_table`.
+    """
+    file, suffix = _existing(path)
+    if suffix.startswith(".csv"):
+        return parse_words(read_plain(file), where=str(file))
+    if suffix.startswith(".amat"):
+        return from_matrix(read_amat(file), None, where=str(file))
+    if suffix == ".parquet":
+        cells, names = load_parquet(str(file))
+        return RawTable(tuple(cells), names, are_words=False, where=str(file))
+    return from_matrix(*(load_npy if suffix == ".npy" else load_npz)(str(file)), where=str(file))
+
+
+def write_table(path_or_stream: Target, values: ArrayLike, *, columns: Sequence[str] | None = None) -> None:
     """Write a table to a file, whole or not at all, in the form that its name ends in; or to a stream as CSV.
 
     NaN is written as missing, a table of 0 and 1 as integers, and other floats in CSV with all digits that tell them
@@ -79,32 +98,83 @@ def write_table(
     array = np.asarray(values)
     check_rectangle(array, where="values")
     names = None if columns is None else check_names(columns, array.shape[1], where="columns")
-    if not isinstance(path_or_stream, str | os.PathLike):
-        path_or_stream.write(format_csv(array, names).decode())
+    if _is_matrix_file(path_or_stream):
+        _write_matrix(Path(path_or_stream), array, names)
+    else:
+        _write_cells(path_or_stream, to_columns(array), names)
+
+
+def write_columns(target: Target, values: Sequence[NDArray[Any]], *, columns: Sequence[str] | None = None) -> None:
+    """Write columns of text, numbers and booleans as `write_table` does; None and NaN are written as missing.
+
+    Args:
+        target: File that ends in one of `SUFFIXES`, or a text stream such as `sys.stdout`.
+        values: D arrays of N cells.
+        columns: D names, or None.
+
+    Raises:
+        ValueError: As `write_table`, and on text for a form that holds numbers only.
+        OSError: As `write_table`.
+    """
+    names = None if columns is None else check_names(columns, len(values), where="columns")
+    if not _is_matrix_file(target):
+        _write_cells(target, [to_column(column) for column in values], names)
         return
-    file = Path(path_or_stream)
+    file = Path(target)
+    _write_matrix(file, np.column_stack([_numbers(column, file) for column in values]), names)
+
+
+def _is_matrix_file(target: Target) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether the form knows no columns of their own types."""
+    return isinstance(target, str | os.PathLike) and _suffix(Path(target)).startswith((".np", ".amat"))
+
+
+def _numbers(column: NDArray[Any], file: Path) -> NDArray[Any]:
+    try:
+        return column.astype(np.float64) if column.dtype == object else column
+    except ValueError:
+        raise ValueError(f"{file}: this form holds numbers only, found text; write .csv or .parquet") from None
+
+
+def _write_cells(target: Target, cells: Sequence[pa.Array], names: tuple[str, ...] | None) -> None:
+    if not isinstance(target, str | os.PathLike):
+        target.write(format_csv(cells, names).decode())
+        return
+    file = Path(target)
     suffix = _suffix(file)
-    text = _format(array, names, file, suffix)
+    text = b"" if suffix == ".parquet" else _packed(format_csv(cells, names), suffix)
     with replacing(file) as stream:
         if suffix == ".parquet":
-            write_parquet(stream, array, names)
-        elif suffix == ".npz":
-            write_npz(stream, array, names)
-        elif suffix == ".npy":
-            np.save(stream, array)
+            write_parquet(stream, cells, names)
         else:
             stream.write(text)
 
 
-def _format(values: NDArray[Any], names: tuple[str, ...] | None, file: Path, suffix: str) -> bytes:
-    """The bytes of the forms that are text; none for the others."""
-    if suffix.startswith(".csv"):
-        text = format_csv(values, names)
-    elif suffix.startswith(".amat"):
-        text = format_amat(values, where=str(file))
-    else:
-        return b""
+def _write_matrix(file: Path, values: NDArray[Any], names: tuple[str, ...] | None) -> None:
+    suffix = _suffix(file)
+    text = _packed(format_amat(values, where=str(file)), suffix) if suffix.startswith(".amat") else b""
+    with replacing(file) as stream:
+        if suffix == ".npz":
+            write_npz(stream, values, names)
+        elif suffix == ".npy":
+            np.save(stream, values)
+        else:
+            stream.write(text)
+
+
+def _packed(text: bytes, suffix: str) -> bytes:
     return gzip.compress(text, compresslevel=4, mtime=0) if suffix.endswith(".gz") else text
+
+
+def _existing(path: str | os.PathLike[str]) -> tuple[Path, str]:
+    """A file that is there, and its suffix."""
+    file = Path(path)
+    suffix = _suffix(file)
+    if file.is_dir():
+        raise IsADirectoryError(f"{file}: is a folder, expected a file that ends in {', '.join(SUFFIXES)}")
+    if not file.exists():
+        raise FileNotFoundError(f"{file}: there is no such file")
+    return file, suffix
 
 
 def _suffix(file: Path) -> str:

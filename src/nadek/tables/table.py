@@ -47,17 +47,28 @@ def align_columns(table: Table, columns: Sequence[str]) -> Table:
             raise ValueError(f"expected {len(wanted)} columns, found {table.values.shape[1]}")
         return Table(table.values, wanted)
     check_names(table.columns, table.values.shape[1], where="the table")
-    place = {name: j for j, name in enumerate(table.columns)}
+    places = places_of(wanted, table.columns)
+    return table if table.columns == wanted else Table(table.values[:, places], wanted)
+
+
+def places_of(wanted: Sequence[str], columns: Sequence[str]) -> list[int]:
+    """Where the columns of a model stand among those of a table, which are the same ones in any order.
+
+    Raises:
+        ValueError: The table lacks some, or has others; names them.
+
+    >>> places_of(("a", "b"), ("b", "a"))
+    [1, 0]
+    """
+    place = {name: j for j, name in enumerate(columns)}
     lacking = [name for name in wanted if name not in place]
     known = set(wanted)
-    unexpected = [name for name in table.columns if name not in known]
+    unexpected = [name for name in columns if name not in known]
     if lacking or unexpected:
         complaints = [f"lacks {_counted(lacking)}"] if lacking else []
         complaints += [f"has the unexpected {_counted(unexpected)}"] if unexpected else []
         raise ValueError(f"expected the {len(wanted)} columns of the model; the table {' and '.join(complaints)}")
-    if table.columns == wanted:
-        return table
-    return Table(table.values[:, [place[name] for name in wanted]], wanted)
+    return [place[name] for name in wanted]
 
 
 def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, ...]:
@@ -82,6 +93,15 @@ def check_rectangle(values: NDArray[Any], *, where: str) -> None:
     """
     if values.dtype.kind not in "buif":
         raise ValueError(f"{where}: expected numbers, found an array of {values.dtype}")
+    check_shape(values, where=where)
+
+
+def check_shape(values: NDArray[Any], *, where: str) -> None:
+    """Refuse anything but two dimensions, with rows and columns.
+
+    Raises:
+        ValueError: The array is another; tells its shape.
+    """
     if values.ndim != 2:
         raise ValueError(f"{where}: expected a 2-D array [rows, columns], found shape {values.shape}")
     if 0 in values.shape:

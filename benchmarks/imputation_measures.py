@@ -1,0 +1,126 @@
+"""How good the probabilities of hidden cells are: log-loss, Brier score, accuracy, AUROC, calibration."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+Array = NDArray[np.float64]
+
+CLIP = 1e-6
+SHRINKAGES = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+BINS = 15
+
+
+def frequencies(train: Array, levels: tuple[int, ...]) -> Array:
+    """How often each level of each column occurs, one count added to each; 0 beyond a column's levels, [D, L]."""
+    counts = np.zeros((len(levels), max(levels)))
+    for column, count in enumerate(levels):
+        seen = train[:, column][~np.isnan(train[:, column])].astype(np.int64)
+        counts[column, :count] = np.bincount(seen, minlength=count) + 1.0
+    return counts / counts.sum(1, keepdims=True)
+
+
+def shrunk(probabilities: Array, towards: Array, weight: float) -> Array:
+    """`(1 - weight) p + weight f`, then within [CLIP, 1 - CLIP] on the levels that there are, and summing to one.
+
+    Args:
+        probabilities: what a method says, [N, D, L].
+        towards: the columns' frequencies f, [D, L], 0 where a column has no such level.
+        weight: 0 to 1.
+    """
+    mixed = np.where(towards > 0, ((1 - weight) * probabilities + weight * towards).clip(CLIP, 1 - CLIP), 0.0)
+    return mixed / mixed.sum(2, keepdims=True)
+
+
+def best_shrinkage(probabilities: Array, towards: Array, x: Array, hidden: NDArray[np.bool_]) -> tuple[float, float]:
+    """The weight with the smallest log-loss, and that log-loss: every method gets it, chosen on validation rows."""
+    losses = [(cell_losses(shrunk(probabilities, towards, w), x, hidden).mean(), w) for w in SHRINKAGES]
+    loss, weight = min(losses)
+    return weight, float(loss)
+
+
+def cell_losses(probabilities: Array, x: Array, hidden: NDArray[np.bool_]) -> Array:
+    """`-log p(true level)` in nats of every hidden cell, row by row."""
+    row, column = hidden.nonzero()
+    return -np.log(probabilities[row, column, x[row, column].astype(np.int64)])
+
+
+def measures(probabilities: Array, x: Array, hidden: NDArray[np.bool_], levels: tuple[int, ...]) -> dict[str, Any]:
+    """All measures over the hidden cells.
+
+    Args:
+        probabilities: of every level of every cell, [N, D, L].
+        x: the true codes, [N, D].
+        hidden: which cells count, [N, D].
+        levels: number of levels of each column.
+
+    Returns:
+        "log_loss" (nats a cell) and its "standard_error" (over rows), "brier" (half the sum of squares over levels,
+        which for two levels is the usual score of one probability), "accuracy", "auroc" (two levels everywhere: of
+        all hidden cells together; else one level against the rest, mean over the levels of all columns), "cells",
+        and what `reliability` says.
+    """
+    row, column = hidden.nonzero()
+    p = probabilities[row, column]
+    true = x[row, column].astype(np.int64)
+    indicator = np.eye(p.shape[1])[true]
+    losses = cell_losses(probabilities, x, hidden)
+    binary = max(levels) == 2
+    return {
+        "log_loss": float(losses.mean()),
+        "standard_error": _standard_error(losses, row),
+        "brier": float(((p - indicator) ** 2).sum(1).mean() / 2),
+        "accuracy": float((p.argmax(1) == true).mean()),
+        "auroc": _auroc(indicator[:, 1], p[:, 1]) if binary else _one_against_rest(indicator, p, column),
+        "cells": len(true),
+        **(reliability(p[:, 1], indicator[:, 1]) if binary else _categorical_reliability(p, indicator, column, levels)),
+    }
+
+
+def reliability(p: Array, happened: Array) -> dict[str, Any]:
+    """What was said and what came true, in bins of equal width.
+
+    Returns:
+        "reliability": rows (mean probability, frequency, number of cells) of the bins that are not empty;
+        "calibration_error": the mean distance of the two, weighted by cells.
+    """
+    index = np.minimum((p * BINS).astype(np.int64), BINS - 1)
+    count, said, came = (np.bincount(index, weights, minlength=BINS) for weights in (None, p, happened))
+    full = count > 0
+    rows = np.stack([said[full] / count[full], came[full] / count[full], count[full]], axis=1)
+    error = float(np.abs(rows[:, 0] - rows[:, 1]) @ rows[:, 2] / len(p))
+    return {"reliability": rows.tolist(), "calibration_error": error}
+
+
+def _categorical_reliability(
+    p: Array, indicator: Array, column: NDArray[np.int64], levels: tuple[int, ...]
+) -> dict[str, Any]:
+    """Every level of every hidden cell is something said that came true or not."""
+    there = np.arange(p.shape[1]) < np.array(levels)[column][:, None]
+    return reliability(p[there], indicator[there])
+
+
+def _standard_error(losses: Array, row: NDArray[np.int64]) -> float:
+    """Of the mean over cells, when rows are independent but the cells of a row are not (the ratio estimator's)."""
+    number, total = np.bincount(row), np.bincount(row, losses)
+    deviations = total - losses.mean() * number
+    n_rows = (number > 0).sum()
+    return float(np.sqrt((deviations**2).sum() * n_rows / max(n_rows - 1, 1)) / len(losses))
+
+
+def _auroc(happened: Array, p: Array) -> float | None:
+    """None where only one of the two outcomes occurs."""
+    return float(roc_auc_score(happened, p)) if 0 < happened.sum() < len(happened) else None
+
+
+def _one_against_rest(indicator: Array, p: Array, column: NDArray[np.int64]) -> float | None:
+    """Mean AUROC of every level of every column against the others of its column."""
+    found = [
+        _auroc(indicator[cells, level], p[cells, level])
+        for cells in (column == c for c in np.unique(column))
+        for level in range(p.shape[1])
+    ]
+    known = [area for area in found if area is not None]
+    return float(np.mean(known)) if known else None

@@ -1,0 +1,71 @@
+"""SPFlow: a tree of hidden variables (hidden Chow-Liu tree), one a column, by expectation maximisation."""
+
+import copy
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from spflow.learn import expectation_maximization, expectation_maximization_batched
+from spflow.modules.sums import Sum
+from spflow.zoo.hclt import learn_hclt_binary, learn_hclt_categorical
+
+from peers.marginals import conditionals
+
+Array = NDArray[np.float64]
+
+
+class HiddenTree:
+    """A hidden Chow-Liu tree.
+
+    Args:
+        states: hidden states a column.
+        epochs: of EM at most.
+        batch: rows a step of EM, until the validation rows stop gaining; then all rows are one step.
+    """
+
+    def __init__(self, states: int, epochs: int = 40, batch: int = 500) -> None:
+        self.states, self.epochs, self.batch = states, epochs, batch
+
+    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
+        """EM, the best parameters that the validation rows saw."""
+        torch.manual_seed(0)
+        self.levels = levels
+        rows = torch.tensor(train, dtype=torch.float32)
+        learn = learn_hclt_binary if max(levels) == 2 else learn_hclt_categorical
+        self.model = learn(rows, num_hidden_cats=self.states, init="uniform")
+        self._break_symmetry()
+        best, kept, whole = -np.inf, None, False
+        for _ in range(self.epochs):
+            if whole:
+                expectation_maximization(self.model, rows, max_steps=1)
+            else:
+                expectation_maximization_batched(self.model, rows[torch.randperm(len(rows))].split(self.batch))
+            gained = self.log_prob(valid).mean()
+            if gained > best + 2e-3:
+                best, kept = gained, copy.deepcopy(self.model.state_dict())
+            elif whole:
+                break
+            else:
+                whole = True
+                self.model.load_state_dict(kept)
+        self.model.load_state_dict(kept)
+
+    @torch.no_grad()
+    def log_prob(self, x: Array) -> Array:
+        """Log-probability in nats of what is observed of each row."""
+        rows = torch.tensor(x, dtype=torch.float32)
+        return torch.cat([self.model.log_likelihood(part).flatten() for part in rows.split(2000)]).double().numpy()
+
+    def probabilities(self, x: Array) -> Array:
+        """The conditional of every missing cell."""
+        return conditionals(self.log_prob, x, self.levels)
+
+    def _break_symmetry(self) -> None:
+        """Hidden states that mostly persist along the tree: the library's uniform start is a point that EM never leaves."""
+        for module in self.model.modules():
+            if isinstance(module, Sum):
+                _, states, following, _ = module.weights.shape
+                if states == following:
+                    weights = 0.2 * torch.rand(module.weights.shape) / states
+                    weights += 0.8 * torch.eye(states).reshape(1, states, states, 1)
+                    module.weights = weights / weights.sum(1, keepdim=True)

@@ -1,0 +1,114 @@
+"""The table of all methods: what each is called, where it lives, and the settings that validation rows choose from."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to run a method.
+
+    Attributes:
+        name: what tells it from the method's other settings.
+        options: of the peer's constructor.
+        holes: whether the training rows get holes, too, as many as the rows to complete have (what chains of
+            regressions learn from is then what they meet later); otherwise it is fitted on whole rows, once.
+        train_rows: it learns from so many rows at most, to end within minutes; None for all.
+    """
+
+    name: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    holes: bool = False
+    train_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to fill in cells.
+
+    Attributes:
+        name: short, for the command line and records.
+        title: for tables.
+        library: the distribution that does the work.
+        path: module:Class of the peer.
+        settings: the best on validation rows is the one reported.
+        binary_only: whether it knows columns of two levels only.
+    """
+
+    name: str
+    title: str
+    library: str
+    path: str
+    settings: tuple[Setting, ...] = (Setting(),)
+    binary_only: bool = False
+
+
+_TREES = {"kind": "extra", "trees": 50, "rounds": 3}
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("nadek", "nadek", "nade-k", "peers.ours:Ours"),
+        Method("frequencies", "column means (SimpleImputer)", "scikit-learn", "peers.scikit:Frequencies"),
+        Method(
+            "neighbours",
+            "nearest neighbours (KNNImputer)",
+            "scikit-learn",
+            "peers.scikit:Neighbours",
+            tuple(Setting(f"k = {k}", {"neighbours": k, "weights": "distance"}) for k in (15, 30, 60)),
+        ),
+        Method(
+            "ridge",
+            "chained regressions (IterativeImputer, BayesianRidge)",
+            "scikit-learn",
+            "peers.scikit:ChainedRidge",
+            (Setting("whole rows"), Setting("rows with holes", holes=True)),
+        ),
+        Method(
+            "trees",
+            "chained trees (IterativeImputer, ExtraTrees)",
+            "scikit-learn",
+            "peers.scikit:ChainedTrees",
+            (Setting("rows with holes", _TREES, holes=True),),
+        ),
+        Method(
+            "miceforest",
+            "miceforest",
+            "miceforest",
+            "peers.boosted:ChainedBoosting",
+            (Setting("means", {"kind": "means", "rounds": 3}, holes=True),),
+        ),
+        Method("missforest", "MissForest", "MissForest", "peers.boosted:Forest", (Setting(holes=True),)),
+        Method("chow-liu", "Chow-Liu tree", "numpy", "peers.tree:Tree"),
+        Method("pomegranate", "Bayesian network (pomegranate)", "pomegranate", "peers.network:ChowLiuNetwork"),
+        Method(
+            "mixture",
+            "mixture by EM",
+            "numpy",
+            "peers.mixture:Mixture",
+            tuple(Setting(f"{n} components", {"components": n}) for n in (25, 50, 100, 200)),
+        ),
+        Method(
+            "sum-product",
+            "sum-product network (deeprob-kit)",
+            "deeprob-kit",
+            "peers.sum_product:SumProduct",
+            (Setting("LearnSPN", {"rows": 200}),),
+        ),
+        Method(
+            "random-circuits",
+            "random circuits (deeprob-kit, XPC)",
+            "deeprob-kit",
+            "peers.sum_product:RandomCircuits",
+            (Setting("10 circuits", {"rows": 100, "circuits": 10}),),
+            binary_only=True,
+        ),
+        Method(
+            "hidden-tree",
+            "hidden Chow-Liu tree (SPFlow)",
+            "spflow",
+            "peers.hidden_tree:HiddenTree",
+            (Setting("16 states", {"states": 16}),),
+        ),
+    )
+}

@@ -1,0 +1,171 @@
+"""``nadek explain`` and ``nadek suggest``: which cells make a row unlikely, and which missing ones to ask for next."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+import typer
+from jaxtyping import Bool
+from torch import Tensor
+
+from nadek.checkpoints import SavedModel, load_saved
+from nadek.cli.console import rows_progress, say
+from nadek.cli.options import (
+    DataArgument,
+    DataDir,
+    Device,
+    DeviceOption,
+    Force,
+    ModelArgument,
+    Orderings,
+    OutputFile,
+    Quiet,
+    Seed,
+    SplitName,
+    SplitOption,
+    check_file,
+    pick_device,
+)
+from nadek.cli.output import write_values
+from nadek.columns import Column, Numeric, level_names
+from nadek.experiments import Source, kinds_of, source_for
+from nadek.likelihood import mixture_log_prob
+from nadek.queries import expected_information, explain_cells, marginal_log_probs
+from nadek.tables import quoted
+
+FORMS = (".csv", ".csv.gz", ".parquet")
+"""Of tables that hold words."""
+
+Top = Annotated[int, typer.Option("--top", min=1, help="So many cells of each row.")]
+
+
+def explain(
+    model: ModelArgument,
+    data: DataArgument,
+    *,
+    top: Top = 3,
+    lowest: Annotated[
+        int | None, typer.Option("--lowest", min=1, help="Only so many rows: the least likely, these first.")
+    ] = None,
+    orderings: Orderings = 8,
+    split: SplitOption = SplitName.test,
+    output: OutputFile = None,
+    data_dir: DataDir = None,
+    seed: Seed = 0,
+    device: DeviceOption = Device.auto,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tell how likely each row is, and which of its cells make it unlikely: the most surprising ones given all others.
+
+    One line a cell, in nats. Surprise is how much likelier the expected value would be, as the logarithm of the ratio.
+
+    Example: [bold]nadek explain model answers.csv --lowest 10[/]
+    """
+    check_file(output, FORMS, force=force)
+    saved = load_saved(model, device=pick_device(device))
+    source = source_for(saved, data, split=split.value, data_dir=data_dir)
+    x = source.x.to(saved.model.b.device)
+    generator = torch.Generator(x.device).manual_seed(seed)
+    with rows_progress("scoring", quiet=quiet) as progress:
+        table = marginal_log_probs(saved.model, x, orderings, generator=generator, progress=progress)
+    scores = mixture_log_prob(table)
+    chosen = torch.arange(len(x), device=x.device) if lowest is None else scores.argsort(stable=True)[:lowest]
+    with rows_progress("explaining", quiet=quiet) as progress:
+        cells = explain_cells(saved.model, x[chosen], progress=progress)
+    surprise, variables = cells.surprise.nan_to_num(-1).sort(dim=1, descending=True, stable=True)
+    place, rank = (surprise[:, :top] >= 0).nonzero(as_tuple=True)  # what is missing is no surprise
+    row, variable = chosen[place], variables[place, rank]
+    names, kinds, expected = _names(saved), kinds_of(saved), cells.expected[place, variable].long()
+    _write(
+        output,
+        row=row + 1,
+        log_likelihood=scores[row],
+        column=[names[j] for j in variable.tolist()],
+        value=[_value(source, kinds, *cell) for cell in _pairs(row, variable)],
+        expected=[level_names(kinds[j])[level] for j, level in _pairs(variable, expected)],
+        surprise=surprise[place, rank],
+        log_probability=cells.log_prob[place, variable],
+    )
+
+
+def suggest(
+    model: ModelArgument,
+    data: DataArgument,
+    *,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target", help="Column to learn about; all others if not given. Repeatable.", show_default=False
+        ),
+    ] = None,
+    top: Top = 3,
+    split: SplitOption = SplitName.test,
+    output: OutputFile = None,
+    data_dir: DataDir = None,
+    device: DeviceOption = Device.auto,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tell which missing cells of each row to ask for next: how much each is expected to tell about others, in nats.
+
+    What several others share is counted for each of them.
+
+    Example: [bold]nadek suggest model answers.csv --target age[/]
+    """
+    check_file(output, FORMS, force=force)
+    saved = load_saved(model, device=pick_device(device))
+    x = source_for(saved, data, split=split.value, data_dir=data_dir).x.to(saved.model.b.device)
+    flags = _flags(saved, target).to(x.device)
+    unknown = x.isnan()
+    asked = unknown & ~flags
+    rows = (asked.any(1) & (not target or (unknown & flags).any(1))).nonzero().squeeze(1)
+    why = "the target is known, or nothing else is unknown" if target else "nothing is unknown"
+    if not len(rows):
+        raise ValueError(f"{data}: there is nothing to ask: in every row {why}")
+    if len(rows) < len(x):
+        say(f"{len(x) - len(rows)} of {len(x)} rows are left out, as {why} in them", quiet=quiet)
+    information = expected_information(saved.model, x[rows], flags if target else None)
+    found, variables = information.masked_fill(~asked[rows], -1).sort(dim=1, descending=True, stable=True)
+    place, rank = (found[:, :top] >= 0).nonzero(as_tuple=True)
+    names = _names(saved)
+    asked_for = [names[j] for j in variables[place, rank].tolist()]
+    _write(output, row=rows[place] + 1, ask=asked_for, expected_information=found[place, rank])
+
+
+def _value(source: Source, kinds: tuple[Column, ...], row: int, variable: int) -> str:
+    """An observed cell in the words of its table."""
+    kind = kinds[variable]
+    if source.values is None or not isinstance(kind, Numeric):
+        return level_names(kind)[int(source.x[row, variable])]
+    number = float(source.values[variable][row])
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def _pairs(a: Tensor, b: Tensor) -> list[tuple[int, int]]:
+    return list(zip(a.tolist(), b.tolist(), strict=True))
+
+
+def _names(saved: SavedModel) -> Sequence[str]:
+    """What the columns are called; their numbers from 1 where they have no names."""
+    return saved.schema.columns or [str(j) for j in range(1, saved.model.n_variables + 1)]
+
+
+def _flags(saved: SavedModel, target: list[str] | None) -> Bool[Tensor, " D"]:
+    """Which columns are targets."""
+    names = _names(saved)
+    for name in target or []:
+        if name not in names:
+            raise ValueError(f'--target: there is no column "{name}"; known are {quoted(names)}')
+    return torch.tensor([name in (target or []) for name in names])
+
+
+def _write(output: Path | None, **columns: Tensor | list[str]) -> None:
+    """Write a table of numbers and words."""
+    values = [
+        column.cpu().numpy() if isinstance(column, Tensor) else np.array(column, dtype=object)
+        for column in columns.values()
+    ]
+    write_values(values, list(columns), output)

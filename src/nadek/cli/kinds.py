@@ -1,0 +1,48 @@
+"""The kinds of a model's columns, told compactly."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+
+from nadek.checkpoints import Schema
+from nadek.columns import describe
+from nadek.tables import quoted
+
+MOST_LINES = 40
+"""So many columns are told one by one."""
+
+
+def kind_rows(schema: Schema) -> list[tuple[str, str]]:
+    """What is told of a schema: counts of kinds, the columns that are not binary, and those that were dropped.
+
+    Nothing is told of tables of 0 and 1 without more.
+    """
+    told = []
+    if schema.kinds is not None:
+        counts = Counter(kind.kind for kind in schema.kinds)
+        told.append(("columns", ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))))
+        names = schema.columns or [str(j) for j, _ in enumerate(schema.kinds, start=1)]
+        lines = [
+            (f'column "{name}"', describe(kind))
+            for name, kind in zip(names, schema.kinds, strict=True)
+            if kind.kind != "binary"
+        ]
+        told += lines[:MOST_LINES]
+        if len(lines) > MOST_LINES:
+            told.append(("", f"and {len(lines) - MOST_LINES} more columns"))
+    if schema.dropped:
+        told.append(("dropped", quoted(schema.dropped)))
+    return told
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Names as the options take them: commas between them, quotes around those that have some of their own.
+
+    Example:
+        >>> list_names(["age", "b,c"])
+        'age,"b,c"'
+    """
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()

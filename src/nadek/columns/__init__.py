@@ -1,0 +1,28 @@
+"""What a column of a user's table is, and how its values become codes for the network and back."""
+
+from nadek.columns.cells import MixedColumnError
+from nadek.columns.codes import decode, draw, encode, expected
+from nadek.columns.describe import describe, level_names
+from nadek.columns.infer import Declared, UndecidedColumnError, infer
+from nadek.columns.kinds import MOST_LEVELS, Binary, Categorical, Column, Level, Numeric, is_plain, n_levels
+
+__all__ = [
+    "MOST_LEVELS",
+    "Binary",
+    "Categorical",
+    "Column",
+    "Declared",
+    "Level",
+    "MixedColumnError",
+    "Numeric",
+    "UndecidedColumnError",
+    "decode",
+    "describe",
+    "draw",
+    "encode",
+    "expected",
+    "infer",
+    "is_plain",
+    "level_names",
+    "n_levels",
+]

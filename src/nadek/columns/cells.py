@@ -1,0 +1,157 @@
+"""The cells of one column as they come: which are there, and what sort of thing they are."""
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Sort = Literal["nothing", "booleans", "numbers", "text"]
+
+
+class MixedColumnError(ValueError):
+    """A column holds several sorts of values, such as text and numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The observed cells of a column of N rows.
+
+    Attributes:
+        sort: what all of them are; "nothing" where none is observed.
+        values: bool, int64, float64 or (text) object, [M].
+        rows: where they stand, counted from 0, [M].
+        n_rows: N.
+    """
+
+    sort: Sort
+    values: NDArray[Any]
+    rows: NDArray[np.intp]
+    n_rows: int
+
+
+def read_cells(values: NDArray[Any], *, name: str, first_row: int = 1) -> Cells:
+    """Tell observed cells from missing ones (None, NaN, null), and find out what they are.
+
+    Args:
+        values: one column [N] of text, numbers, booleans, or objects of one of these sorts.
+        name: what messages call the column.
+        first_row: the number of the first row in messages.
+
+    Raises:
+        ValueError: on another shape, dates and the like, several sorts in one column (`MixedColumnError`), or an
+            infinite number; names the column and the first such row.
+    """
+    if values.ndim != 1:
+        raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
+    if values.dtype.kind in "OUT":
+        return _read_objects(values.astype(object), name, first_row)
+    if values.dtype.kind not in "buif":
+        raise ValueError(f'column "{name}": expected text, numbers or booleans, found {values.dtype}')
+    if values.dtype.kind != "f":
+        plain = values if values.dtype.kind == "b" else _whole(values)
+        return Cells("booleans" if values.dtype.kind == "b" else "numbers", plain, np.arange(len(values)), len(values))
+    rows = np.flatnonzero(~np.isnan(values))
+    observed = _finite(values[rows].astype(np.float64), rows, name, first_row)
+    return Cells("numbers" if len(rows) else "nothing", observed, rows, len(values))
+
+
+def place_of(name: str, row: int) -> str:
+    """What messages call a cell."""
+    return f'row {row}, column "{name}"'
+
+
+def shown(value: object) -> str:
+    """A value in a message: text in quotes and not too long, whole numbers without a point.
+
+    Example:
+        >>> shown("yes"), shown(2.0), shown(np.float64(0.5)), shown(True)
+        ("'yes'", '2', '0.5', 'True')
+    """
+    if isinstance(value, str):
+        return repr(value if len(value) <= 40 else f"{value[:40]}...")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def listed(values: Sequence[object], most: int = 6) -> str:
+    """The first few of several values for a message.
+
+    Example:
+        >>> listed(["a", "b", "c"], most=2)
+        "'a', 'b' (and 1 more)"
+    """
+    more = f" (and {len(values) - most} more)" if len(values) > most else ""
+    return ", ".join(map(shown, values[:most])) + more
+
+
+def _read_objects(values: NDArray[np.object_], name: str, first_row: int) -> Cells:
+    """Cells of an object column, which must all be of one sort."""
+    kinds = {kind: _can_be_missing(kind) for kind in set(map(type, values))}
+    rows = np.flatnonzero([not (kinds[type(value)] and _is_missing(value)) for value in values])
+    observed = values[rows]
+    sorts = {kind: _sort_of(kind) for kind in dict.fromkeys(map(type, observed))}
+    found = set(sorts.values())
+    if None in found or len(found) > 1:
+        _refuse(observed, rows, sorts, name, first_row)
+    if not found:
+        return Cells("nothing", np.empty(0), rows, len(values))
+    (sort,) = found
+    if sort == "booleans":
+        return Cells("booleans", observed.astype(np.bool_), rows, len(values))
+    if sort == "text":
+        return Cells("text", observed, rows, len(values))
+    whole = all(issubclass(kind, numbers.Integral) for kind in sorts)
+    plain = _whole(observed) if whole else _finite(observed.astype(np.float64), rows, name, first_row)
+    return Cells("numbers", plain, rows, len(values))
+
+
+def _finite(observed: NDArray[np.float64], rows: NDArray[np.intp], name: str, first_row: int) -> NDArray[np.float64]:
+    infinite = np.flatnonzero(np.isinf(observed))
+    if len(infinite):
+        place = place_of(name, first_row + int(rows[infinite[0]]))
+        raise ValueError(f"{place}: expected a finite number or missing, found {shown(observed[infinite[0]])}")
+    return observed
+
+
+def _refuse(
+    observed: NDArray[np.object_], rows: NDArray[np.intp], sorts: dict[type, Sort | None], name: str, first_row: int
+) -> None:
+    """Raise for the first cell that is of no known sort, or of another sort than the first."""
+    first = sorts[type(observed[0])]
+    wrong = next(i for i, value in enumerate(observed) if first is None or sorts[type(value)] != first)
+    place, value = place_of(name, first_row + int(rows[wrong])), observed[wrong]
+    if sorts[type(value)] is None:
+        kind = type(value).__name__
+        raise ValueError(f"{place}: expected text, numbers or booleans, or missing, found {shown(value)} ({kind})")
+    raise MixedColumnError(f"{place}: expected {first} or missing, found {shown(value)}")
+
+
+def _sort_of(kind: type) -> Sort | None:
+    if issubclass(kind, bool | np.bool_):
+        return "booleans"
+    if issubclass(kind, numbers.Real | Decimal):
+        return "numbers"
+    return "text" if issubclass(kind, str) else None
+
+
+def _can_be_missing(kind: type) -> bool:
+    # pandas' own words for missing are known by their names, as pandas need not be there to be imported
+    return issubclass(kind, type(None) | float | np.floating | Decimal) or kind.__name__ in ("NAType", "NaTType")
+
+
+def _is_missing(value: Any) -> bool:  # noqa: ANN401 - of a type that can be missing
+    return bool(value != value) if isinstance(value, float | np.floating | Decimal) else True
+
+
+def _whole(values: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers as int64; as floats where they are too large for it."""
+    try:
+        fits = values.dtype.kind != "u" or not len(values) or values.max() <= np.iinfo(np.int64).max
+        return values.astype(np.int64 if fits else np.float64)
+    except OverflowError:
+        return values.astype(np.float64)

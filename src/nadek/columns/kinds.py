@@ -1,0 +1,111 @@
+"""The kinds of columns: binary, categorical, and numeric in bins. A code is the place of a level, or of a bin."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Level = str | int | float | bool
+"""One value that a column can take, in the user's own words."""
+
+MOST_LEVELS = 256
+"""More levels than this do not fit the bytes that training rows are kept in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary:
+    """Two values, the first of code 0 and the second of code 1.
+
+    Attributes:
+        levels: the two.
+    """
+
+    levels: tuple[Level, Level] = (0, 1)
+    kind: Literal["binary"] = "binary"
+
+    def __post_init__(self) -> None:
+        _check_levels(self.levels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Categorical:
+    """One of several values, in no order.
+
+    Attributes:
+        levels: all of them; the code of a value is its place here.
+    """
+
+    levels: tuple[Level, ...]
+    kind: Literal["categorical"] = "categorical"
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.levels) <= MOST_LEVELS:
+            raise ValueError(f"levels: expected 1 to {MOST_LEVELS}, found {len(self.levels)}")
+        _check_levels(self.levels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numeric:
+    """A number, seen through bins that hold about as many training values each.
+
+    Bin b holds what is at least its left edge and below the next one, and every left edge is a training value: so a
+    bin whose mean is its left edge holds this one value only.
+
+    Attributes:
+        edges: where one bin ends and the next begins, increasing, all above ``low``.
+        means: the mean of the training values of each bin, one more than edges.
+        low: the smallest training value, the left edge of the first bin.
+        high: the largest.
+        integer: whether all values are whole numbers.
+    """
+
+    edges: tuple[float, ...]
+    means: tuple[float, ...]
+    low: float
+    high: float
+    integer: bool
+    kind: Literal["numeric"] = "numeric"
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (*self.edges, *self.means, self.low, self.high))):
+            raise ValueError("expected finite edges and means, found another number")
+        left = (self.low, *self.edges)
+        if any(a >= b for a, b in zip(left, self.edges, strict=False)) or left[-1] > self.high:
+            raise ValueError(f"edges: expected increasing numbers between low and high, found {self.edges}")
+        if len(self.means) != len(left) or len(left) > MOST_LEVELS:
+            raise ValueError(f"means: expected one for each of at most {MOST_LEVELS} bins, found {len(self.means)}")
+
+
+Column = Binary | Categorical | Numeric
+
+
+def n_levels(column: Column) -> int:
+    """How many codes a column has: its levels, or its bins.
+
+    Example:
+        >>> n_levels(Binary()), n_levels(Categorical(levels=("a", "b", "c")))
+        (2, 3)
+    """
+    return len(column.means) if isinstance(column, Numeric) else len(column.levels)
+
+
+def is_plain(column: Column) -> bool:
+    """Whether the values of a column are the numbers 0 and 1, which are their own codes.
+
+    Example:
+        >>> is_plain(Binary()), is_plain(Binary(levels=(False, True)))
+        (True, False)
+    """
+    return isinstance(column, Binary) and column.levels == (0, 1) and all(type(level) is int for level in column.levels)
+
+
+def _check_levels(levels: tuple[Level, ...]) -> None:
+    if len(set(levels)) != len(levels):
+        raise ValueError(f"levels: expected each once, found {levels}")
+    if len({_sort(level) for level in levels}) > 1:
+        raise ValueError(f"levels: expected all text, all numbers or all booleans, found {levels}")
+    if any(isinstance(level, float) and not math.isfinite(level) for level in levels):
+        raise ValueError(f"levels: expected finite numbers, found {levels}")
+
+
+def _sort(level: Level) -> type:
+    return float if type(level) is int else type(level)

@@ -1,0 +1,122 @@
+"""Settings that need no tuning: the model and its training, chosen from the shape of the table.
+
+All the numbers stand here. They were chosen on validation rows of real tables, not out of loyalty to the paper: a
+residual core that carries its stream from step to step, and a network that is told which cells are missing.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import torch
+
+from nadek.cores import ResidualConfig
+from nadek.model import ModelConfig
+from nadek.training import AdamW, Phase, TrainingConfig
+
+Purpose = Literal["density", "imputation"]
+
+STEPS = {"density": 3, "imputation": 2}
+WIDTH = 400
+"""Units of the stream, for tables that can teach so many; see `_width`."""
+BLOCKS = 2
+LEARNING_RATE = {"density": 2e-3, "imputation": 4e-3}
+WEIGHT_DECAY = 0.1
+EMA_DECAY = 0.999
+"""Of the averaged weights; less where a run has few minibatches, see `_ema_decay`."""
+MINIBATCHES = {"density": 15_000, "imputation": 2500}
+"""How many a run shall see, within `FEWEST_EPOCHS` and `MOST_EPOCHS`. What single cells hold, given most others, is
+learnt long before the tails of the joint distribution are."""
+FEWEST_EPOCHS, MOST_EPOCHS = 10, 400
+DROPOUT, SMALL_TABLE = 0.2, 5000
+"""Part of the hidden units left out while training on tables of fewer rows: these can be learnt by heart."""
+BATCH_SIZE, LARGE_BATCH_SIZE, LARGE_TABLE = 100, 500, 100_000
+"""Rows a minibatch, and for tables from so many rows."""
+PATIENCE = 0.2
+"""Part of the epochs that may bring nothing better before a run is stopped."""
+WIDE = 384
+"""From this width on the products are large enough for bfloat16 to be the quicker, where the processor has it."""
+
+
+def defaults(
+    n_rows: int,
+    levels: Sequence[int],
+    *,
+    purpose: Purpose = "density",
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    steps: int | None = None,
+    width: int | None = None,
+    device: torch.device | str = "cpu",
+) -> tuple[ModelConfig, TrainingConfig]:
+    """A model and a training for a table.
+
+    Args:
+        n_rows: rows to learn from.
+        levels: number of levels of each variable.
+        purpose: what it is for: the likelihood of rows, or filling in cells, which takes a shorter training.
+        epochs: another number of passes over the rows; what hangs on it follows.
+        batch_size: another number of rows a minibatch; what hangs on it follows.
+        steps: another number of refining steps.
+        width: another number of units of the stream.
+        device: where it will be trained.
+
+    Example:
+        >>> model, training = defaults(500, (2,) * 16)
+        >>> model.core.width, training.epochs, training.batch_size
+        (176, 400, 100)
+    """
+    width = _width(n_rows, len(levels)) if width is None else width
+    steps = STEPS[purpose] if steps is None else steps
+    dropout = DROPOUT if n_rows < SMALL_TABLE else 0.0
+    model = ModelConfig(
+        n_variables=len(levels),
+        levels=tuple(levels),
+        core=ResidualConfig(width=width, blocks=BLOCKS, carry=True, activation="gelu", dropout=dropout),
+        steps=steps,
+        fill="zero",
+        mask_input=True,
+    )
+    if batch_size is None:
+        batch_size = BATCH_SIZE if n_rows < LARGE_TABLE else LARGE_BATCH_SIZE
+    an_epoch = math.ceil(n_rows / batch_size)
+    if epochs is None:
+        epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(MINIBATCHES[purpose] / an_epoch)))
+    every = max(1, min(8192 // n_rows, epochs // 10))  # a validation reads thousands of rows: not after each tiny epoch
+    training = TrainingConfig(
+        phases=_phases(epochs, steps),
+        optimizer=AdamW(lr=LEARNING_RATE[purpose], weight_decay=WEIGHT_DECAY),
+        batch_size=batch_size,
+        ema_decay=_ema_decay(epochs * an_epoch),
+        precision="bfloat16" if width >= WIDE and _has_bfloat16(torch.device(device)) else "float32",
+        patience=max(5, round(PATIENCE * epochs / every)),
+        validate_every=every,
+    )
+    return model, training
+
+
+def _width(n_rows: int, n_variables: int) -> int:
+    """Narrower for few rows, which it would learn by heart, and for few variables; a multiple of 16."""
+    width = min(WIDTH, 32 * n_variables, 8 * math.sqrt(n_rows))
+    return max(16, 16 * int(width / 16))
+
+
+def _ema_decay(n_minibatches: int) -> float:
+    """The average reaches over at most the last fifth of a run."""
+    return max(0.0, min(EMA_DECAY, 1 - 5 / n_minibatches))
+
+
+def _phases(epochs: int, steps: int) -> tuple[Phase, ...]:
+    """Half of the epochs on the costs of all steps, half on the last step's (one step: all on it)."""
+    first = epochs // 2 if steps > 1 else 0
+    last = Phase(objective="last_step", epochs=epochs - first)
+    return (Phase(objective="all_steps", epochs=first), last) if first else (last,)
+
+
+def _has_bfloat16(device: torch.device) -> bool:
+    """Whether bfloat16 products are quicker than float32's there."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    ask: Callable[[], dict[str, object]] = getattr(torch.cpu, "get_capabilities", dict)  # older ones cannot tell
+    capabilities = ask()
+    return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))

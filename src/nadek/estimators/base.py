@@ -1,0 +1,262 @@
+"""What the three estimators share: reading a table, learning from it, and keeping what was learnt."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from nadek.columns import Column, draw, n_levels
+from nadek.defaults import Purpose
+from nadek.estimators.containers import Table, read_table
+from nadek.estimators.encoding import codes_of, learn_columns
+from nadek.estimators.folders import Fitted, read_fitted, write_fitted
+from nadek.estimators.learning import learn
+from nadek.estimators.making import Fillings, Template, template_of
+from nadek.estimators.options import DeviceName, MatrixLike, check_choice, check_number, check_whole, pick_device
+from nadek.model import ModelConfig, Network
+from nadek.orderings import random_orderings
+from nadek.queries import marginal_log_probs
+from nadek.sampling import impute
+from nadek.training import Epoch
+
+EXACT_COST = 1e6
+"""Multiplications of one use of the network up to which questions are answered in float64: so small a network waits for
+the interpreter anyway. Above it answers are float32's: sums are float64 still, and rows differ by some 1e-6 nats."""
+
+Loaded = TypeVar("Loaded", bound="NADEkBase")
+
+
+class NADEkBase(BaseEstimator):
+    """Fitting, encoding and pickling; the estimators add their constructors and their answers."""
+
+    network_: Network
+    columns_: tuple[Column | None, ...]
+    _purpose: Purpose = "density"
+    _template: Template
+    history_: list[Epoch]
+    n_iter_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    orderings_: NDArray[np.int64]
+    _seed: int
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has come to its end."""
+        return hasattr(self, "network_")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tables may have holes and hold categories."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle holds the weights as arrays, so that it can be read where there is no such device."""
+        state = dict(super().__getstate__())
+        if "network_" in state:
+            network: Network = state.pop("network_")
+            weights = {name: value.detach().cpu().numpy() for name, value in network.state_dict().items()}
+            state["network_"] = (network.config, weights)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """See `__getstate__`; goes to the CPU where the device of the estimator is not there."""
+        state = dict(state)
+        if "network_" in state:
+            state["network_"] = _network_of(*state["network_"])
+        super().__setstate__(state)
+        if "network_" in state:
+            with contextlib.suppress(ValueError):
+                self.network_.to(pick_device(self.get_params()["device"]))
+
+    def _fit(
+        self, X: MatrixLike, *, X_val: MatrixLike | None = None, keep_empty: bool = False
+    ) -> tuple[Table, NDArray[np.int64]]:
+        """Learn from a table; returns what was read, and which of its rows were held out."""
+        options = self.get_params()
+        check_options(options)
+        device = pick_device(options["device"])
+        before = self if options["warm_start"] and self.__sklearn_is_fitted__() else None
+        rng = check_random_state(options["random_state"])
+        table = read_table(self, X, reset=before is None)
+        if before is None:
+            columns = learn_columns(
+                table,
+                categorical_features=options["categorical_features"],
+                n_bins=options["n_bins"],
+                keep_empty=keep_empty,
+            )
+        else:
+            columns = self.columns_
+        known = [column for column in columns if column is not None]
+        if not known:
+            raise ValueError("expected a table with some values, found all cells missing")
+        learnt = learn(
+            codes_of(table, columns),
+            [n_levels(column) for column in known],
+            validation=None if X_val is None else codes_of(read_table(self, X_val, reset=False), columns),
+            purpose=self._purpose,
+            options=options,
+            labels=[label for label, column in zip(table.labels, columns, strict=True) if column is not None],
+            device=device,
+            rng=rng,
+            before=None if before is None else self.network_,
+        )
+        self.network_ = _for_questions(learnt.network)
+        self.columns_, self._template = columns, template_of(table)
+        self.history_, self.n_iter_ = learnt.history, len(learnt.history)
+        self._seed = int(rng.randint(np.iinfo(np.int32).max))
+        self._ready()
+        return table, learnt.held_out
+
+    def _ready(self) -> None:
+        """Set what follows from the network, its columns and the seed."""
+        n_orderings = self.get_params().get("n_orderings")
+        if n_orderings is not None:
+            self.orderings_ = _draw_orderings(n_orderings, self.network_.n_variables, self._seed)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write what was learnt to a folder: safetensors and JSON, no pickle. `load` reads it, on any device.
+
+        The command line can use the folder, too.
+
+        Raises:
+            OSError: where the folder cannot be written to.
+        """
+        check_is_fitted(self)
+        options = {name: value for name, value in self.get_params().items() if _is_plain(value)}
+        names = getattr(self, "feature_names_in_", None)
+        extra = {"name": type(self).__name__, "options": options, "seed": self._seed, **self._extra()}
+        names = None if names is None else tuple(names)
+        write_fitted(folder, Fitted(self.network_, self.columns_, names, self._template, self.history_, extra))
+
+    @classmethod
+    def load(cls: type[Loaded], folder: str | os.PathLike[str], *, device: DeviceName = "auto") -> Loaded:
+        """Read what `save`, or ``nadek fit``, wrote.
+
+        Args:
+            folder: the model.
+            device: where to work.
+
+        Raises:
+            FileNotFoundError: if there is no such folder.
+            ValueError: if it is no model, was damaged or edited, or does not hold what the estimator needs.
+        """
+        fitted = read_fitted(folder, device=pick_device(device))
+        known = cls._get_param_names()
+        options = {name: value for name, value in fitted.extra.get("options", {}).items() if name in known}
+        estimator = cls(**{**options, "device": device})
+        estimator.network_ = _for_questions(fitted.network)
+        estimator.columns_, estimator._template, estimator.history_ = fitted.columns, fitted.template, fitted.history
+        estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
+        if fitted.names is not None:
+            estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
+        estimator._seed = fitted.extra.get("seed", 0)
+        estimator._take(fitted.extra)
+        estimator._ready()
+        return estimator
+
+    def _extra(self) -> dict[str, Any]:
+        """What else `save` shall keep."""
+        return {}
+
+    def _take(self, extra: Mapping[str, Any]) -> None:
+        """Set what else was kept; {} for a folder of the command line."""
+
+    def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
+        """A table that is asked about, and its codes on the device of the network."""
+        check_is_fitted(self)
+        table = read_table(self, X, reset=False)
+        return table, self._codes(table)
+
+    def _codes(self, table: Table) -> Float[Tensor, "N D"]:
+        """Codes where, and as precise as, the network is."""
+        return torch.from_numpy(codes_of(table, self.columns_)).to(self.network_.b)
+
+    def _under_orderings(self, codes: Float[Tensor, "N D"]) -> Float[Tensor, "O N"]:
+        """Log-probabilities of the observed cells of each row; rows that occur several times are asked about once."""
+        different, which = codes.nan_to_num(-1).unique(dim=0, return_inverse=True)
+        rows = different.masked_fill(different < 0, torch.nan)
+        return marginal_log_probs(self.network_, rows, self._orderings())[:, which]
+
+    def _orderings(self) -> Int[Tensor, "O D"]:
+        return torch.from_numpy(self.orderings_).to(self.network_.b.device)
+
+    def _generator(self, seed: int) -> torch.Generator:
+        return torch.Generator(self.network_.b.device).manual_seed(seed)
+
+    def _drawn(self, codes: Tensor, seed: int) -> Fillings:
+        """What to fill in: one joint draw for the missing cells of each row."""
+        whole = impute(self.network_, codes, generator=self._generator(seed)).cpu().numpy().astype(np.float64)
+        rng, missing = np.random.default_rng(seed), codes.isnan().cpu().numpy()
+        return {
+            j: (missing[:, place], draw(column, whole[missing[:, place], place], rng=rng))
+            for place, (j, column) in enumerate(self._known())
+        }
+
+    def _known(self) -> list[tuple[int, Column]]:
+        """The columns that the network knows, and their places in the table."""
+        return [(j, column) for j, column in enumerate(self.columns_) if column is not None]
+
+    def _labels(self) -> list[str]:
+        """Names of the columns, or their indices where they have none."""
+        return [str(label) for label in getattr(self, "feature_names_in_", range(self.n_features_in_))]
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse options that no training could follow.
+
+    Raises:
+        ValueError: names the first one, what was expected and what was found.
+    """
+    for name in ("max_iter", "steps", "width", "blocks", "batch_size"):
+        check_whole(name, options[name], also=("auto",))
+    check_whole("n_iter_no_change", options["n_iter_no_change"], also=("auto", None))
+    check_whole("n_bins", options["n_bins"], least=2)
+    check_whole("verbose", options["verbose"], least=0, also=(True, False))
+    for name in ("early_stopping", "warm_start"):
+        check_choice(name, options[name], (True, False))
+    check_number("learning_rate", options["learning_rate"], positive=True, also=("auto",))
+    check_number("weight_decay", options["weight_decay"], also=("auto",))
+    check_number("dropout", options["dropout"], below=1.0, also=("auto",))
+    check_number("validation_fraction", options["validation_fraction"], positive=True, below=1.0)
+    if "n_orderings" in options:
+        check_whole("n_orderings", options["n_orderings"])
+
+
+def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np.int64]:
+    """The orderings that an estimator's answers are mixed over, drawn once and kept."""
+    orderings = random_orderings(n_orderings, n_variables, generator=torch.Generator().manual_seed(seed))
+    return orderings.numpy()
+
+
+def _for_questions(network: Network) -> Network:
+    """The network in the precision that questions are answered in; see `EXACT_COST`."""
+    hidden = sum(p.numel() for p in network.core.parameters())
+    cost = network.steps * (hidden + 2 * network.W.numel())
+    exact = cost <= EXACT_COST and network.b.device.type in ("cpu", "cuda")
+    return network.to(torch.float64) if exact else network
+
+
+def _network_of(config: ModelConfig, weights: dict[str, NDArray[Any]]) -> Network:
+    tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
+    network = Network(config, generator=torch.Generator()).to(tensors["W"].dtype)
+    network.load_state_dict(tensors)
+    return network.eval()
+
+
+def _is_plain(value: object) -> bool:
+    """Whether JSON can say it as it is."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, float, str)

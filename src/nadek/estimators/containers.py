@@ -1,0 +1,177 @@
+"""Tables as people hold them, read column by column, and written back as what they were.
+
+NumPy arrays (and lists of rows) and the frames of pandas, polars and pyarrow; narwhals speaks to the latter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from nadek.estimators.options import MatrixLike
+
+CATEGORICAL = (nw.Categorical, nw.Enum)
+UNDERSTOOD = (nw.Object, nw.Unknown, nw.String, nw.Boolean, *CATEGORICAL)
+"""Types of frame columns that are read, besides numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """N rows of D columns.
+
+    Attributes:
+        columns: the values of each, [N]; missing ones are None, NaN, or what else the container uses.
+        labels: what messages call them: their names, or their indices where they have none.
+        categorical: whether the type of a column says that it is categorical.
+        categories: what such a type says that its values can be, also those that do not occur; None where it is silent.
+        native: the array, or the narwhals frame, that they were read from.
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    labels: tuple[str, ...]
+    categorical: tuple[bool, ...]
+    categories: tuple[NDArray[Any] | None, ...]
+    native: Any
+
+    @property
+    def named(self) -> bool:
+        """Whether the columns have names."""
+        return not isinstance(self.native, np.ndarray)
+
+    def __len__(self) -> int:
+        """N."""
+        return len(self.columns[0])
+
+
+def read_table(estimator: BaseEstimator, X: MatrixLike, *, reset: bool) -> Table:
+    """Read a table for an estimator, with scikit-learn's checks of shape and column names.
+
+    Args:
+        estimator: told the number and names of the columns, or asked for them.
+        X: the table.
+        reset: whether the estimator learns them (`fit`) or they must be those that it knows.
+
+    Raises:
+        ValueError: on another shape or other columns than expected, columns of one name, or no rows or columns.
+        TypeError: on sparse matrices, lazy frames, and cells that are neither text nor numbers nor booleans.
+    """
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("expected a table with its rows at hand, found a lazy frame of polars: call collect() on it")
+    if nw.dependencies.is_into_dataframe(X):
+        return _read_frame(estimator, X, reset=reset)
+    if not isinstance(X, np.ndarray) and isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":
+        X = np.asarray(X, dtype=object)  # a list of rows keeps its numbers
+    options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
+    array: NDArray[Any] = validate_data(estimator, X, **options)
+    columns = tuple(array[:, j] for j in range(array.shape[1]))
+    labels = tuple(map(str, getattr(estimator, "feature_names_in_", range(len(columns)))))
+    if array.dtype == object:
+        for column, label in zip(columns, labels, strict=True):
+            check_cells(column, label)
+    return Table(columns, labels, (False,) * len(columns), (None,) * len(columns), array)
+
+
+def is_missing(table: Table, column: int) -> np.ndarray:
+    """Which cells of a column are missing, whatever it holds."""
+    values = table.columns[column]
+    if values.dtype.kind == "f":
+        missing: NDArray[np.bool_] = np.isnan(values)
+        return missing
+    if values.dtype != object:
+        return np.zeros(len(values), dtype=np.bool_)
+    return np.array([v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in values], dtype=np.bool_)
+
+
+def is_text(table: Table, column: int) -> bool:
+    """Whether the type of a frame's column says that it holds text."""
+    return table.named and bool(table.native[:, column].dtype in (nw.String, *CATEGORICAL))
+
+
+def names_in(estimator: BaseEstimator, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
+    """Names of the columns that go into a fitted estimator: those of `fit`, those given, or x0, x1 and so on.
+
+    Raises:
+        ValueError: if the names given are not those of `fit`, or not as many.
+    """
+    known, n_columns = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
+    if input_features is None:
+        names = [f"x{j}" for j in range(n_columns)] if known is None else known
+        return np.asarray(names, dtype=object)
+    given = np.asarray(input_features, dtype=object)
+    if known is not None and not np.array_equal(known, given):
+        raise ValueError("input_features is not equal to feature_names_in_")
+    if len(given) != n_columns:
+        raise ValueError(
+            f"input_features should have length equal to number of features ({n_columns}), got {len(given)}"
+        )
+    return given
+
+
+def check_cells(values: NDArray[Any], label: str) -> None:
+    """Refuse objects that no column is made of, with the error that scikit-learn has for them.
+
+    Raises:
+        TypeError: on a cell that is neither text nor a number nor a boolean nor missing.
+    """
+    wrong = {kind for kind in set(map(type, values)) if not _is_understood(kind)}
+    if wrong:
+        row = next(row for row, value in enumerate(values) if type(value) in wrong)
+        raise TypeError(
+            f'row {row + 1}, column "{label}": the argument must be text (a string), a number, a boolean or missing,'
+            f" found {values[row]!r} ({type(values[row]).__name__}); a number may be one of Python or NumPy"
+        )
+
+
+def _is_understood(kind: type) -> bool:
+    plain = issubclass(kind, str | float | int | np.generic | type(None))
+    return plain or kind.__name__ in ("NAType", "NaTType")  # of pandas, which need not be there
+
+
+def _read_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool) -> Table:
+    try:
+        frame = nw.from_native(X, eager_only=True)
+        names = [str(name) for name in frame.columns]
+    except DuplicateError as error:
+        found = " ".join(str(error).split())
+        raise ValueError(f"expected each column name once ({found}); rename columns before fitting") from None
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    if len(names) < 1:
+        raise ValueError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+    if len(frame) < 1:
+        raise ValueError(f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required.")
+    series = [frame[:, j] for j in range(len(names))]
+    columns = tuple(_values(one, name) for one, name in zip(series, names, strict=True))
+    categorical = tuple(one.dtype in CATEGORICAL for one in series)
+    return Table(columns, tuple(names), categorical, tuple(map(_categories, series)), frame)
+
+
+def _categories(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwhals series of whatever frame
+    """What the type of a column lists; polars' Categorical lists whatever any column of the process has held."""
+    if series.dtype not in CATEGORICAL or (series.dtype == nw.Categorical and series.implementation.is_polars()):
+        return None
+    listed = series.cat.get_categories().to_list()
+    categories = np.empty(len(listed), dtype=object)
+    categories[:] = listed
+    return categories
+
+
+def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhals series of whatever frame
+    """The cells of one column; numbers with holes are floats."""
+    if series.dtype.is_decimal():
+        series = series.cast(nw.Float64)
+    if not (series.dtype.is_numeric() or series.dtype in UNDERSTOOD):
+        raise ValueError(f'column "{name}": expected text, numbers, booleans or categories, found {series.dtype}')
+    if series.dtype in CATEGORICAL:  # Arrow's dictionaries lose their nulls on the direct way
+        values = np.empty(len(series), dtype=object)
+        values[:] = series.to_list()
+    else:
+        values = series.to_numpy()
+    if values.dtype == object:
+        check_cells(values, name)
+    return values

@@ -1,0 +1,73 @@
+"""From a table to codes, which the network sees: what each column is, learnt once, and the codes of its cells."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from nadek.columns import Categorical, Column, Level, Numeric, UndecidedColumnError, encode, infer
+from nadek.estimators.containers import Table, is_missing
+from nadek.estimators.options import WhichOrNone, chosen_columns
+
+
+def learn_columns(
+    table: Table, *, categorical_features: WhichOrNone, n_bins: int, keep_empty: bool
+) -> tuple[Column | None, ...]:
+    """What each column of a training table is.
+
+    Args:
+        table: the training table.
+        categorical_features: columns of categories whatever their type: names, indices or a mask; None goes by type.
+        n_bins: how many bins a numeric column has at most.
+        keep_empty: whether columns without any value are permitted (they are None in the result).
+
+    Raises:
+        ValueError: on columns that no variable can be made of, and ``categorical_features`` that are none.
+    """
+    declared = np.array(table.categorical)
+    if categorical_features is not None:
+        declared |= chosen_columns("categorical_features", categorical_features, table.labels, named=table.named)
+    return tuple(
+        _learn_column(table, j, categorical=bool(declared[j]), n_bins=n_bins, keep_empty=keep_empty)
+        for j in range(len(table.columns))
+    )
+
+
+def codes_of(table: Table, columns: Sequence[Column | None]) -> Float[np.ndarray, "N D"]:
+    """The codes of a table's cells, NaN where missing; columns that were empty in training are left out.
+
+    Raises:
+        ValueError: on a value that its column did not have in training; names the cell.
+    """
+    known = [
+        encode(column, values, name=label)
+        for column, values, label in zip(columns, table.columns, table.labels, strict=True)
+        if column is not None
+    ]
+    return np.column_stack(known) if known else np.empty((len(table), 0))
+
+
+def level_labels(column: Column) -> tuple[Level, ...]:
+    """What each code of a column stands for: the level, or the mean of the bin."""
+    return column.means if isinstance(column, Numeric) else column.levels
+
+
+def _learn_column(table: Table, j: int, *, categorical: bool, n_bins: int, keep_empty: bool) -> Column | None:
+    values, label = table.columns[j], table.labels[j]
+    if keep_empty and is_missing(table, j).all():
+        return None
+    listed = table.categories[j]
+    try:
+        column = infer(
+            values if listed is None else listed,
+            name=label,
+            kind="categorical" if categorical else "auto",
+            n_bins=n_bins,
+            integers="numeric",
+        )
+    except UndecidedColumnError as error:
+        raise ValueError(f"{error} (categorical_features=[{label!r}, ...] says so)") from None
+    one_number = isinstance(column, Categorical) and len(column.levels) == 1 and not isinstance(column.levels[0], str)
+    if one_number and not categorical:  # a constant; others like it may come later
+        return infer(values, name=label, kind="numeric", n_bins=n_bins)
+    return column

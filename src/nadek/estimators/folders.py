@@ -1,0 +1,105 @@
+"""Fitted estimators as model folders (see `nadek.checkpoints`): weights and JSON, no pickle, any device.
+
+What only an estimator asks for stands in the metrics of the folder under ``estimator``. A folder without it, which the
+command line wrote, makes an estimator with the options of its constructor.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import torch
+
+from nadek.checkpoints import SavedModel, Schema, load_saved, save
+from nadek.columns import Binary, Column, decode, is_plain
+from nadek.estimators.making import Template
+from nadek.model import Network
+from nadek.training import Epoch
+
+KEY = "estimator"
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What makes an estimator a fitted one.
+
+    Attributes:
+        network: the network.
+        columns: what each column of the table is; None where it had no value in training.
+        names: of the columns, where they have any.
+        template: what new tables look like.
+        history: of the training.
+        extra: a plain dictionary of what else the estimator keeps.
+    """
+
+    network: Network
+    columns: tuple[Column | None, ...]
+    names: tuple[str, ...] | None
+    template: Template
+    history: list[Epoch]
+    extra: Mapping[str, Any]
+
+
+def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
+    """Write a model folder that the command line can use, too.
+
+    Raises:
+        OSError: where the folder cannot be written to.
+    """
+    known = [j for j, column in enumerate(fitted.columns) if column is not None]
+    kinds = tuple(column for column in fitted.columns if column is not None)
+    schema = Schema(
+        columns=None if fitted.names is None else tuple(fitted.names[j] for j in known),
+        kinds=None if all(map(is_plain, kinds)) else kinds,
+    )
+    empty = [j for j in range(len(fitted.columns)) if j not in known]
+    names = [fitted.names[j] for j in empty] if fitted.names else []
+    last = fitted.history[-1]
+    metrics = {
+        "epochs": last.epoch,
+        "seconds": last.seconds,
+        "best_validation": last.best,
+        "diverged": False,
+        KEY: {"empty": empty, "empty_names": names, **fitted.template.describe(), **fitted.extra},
+        "history": [epoch.asdict() for epoch in fitted.history],
+    }
+    # the network was trained in float32: its weights lose nothing
+    save(folder, SavedModel(deepcopy(fitted.network).to(torch.float32), schema, metrics))
+
+
+def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitted:
+    """Read a model folder, whether an estimator or the command line wrote it.
+
+    Raises:
+        FileNotFoundError: if there is no such folder.
+        ValueError: if it is no model, was damaged or edited, or knows one ordering only.
+    """
+    saved = load_saved(folder, device=device)
+    if saved.model.config.ordering is not None:
+        raise ValueError(f"{folder}: expected a model of every ordering, found one that knows one ordering only")
+    extra = saved.metrics.get(KEY, {})
+    kinds = saved.schema.kinds or (Binary(),) * saved.model.n_variables
+    columns, names = list[Column | None](kinds), list(saved.schema.columns or ())
+    for place, j in enumerate(extra.get("empty", [])):
+        columns.insert(j, None)
+        if names:
+            names.insert(j, extra["empty_names"][place])
+    template = _template(kinds, saved.schema.columns, extra)
+    history = [Epoch(**epoch) for epoch in saved.metrics.get("history", [])]
+    return Fitted(saved.model, tuple(columns), tuple(names) or None, template, history, extra)
+
+
+def _template(kinds: Sequence[Column], names: Sequence[str] | None, extra: Mapping[str, Any]) -> Template:
+    """An empty table of the library that the training table was of; of one that is there, where it is not."""
+    container = extra.get("container", "numpy" if names is None else "pandas")
+    if names is None or container == "numpy":
+        return Template(np.empty((0, len(kinds)), dtype=extra.get("dtype", "float64")))
+    backend: Any = container if find_spec(container) is not None else "pyarrow"
+    values = [decode(kind, np.zeros(1)) for kind in kinds]
+    made = {name: one.tolist() for name, one in zip(names, values, strict=True)}
+    return Template(nw.DataFrame.from_dict(made, backend=backend).head(0).to_native())

@@ -1,0 +1,246 @@
+"""`NADEkImputer`: what the missing cells of a table hold, probably or in joint draws."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from nadek.columns import Binary, Column, Numeric, decode, expected
+from nadek.estimators.base import NADEkBase
+from nadek.estimators.containers import Table, is_missing, is_text, names_in
+from nadek.estimators.making import Fillings, as_frame_of, beside, filled, without
+from nadek.estimators.options import (
+    Choice,
+    Count,
+    DeviceName,
+    Fraction,
+    MatrixLike,
+    Number,
+    Patience,
+    Randomness,
+    Share,
+    Switch,
+    WhichOrNone,
+    Whole,
+    check_choice,
+    check_whole,
+)
+from nadek.sampling import level_probabilities
+
+STRATEGIES = ("mean", "mode", "sample")
+
+PROBABILITIES = 2**24
+"""At most so many probabilities are asked for at once."""
+
+
+class NADEkImputer(TransformerMixin, NADEkBase):
+    """Fills in missing cells from all observed ones of their row, as a scikit-learn transformer.
+
+    Any pattern of holes will do, also in columns that had none in training. Rows without holes come out as they went
+    in. The table that comes out is of the kind that went in; `set_output` changes that.
+
+    Args:
+        strategy: "mean" fills in the expectation of a number, which is the probability of a 1 in a column of 0 and 1,
+            and the most probable level of anything else; "mode" the most probable level or bin (its mean) of each cell
+            by itself; "sample" one joint draw a row.
+        n_imputations: how many tables `transform_multiple` returns.
+        add_indicator: add columns that tell which cells were missing, for the columns with holes in training.
+        keep_empty_features: whether columns without any value in training stay (filled with 0, or "missing_value"
+            where they are of text); otherwise they are left out.
+        max_iter: this and all others: see `NADEk`. The draws of "sample" follow from ``random_state`` and the table:
+            the same table is filled the same way each time.
+
+    Attributes:
+        network_, columns_, history_, n_iter_, n_features_in_, feature_names_in_: see `NADEk`; a column without any
+            value is None in ``columns_``.
+
+    Example:
+        >>> import numpy as np
+        >>> first = np.random.default_rng(0).integers(0, 2, 200)
+        >>> X = np.column_stack([first, first]).astype(float)
+        >>> imputer = NADEkImputer(strategy="mode", max_iter=40, random_state=0).fit(X)
+        >>> imputer.transform([[1, np.nan], [np.nan, 0]])
+        array([[1., 1.],
+               [0., 0.]])
+    """
+
+    _purpose = "imputation"
+
+    def __init__(
+        self,
+        *,
+        strategy: Choice = "mean",
+        n_imputations: Count = 1,
+        add_indicator: Switch = False,
+        keep_empty_features: Switch = False,
+        max_iter: Whole = "auto",
+        early_stopping: Switch = True,
+        validation_fraction: Share = 0.1,
+        n_iter_no_change: Patience = "auto",
+        warm_start: Switch = False,
+        steps: Whole = "auto",
+        width: Whole = "auto",
+        blocks: Whole = "auto",
+        dropout: Fraction = "auto",
+        learning_rate: Number = "auto",
+        weight_decay: Number = "auto",
+        batch_size: Whole = "auto",
+        n_bins: Count = 16,
+        categorical_features: WhichOrNone = None,
+        device: DeviceName = "auto",
+        random_state: Randomness = None,
+        verbose: Count = 0,
+    ) -> None:
+        self.strategy = strategy
+        self.n_imputations = n_imputations
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.steps = steps
+        self.width = width
+        self.blocks = blocks
+        self.dropout = dropout
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.n_bins = n_bins
+        self.categorical_features = categorical_features
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        """Floats of either width come out as they went in."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: MatrixLike, y: object = None) -> "NADEkImputer":
+        """Learn how the columns of a table hang together; see `NADEk.fit`.
+
+        Args:
+            X: the table [N, D], with holes or without.
+            y: ignored.
+        """
+        check_choice("strategy", self.strategy, STRATEGIES)
+        check_whole("n_imputations", self.n_imputations)
+        for name in ("add_indicator", "keep_empty_features"):
+            check_choice(name, getattr(self, name), (True, False))
+        table, _ = self._fit(X, keep_empty=True)
+        self._with_holes = [j for j in range(self.n_features_in_) if is_missing(table, j).any()]
+        empty = [label for label, column in zip(table.labels, self.columns_, strict=True) if column is None]
+        if empty and not self.keep_empty_features:
+            warnings.warn(f"columns without any value are left out: {', '.join(empty)}", UserWarning, stacklevel=2)
+        return self
+
+    def transform(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table
+        """Fill in the missing cells of a table.
+
+        Args:
+            X: a table [N, D].
+
+        Returns:
+            A table without holes, of the kind of ``X``.
+        """
+        table, codes = self._read(X)
+        if self.strategy == "sample":
+            return self._finished(table, self._drawn(codes, self._seed))
+        missing, answers = codes.isnan().cpu().numpy(), self._answers(codes)
+        fillings = {}
+        for place, (j, column) in enumerate(self._known()):
+            where = missing[:, place]
+            found = answers[where, place]
+            fillings[j] = (where, found if self._is_averaged(column) else decode(column, found))
+        return self._finished(table, fillings)
+
+    def transform_multiple(self, X: MatrixLike, random_state: Randomness = None) -> list[Any]:
+        """Several completions of a table, each with one joint draw a row, whatever ``strategy`` says.
+
+        Analyse each and pool what comes out (Rubin's rules): how much the completions differ is how much the holes
+        leave open.
+
+        Args:
+            X: a table [N, D].
+            random_state: source of randomness; None draws what follows from that of `fit`.
+
+        Returns:
+            ``n_imputations`` tables like those of `transform`.
+        """
+        table, codes = self._read(X)
+        rng = check_random_state(self._seed if random_state is None else random_state)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
+        return [self._finished(table, self._drawn(codes, int(seed))) for seed in seeds]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
+        """Names of the columns that `transform` returns.
+
+        Args:
+            input_features: names of the columns that go in; those of `fit`, or x0, x1 and so on, when None.
+
+        Raises:
+            ValueError: if these are not the names of `fit`.
+        """
+        check_is_fitted(self)
+        names = names_in(self, input_features)
+        flags = [f"missingindicator_{names[j]}" for j in self._flagged()]
+        return np.array([*names[self._kept()], *flags], dtype=object)
+
+    def _extra(self) -> dict[str, Any]:
+        return {"with_holes": self._with_holes}
+
+    def _take(self, extra: Mapping[str, Any]) -> None:
+        self._with_holes = list(extra.get("with_holes", []))
+
+    def _answers(self, codes: Tensor) -> Float[np.ndarray, "N D"]:
+        """For every missing cell its expectation, where that is what is filled in, or else its most probable code."""
+        answers = np.zeros(codes.shape)
+        rows = codes.isnan().any(1).nonzero().squeeze(1)
+        size = max(1, PROBABILITIES // (codes.shape[1] * max(self.network_.levels)))
+        for some in rows.split(size) if len(rows) else ():
+            found = level_probabilities(self.network_, codes[some]).double().cpu().numpy()
+            for place, (_, column) in enumerate(self._known()):
+                of_one = found[:, place]
+                averaged = self._is_averaged(column)
+                answers[some.cpu().numpy(), place] = expected(column, of_one) if averaged else of_one.argmax(1)
+        return answers
+
+    def _is_averaged(self, column: Column) -> bool:
+        """Whether a column is filled in with its expectation: numbers, under the strategy "mean"."""
+        numbers = isinstance(column, Numeric) or (
+            isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
+        )
+        return self.strategy == "mean" and numbers
+
+    def _finished(self, table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - a table
+        """The table with its holes filled; columns without any value in training filled or left out; indicators."""
+        for j, column in enumerate(self.columns_):
+            if column is None and self.keep_empty_features:
+                where = is_missing(table, j)
+                fillings[j] = (where, np.full(where.sum(), "missing_value" if is_text(table, j) else 0, dtype=object))
+        native = filled(table, fillings)
+        if len(self._kept()) < self.n_features_in_:
+            native = without(native, self._kept())
+        flags = self._flagged()
+        if flags:
+            missing = np.column_stack([is_missing(table, j) for j in flags])
+            native = beside(native, missing, [f"missingindicator_{table.labels[j]}" for j in flags])
+        wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        return native if wanted == "default" else as_frame_of(native, wanted)
+
+    def _kept(self) -> list[int]:
+        return [j for j, column in enumerate(self.columns_) if column is not None or self.keep_empty_features]
+
+    def _flagged(self) -> list[int]:
+        return self._with_holes if self.add_indicator else []

@@ -1,0 +1,172 @@
+"""From codes to a trained network: settings, rows held out, training, and what is told of it."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.random import RandomState
+
+from nadek.cores import ResidualConfig
+from nadek.defaults import Purpose, defaults
+from nadek.model import ModelConfig, Network
+from nadek.training import AdamW, Epoch, TrainingConfig, data_mean, fit, prepare
+
+WHOLE = ("max_iter", "n_iter_no_change", "batch_size", "steps", "width", "blocks")
+FRACTIONS = ("dropout", "learning_rate", "weight_decay")
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A trained network and how its training went."""
+
+    network: Network
+    history: list[Epoch]
+    held_out: Int[np.ndarray, " V"]
+    """Indices of the rows that were not trained on."""
+
+
+def learn(
+    codes: Float[np.ndarray, "N D"],
+    levels: Sequence[int],
+    *,
+    validation: Float[np.ndarray, "V D"] | None = None,
+    purpose: Purpose,
+    options: Mapping[str, Any],
+    labels: Sequence[str],
+    device: torch.device,
+    rng: RandomState,
+    before: Network | None = None,
+) -> Learnt:
+    """Train a network on the rows of a table.
+
+    Args:
+        codes: codes and NaN for missing; rows without any value are left out.
+        levels: number of levels of each variable.
+        validation: codes of other rows to choose the best epoch by; held out of ``codes`` when None.
+        purpose: what it is for.
+        options: the options of the estimator, by name.
+        labels: what messages call the columns.
+        device: where to train.
+        rng: source of the split, the initial weights and the training.
+        before: a network to go on from instead of a fresh one.
+
+    Raises:
+        ValueError: on no rows, on a column without any value, and on options that do not fit ``before``.
+    """
+    seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
+    fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
+    train, held_out = split(codes, fraction, np.random.default_rng(seeds[0]))
+    chosen_by = codes[held_out] if validation is None else validation
+    model, training = settle(options, max(1, len(train)), levels, purpose=purpose, device=device, seed=seeds[1])
+    x = torch.from_numpy(codes)
+    ready = partial(prepare, levels=levels, columns=labels, device=device)
+    rows, others = ready(x[train]), ready(torch.from_numpy(chosen_by), training=False) if len(chosen_by) else None
+    if before is None:
+        generator = torch.Generator().manual_seed(seeds[2])
+        network = Network(model, data_mean(x[train], levels), generator=generator).to(device)
+    else:
+        network = _going_on(before, options).to(device)
+    report = reporter(options["verbose"])
+    history = fit(network, rows, others, config=training, on_epoch=report)
+    return Learnt(network, history, held_out)
+
+
+def split(
+    codes: Float[np.ndarray, "N D"], fraction: float, rng: np.random.Generator
+) -> tuple[Int[np.ndarray, " T"], Int[np.ndarray, " V"]]:
+    """Rows to learn from and rows to hold out; each column keeps a value among the former.
+
+    Args:
+        codes: codes and NaN for missing; rows without any value are in neither part.
+        fraction: of the rows to hold out; none are where too few would be left.
+        rng: source of the choice.
+    """
+    observed = ~np.isnan(codes)
+    rows = rng.permutation(np.flatnonzero(observed.any(1)))
+    n_held_out = int(np.ceil(fraction * len(rows)))
+    if n_held_out >= len(rows):
+        n_held_out = 0
+    held_out, train = rows[:n_held_out], rows[n_held_out:]
+    lost = observed[held_out].any(0) & ~observed[train].any(0)
+    needed = observed[held_out][:, lost].any(1)
+    return np.sort(np.concatenate([train, held_out[needed]])), np.sort(held_out[~needed])
+
+
+def settle(
+    options: Mapping[str, Any],
+    n_rows: int,
+    levels: Sequence[int],
+    *,
+    purpose: Purpose,
+    device: torch.device,
+    seed: int,
+) -> tuple[ModelConfig, TrainingConfig]:
+    """Model and training: the defaults for the table, and over them what the options say.
+
+    Args:
+        options: the options of the estimator, by name; "auto" leaves the default.
+        n_rows: rows to learn from.
+        levels: number of levels of each variable.
+        purpose: what it is for.
+        device: where it will be trained.
+        seed: of the training.
+    """
+    said = _said(options)
+    model, training = defaults(
+        n_rows,
+        levels,
+        purpose=purpose,
+        epochs=said.get("max_iter"),
+        batch_size=said.get("batch_size"),
+        steps=said.get("steps"),
+        width=said.get("width"),
+        device=device,
+    )
+    assert isinstance(model.core, ResidualConfig)
+    assert isinstance(training.optimizer, AdamW)
+    core = replace(model.core, **{name: said[name] for name in ("blocks", "dropout") if name in said})
+    rates = {"lr": "learning_rate", "weight_decay": "weight_decay"}
+    optimizer = replace(training.optimizer, **{field: said[name] for field, name in rates.items() if name in said})
+    patience = said.get("n_iter_no_change", training.patience) if options["early_stopping"] else None
+    return replace(model, core=core), replace(training, optimizer=optimizer, patience=patience, seed=seed)
+
+
+def reporter(verbose: int) -> Callable[[Epoch], None]:
+    """What is called after each epoch: writes its costs (2), those of about ten epochs in all (1), or nothing."""
+
+    def report(epoch: Epoch) -> None:
+        every = max(1, epoch.epochs // 10) if verbose == 1 else 1
+        if verbose > 0 and (epoch.epoch % every == 0 or epoch.epoch == epoch.epochs):
+            sys.stdout.write(f"[nadek] {epoch}\n")
+
+    return report
+
+
+def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the options say besides "auto", as Python's own numbers, which JSON can hold."""
+    said: dict[str, Any] = {}
+    for names, kind in ((WHOLE, int), (FRACTIONS, float)):
+        for name in names:
+            value = options[name]
+            if not isinstance(value, str):
+                said[name] = None if value is None else kind(value)
+    return said
+
+
+def _going_on(before: Network, options: Mapping[str, Any]) -> Network:
+    """A copy of a network, which must be what the options now ask for."""
+    core = before.config.core
+    found = {"steps": before.steps} | {name: getattr(core, name, None) for name in ("width", "blocks", "dropout")}
+    for name, value in found.items():
+        if options[name] not in ("auto", value):
+            raise ValueError(
+                f"warm_start goes on with the fitted network: {name} is {value} in it, found {name}={options[name]!r}"
+            )
+    network = Network(before.config, generator=torch.Generator())  # in float32, which training is
+    network.load_state_dict(before.state_dict())
+    return network

@@ -1,0 +1,147 @@
+"""Tables written back as what they were: holes filled, columns left out, or rows that are new altogether."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from jaxtyping import Bool
+from numpy.typing import NDArray
+
+from nadek.estimators.containers import Table
+
+Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
+"""For the index of a column, which of its cells to replace, and their new values in turn."""
+
+
+def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array or a frame
+    """A table with some cells replaced, in the container that it came in; columns keep their types where they can.
+
+    Args:
+        table: what was read.
+        fillings: what to replace, and by what.
+
+    Returns:
+        An array or a frame; a numeric column of whole numbers that is given others becomes one of floats.
+    """
+    columns = {j: _replaced(table.columns[j], where, new) for j, (where, new) in fillings.items() if where.any()}
+    if isinstance(table.native, np.ndarray):
+        return _filled_array(table.native, columns)
+    frame = table.native
+    series = [_series_like(frame[:, j], values) for j, values in columns.items()]
+    whole = (frame.with_columns(*series) if series else frame.clone()).to_native()
+    if frame.implementation.is_pyarrow() and whole.schema != frame.to_native().schema:
+        return whole.replace_schema_metadata()  # what pandas left there tells of the old types, and it believes it
+    return whole
+
+
+def without(native: Any, keep: Sequence[int]) -> Any:  # noqa: ANN401 - an array or a frame
+    """Some of the columns of an array or a frame."""
+    if isinstance(native, np.ndarray):
+        return native[:, list(keep)]
+    return nw.from_native(native)[:, list(keep)].to_native()
+
+
+def as_frame_of(native: Any, library: str) -> Any:  # noqa: ANN401 - a frame
+    """A frame of another library, "pandas" or "polars"; arrays, and frames that are of it, stay what they are."""
+    if isinstance(native, np.ndarray):
+        return native
+    frame = nw.from_native(native)
+    if frame.implementation.value == library:
+        return native
+    return frame.to_pandas() if library == "pandas" else frame.to_polars()
+
+
+def beside(native: Any, flags: Bool[np.ndarray, "N F"], names: Sequence[str]) -> Any:  # noqa: ANN401
+    """A table with columns of flags beside its own: 0 and 1 in an array, booleans in a frame.
+
+    Args:
+        native: an array or a frame.
+        flags: the columns to add.
+        names: what they are called in a frame.
+    """
+    if isinstance(native, np.ndarray):
+        return np.hstack([native, flags.astype(native.dtype)])
+    frame = nw.from_native(native)
+    added = [
+        nw.new_series(name, column, backend=frame.implementation) for name, column in zip(names, flags.T, strict=True)
+    ]
+    return frame.with_columns(*added).to_native() if added else native
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """What kind of table the training rows came in: enough to make new rows like them.
+
+    Attributes:
+        empty: an array or a (native) frame of the same types, without rows.
+    """
+
+    empty: Any
+
+    def make(self, columns: Sequence[NDArray[Any]]) -> Any:  # noqa: ANN401 - an array or a frame
+        """A table of new columns, in the types of the old ones where these can hold them."""
+        if isinstance(self.empty, np.ndarray):
+            return _array_like(self.empty, columns)
+        frame = nw.from_native(self.empty)
+        series = [_series_like(frame[:, j], values) for j, values in enumerate(columns)]
+        return nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
+
+    def describe(self) -> dict[str, str]:
+        """The library, and the type of an array."""
+        if isinstance(self.empty, np.ndarray):
+            return {"container": "numpy", "dtype": self.empty.dtype.name}
+        return {"container": nw.from_native(self.empty).implementation.value}
+
+
+def template_of(table: Table) -> Template:
+    """The template of a table."""
+    native = table.native
+    return Template(native[:0].copy() if isinstance(native, np.ndarray) else native.head(0).to_native())
+
+
+def _replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[Any]) -> NDArray[Any]:
+    """A copy with some cells replaced, in a type that holds all of them."""
+    dtype = values.dtype if values.dtype == object or values.dtype.kind == new.dtype.kind == "f" else object
+    if values.dtype.kind == "f" and new.dtype.kind in "buif":
+        dtype = values.dtype
+    out = values.astype(dtype)
+    out[where] = new
+    return out
+
+
+def _filled_array(array: NDArray[Any], columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
+    """A copy of an array with some columns replaced; its type changes only where it cannot hold them."""
+    out = array.copy()
+    for j, values in columns.items():
+        out[:, j] = values
+    return out
+
+
+def _array_like(empty: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Columns side by side, in the type of an array where it holds all of them."""
+    if empty.dtype == object or any(column.dtype.kind not in "buif" for column in columns):
+        out = np.empty((len(columns[0]), len(columns)), dtype=object)
+        for j, column in enumerate(columns):
+            out[:, j] = column
+        return out if empty.dtype.kind not in "US" else out.astype(np.str_)
+    stacked = np.column_stack(columns)
+    whole = bool((stacked == np.floor(stacked)).all())
+    return stacked.astype(empty.dtype if whole or empty.dtype.kind == "f" else np.float64)
+
+
+def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series of whatever frame
+    """A series of new values under the name of another, in its type where that holds them."""
+    plain = values.tolist() if values.dtype.kind in "OUS" else values
+    made, old = nw.new_series(like.name, plain, backend=like.implementation).to_native(), like.to_native()
+    fractions = like.dtype.is_integer() and values.dtype.kind == "f" and not (values == np.floor(values)).all()
+    if fractions or like.dtype == nw.Unknown:  # the latter is a column that knew nothing but nulls
+        typed = made
+    elif like.implementation.is_pandas_like():
+        typed = made.astype(old.dtype)
+    else:
+        typed = made.cast(old.type if like.implementation.is_pyarrow() else old.dtype)
+    if like.implementation.is_pandas_like() and len(old) == len(typed):
+        typed.index = old.index
+    return nw.from_native(typed, series_only=True).alias(like.name)

@@ -1,0 +1,153 @@
+"""What the options of the estimators may be. They are checked when `fit` is called, as scikit-learn asks for."""
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool
+
+if TYPE_CHECKING:
+    Whole = int | Literal["auto"]
+    Number = float | Literal["auto"]
+    Fraction = float | Literal["auto"]
+    Patience = int | Literal["auto"] | None
+    Switch = bool
+    Count = int
+    Share = float
+    Choice = str
+    DeviceName = str | torch.device
+    Randomness = int | np.random.RandomState | None
+    Which = Sequence[str] | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
+    WhichOrNone = Which | None
+else:  # a constructor stores whatever it is given, also where the tests check types
+    Whole = Number = Fraction = Patience = Switch = Count = Share = Choice = Any
+    DeviceName = Randomness = Which = WhichOrNone = Any
+
+MatrixLike = Any
+"""A table: an array, a list of rows, or a pandas, polars or pyarrow table."""
+
+
+def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[object] = ()) -> None:
+    """Refuse what is no whole number of at least ``least``, and none of the words in ``also``.
+
+    Raises:
+        ValueError: says what was expected and what was found.
+    """
+    if _is_among(value, also):
+        return
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{name}: expected a whole number of at least {least}{_or(also)}, found {value!r}")
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    least: float = 0.0,
+    below: float = math.inf,
+    most: float = math.inf,
+    positive: bool = False,
+    also: Sequence[object] = (),
+) -> None:
+    """Refuse what is no number in [least, below), at most ``most``, and none of the words in ``also``.
+
+    Args:
+        name: the option.
+        value: what it was set to.
+        least: the smallest number permitted; not itself where ``positive``.
+        below: what it must be below.
+        most: the largest number permitted.
+        positive: whether ``least`` itself is refused.
+        also: words permitted besides.
+
+    Raises:
+        ValueError: says what was expected and what was found.
+    """
+    if _is_among(value, also):
+        return
+    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+        number = float(value)
+        if (least < number if positive else least <= number) and number < below and number <= most:
+            return
+    start = f"above {least:g}" if positive else f"of at least {least:g}"
+    end = f" and below {below:g}" if below < math.inf else f" and at most {most:g}" if most < math.inf else ""
+    raise ValueError(f"{name}: expected a number {start}{end}{_or(also)}, found {value!r}")
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Refuse what is none of the choices.
+
+    Raises:
+        ValueError: lists them.
+    """
+    if not _is_among(value, choices):
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
+
+
+def pick_device(device: DeviceName) -> torch.device:
+    """The device to work on: ``"auto"`` is a GPU where there is one.
+
+    Raises:
+        ValueError: if it is none that PyTorch knows, or is not there.
+    """
+    there = torch.cuda.is_available()
+    if isinstance(device, str) and device == "auto":
+        return torch.device("cuda" if there else "cpu")
+    try:
+        picked = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device: expected 'auto', or a name such as 'cpu' or 'cuda', found {device!r}") from None
+    if picked.type == "cuda" and not there:
+        raise ValueError(f"device: PyTorch finds no CUDA device on this machine, found {device!r}; use 'auto' or 'cpu'")
+    return picked
+
+
+def chosen_columns(what: str, which: Which, labels: Sequence[str], *, named: bool) -> Bool[np.ndarray, " D"]:
+    """Columns told by their names, their indices, or a boolean for each.
+
+    Args:
+        what: the option, for the messages.
+        which: what it was set to.
+        labels: names of all columns.
+        named: whether these are the table's own names (it had some).
+
+    Raises:
+        ValueError: on an unknown name, an index out of range, a mask of another length, or anything else.
+    """
+    chosen = np.zeros(len(labels), dtype=np.bool_)
+    items = np.asarray(which)
+    if items.ndim != 1:
+        raise ValueError(f"{what}: expected a list of column names or indices, or a boolean mask, found {which!r}")
+    if items.dtype.kind == "b":
+        if len(items) != len(labels):
+            raise ValueError(f"{what}: expected a mask of {len(labels)} booleans, found {len(items)}")
+        return items.copy()
+    chosen[[column_index(what, item, labels, named=named) for item in items.tolist()]] = True
+    return chosen
+
+
+def column_index(what: str, item: object, labels: Sequence[str], *, named: bool) -> int:
+    """The index of a column told by its name or index; see `chosen_columns`."""
+    if isinstance(item, str):
+        if not named:
+            raise ValueError(f"{what}: found the column name {item!r}, but the table has no column names; use indices")
+        if item not in labels:
+            raise ValueError(f"{what}: found {item!r}, expected one of the columns {', '.join(map(repr, labels))}")
+        return list(labels).index(item)
+    if isinstance(item, bool) or not isinstance(item, int):
+        raise ValueError(f"{what}: expected column names or indices, found {item!r}")
+    if not 0 <= item < len(labels):
+        raise ValueError(f"{what}: expected indices from 0 to {len(labels) - 1}, found {item}")
+    return item
+
+
+def _is_among(value: object, words: Sequence[object]) -> bool:
+    """Whether a value is one of the words; arrays and the like are none."""
+    return any(value is word or (isinstance(value, str) and value == word) for word in words)
+
+
+def _or(also: Sequence[object]) -> str:
+    return "".join(f" or {word!r}" for word in also)

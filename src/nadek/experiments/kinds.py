@@ -1,0 +1,224 @@
+"""What the columns of a user's table are: found out when a model is trained, known when it is used."""
+
+import csv
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.checkpoints import SavedModel, Schema
+from nadek.columns import (
+    Binary,
+    Categorical,
+    Column,
+    MixedColumnError,
+    Numeric,
+    UndecidedColumnError,
+    encode,
+    infer,
+    is_plain,
+)
+from nadek.tables import RawTable, Reading, places_of, quoted
+
+Told = Literal["auto", "categorical", "numeric", "drop"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What a user says of columns, by their names (or their numbers from 1 where there are no names).
+
+    Attributes:
+        categorical: those that hold categories; every entry is a name, or several with commas between them.
+        numeric: those that hold numbers.
+        drop: those that are left out.
+    """
+
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+    def told(self, names: Sequence[str]) -> dict[str, Told]:
+        """What is said of each column of a table that is spoken of.
+
+        Raises:
+            ValueError: on a name that the table does not have (tells the nearest), or one of which two things are said.
+        """
+        found: dict[str, Told] = {}
+        said: list[tuple[Told, tuple[str, ...]]] = [("categorical", self.categorical), ("numeric", self.numeric)]
+        for option, entries in [*said, ("drop", self.drop)]:
+            for name in _names(entries, names):
+                if name not in names:
+                    raise ValueError(f'{option}: there is no column "{name}"; {_nearest(name, names)}')
+                if found.setdefault(name, option) != option:
+                    raise ValueError(f'column "{name}" is said to be both: {found[name]} and {option}')
+        return found
+
+
+class UndecidedColumnsError(ValueError):
+    """Columns of which the user has to say what they are.
+
+    Attributes:
+        columns: their names.
+    """
+
+    def __init__(self, message: str, columns: Sequence[str]) -> None:
+        super().__init__(message)
+        self.columns = tuple(columns)
+
+
+def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]]:
+    """What the columns of a table are, and its codes.
+
+    Args:
+        raw: a table to train on.
+        choices: what the user says of it.
+
+    Returns:
+        A schema of the columns that are not dropped, and their codes [N, D] with NaN for missing.
+
+    Raises:
+        UndecidedColumnsError: if the user has to say more; tells of which columns, and what was found in them.
+        ValueError: on choices that do not fit the table, and on values that no column can hold.
+    """
+    told = choices.told(raw.names)
+    kept = [j for j, name in enumerate(raw.names) if told.get(name) != "drop"]
+    if not kept:
+        raise ValueError(f"{raw.where}: expected columns to learn from, found that all are dropped")
+    codes = np.empty((raw.n_rows, len(kept)), dtype=np.float32)
+    kinds: list[Column] = []
+    asked: dict[str, str] = {}
+    for place, j in enumerate(kept):
+        name = raw.names[j]
+        try:
+            kind, codes[:, place] = _decide(raw, j, told.get(name, "auto"))
+            kinds.append(kind)
+        except UndecidedColumnError as error:
+            asked[name] = str(error)
+        except ValueError as error:
+            raise ValueError(f"{raw.where}: {error}") from None
+    if asked:
+        raise UndecidedColumnsError(f"{raw.where}: {_some(list(asked.values()))}", list(asked))
+    return _schema(raw, kinds, kept), codes
+
+
+def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[list[NDArray[Any]], NDArray[np.float32]]:
+    """The columns that a model was trained on, as they are and as codes.
+
+    Args:
+        raw: a table that has them, in any order; columns that were dropped then may be there and are not looked at.
+        schema: names of the columns.
+        kinds: what they are, see `kinds_of`.
+
+    Returns:
+        D arrays [N], and codes [N, D] with NaN for missing.
+
+    Raises:
+        ValueError: on columns that are lacking or unexpected, and on values that a column cannot hold.
+    """
+    places = _places(raw, schema, len(kinds))
+    values: list[NDArray[Any]] = []
+    codes = np.empty((raw.n_rows, len(kinds)), dtype=np.float32)
+    for place, (j, kind) in enumerate(zip(places, kinds, strict=True)):
+        name = raw.names[j] if schema.columns is None else schema.columns[place]
+        try:
+            values.append(raw.column(j, reading=_reading(kind)))
+            codes[:, place] = encode(kind, values[place], name=name)
+        except ValueError as error:
+            raise ValueError(f"{raw.where}: {error}") from None
+    return values, codes
+
+
+def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
+    """What the columns of a model are; where nobody said, 0 and 1, or the codes of more levels."""
+    if saved.schema.kinds is not None:
+        return saved.schema.kinds
+    return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in saved.model.levels)
+
+
+def _decide(raw: RawTable, place: int, told: Told) -> tuple[Column, NDArray[np.float64]]:
+    """What one column is, and its codes."""
+    name = raw.names[place]
+    if told == "categorical":
+        values = _whole_numbers(raw.column(place, reading="text"))
+    else:
+        values = raw.column(place, reading="numbers" if told == "numeric" else "guess")
+    if _is_empty(values):  # training says what to do about it
+        return Binary(), np.full(raw.n_rows, np.nan)
+    try:
+        kind = infer(values, name=name, kind="auto" if told == "drop" else told)
+    except MixedColumnError as error:
+        if told != "auto":
+            raise
+        question = f"{error}: correct it, or say that the column is categorical"
+        raise UndecidedColumnError(question, column=name) from None
+    return kind, encode(kind, values, name=name)
+
+
+def _schema(raw: RawTable, kinds: list[Column], kept: list[int]) -> Schema:
+    columns = [str(j + 1) for j in range(len(raw.cells))] if raw.columns is None else raw.columns
+    dropped = tuple(column for j, column in enumerate(columns) if j not in kept)
+    return Schema(
+        columns=None if raw.columns is None else tuple(columns[j] for j in kept),
+        kinds=None if all(map(is_plain, kinds)) else tuple(kinds),
+        dropped=dropped or None,
+    )
+
+
+def _places(raw: RawTable, schema: Schema, n_columns: int) -> list[int]:
+    """Where the columns of a model stand in a table."""
+    dropped = schema.dropped or ()
+    everything = range(len(raw.cells))
+    if raw.columns is not None and schema.columns is not None:
+        kept = [j for j in everything if raw.columns[j] not in dropped]
+        return [kept[place] for place in places_of(schema.columns, [raw.columns[j] for j in kept])]
+    if schema.columns is None and len(everything) == n_columns + len(dropped):
+        return [j for j in everything if str(j + 1) not in dropped]
+    if len(everything) != n_columns:
+        raise ValueError(f"expected {n_columns} columns as in the model, found {len(everything)}")
+    return list(everything)
+
+
+def _reading(kind: Column) -> Reading:
+    """How words are read for a known column: text that looks like numbers stays text."""
+    return "text" if not isinstance(kind, Numeric) and isinstance(kind.levels[0], str) else "numbers"
+
+
+def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Words that are all whole numbers, written as Python would, as numbers: their order is that of numbers."""
+    words = set(values.tolist()) - {None}
+    if not all(isinstance(word, str) and _is_whole(word) for word in words):
+        return values
+    numbers = {word: int(word) for word in words} | {None: None}
+    return np.array([numbers[word] for word in values.tolist()], dtype=object)
+
+
+def _is_whole(word: str) -> bool:
+    try:
+        return str(int(word)) == word
+    except ValueError:
+        return False
+
+
+def _is_empty(values: NDArray[Any]) -> bool:
+    if values.dtype == object:
+        return all(value is None for value in values)
+    return values.dtype.kind == "f" and bool(np.isnan(values).all())
+
+
+def _names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Entries that are no names themselves taken apart at their commas (a name with commas may stand in quotes)."""
+    parts = [[entry] if entry in known else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
+    return [name.strip() for part in parts for name in part]
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f'did you mean "{close[0]}"?' if close else f"known are {quoted(known)}"
+
+
+def _some(questions: list[str], most: int = 3) -> str:
+    more = f"; and {len(questions) - most} more columns" if len(questions) > most else ""
+    return "; ".join(questions[:most]) + more

@@ -1,0 +1,81 @@
+"""Codes that a model gives, told in the words of the table that it was trained on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Shaped
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nadek.columns import Binary, Column, draw, level_names, n_levels
+
+
+def drawn(kinds: Sequence[Column], codes: Shaped[Tensor, "N D"], *, rng: np.random.Generator) -> list[NDArray[Any]]:
+    """The values of drawn codes, D arrays [N]; a number is drawn from its bin.
+
+    Args:
+        kinds: what the columns are.
+        codes: NaN where missing.
+        rng: where randomness comes from.
+    """
+    return [draw(kind, column, rng=rng) for kind, column in zip(kinds, codes.cpu().numpy().T, strict=True)]
+
+
+def completed(
+    values: Sequence[NDArray[Any]],
+    missing: Shaped[Tensor, "N D"],
+    kinds: Sequence[Column],
+    codes: Shaped[Tensor, "N D"],
+    *,
+    rng: np.random.Generator,
+) -> list[NDArray[Any]]:
+    """The columns of a table with its holes filled by drawn codes; all other cells as they were.
+
+    Args:
+        values: the columns, D arrays [N].
+        missing: where their holes are.
+        kinds: what they are.
+        codes: of complete rows.
+        rng: where randomness comes from.
+    """
+    new = drawn(kinds, codes, rng=rng)
+    return [_filled(*column) for column in zip(values, missing.cpu().numpy().T, new, strict=True)]
+
+
+def spread_levels(
+    names: Sequence[str], kinds: Sequence[Column], probabilities: Float[Tensor, "N D L"]
+) -> tuple[list[str], list[NDArray[Any]]]:
+    """The probabilities of all levels as columns of a table.
+
+    A binary column stays one, with the probability of its second level; it is called by that where it is a word. Every
+    other column becomes one for each level, called column=level.
+
+    Args:
+        names: of the columns.
+        kinds: what they are.
+        probabilities: see `nadek.sampling.level_probabilities`.
+
+    Returns:
+        Names and columns [N].
+    """
+    headers: list[str] = []
+    columns: list[NDArray[Any]] = []
+    for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        first = 1 if isinstance(kind, Binary) else 0
+        levels = level_names(kind)[first:]
+        bare = isinstance(kind, Binary) and kind.levels == (False, True)  # which 0 and 1 equal
+        headers += [name if bare else f"{name}={level}" for level in levels]
+        columns += [probabilities[:, place, code].cpu().numpy() for code in range(first, n_levels(kind))]
+    return headers, columns
+
+
+def _filled(values: NDArray[Any], holes: NDArray[np.bool_], new: NDArray[Any]) -> NDArray[Any]:
+    if not holes.any():
+        return values
+    # a table may say true and false where the model's said 1 and 0
+    if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
+        values = values.astype(np.float64)
+    filled = np.where(holes, new, values)
+    whole = new.dtype.kind == "i" and filled.dtype.kind == "f" and bool((filled == np.floor(filled)).all())
+    return filled.astype(np.int64) if whole else filled

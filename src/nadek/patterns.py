@@ -1,0 +1,76 @@
+"""Rows by what is missing from them: groups that share a pattern, and orderings that visit the rest first."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Bool, Int, Shaped
+from torch import Tensor
+
+from nadek.model import Network
+from nadek.variables import split_missing
+
+SHARE_FROM = 8
+"""From so many rows with one pattern of missing cells it pays to walk them by themselves on the fast path."""
+
+
+def groups(pattern: Bool[Tensor, "B D"], *, share: bool = True) -> Iterator[tuple[Int[Tensor, " n"], bool]]:
+    """Indices of the rows, in groups: those that share a pattern by themselves (True), then all others (False).
+
+    Args:
+        pattern: where each row has holes.
+        share: False puts all rows among the others.
+
+    Example:
+        >>> pattern = torch.tensor([[True, False]] * 9 + [[False, True]])
+        >>> [(len(rows), shared) for rows, shared in groups(pattern)]
+        [(9, True), (1, False)]
+    """
+    n_rows, device = pattern.shape[0], pattern.device
+    if n_rows == 0:
+        return
+    if not share:
+        yield torch.arange(n_rows, device=device), False
+        return
+    _, which, count = torch.unique(pattern, dim=0, return_inverse=True, return_counts=True)
+    common = count >= SHARE_FROM
+    for index in common.nonzero().squeeze(1):
+        yield (which == index).nonzero().squeeze(1), True
+    rest = (~common[which]).nonzero().squeeze(1)
+    if len(rest):
+        yield rest, False
+
+
+def in_stages(
+    model: Network, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"], *, able: str
+) -> Int[Tensor, "B D"]:
+    """Orderings that visit all cells of a lower stage first, and the cells of a stage as they did before.
+
+    Args:
+        model: a NADE-k; a fixed-order NADE has no ordering but its own.
+        ordering: one for all rows, or one a row.
+        stage: when each cell is to be visited.
+        able: what a fixed-order model can do, for the message that says why it cannot do this.
+
+    Raises:
+        ValueError: if the model's one ordering is another.
+    """
+    ordering = ordering.expand(stage.shape)
+    visited = stage.gather(1, ordering).to(torch.uint8)
+    if model.config.ordering is not None:
+        if (visited[:, 1:] < visited[:, :-1]).any():
+            hint = "train a NADE-k to condition on anything"
+            raise ValueError(f"this model knows one ordering only, and {able} ({hint})")
+        if (ordering != torch.tensor(model.config.ordering, device=ordering.device)).any():
+            raise ValueError("ordering: this model knows one ordering only, expected that, found another")
+    return ordering.gather(1, visited.argsort(dim=1, stable=True))
+
+
+def missing_cells(model: Network, x: Shaped[Tensor, "B D"]) -> Bool[Tensor, "B D"]:
+    """Where rows have holes, after a look at their shape and values.
+
+    Raises:
+        ValueError: on a wrong number of columns, and on values that are no codes.
+    """
+    if x.ndim != 2 or x.shape[1] != model.n_variables:
+        raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
+    return split_missing(x, model.levels)[1]

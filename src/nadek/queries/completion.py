@@ -1,0 +1,207 @@
+"""The most probable completion of a row, as far as it can be found.
+
+The completions of a row are exponentially many, and none of the three ways looks at all of them: each gives a good
+one and says how probable it is, along the ordering that it used. Which completion is the best also depends on the
+ordering: a model has one distribution for each.
+"""
+
+from functools import partial
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from nadek.likelihood import checked_ordering
+from nadek.model import Network, asking
+from nadek.paths import MAX_BYTES, bytes_per_row, chunks
+from nadek.patterns import in_stages, missing_cells
+from nadek.queries.cells import cell_scores, level_log_probs
+from nadek.sampling import Completed, complete
+from nadek.variables import Variables
+from nadek.walk import as_orderings
+
+ABLE = "can fill in cells that come last in it; found observed cells after missing ones"
+
+
+@asking
+def greedy(
+    model: Network,
+    x: Float[Tensor, "B D"],
+    *,
+    ordering: Int[Tensor, " D"] | None = None,
+    most_certain_first: bool = False,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+) -> Completed:
+    """Fill in one missing cell after the other, each with its most probable level; no exact maximum in general.
+
+    Args:
+        model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
+        x: codes and NaN for missing, any pattern in every row.
+        ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
+        most_certain_first: go on with the missing cell that the model is surest of, whichever that is, instead of an
+            ordering: one pass of the whole network a cell, often a more probable completion.
+        max_bytes: bound on the working memory.
+        generator: source of the ordering, on the device of ``x``.
+
+    Returns:
+        The completed rows, and log p(completion | observed) in nats along the ordering used.
+
+    Raises:
+        ValueError: on a wrong number of columns, on values that are no codes, on an ordering that is none, and on
+            what a fixed-order model cannot fill in.
+    """
+    if most_certain_first:
+        if ordering is not None:
+            raise ValueError("most_certain_first: finds an ordering for each row; expected none beside it, found one")
+        if model.config.ordering is not None:
+            raise ValueError("most_certain_first: expected a model of every ordering, found one that knows one only")
+        return _most_certain_first(model, x, max_bytes)
+    ordering = _ordering(model, x, ordering, generator)
+    return complete(model, x, _most_probable, partial(in_stages, model, ordering, able=ABLE), max_bytes=max_bytes)
+
+
+@asking
+def beam(
+    model: Network,
+    x: Float[Tensor, "B D"],
+    *,
+    width: int,
+    ordering: Int[Tensor, " D"] | None = None,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+) -> Completed:
+    """Fill in one missing cell after the other, keeping the ``width`` most probable beginnings of a completion.
+
+    No exact maximum in general: the best completion may begin improbably. It is exact along its ordering once the
+    width is the number of all completions; a width of 1 is `greedy`.
+
+    Args:
+        model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
+        x: codes and NaN for missing, any pattern in every row.
+        width: how many beginnings to keep.
+        ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
+        max_bytes: bound on the working memory.
+        generator: source of the ordering, on the device of ``x``.
+
+    Returns:
+        The completed rows, and log p(completion | observed) in nats along the ordering.
+
+    Raises:
+        ValueError: on a width below 1, and as `greedy`.
+    """
+    if width < 1:
+        raise ValueError(f"width: expected at least 1, found {width}")
+    missing = missing_cells(model, x)
+    orderings = in_stages(model, _ordering(model, x, ordering, generator), missing, able=ABLE)
+    incomplete = missing.any(1).nonzero().squeeze(1)
+    out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    a_beam = bytes_per_row(model) + 3 * x.element_size() * x.shape[1] + 32 * max(model.levels)
+    for part in chunks(len(incomplete), width * a_beam, max_bytes):
+        rows = incomplete[part]
+        out[rows], log_prob[rows] = _beam(model, x[rows], orderings[rows], width)
+    return Completed(out, log_prob)
+
+
+@asking
+def best_of(
+    model: Network,
+    x: Float[Tensor, "B D"],
+    *,
+    n_draws: int,
+    ordering: Int[Tensor, " D"] | None = None,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+) -> Completed:
+    """Draw ``n_draws`` joint completions of every row along one common ordering, and keep the most probable.
+
+    No exact maximum: with many missing cells each draw is improbable, and the best of them may not be much better.
+
+    Args:
+        model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
+        x: codes and NaN for missing, any pattern in every row.
+        n_draws: how many.
+        ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
+        max_bytes: bound on the working memory.
+        generator: source of the ordering and the draws, on the device of ``x``.
+
+    Returns:
+        The completed rows, and log p(completion | observed) in nats along the ordering.
+
+    Raises:
+        ValueError: if there is to be no draw, and as `greedy`.
+    """
+    if n_draws < 1:
+        raise ValueError(f"n_draws: expected at least 1, found {n_draws}")
+    orderings = partial(in_stages, model, _ordering(model, x, ordering, generator), able=ABLE)
+    best = Completed(x, torch.full(x.shape[:1], -torch.inf, dtype=torch.float64, device=x.device))
+    for draws in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model), max_bytes):
+        repeated = x.repeat(draws.stop - draws.start, 1)
+        drawn = complete(model, repeated, partial(_drawn, generator), orderings, max_bytes=max_bytes)
+        rows = torch.cat([best.x, drawn.x]).unflatten(0, (-1, x.shape[0]))
+        log_prob, which = torch.cat([best.log_prob, drawn.log_prob]).unflatten(0, (-1, x.shape[0])).max(0)
+        best = Completed(rows[which, torch.arange(x.shape[0], device=x.device)], log_prob)
+    return best
+
+
+def _ordering(
+    model: Network, x: Tensor, ordering: Tensor | None, generator: torch.Generator | None
+) -> Int[Tensor, " D"]:
+    """The ordering for all rows: the given one, the model's own, or a drawn one."""
+    missing_cells(model, x)
+    if ordering is None:
+        ordering = as_orderings(model, 1, device=x.device, generator=generator)[0]
+    return checked_ordering(model, x, ordering)
+
+
+def _most_probable(variables: Variables, scores: Tensor) -> Tensor:
+    return level_log_probs(variables, scores).argmax(-1).to(scores.dtype)
+
+
+def _drawn(generator: torch.Generator | None, variables: Variables, scores: Tensor) -> Tensor:
+    return variables.draw(scores, generator)
+
+
+def _most_certain_first(model: Network, x: Tensor, max_bytes: int) -> Completed:
+    """One pass for each missing cell of a row; a row that is complete is not asked again."""
+    missing_cells(model, x)
+    out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    for part in chunks(x.shape[0], bytes_per_row(model) + 24 * x.shape[1] * max(model.levels), max_bytes):
+        rows = torch.arange(part.start, part.stop, device=x.device)
+        while len(rows := rows[out[rows].isnan().any(1)]):
+            hole = out[rows].isnan()
+            logits = model(out[rows], hole)[-1].double()
+            certain, level = model.variables.level_probabilities(logits).max(-1)
+            best, variable = certain.masked_fill(~hole, -1).max(1)
+            out[rows, variable] = level.gather(1, variable[:, None]).squeeze(1).to(out.dtype)
+            log_prob[rows] += best.log()
+    return Completed(out, log_prob)
+
+
+def _beam(model: Network, x: Tensor, ordering: Tensor, width: int) -> Completed:
+    """Best completion of rows that all have holes, each along its own ordering with the holes last."""
+    out, found = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    rows, place = torch.arange(x.shape[0], device=x.device), (~x.isnan()).sum(1)
+    beams, log_prob = x.unsqueeze(1), found.unsqueeze(1)
+    while len(rows):
+        beams, log_prob = _extended(model, beams, log_prob, ordering[rows, place], width)
+        place = place + 1
+        done = place == x.shape[1]
+        out[rows[done]], found[rows[done]] = beams[done, 0], log_prob[done, 0]
+        rows, place, beams, log_prob = (each[~done] for each in (rows, place, beams, log_prob))
+    return Completed(out, found)
+
+
+def _extended(
+    model: Network, beams: Tensor, log_prob: Tensor, variable: Tensor, width: int
+) -> tuple[Float[Tensor, "B w D"], Float[Tensor, "B w"]]:
+    """The best beginnings with one variable more, best first; levels that a variable lacks come last, at -infinity."""
+    n_rows, n_beams, n_variables = beams.shape
+    shown = beams.flatten(0, 1)
+    scores = cell_scores(model, shown, shown.isnan(), variable.repeat_interleave(n_beams))
+    levels = level_log_probs(model.variables, scores).unflatten(0, (n_rows, n_beams))
+    n_levels = levels.shape[2]
+    found, place = (log_prob.unsqueeze(2) + levels).flatten(1).topk(min(width, n_beams * n_levels), dim=1)
+    kept = beams.gather(1, (place // n_levels).unsqueeze(2).expand(-1, -1, n_variables))
+    told = (place % n_levels).unsqueeze(2).to(kept.dtype)
+    return kept.scatter_(2, variable[:, None, None].expand(-1, kept.shape[1], 1), told), found

@@ -1,0 +1,149 @@
+"""How likely a part of a row is, by itself or given another part.
+
+A model of every ordering knows the distribution of any part of a row: visit that part first, and stop. Each ordering
+gives a proper distribution, and so does their mixture (`nadek.likelihood.mixture_log_prob`).
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from nadek.likelihood import Progress, checked_ordering
+from nadek.model import Network, asking
+from nadek.orderings import rank_of
+from nadek.paths import MAX_BYTES, FastPath, bytes_per_row, chunks
+from nadek.patterns import groups, missing_cells
+from nadek.queries.cells import each_cell, in_turn, tell_rows
+from nadek.walk import as_orderings, walk
+
+
+def marginal_log_probs(
+    model: Network,
+    x: Shaped[Tensor, "B D"],
+    orderings: Int[Tensor, "O D"] | int,
+    *,
+    dtype: torch.dtype | None = None,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+    progress: Progress | None = None,
+) -> Float[Tensor, "O B"]:
+    """Exact log p(observed cells) of every row under several orderings, missing cells summed out; nats, float64.
+
+    Every row follows each ordering as far as it can: its observed cells first, in the order in which that ordering
+    visits them. So rows without holes get what `nadek.likelihood.log_probs` gives, and rows of NaN get 0.
+
+    Args:
+        model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
+        x: codes and NaN for missing, any pattern in every row.
+        orderings: the orderings, or how many to draw (a fixed-order model has one and ignores the number).
+        dtype: of the matrix products, see `nadek.likelihood.log_prob`.
+        max_bytes: bound on the working memory.
+        generator: source of the orderings, where they are drawn; on the device of ``x``.
+        progress: called with the rows scored, counted over all orderings.
+
+    Raises:
+        ValueError: on a wrong number of columns, on values that are no codes, on orderings that are none, and on a
+            pattern that a fixed-order model cannot sum out.
+
+    Example:
+        >>> from nadek.model import nade_k
+        >>> model = nade_k(3, hidden=(4,), mean=torch.tensor([0.5, 0.5, 0.5]))
+        >>> marginal_log_probs(model, torch.tensor([[0, torch.nan, 1], [torch.nan] * 3]), 2)[:, 1]
+        tensor([0., 0.], dtype=torch.float64)
+    """
+    nothing = torch.zeros(x.shape[1:], dtype=torch.bool, device=x.device)
+    told = {"dtype": dtype, "max_bytes": max_bytes, "generator": generator, "progress": progress}
+    return conditional_log_probs(model, x, nothing, orderings, **told)  # type: ignore[arg-type]
+
+
+@asking
+def conditional_log_probs(
+    model: Network,
+    x: Shaped[Tensor, "B D"],
+    given: Bool[Tensor, " D"],
+    orderings: Int[Tensor, "O D"] | int,
+    *,
+    dtype: torch.dtype | None = None,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+    progress: Progress | None = None,
+) -> Float[Tensor, "O B"]:
+    """Exact log p(other observed cells | observed cells among ``given``) under several orderings; nats, float64.
+
+    Every row follows each ordering as far as it can: what is given first, then the other observed cells, each in the
+    order in which that ordering visits them; what is missing is summed out, on both sides of the condition. Each
+    ordering gives a proper conditional distribution, and so does their mixture. The rule log p(a) + log p(b | a)
+    = log p(a, b) holds along one ordering that visits a before b, not for the mixtures.
+
+    Args:
+        model: a NADE-k; a fixed-order NADE serves where its ordering visits the cells in these stages.
+        x: codes and NaN for missing, any pattern in every row.
+        given: True for the variables to condition on.
+        orderings: see `marginal_log_probs`, as are the other options.
+        dtype: of the matrix products.
+        max_bytes: bound on the working memory.
+        generator: source of the orderings, where they are drawn.
+        progress: called with the rows scored, counted over all orderings.
+
+    Raises:
+        ValueError: see `marginal_log_probs`.
+    """
+    missing = missing_cells(model, x)
+    if given.shape != x.shape[1:]:
+        raise ValueError(f"given: expected one flag for each of {x.shape[1]} variables, found {tuple(given.shape)}")
+    stage = torch.where(missing, 2, (~given.to(x.device)).long())
+    orderings = as_orderings(model, orderings, device=x.device, generator=generator)
+    out = torch.zeros(orderings.shape[0], x.shape[0], dtype=torch.float64, device=x.device)
+    values, patterns, done = x.masked_fill(missing, 0), list(groups(missing)), 0
+    for index in range(orderings.shape[0]):
+        ordering = checked_ordering(model, x, orderings[index])
+        for rows, shared in patterns:
+            score = _score_shared if shared else _score_others
+            tell = partial(tell_rows, progress, done, out.numel())
+            out[index, rows] = score(model, values[rows], stage[rows], ordering, dtype, max_bytes, tell)
+            done += len(rows)
+    return out
+
+
+def _score_shared(
+    model: Network,
+    x: Tensor,
+    stage: Tensor,
+    ordering: Tensor,
+    dtype: torch.dtype | None,
+    max_bytes: int,
+    tell: Callable[[int], None],
+) -> Float[Tensor, " B"]:
+    """The cells of stage 1 given those of stage 0, for rows that share the stages: one walk that stops after them."""
+    ordering = in_turn(model, ordering, stage[:1])[0]
+    start, asked = int((stage[0] == 0).sum()), int((stage[0] == 1).sum())
+    out = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
+        path = FastPath(model, ordering, rows.stop - rows.start, dtype=dtype)
+        out[rows] = walk(path, x[rows][:, ordering], start=start, stop=start + asked).log_probs.sum(1)
+        tell(rows.stop)
+    return out
+
+
+def _score_others(
+    model: Network,
+    x: Tensor,
+    stage: Tensor,
+    ordering: Tensor,
+    dtype: torch.dtype | None,
+    max_bytes: int,
+    tell: Callable[[int], None],
+) -> Float[Tensor, " B"]:
+    """The same for rows with stages of their own: given x, the conditionals of a row are independent questions."""
+    rank = rank_of(in_turn(model, ordering, stage))
+
+    def hidden(row: Tensor, variable: Tensor) -> Tensor:
+        return rank[row] >= rank[row, variable][:, None]
+
+    found = torch.zeros(x.shape, dtype=torch.float64, device=x.device)
+    for row, j, scores in each_cell(model, x, stage == 1, hidden, dtype=dtype, max_bytes=max_bytes, progress=tell):
+        found[row, j] = model.variables.log_prob(scores, x[row, j])
+    return found.sum(1)

@@ -1,0 +1,107 @@
+"""Which unknown cell to ask for next: how much each answer is expected to tell."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from nadek.model import Network, asking
+from nadek.paths import MAX_BYTES, bytes_per_row, chunks
+from nadek.patterns import missing_cells
+
+
+@asking
+def expected_information(
+    model: Network,
+    x: Float[Tensor, "B D"],
+    target: Bool[Tensor, " D"] | None = None,
+    *,
+    max_bytes: int = MAX_BYTES,
+) -> Float[Tensor, "B D"]:
+    """Information that the answer to each unknown cell is expected to give about others, in nats, float64.
+
+    For an unknown cell j of a row it is the sum, over the unknown targets t other than j, of the mutual information
+    of j and t given what is observed:
+
+        sum over v of p(j = v) KL( p(t | j = v) || sum over w of p(j = w) p(t | j = w) )
+
+    and, where j is itself a target, its own entropy: the answer settles it. The expectation is exact, over the
+    model's own conditionals; it looks one question ahead. A sum over targets counts what targets share more than
+    once: two that always agree count twice.
+
+    Args:
+        model: a NADE-k of every ordering.
+        x: codes and NaN for unknown.
+        target: True for the variables to learn about. None: all others, so that no cell's own entropy counts.
+        max_bytes: bound on the working memory: all questions of a row are asked in one batch, of as many rows as fit.
+
+    Returns:
+        The expected information, at least 0; NaN for cells that are known.
+
+    Raises:
+        ValueError: on a wrong number of columns, on values that are no codes, on a row whose targets are all
+            observed, and on a model of one ordering.
+
+    Example:
+        >>> from nadek.model import nade_k
+        >>> model = nade_k(3, hidden=(4,), mean=torch.tensor([0.5, 0.5, 0.5]))
+        >>> found = expected_information(model, torch.tensor([[1, torch.nan, torch.nan]]))
+        >>> found.isnan().tolist(), bool((found[0, 1:] >= 0).all())
+        ([[True, False, False]], True)
+    """
+    missing = missing_cells(model, x)
+    if model.config.ordering is not None:
+        raise ValueError("this model knows one ordering only: train a NADE-k to ask it for the next question")
+    target = None if target is None else target.to(x.device)
+    _check_target(missing, target)
+    out = torch.full(x.shape, torch.nan, dtype=torch.float64, device=x.device)
+    levels = torch.tensor(model.levels, device=x.device)
+    asked = int((missing * levels).sum(1).max()) if len(x) else 0
+    a_question = bytes_per_row(model) + 8 * x.shape[1] * (5 * max(model.levels) + 1)
+    for rows in chunks(len(x), max(1, asked) * a_question, max_bytes):
+        out[rows] = _information(model, x[rows], missing[rows], target, levels)
+    return out
+
+
+def _check_target(missing: Tensor, target: Tensor | None) -> None:
+    if target is None:
+        return
+    if target.shape != missing.shape[1:]:
+        told = f"expected one flag for each of {missing.shape[1]} variables, found {tuple(target.shape)}"
+        raise ValueError(f"target: {told}")
+    settled = ~(missing & target).any(1)
+    if settled.any():
+        row = int(settled.nonzero()[0])
+        raise ValueError(f"target: expected an unknown cell of it in every row, found none in the row at index {row}")
+
+
+def _information(
+    model: Network, x: Tensor, missing: Tensor, target: Tensor | None, levels: Int[Tensor, " D"]
+) -> Float[Tensor, "B D"]:
+    """All questions of a few rows: one pass for what is likely now, one for every level of every unknown cell."""
+    now = model.variables.level_probabilities(model(x, missing)[-1].double())  # [B, D, L]
+    there = torch.arange(now.shape[2], device=x.device) < levels[:, None]
+    row, variable, level = (missing[:, :, None] & there).nonzero(as_tuple=True)
+    question = torch.arange(len(row), device=x.device)
+    answered, unknown = x[row], missing[row]
+    answered[question, variable] = level.to(x.dtype)
+    unknown[question, variable] = False
+    then = model.variables.level_probabilities(model(answered, unknown)[-1].double())  # [N, D, L]
+    weight = now[row, variable, level]
+    told = unknown if target is None else unknown & target
+    gained = weight * (_divergence(then, weight, row * x.shape[1] + variable) * told).sum(1)
+    found = torch.zeros(missing.shape, dtype=torch.float64, device=x.device)
+    found.index_put_((row, variable), gained, accumulate=True)
+    if target is not None:
+        found += -torch.xlogy(now, now).sum(2) * target
+    return found.masked_fill(~missing, torch.nan)
+
+
+def _divergence(
+    then: Float[Tensor, "N D L"], weight: Float[Tensor, " N"], cell: Int[Tensor, " N"]
+) -> Float[Tensor, "N D"]:
+    """KL of what each answer leads to from the mean over all answers about the same cell."""
+    _, which = torch.unique_consecutive(cell, return_inverse=True)
+    mean = then.new_zeros(int(which[-1]) + 1 if len(which) else 0, *then.shape[1:])
+    mean.index_add_(0, which, weight[:, None, None] * then)
+    mean.clamp_(min=torch.finfo(then.dtype).tiny)  # so that an answer of probability 0 counts 0 times a finite number
+    return (torch.xlogy(then, then) - torch.xlogy(then, mean[which])).sum(2).clamp(min=0)

@@ -1,0 +1,87 @@
+"""Tables as they come: columns of text, numbers and booleans, not yet codes of anything."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nadek.tables.table import check_names, check_shape
+from nadek.tables.words import Reading, read_words, to_numbers, to_objects
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Columns of any kind, each read when it is asked for.
+
+    Attributes:
+        cells: D columns of N cells.
+        columns: their names; None when the file has none.
+        are_words: whether the cells are the words of a text file.
+        where: what messages call the table.
+    """
+
+    cells: tuple[pa.ChunkedArray, ...]
+    columns: tuple[str, ...] | None
+    are_words: bool
+    where: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What messages and options call the columns: their names, or their numbers from 1 where they have none."""
+        columns = ("",) * len(self.cells) if self.columns is None else self.columns
+        return tuple(name or str(j) for j, name in enumerate(columns, start=1))
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return len(self.cells[0])
+
+    def column(self, place: int, *, reading: Reading = "guess") -> NDArray[Any]:
+        """The values of one column.
+
+        Args:
+            place: its place, from 0.
+            reading: how the words of a text file are taken; all else is what it is.
+
+        Returns:
+            int64, float64 (NaN where missing), bool, or objects [N] (None where missing).
+
+        Raises:
+            ValueError: on dates, lists and the like.
+        """
+        cells = self.cells[place]
+        return read_words(cells, reading) if self.are_words else _typed(cells, self.names[place])
+
+
+def from_matrix(values: NDArray[Any], columns: Sequence[str] | None, *, where: str) -> RawTable:
+    """A table of the columns of an array [N, D].
+
+    Raises:
+        ValueError: on another shape, on values that are neither text nor numbers nor booleans, and on names that occur
+            twice.
+    """
+    if values.dtype.kind not in "buifUT":
+        raise ValueError(f"{where}: expected text, numbers or booleans, found an array of {values.dtype}")
+    check_shape(values, where=where)
+    names = None if columns is None else check_names(columns, values.shape[1], where=where)
+    plain = values.astype(object) if values.dtype.kind in "UT" else values
+    cells = tuple(pa.chunked_array([pa.array(np.ascontiguousarray(column))]) for column in plain.T)
+    return RawTable(cells, names, are_words=False, where=where)
+
+
+def _typed(cells: pa.ChunkedArray, name: str) -> NDArray[Any]:
+    kind = cells.type
+    if pa.types.is_dictionary(kind):
+        return _typed(cells.cast(kind.value_type), name)
+    if pa.types.is_boolean(kind):
+        return to_objects(cells) if cells.null_count else cells.to_numpy()
+    if any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+        return to_objects(cells)
+    if pa.types.is_null(kind):
+        return np.full(len(cells), np.nan)
+    if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
+        raise ValueError(f'column "{name}": expected text, numbers or booleans, found {kind}')
+    return to_numbers(cells)

@@ -1,0 +1,109 @@
+"""What the words of a text file mean: numbers, booleans or text, a column at a time."""
+
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nadek.tables.cells import FALSE, MISSING, TRUE, number
+
+Reading = Literal["guess", "text", "numbers"]
+"""Whether words are taken as what they look like, left as they are, or taken as numbers where they can be."""
+
+_LARGEST = 2**53
+"""Up to here floats tell all whole numbers apart."""
+
+
+def read_words(column: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
+    """The values of a column of words.
+
+    Words are numbers if all are, and so are true and false beside 0 and 1; alone, these are booleans. Numbers such as
+    007 that are not all 0 and 1 are text, as their zeros would be lost.
+
+    Args:
+        column: text [N].
+        reading: see `Reading`; "numbers" also takes 007 as a number.
+
+    Returns:
+        int64, float64 or bool [N], or objects where text or holes need them. Where words and numbers are mixed,
+        numbers are floats among text.
+    """
+    words = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    words = pc.if_else(pc.is_in(words, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), words)
+    if reading == "text":
+        return to_objects(words)
+    numbers = _all_numbers(words)
+    if numbers is not None:
+        return to_objects(words) if reading == "guess" and _is_padded(words, numbers) else to_numbers(numbers)
+    return _by_word(words, reading)
+
+
+def to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Arrow's numbers as NumPy's: integers where nothing is missing, otherwise floats with NaN.
+
+    Integers too large for floats stay what they are, as objects beside None.
+    """
+    if pa.types.is_integer(column.type) and column.null_count:
+        ends = pc.min_max(column).as_py()
+        if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) > _LARGEST:
+            return to_objects(column)
+    if not pa.types.is_integer(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    values: NDArray[Any] = column.to_numpy().copy()
+    return values
+
+
+def to_objects(column: pa.ChunkedArray) -> NDArray[np.object_]:
+    """Python's own objects, None where missing."""
+    if pa.types.is_string(column.type):
+        texts: NDArray[np.object_] = column.to_numpy()
+        return texts.copy()
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values
+
+
+def _all_numbers(words: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            words.slice(0, 100).cast(kind)  # a cast that fails is slow
+            return words.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _is_padded(words: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
+    """Whether numbers would lose zeros before them (or be no decimal numbers at all)."""
+    padded = pc.any(pc.match_substring_regex(words, "^[+-]?0[0-9xX]")).as_py()
+    return bool(padded) and not pc.all(pc.is_in(numbers.drop_null(), value_set=pa.array([0, 1], numbers.type))).as_py()
+
+
+def _by_word(words: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
+    """Each distinct word is looked at once; missing cells have none."""
+    encoded = words.combine_chunks().dictionary_encode()
+    known = encoded.dictionary.to_pylist()
+    index, missing = encoded.indices.fill_null(0).to_numpy(), words.is_null().to_numpy()
+    parsed = [number(word) for word in known]
+    booleans = [word in TRUE or word in FALSE for word in known]
+    if None not in parsed:
+        if all(booleans):
+            return _booleans(np.array(parsed) == 1, index, missing)
+        return np.where(missing, np.nan, np.array(parsed, dtype=np.float64)[index])
+    numeric = [value is not None and not boolean for value, boolean in zip(parsed, booleans, strict=True)]
+    if not any(numeric) and reading == "guess":
+        return to_objects(words)
+    mixed = [word if value is None else value for word, value in zip(known, parsed, strict=True)]
+    return _with_holes(np.array(mixed, dtype=object)[index], missing)
+
+
+def _booleans(known: NDArray[np.bool_], index: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+    values = known[index]
+    return _with_holes(values.astype(object), missing) if missing.any() else values
+
+
+def _with_holes(values: NDArray[np.object_], missing: NDArray[np.bool_]) -> NDArray[np.object_]:
+    values[missing] = None
+    return values

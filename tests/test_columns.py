@@ -1,0 +1,398 @@
+"""nadek.columns: what a column is told to be, what is asked, and codes and values there and back."""
+
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nadek.columns import (
+    Binary,
+    Categorical,
+    Numeric,
+    UndecidedColumnError,
+    decode,
+    draw,
+    encode,
+    expected,
+    infer,
+    is_plain,
+    n_levels,
+)
+
+NAN = float("nan")
+
+
+def objects(*values):
+    return np.array(values, dtype=object)
+
+
+def same(column, other):
+    """Equality that tells 0 from False."""
+    return column == other and repr(column) == repr(other)
+
+
+def refused(call, *arguments, **options):
+    with pytest.raises(ValueError, match=r".") as error:
+        call(*arguments, **options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# What columns are told to be
+
+TOLD = {
+    "booleans": (np.array([True, False]), Binary(levels=(False, True))),
+    "only true": (np.array([True, True]), Binary(levels=(False, True))),
+    "booleans with holes": (objects(True, None, np.False_), Binary(levels=(False, True))),
+    "0 and 1": (np.array([0, 1, 1]), Binary()),
+    "0.0 and 1.0 with holes": (np.array([0.0, NAN, 1.0]), Binary()),
+    "bytes": (np.array([0, 1], dtype=np.uint8), Binary()),
+    "only 1": (np.array([1, 1]), Binary()),
+    "0 and 1 as objects": (objects(0, 1.0, None, NAN), Binary()),
+    "two words": (np.array(["yes", "no", "yes"]), Binary(levels=("no", "yes"))),
+    "two words once each": (np.array(["yes", "no"]), Binary(levels=("no", "yes"))),
+    "words": (np.array(["b", "a", "c", "a"]), Categorical(levels=("a", "b", "c"))),
+    "words with holes": (objects("b", None, "a", NAN, "c", "a"), Categorical(levels=("a", "b", "c"))),
+    "pandas' missing": (objects("b", pd.NA, "a", pd.NaT, "c", "a"), Categorical(levels=("a", "b", "c"))),
+    "NumPy's strings": (np.array(["b", "a", "c", "a"], dtype="T"), Categorical(levels=("a", "b", "c"))),
+    "one word": (np.array(["a", "a"]), Categorical(levels=("a",))),
+    "one whole number": (np.array([7, 7]), Categorical(levels=(7,))),
+    "one other number": (np.array([0.5, NAN]), Categorical(levels=(0.5,))),
+    "decimals": (
+        objects(Decimal("0.5"), Decimal("NaN"), Decimal(2)),
+        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False),
+    ),
+    "fractions": (
+        np.array([0.5, NAN, 2.0, 0.5], dtype=np.float32),
+        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_a_column_is_told_from_its_values(case):
+    values, column = TOLD[case]
+    assert same(infer(values, name="x"), column)
+
+
+def test_32_words_are_categories_and_33_are_asked_about():
+    words = np.array([f"w{i:02d}" for i in range(33)] * 2)
+    assert n_levels(infer(words[words != "w32"], name="x")) == 32
+    with pytest.raises(UndecidedColumnError) as error:
+        infer(words, name="city")
+    assert error.value.column == "city"
+    assert str(error.value) == (
+        "column \"city\" has 33 different texts in 66 rows ('w00', 'w01', 'w02' (and 30 more)):"
+        " say that it is categorical, or leave it out"
+    )
+    assert n_levels(infer(words, name="city", kind="categorical")) == 33
+
+
+def test_words_that_are_all_different_are_asked_about():
+    with pytest.raises(UndecidedColumnError, match=r'"id" has 3 different texts in 3 rows'):
+        infer(objects("a", "b", None, "c"), name="id")
+
+
+def test_whole_numbers_are_asked_about():
+    for values in (np.array([1, 3, 2]), np.array([1.0, 3.0, NAN, 2.0]), objects(1, 3, None, 2)):
+        with pytest.raises(UndecidedColumnError) as error:
+            infer(values, name="stage")
+        assert error.value.column == "stage"
+        assert str(error.value) == (
+            'column "stage" has whole numbers from 1 to 3, 3 different ones (3 in row 2):'
+            " say whether they are categories or numbers"
+        )
+        assert infer(values, name="stage", integers="numeric").integer
+        assert same(infer(values, name="stage", kind="categorical"), Categorical(levels=(1, 2, 3)))
+
+
+def test_two_whole_numbers_are_asked_about_unless_they_are_0_and_1():
+    with pytest.raises(UndecidedColumnError):
+        infer(np.array([1, 2, 1]), name="sex")
+    assert same(infer(np.array([1.0, 2.0, NAN]), name="sex", kind="binary"), Binary(levels=(1, 2)))
+
+
+DECLARED = {
+    "0 and 1 as categories": (np.array([0, 1]), "categorical", Categorical(levels=(0, 1))),
+    "fractions as categories": (np.array([0.5, 1.0]), "categorical", Categorical(levels=(0.5, 1))),
+    "booleans as binary": (np.array([True]), "binary", Binary(levels=(False, True))),
+    "0 and 1 as numbers": (
+        np.array([0, 1]),
+        "numeric",
+        Numeric(edges=(1.0,), means=(0.0, 1.0), low=0.0, high=1.0, integer=True),
+    ),
+    "one number": (np.array([5.5]), "numeric", Numeric(edges=(), means=(5.5,), low=5.5, high=5.5, integer=False)),
+}
+
+
+@pytest.mark.parametrize("case", DECLARED)
+def test_a_column_is_what_its_user_says(case):
+    values, kind, column = DECLARED[case]
+    assert same(infer(values, name="x", kind=kind), column)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "told"),
+    [
+        (np.array([NAN, NAN]), "auto", 'column "x" has no value in any row: leave it out, or find some values'),
+        (objects(None, pd.NA), "auto", 'column "x" has no value in any row: leave it out, or find some values'),
+        (np.array([]), "auto", 'column "x" has no value in any row: leave it out, or find some values'),
+        (np.array([1.5, np.inf]), "auto", 'row 2, column "x": expected a finite number or missing, found inf'),
+        (objects(None, 1, -np.inf), "auto", 'row 3, column "x": expected a finite number or missing, found -inf'),
+        (objects("a", None, 3), "auto", 'row 3, column "x": expected text or missing, found 3'),
+        (objects(None, 3, "a"), "categorical", "row 3, column \"x\": expected numbers or missing, found 'a'"),
+        (objects(1, True), "auto", 'row 2, column "x": expected numbers or missing, found True'),
+        (
+            objects(1, date(2020, 1, 2)),
+            "auto",
+            'row 2, column "x": expected text, numbers or booleans, or missing, found 2020-01-02 (date)',
+        ),
+        (
+            objects(None, date(2020, 1, 2), 1),
+            "auto",
+            'row 2, column "x": expected text, numbers or booleans, or missing, found 2020-01-02 (date)',
+        ),
+        (
+            np.array(["2020-01-02"], dtype="datetime64[D]"),
+            "auto",
+            'column "x": expected text, numbers or booleans, found datetime64[D]',
+        ),
+        (np.array([1j]), "auto", 'column "x": expected text, numbers or booleans, found complex128'),
+        (np.zeros((2, 2)), "auto", 'column "x": expected one dimension, found an array of shape (2, 2)'),
+        (objects(None, "a"), "numeric", "row 2, column \"x\": expected a number or missing, found 'a'"),
+        (np.array(["a", "b", "c"]), "binary", "column \"x\": expected two different values, found 3: 'a', 'b', 'c'"),
+        (np.array(["a"]), "binary", "column \"x\": expected two different values, found only 'a'"),
+        (np.arange(257), "categorical", 'column "x": expected at most 256 categories, found 257'),
+    ],
+)
+def test_what_no_column_can_hold_is_named(values, kind, told):
+    assert refused(infer, values, name="x", kind=kind) == told
+
+
+def test_the_number_of_bins_is_checked():
+    for n_bins in (0, 257):
+        assert refused(infer, np.array([0.5]), name="x", n_bins=n_bins).startswith("n_bins: expected 1 to 256")
+
+
+# Bins
+
+
+def test_few_different_numbers_get_a_bin_each():
+    column = infer(np.array([2.5, 1.0, 7.0, 2.5]), name="x")
+    assert column == Numeric(edges=(2.5, 7.0), means=(1.0, 2.5, 7.0), low=1.0, high=7.0, integer=False)
+
+
+def test_many_numbers_get_bins_that_hold_as_many_each():
+    values = np.random.default_rng(0).normal(size=1600)
+    column = infer(values, name="x")
+    counts = np.bincount(encode(column, values, name="x").astype(int))
+    assert len(counts) == n_levels(column) == 16
+    assert counts.min() >= 99
+    assert counts.max() <= 101
+    means = [values[encode(column, values, name="x") == code].mean() for code in range(16)]
+    np.testing.assert_allclose(column.means, means, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 5, 16])
+def test_a_frequent_number_gets_a_bin_of_its_own(n_bins):
+    rng = np.random.default_rng(1)
+    values = np.concatenate((np.zeros(700), rng.random(300), -rng.random(200)))
+    column = infer(values, name="x", n_bins=n_bins)
+    assert n_levels(column) <= n_bins
+    codes = encode(column, values, name="x")
+    assert set(codes) == set(range(n_levels(column)))  # no empty bin
+    if n_bins > 2:
+        (zero,) = encode(column, np.array([0.0]), name="x")
+        assert (values[codes == zero] == 0).all()
+    smallest = infer(np.abs(values[:1000]), name="x", n_bins=n_bins)  # the frequent one is the first
+    if n_bins > 1:
+        assert smallest.means[0] == 0.0
+
+
+def test_bins_are_a_function_of_the_values_and_not_of_their_order():
+    values = np.random.default_rng(2).normal(size=500)
+    column = infer(values, name="x", n_bins=7)
+    assert infer(np.sort(values), name="x", n_bins=7).edges == column.edges
+    with_holes = np.append(values, [NAN, NAN])
+    assert infer(with_holes, name="x", n_bins=7) == column
+
+
+def test_means_of_bins_of_one_value_are_that_value():
+    values = np.repeat([0.1, 0.7, 1e9 + 0.3], 7)
+    column = infer(values, name="x")
+    assert column.means == (0.1, 0.7, 1e9 + 0.3)
+
+
+# Codes there and back
+
+
+EVERY = [
+    (np.array([0, 1, 1]), "auto"),
+    (np.array([True, False]), "auto"),
+    (np.array(["b", "a", "c", "a"]), "auto"),
+    (np.array([1, 2, 9]), "categorical"),
+    (np.array([0.5, 2.0, 3.25]), "categorical"),
+    (np.array([0.5, 2.0, 3.25]), "numeric"),
+    (np.array([3, 8, 2, 3]), "numeric"),
+    (np.array([2**60, 2**60 + 1]), "categorical"),
+]
+
+
+@pytest.mark.parametrize(("values", "kind"), EVERY)
+def test_values_come_back(values, kind):
+    column = infer(values, name="x", kind=kind)
+    codes = encode(column, values, name="x")
+    assert codes.dtype == np.float64
+    assert codes.max() < n_levels(column)
+    back = decode(column, codes)
+    assert back.tolist() == values.tolist()
+    assert [type(value) for value in back.tolist()] == [type(value) for value in values.tolist()]
+    assert draw(column, codes, rng=np.random.default_rng(0)).tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(("values", "kind"), EVERY[:-1])
+def test_holes_come_back(values, kind):
+    column = infer(values, name="x", kind=kind)
+    codes = encode(column, objects(None, *values.tolist()), name="x")
+    assert np.isnan(codes[0])
+    back = decode(column, codes)
+    missing = None if back.dtype == object else NAN
+    np.testing.assert_equal(back.tolist(), [missing, *values.tolist()])
+    np.testing.assert_equal(draw(column, codes, rng=np.random.default_rng(0)).tolist(), [missing, *values.tolist()])
+    assert np.isnan(encode(column, np.array([NAN]), name="x")).all()
+
+
+def test_numbers_that_are_equal_are_the_same_level():
+    for values in (np.array([0, 1]), np.array([0.0, 1.0]), np.array([False, True]), objects(0, 1.0)):
+        assert encode(Binary(), values, name="x").tolist() == [0, 1]
+        assert encode(Binary(levels=(False, True)), values, name="x").tolist() == [0, 1]
+    assert encode(Categorical(levels=(0.5, 2)), np.array([2.0, 0.5]), name="x").tolist() == [1, 0]
+
+
+NUMERIC = Numeric(edges=(1.0, 4.0), means=(0.5, 2.0, 4.0), low=0.0, high=4.0, integer=False)
+
+
+def test_numbers_outside_the_range_go_to_the_outer_bins():
+    values = np.array([-9.0, 0.0, 0.999, 1.0, 3.9, 4.0, 100.0])
+    assert encode(NUMERIC, values, name="x").tolist() == [0, 0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "told"),
+    [
+        (Binary(), np.array([0, 1, 2]), 'row 12, column "x": expected 0, 1 or missing, found 2'),
+        (Binary(), np.array([0, NAN, 0.5]), 'row 12, column "x": expected 0, 1 or missing, found 0.5'),
+        (Binary(), objects("1", None), "row 10, column \"x\": expected 0, 1 or missing, found '1'"),
+        (
+            Categorical(levels=tuple("abcdefgh")),
+            objects("a", None, "z"),
+            "row 12, column \"x\": expected 'a', 'b', 'c', 'd', 'e', 'f' (and 2 more) or missing, found 'z'",
+        ),
+        (Binary(levels=("no", "yes")), np.array([NAN, 1.0]), "row 11, column \"x\": expected 'no', 'yes' or"),
+        (Categorical(levels=(1, 2)), np.array([2, 1, 3]), 'row 12, column "x": expected 1, 2 or missing, found 3'),
+        (NUMERIC, objects(None, "a"), "row 11, column \"x\": expected a number or missing, found 'a'"),
+        (NUMERIC, np.array([NAN, np.inf]), 'row 11, column "x": expected a finite number or missing, found inf'),
+    ],
+)
+def test_a_new_value_is_named_by_its_cell(column, values, told):
+    assert refused(encode, column, values, name="x", first_row=10).startswith(told)
+
+
+@pytest.mark.parametrize("column", [Binary(), Categorical(levels=("a", "b")), NUMERIC])
+@pytest.mark.parametrize("code", [-1.0, 0.5, 3.0])
+def test_codes_that_a_column_does_not_have_are_refused(column, code):
+    for call in (decode, lambda *a: draw(*a, rng=np.random.default_rng(0))):
+        assert "expected codes 0 to" in refused(call, column, np.array([0.0, NAN, code]))
+
+
+def test_no_rows_have_no_codes():
+    for column in (Binary(), Categorical(levels=("a", "b")), NUMERIC):
+        assert encode(column, np.array([]), name="x").shape == (0,)
+        assert decode(column, np.array([])).shape == (0,)
+
+
+# Draws and expectations
+
+
+def test_decoded_means_of_whole_numbers_are_whole():
+    column = Numeric(edges=(4.0,), means=(1.75, 5.2), low=0.0, high=9.0, integer=True)
+    assert decode(column, np.array([0, 1])).tolist() == [2, 5]
+    assert expected(column, np.array([[0.5, 0.5]])).tolist() == [(1.75 + 5.2) / 2]
+
+
+def test_draws_are_even_within_their_bin():
+    column = Numeric(edges=(10.0,), means=(3.0, 15.0), low=0.0, high=20.0, integer=False)
+    drawn = draw(column, np.repeat([0.0, 1.0], 20_000), rng=np.random.default_rng(0))
+    for part, low in ((drawn[:20_000], 0), (drawn[20_000:], 10)):
+        assert part.min() >= low
+        assert part.max() <= low + 10
+        counts = np.histogram(part, bins=10, range=(low, low + 10))[0]
+        assert (((counts - 2000) ** 2) / 2000).sum() < 27.9  # chi-square, 9 degrees of freedom, 1 in 1,000
+
+
+def test_whole_numbers_are_drawn_from_all_of_their_bin():
+    column = Numeric(edges=(3.0, 4.0), means=(1.0, 3.0, 5.5), low=0.0, high=6.0, integer=True)
+    drawn = draw(column, np.repeat([0.0, 1.0, 2.0], 300), rng=np.random.default_rng(0))
+    assert drawn.dtype == np.int64
+    assert set(drawn[:300]) == {0, 1, 2}
+    assert set(drawn[300:600]) == {3}
+    assert set(drawn[600:]) == {4, 5, 6}
+
+
+def test_drawing_is_a_function_of_its_generator():
+    codes = np.array([0.0, NAN, 1.0])
+    a, b, c = (draw(NUMERIC, codes, rng=np.random.default_rng(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c, equal_nan=True)
+
+
+def test_expectations():
+    p = np.array([[0.2, 0.3, 0.5, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(expected(NUMERIC, p), [0.1 + 0.6 + 2.0, 0.5])
+    np.testing.assert_allclose(expected(Binary(), p[:, :2]), [0.3, 0.0])
+    np.testing.assert_allclose(expected(Binary(levels=(False, True)), p[:, :2]), [0.3, 0.0])
+    np.testing.assert_allclose(expected(Binary(levels=(1, 2)), np.array([[0.4, 0.6]])), [1.6])
+    for column in (Categorical(levels=(1, 2, 3)), Binary(levels=("a", "b"))):
+        assert "have no mean" in refused(expected, column, p)
+
+
+# Columns themselves
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Binary(levels=(0, False)), "levels: expected each once, found (0, False)"),
+        (lambda: Binary(levels=(0, "a")), "levels: expected all text, all numbers or all booleans, found (0, 'a')"),
+        (lambda: Binary(levels=(0, True)), "levels: expected all text, all numbers or all booleans, found (0, True)"),
+        (lambda: Categorical(levels=()), "levels: expected 1 to 256, found 0"),
+        (lambda: Categorical(levels=tuple(range(257))), "levels: expected 1 to 256, found 257"),
+        (lambda: Categorical(levels=(1, NAN)), "levels: expected finite numbers, found (1, nan)"),
+        (
+            lambda: Numeric(edges=(2.0, 1.0), means=(0.0, 1.0, 2.0), low=0.0, high=3.0, integer=False),
+            "edges: expected increasing numbers between low and high, found (2.0, 1.0)",
+        ),
+        (
+            lambda: Numeric(edges=(2.0,), means=(0.0, 1.0), low=0.0, high=1.0, integer=False),
+            "edges: expected increasing numbers between low and high, found (2.0,)",
+        ),
+        (
+            lambda: Numeric(edges=(2.0,), means=(1.0,), low=0.0, high=3.0, integer=False),
+            "means: expected one for each of at most 256 bins, found 1",
+        ),
+        (
+            lambda: Numeric(edges=(), means=(NAN,), low=0.0, high=3.0, integer=False),
+            "expected finite edges and means, found another number",
+        ),
+    ],
+)
+def test_a_column_that_cannot_be_is_refused(make, told):
+    assert refused(make) == told
+
+
+def test_plain_columns_are_their_own_codes():
+    assert is_plain(Binary())
+    for column in (Binary(levels=(False, True)), Binary(levels=(1, 0)), Categorical(levels=(0, 1)), NUMERIC):
+        assert not is_plain(column)

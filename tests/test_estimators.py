@@ -1,0 +1,843 @@
+"""The estimators do what they say: on tables of every kind, with holes, saved, copied, and on bad input."""
+
+import copy
+import inspect
+import io
+import pickle
+import re
+from itertools import product
+from pathlib import Path
+
+import joblib
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from scipy.stats import chisquare
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+import nadek
+from nadek.columns import Binary, Categorical, Numeric
+from nadek.cores import ResidualConfig
+from nadek.defaults import defaults
+
+ALL = (nadek.NADEk, nadek.NADEkImputer, nadek.NADEkOutlierDetector)
+QUICK = {"max_iter": 3, "width": 16, "random_state": 0}
+
+
+def people(n=120):
+    """A table with a column of every kind; the first two of each pair hang together, and there are holes."""
+    rng = np.random.default_rng(0)
+    smoker, age = rng.integers(0, 2, n), rng.integers(20, 60, n).astype(float)
+    table = pd.DataFrame(
+        {
+            "smoker": np.where(smoker, "yes", "no"),
+            "cough": smoker ^ (rng.random(n) < 0.1),
+            "city": rng.choice(["Bern", "Genf", "Ulm"], n),
+            "age": age,
+            "height": rng.normal(170, 9, n),
+            "member": smoker == 1,
+            "class": pd.Categorical(rng.choice(["a", "b", "c"], n), categories=["a", "b", "c", "z"]),
+        }
+    )
+    table.loc[::7, "age"] = np.nan
+    table.loc[1::5, "city"] = None
+    table.loc[2::9, "class"] = np.nan
+    table["visits"] = pd.array(rng.integers(0, 2, n), dtype="Int64")
+    table.loc[3::4, "visits"] = pd.NA
+    return table
+
+
+def as_(container, table):
+    """The table in another container."""
+    if container == "pandas":
+        return table
+    if container == "polars":
+        return pl.from_pandas(table).with_columns(pl.col("class").cast(pl.Enum(["a", "b", "c", "z"])))
+    return pa.Table.from_pandas(table, preserve_index=False)
+
+
+CONTAINERS = ("pandas", "polars", "pyarrow")
+
+
+def holes(table):
+    """Where a frame has no value."""
+    frame = nw.from_native(table)
+    return np.column_stack([frame[name].is_null().to_numpy() for name in frame.columns])
+
+
+@pytest.fixture(scope="module")
+def density():
+    return nadek.NADEk(**QUICK, n_orderings=4).fit(people())
+
+
+@pytest.fixture(scope="module")
+def copies():
+    """Two columns that agree, and a third by itself; enough of it to be learnt."""
+    rng = np.random.default_rng(1)
+    first = rng.integers(0, 2, 400)
+    return np.column_stack([first, first, rng.integers(0, 2, 400)]).astype(float)
+
+
+@pytest.fixture(scope="module")
+def learnt(copies):
+    return nadek.NADEk(max_iter=40, random_state=0, n_orderings=6).fit(copies)
+
+
+@pytest.fixture(scope="module")
+def imputer(copies):
+    return nadek.NADEkImputer(max_iter=40, random_state=0).fit(copies)
+
+
+@pytest.fixture(scope="module")
+def detector(copies):
+    return nadek.NADEkOutlierDetector(max_iter=40, random_state=0).fit(copies)
+
+
+def changed(estimator, **options):
+    """A copy of a fitted estimator with other options for its answers."""
+    return copy.deepcopy(estimator).set_params(**options)
+
+
+# --- construction ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_constructors_only_store_named_options(estimator):
+    for parameter in list(inspect.signature(estimator).parameters.values()):
+        assert parameter.kind is parameter.KEYWORD_ONLY
+        found = object()
+        assert getattr(estimator(**{parameter.name: found}), parameter.name) is found
+
+
+def test_the_estimators_share_their_options():
+    ours, imputer, detector = (set(estimator().get_params()) for estimator in ALL)
+    assert imputer - ours == {"strategy", "n_imputations", "add_indicator", "keep_empty_features"}
+    assert ours - imputer == {"n_orderings"}
+    assert detector - ours == {"contamination"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("max_iter", 0, "max_iter: expected a whole number of at least 1 or 'auto', found 0"),
+        ("steps", 2.5, "steps: expected a whole number of at least 1 or 'auto', found 2.5"),
+        ("width", "wide", "width: expected a whole number of at least 1 or 'auto', found 'wide'"),
+        ("blocks", True, "blocks: expected a whole number of at least 1 or 'auto', found True"),
+        ("batch_size", -1, "batch_size: expected a whole number"),
+        ("learning_rate", 0, "learning_rate: expected a number above 0 or 'auto', found 0"),
+        ("weight_decay", -0.1, "weight_decay: expected a number of at least 0"),
+        ("dropout", 1, "dropout: expected a number of at least 0 and below 1 or 'auto', found 1"),
+        ("validation_fraction", 1.0, "validation_fraction: expected a number above 0 and below 1, found 1.0"),
+        ("n_iter_no_change", 0, "n_iter_no_change: expected a whole number of at least 1 or 'auto' or None"),
+        ("n_bins", 1, "n_bins: expected a whole number of at least 2"),
+        ("n_orderings", 0, "n_orderings: expected a whole number of at least 1"),
+        ("verbose", -1, "verbose: expected a whole number"),
+        ("early_stopping", "yes", "early_stopping: expected one of True, False, found 'yes'"),
+        ("warm_start", 1, "warm_start: expected one of True, False, found 1"),
+        ("device", "abacus", "device: expected 'auto', or a name such as 'cpu' or 'cuda', found 'abacus'"),
+        ("categorical_features", ["age"], "categorical_features: found the column name 'age'"),
+        ("categorical_features", [3], "categorical_features: expected indices from 0 to 2, found 3"),
+        ("categorical_features", [True, False], "categorical_features: expected a mask of 3 booleans, found 2"),
+        ("categorical_features", 1.5, "categorical_features: expected a list"),
+    ],
+)
+def test_options_that_are_none_are_named_in_fit(copies, option, value, expected):
+    with pytest.raises(ValueError, match=r"^" + expected.replace("(", r"\(")):
+        nadek.NADEk(**{**QUICK, option: value}).fit(copies)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (nadek.NADEkImputer(strategy="median"), "strategy: expected one of 'mean', 'mode', 'sample', found 'median'"),
+        (nadek.NADEkImputer(n_imputations=0), "n_imputations: expected a whole number of at least 1, found 0"),
+        (nadek.NADEkImputer(add_indicator="no"), "add_indicator: expected one of True, False"),
+        (nadek.NADEkOutlierDetector(contamination=0.6), "contamination: expected a number above 0 and at most 0.5"),
+        (nadek.NADEkOutlierDetector(contamination=0), "contamination: expected a number above 0"),
+    ],
+)
+def test_options_of_one_estimator_are_named_in_fit(copies, estimator, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        estimator.fit(copies)
+
+
+def test_a_gpu_that_is_not_there_is_refused(copies):
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    with pytest.raises(ValueError, match=r"^device: PyTorch finds no CUDA device"):
+        nadek.NADEk(device="cuda").fit(copies)
+
+
+# --- what columns are -----------------------------------------------------------------------------------------------
+
+
+def test_columns_are_told_by_type_and_values(density):
+    kinds = [type(column) for column in density.columns_]
+    assert kinds == [Binary, Binary, Categorical, Numeric, Numeric, Binary, Categorical, Binary]
+    assert list(density.levels_["city"]) == ["Bern", "Genf", "Ulm"]
+    assert list(density.levels_["smoker"]) == ["no", "yes"]
+    assert len(density.levels_["height"]) == 16
+
+
+@pytest.mark.parametrize("which", [["grade"], [1], [False, True]])
+def test_numbers_can_be_declared_categories(which):
+    table = pd.DataFrame({"yes": [0, 1] * 10, "grade": [1, 2, 3, 1] * 5})
+    plain, declared = (nadek.NADEk(**QUICK, categorical_features=told).fit(table) for told in (None, which))
+    assert isinstance(plain.columns_[1], Numeric)
+    assert plain.levels_["grade"].tolist() == [1.0, 2.0, 3.0]  # few different ones: each has a bin of its own
+    assert declared.columns_[1] == Categorical(levels=(1, 2, 3))
+
+
+def test_categories_that_a_type_lists_are_known_before_they_are_seen():
+    table = people()
+    assert "z" not in set(table["class"])
+    for container in ("pandas", "polars"):  # whose types list them
+        model = nadek.NADEk(**QUICK, n_orderings=2).fit(as_(container, table))
+        assert list(model.levels_["class"]) == ["a", "b", "c", "z"]
+        assert np.isfinite(model.score_samples(as_(container, table.assign(**{"class": "z"})))).all()
+
+
+def test_many_different_texts_ask_for_a_declaration():
+    table = pd.DataFrame({"name": [f"person {i}" for i in range(40)], "yes": [0, 1] * 20})
+    with pytest.raises(ValueError, match=r'column "name" has 40 different texts.*categorical_features=\[\'name\''):
+        nadek.NADEk(**QUICK).fit(table)
+    assert len(nadek.NADEk(**QUICK, categorical_features=["name"]).fit(table).levels_["name"]) == 40
+
+
+def test_a_constant_number_is_no_reason_to_refuse_others():
+    model = nadek.NADEk(**QUICK).fit([[5.0, 0], [5.0, 1], [5.0, 1]])
+    assert model.score_samples([[7.0, 1]]) == model.score_samples([[5.0, 1]])
+
+
+# --- containers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_frames_give_the_same_answers_and_come_out_as_they_went_in(container, density):
+    table = as_(container, people())
+    model = nadek.NADEk(**QUICK, n_orderings=4).fit(table)
+    np.testing.assert_array_equal(model.score_samples(table), density.score_samples(people()))
+    drawn = model.sample(5, random_state=0)
+    assert type(drawn) is type(table)
+    frame, old = nw.from_native(drawn), nw.from_native(table)
+    assert frame.schema == old.schema
+    assert frame["smoker"].to_list() == density.sample(5, random_state=0)["smoker"].tolist()
+
+
+@pytest.mark.parametrize("strategy", ["mean", "mode", "sample"])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_filled_frames_have_no_holes_and_keep_what_was_there(container, strategy):
+    table = as_(container, people())
+    filled = nadek.NADEkImputer(**QUICK, strategy=strategy).fit(table).transform(table)
+    assert type(filled) is type(table)
+    assert not holes(filled).any()
+    new, old = nw.from_native(filled), nw.from_native(table)
+    for name, hole in zip(old.columns, holes(table).T, strict=True):
+        for was, now, missing in zip(old[name].to_list(), new[name].to_list(), hole, strict=True):
+            assert missing or was == now
+        averaged = strategy == "mean" and name == "visits"  # a probability: no whole number any more
+        assert new.schema[name] == (nw.Float64 if averaged else old.schema[name])
+    if container == "pandas":
+        assert filled.index.equals(table.index)
+
+
+def test_the_containers_are_filled_alike():
+    tables = [as_(container, people()) for container in CONTAINERS]
+    filled = [nadek.NADEkImputer(**QUICK).fit(table).transform(table) for table in tables]
+    first, *others = [nw.from_native(one).rows() for one in filled]
+    assert all(rows == first for rows in others)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_, object])
+def test_arrays_keep_their_type(copies, dtype):
+    table = copies.astype(dtype)
+    if dtype in (np.float32, np.float64):
+        table[::3, 0] = np.nan
+    if dtype is object:
+        table[::3, 0] = None
+    filled = nadek.NADEkImputer(**QUICK).fit_transform(table)
+    assert filled.dtype == table.dtype
+    assert not pd.isna(filled).any()
+    assert nadek.NADEk(**QUICK).fit(table).sample(4).dtype == table.dtype
+
+
+def test_lists_of_rows_keep_numbers_and_words_apart():
+    rows = [["yes", 1.5], ["no", 2.5], [None, 3.5]] * 5
+    model = nadek.NADEk(**QUICK).fit(rows)
+    assert [type(column) for column in model.columns_] == [Binary, Numeric]
+    assert model.sample(3).dtype == object
+
+
+def test_frames_without_text_as_names_are_told_by_position(copies):
+    model = nadek.NADEk(**QUICK).fit(pd.DataFrame(copies))
+    assert not hasattr(model, "feature_names_in_")
+    assert list(model.levels_) == [0, 1, 2]
+    assert list(model.sample(2).columns) == [0, 1, 2]
+
+
+def test_set_output_changes_the_container():
+    table = people()
+    for given in CONTAINERS:
+        imputer = nadek.NADEkImputer(**QUICK, add_indicator=True).fit(as_(given, table))
+        for asked, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame)):
+            filled = imputer.set_output(transform=asked).transform(as_(given, table))
+            assert isinstance(filled, kind)
+            assert list(filled.columns) == list(imputer.get_feature_names_out())
+            assert filled["city"].to_list()[2] == table["city"][2]
+
+
+# --- density --------------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_of_all_rows_sum_to_one(learnt):
+    every = np.array(list(product([0.0, 1.0], repeat=3)))
+    assert np.exp(learnt.score_samples(every)).sum() == pytest.approx(1, abs=1e-12)
+    for ordering in ([2, 0, 1], [0, 1, 2]):
+        assert np.exp(learnt.log_prob(every, ordering=ordering)).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_it_learns_that_columns_agree(learnt, copies):
+    agree, differ = learnt.score_samples([[1, 1, 0], [1, 0, 0]])
+    assert np.exp(agree) == pytest.approx((copies == [1, 1, 0]).all(1).mean(), abs=0.03)
+    assert differ < -4
+    assert learnt.score(copies) == pytest.approx(learnt.score_samples(copies).mean(), abs=1e-12)
+
+
+def test_a_mixture_over_orderings_is_scored_and_sampled(learnt):
+    every = np.array(list(product([0.0, 1.0], repeat=3)))
+    single = np.stack([learnt.log_prob(every, ordering=ordering) for ordering in learnt.orderings_])
+    np.testing.assert_allclose(learnt.score_samples(every), np.log(np.exp(single).mean(0)), atol=1e-12)
+    np.testing.assert_allclose(learnt.ordering_spread(every), single.std(0), atol=1e-12)
+    drawn = learnt.sample(4000, random_state=0)
+    counts = np.bincount((drawn @ [4, 2, 1]).astype(int), minlength=8)
+    assert chisquare(counts, 4000 * np.exp(learnt.score_samples(every))).pvalue > 0.001
+
+
+def test_samples_follow_the_orderings_that_are_scored(tmp_path):
+    config = nadek.ModelConfig(n_variables=3, core=ResidualConfig(width=8), steps=1, init_std=2.0)
+    network = nadek.Network(config, generator=torch.Generator().manual_seed(1))  # orderings disagree before training
+    nadek.save(tmp_path / "model", nadek.SavedModel(network, nadek.Schema()))
+    model = nadek.NADEk.load(tmp_path / "model", device="cpu")
+    model.orderings_ = model.orderings_[:1]
+    every = np.array(list(product([0.0, 1.0], repeat=3)))
+    expected = np.exp(model.log_prob(every, ordering=model.orderings_[0]))
+    other = np.exp(model.log_prob(every, ordering=model.orderings_[0][::-1]))
+    assert np.abs(expected - other).max() > 0.1
+    counts = np.bincount((model.sample(4000, random_state=0) @ [4, 2, 1]).astype(int), minlength=8)
+    assert chisquare(counts + 1e-9, 4000 * expected / expected.sum() + 1e-9).pvalue > 0.001
+
+
+def test_holes_are_summed_out(learnt):
+    row, zero, one = [[1, np.nan, 0]], [[1, 0, 0]], [[1, 1, 0]]
+    either = np.logaddexp(learnt.log_prob(zero, ordering=[2, 0, 1]), learnt.log_prob(one, ordering=[2, 0, 1]))
+    np.testing.assert_allclose(learnt.log_prob(row, ordering=[2, 0, 1]), either, atol=1e-12)
+    np.testing.assert_array_equal(learnt.marginal_log_prob(row), learnt.score_samples(row))
+    assert learnt.marginal_log_prob([[np.nan] * 3]) == 0
+
+
+def test_conditions_are_distributions(learnt):
+    rows = [[1, value, np.nan] for value in (0, 1)]
+    found = learnt.conditional_log_prob(rows, given=[0, 2])
+    assert np.exp(found).sum() == pytest.approx(1, abs=1e-12)
+    assert found[1] > np.log(0.9)
+    whole = [[1, 1, 0]]
+    np.testing.assert_allclose(learnt.conditional_log_prob(whole, given=[]), learnt.score_samples(whole), atol=1e-12)
+
+
+def test_probabilities_of_missing_cells_are_those_of_the_conditions(learnt):
+    found = learnt.predict_missing_proba([[1, np.nan, 0]])
+    assert set(found) == {0, 1, 2}
+    np.testing.assert_array_equal(found[0], [[0, 1]])
+    one = learnt.log_prob([[1, 1, 0]], ordering=[0, 2, 1]) - learnt.log_prob([[1, np.nan, 0]], ordering=[0, 2, 1])
+    np.testing.assert_allclose(found[1][0, 1], np.exp(one), atol=1e-12)
+
+
+def test_probabilities_have_the_levels_of_their_column(density):
+    found = density.predict_missing_proba(people())
+    for name, levels in density.levels_.items():
+        assert found[name].shape == (120, len(levels))
+        np.testing.assert_allclose(found[name].sum(1), 1, atol=1e-12)
+
+
+def test_completions_are_joint_draws(learnt):
+    unknown = np.tile([[np.nan, np.nan, 1.0]], (300, 1))
+    first, second = learnt.sample_conditional(unknown, 2, random_state=0)
+    assert (first[:, 2] == 1).all()
+    assert (first[:, 0] == first[:, 1]).mean() > 0.95  # drawn from each cell's own probabilities, half would agree
+    assert 0.4 < first[:, 0].mean() < 0.6
+    assert (first != second).any()
+    known = np.column_stack([np.arange(60) % 3 > 0, np.full((60, 2), np.nan)]).astype(float)
+    (whole,) = learnt.sample_conditional(known, random_state=0)
+    assert (whole[:, 0] == whole[:, 1]).mean() > 0.95  # each row gets its own draw
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy", "certain", "draws"])
+def test_completions_tell_how_probable_they_are(learnt, method):
+    whole, reached = learnt.complete([[1, np.nan, np.nan], [0, 0, 1]], method=method, random_state=0)
+    assert whole[0, 1] == 1
+    assert reached[1] == 0
+    best = max(learnt.conditional_log_prob([[1, 1, last]], given=[0])[0] for last in (0, 1))
+    assert reached[0] == pytest.approx(best, abs=0.1)
+
+
+def test_completions_of_frames_are_frames(density):
+    whole, reached = density.complete(people(), ordering=list(reversed(people().columns)))
+    assert isinstance(whole, pd.DataFrame)
+    assert not whole.isna().any(axis=None)
+    assert (reached <= 0).all()
+
+
+def test_the_next_question_is_the_one_that_tells_most(learnt):
+    gain = learnt.suggest_next([[np.nan, np.nan, np.nan], [1, np.nan, np.nan]], target=[1])
+    assert gain[0, 0] > 0.4 > 0.05 > gain[0, 2]
+    assert gain[0, 1] == pytest.approx(np.log(2), abs=0.05)
+    assert np.isnan(gain[1, 0])
+    everything = learnt.suggest_next([[np.nan, np.nan, 1]])
+    assert everything[0, 0] == pytest.approx(everything[0, 1], abs=0.1)
+    with pytest.raises(ValueError, match=r"^target: expected an unknown cell among '0' in every row, .* row 2$"):
+        learnt.suggest_next([[np.nan, 1, 1], [1, np.nan, 1]], target=[0])
+
+
+def test_answers_for_a_row_do_not_hang_on_the_others(density):
+    table = people()
+    np.testing.assert_allclose(density.score_samples(table)[:7], density.score_samples(table[:7]), rtol=1e-12)
+
+
+# --- imputer --------------------------------------------------------------------------------------------------------
+
+
+def test_strategies(imputer):
+    row = np.array([[1, np.nan, np.nan]])
+    mean = imputer.transform(row)
+    assert 0.95 < mean[0, 1] < 1
+    assert 0.3 < mean[0, 2] < 0.7
+    mode = changed(imputer, strategy="mode").transform(row)
+    assert mode[0, 1] == 1
+    assert mode[0, 2] == (mean[0, 2] > 0.5)
+    sample = changed(imputer, strategy="sample")
+    drawn = sample.transform(np.tile(row, (200, 1)))
+    assert set(np.unique(drawn)) == {0, 1}
+    np.testing.assert_array_equal(drawn, sample.transform(np.tile(row, (200, 1))))
+
+
+def test_means_of_numbers_and_modes_of_words(tmp_path):
+    table = people()
+    density = nadek.NADEk(**QUICK).fit(table)
+    density.save(tmp_path / "model")
+    filled = nadek.NADEkImputer.load(tmp_path / "model").transform(table)  # the same network
+    proba = density.predict_missing_proba(table)
+    means = np.array(density.columns_[3].means)
+    np.testing.assert_allclose(filled["age"][0], proba["age"][0] @ means, rtol=1e-12)
+    assert filled["city"][1] == ["Bern", "Genf", "Ulm"][proba["city"][1].argmax()]
+
+
+def test_any_pattern_is_filled_whatever_had_holes_in_training(copies):
+    imputer = nadek.NADEkImputer(**QUICK).fit(copies)
+    patterns = np.array([[np.nan if hidden else 1.0 for hidden in pattern] for pattern in product([0, 1], repeat=3)])
+    assert not np.isnan(imputer.transform(patterns)).any()
+    np.testing.assert_array_equal(imputer.transform(copies), copies)
+
+
+def test_multiple_imputations_are_joint_draws(imputer):
+    unknown = np.tile([[np.nan, np.nan, 1.0]], (100, 1))
+    five = changed(imputer, n_imputations=5)
+    tables = five.transform_multiple(unknown)
+    assert len(tables) == 5
+    assert (np.concatenate(tables)[:, 0] == np.concatenate(tables)[:, 1]).mean() > 0.95
+    assert not np.array_equal(tables[0], tables[1])
+    np.testing.assert_array_equal(tables[4], five.transform_multiple(unknown)[4])
+    assert not np.array_equal(tables[0], five.transform_multiple(unknown, random_state=7)[0])
+
+
+def test_indicators_are_those_of_scikit_learn(copies):
+    table = copies.copy()
+    table[::4, 1] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True).fit(table)
+    filled = imputer.transform(np.where(copies == 0, np.nan, copies))
+    assert list(imputer.get_feature_names_out()) == ["x0", "x1", "x2", "missingindicator_x1"]
+    np.testing.assert_array_equal(filled[:, 3], copies[:, 1] == 0)
+    frame = pd.DataFrame(table, columns=["a", "b", "c"])
+    named = nadek.NADEkImputer(**QUICK, add_indicator=True).fit(frame)
+    assert list(named.transform(frame).columns) == ["a", "b", "c", "missingindicator_b"]
+    with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
+        named.get_feature_names_out(["a", "b", "d"])
+
+
+def test_columns_without_any_value_are_left_out_or_kept(copies):
+    table = np.insert(copies, 1, np.nan, axis=1)
+    with pytest.warns(UserWarning, match=r"^columns without any value are left out: 1$"):
+        imputer = nadek.NADEkImputer(**QUICK).fit(table)
+    assert imputer.transform(table).shape == (400, 3)
+    assert list(imputer.get_feature_names_out()) == ["x0", "x2", "x3"]
+    kept = nadek.NADEkImputer(**QUICK, keep_empty_features=True, strategy="sample").fit(table)
+    np.testing.assert_array_equal(kept.transform(table)[:, 1], 0)
+    table[0, 1] = 4.5
+    assert kept.transform(table)[0, 1] == 4.5  # a value that is there stays
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_empty_columns_of_frames_are_kept(container):
+    table = pl.DataFrame(
+        {
+            "yes": [0, 1, None] * 5,
+            "text": pl.Series([None] * 15, dtype=pl.String),
+            "float": pl.Series([None] * 15, dtype=pl.Float64),
+            "null": [None] * 15,
+        }
+    )
+    table = {"polars": table, "pyarrow": table.to_arrow(), "pandas": table.to_pandas()}[container]
+    filled = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit_transform(table)
+    assert not holes(filled).any()
+    frame = nw.from_native(filled)
+    assert frame["float"].to_list()[0] == 0
+    assert frame["text"].to_list()[0] == "missing_value"
+    assert frame["null"].to_list()[0] == ("missing_value" if container == "pandas" else 0)  # None alone may be text
+
+
+# --- outliers -------------------------------------------------------------------------------------------------------
+
+
+def test_rows_unlike_the_others_are_outliers(detector):
+    rows = [[1, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert detector.predict(rows).tolist() == [1, 1, -1]
+    assert (detector.decision_function(rows) == detector.score_samples(rows) - detector.offset_).all()
+    cells = detector.explain([[1, 0, 0], [1, 1, np.nan]])
+    assert (cells[0, :2] < -2).all()
+    assert cells[0, 2] > -1
+    assert np.isnan(cells[1, 2])
+
+
+def test_contamination_is_the_part_of_the_training_rows():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(200, 3))
+    detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.15).fit(table)
+    assert (detector.predict(table) == -1).sum() == 30
+
+
+def test_a_row_is_not_usual_because_little_is_known_of_it(detector):
+    whole, part, nothing = detector.score_samples([[1, 1, 0], [1, np.nan, np.nan], [np.nan] * 3])
+    assert part == pytest.approx(3 * np.log(0.5), abs=0.3)
+    assert part < whole
+    assert nothing == 0
+    assert detector.predict([[np.nan] * 3]).tolist() == [1]
+
+
+# --- training -------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_seed_learns_the_same(copies):
+    first, second = (nadek.NADEk(**QUICK).fit(copies).score_samples(copies) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    other = nadek.NADEk(**{**QUICK, "random_state": 1}).fit(copies).score_samples(copies)
+    assert (first != other).any()
+
+
+def test_the_global_random_state_is_left_alone(copies):
+    torch.manual_seed(3)
+    np.random.seed(3)  # noqa: NPY002 - it is the one to watch
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    model = nadek.NADEk(max_iter=1, width=16).fit(copies)
+    model.sample(3)
+    model.sample_conditional([[1, np.nan, 1]], 2)
+    assert torch.equal(before[0], torch.get_rng_state())
+    if model.random_state is not None:
+        assert (before[1] == np.random.get_state()[1]).all()  # noqa: NPY002
+
+
+def test_warm_start_goes_on(copies):
+    model = nadek.NADEk(max_iter=12, random_state=0, warm_start=True).fit(copies)
+    first = model.history_
+    model.set_params(max_iter=2).fit(copies)
+    assert model.n_iter_ == 2
+    assert model.history_[0].train[-1] < 0.8 * first[0].train[-1]
+    with pytest.raises(ValueError, match=r"^warm_start goes on .*: steps is 3 in it, found steps=4$"):
+        model.set_params(steps=4).fit(copies)
+    with pytest.raises(ValueError, match="X has 2 features, but NADEk is expecting 3 features"):
+        model.set_params(steps=3).fit(copies[:, :2])
+
+
+def test_early_stopping_holds_rows_out_and_stops(copies):
+    noise = np.random.default_rng(0).integers(0, 2, (40, 10))
+    learning_by_heart = {"learning_rate": 1e-2, "weight_decay": 0, "n_iter_no_change": 1, "random_state": 0}
+    model = nadek.NADEk(max_iter=100, width=64, **learning_by_heart).fit(noise)
+    assert model.n_iter_ < 100
+    assert model.history_[-1].best is not None
+    model = nadek.NADEk(max_iter=4, width=16, random_state=0, early_stopping=False).fit(copies)
+    assert model.n_iter_ == 4
+    assert model.history_[-1].best is None
+
+
+def test_rows_to_choose_by_can_be_given(copies):
+    held_out = np.random.default_rng(2).integers(0, 2, (30, 3))
+    model = nadek.NADEk(**{**QUICK, "max_iter": 4}).fit(copies[:200], X_val=held_out)
+    other = nadek.NADEk(**{**QUICK, "max_iter": 4}).fit(copies[:200], X_val=copies[200:])
+    assert model.history_[0].train == other.history_[0].train  # none of them is learnt from
+    everything = nadek.NADEk(**{**QUICK, "max_iter": 4}, early_stopping=False).fit(copies[:200])
+    assert model.history_[0].train == everything.history_[0].train  # and none of the table is held out
+    assert model.history_[-1].best > other.history_[-1].best
+    with pytest.raises(ValueError, match=r'^row 1, column "0": expected 0, 1 or missing, found 2'):
+        nadek.NADEk(**QUICK).fit(copies, X_val=[[2, 0, 0]])
+
+
+def test_training_is_told_on_standard_output(copies, capsys):
+    nadek.NADEk(**{**QUICK, "max_iter": 20}).fit(copies)
+    assert capsys.readouterr().out == ""
+    nadek.NADEk(**{**QUICK, "max_iter": 20}, verbose=1).fit(copies)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith("[nadek] epoch 2/20 (all_steps)  cost ")
+    nadek.NADEk(**{**QUICK, "max_iter": 20}, verbose=2).fit(copies)
+    assert len(capsys.readouterr().out.splitlines()) == 20
+
+
+def test_each_column_keeps_a_value_to_learn_from():
+    table = np.full((60, 3), np.nan)
+    table[:, 0] = np.arange(60) % 2
+    table[7, 1], table[9, 2] = 1, 0
+    for seed in range(8):  # some of these hold the only values out
+        nadek.NADEk(max_iter=1, width=16, validation_fraction=0.5, random_state=seed).fit(table)
+
+
+def test_options_reach_the_network(copies):
+    model = nadek.NADEk(max_iter=1, steps=2, width=24, blocks=1, dropout=0.1, batch_size=50, learning_rate=1e-3)
+    config = model.fit(copies).network_.config
+    assert (config.steps, config.core.width, config.core.blocks, config.core.dropout) == (2, 24, 1, 0.1)
+
+
+def test_small_networks_answer_in_double_precision(copies):
+    small, large = (nadek.NADEk(max_iter=1, width=width).fit(copies).network_.b.dtype for width in (16, 400))
+    assert (small, large) == (torch.float64, torch.float32)
+
+
+@pytest.mark.parametrize(("n_rows", "n_variables"), [(1, 1), (20, 3), (500, 16), (5000, 60), (500_000, 100)])
+def test_defaults_fit_the_table(n_rows, n_variables):
+    model, training = defaults(n_rows, (2,) * n_variables)
+    minibatches = training.epochs * -(-n_rows // training.batch_size)
+    assert 16 <= model.core.width <= 400
+    assert training.epochs <= 400
+    assert minibatches <= 40_000
+    assert minibatches >= (5000 if n_rows > 3000 else 1)
+    assert 0 <= training.ema_decay <= 0.999
+
+
+# --- copies of estimators -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_pickles_answer_the_same_to_the_bit(estimator):
+    table = people()
+    fitted = (
+        estimator(**QUICK).fit(table)
+        if estimator is nadek.NADEkImputer
+        else estimator(**QUICK, n_orderings=2).fit(table)
+    )
+    stream = io.BytesIO()
+    joblib.dump(fitted, stream)
+    stream.seek(0)
+    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(stream)):
+        if estimator is nadek.NADEkImputer:
+            pd.testing.assert_frame_equal(again.transform(table), fitted.transform(table))
+        else:
+            np.testing.assert_array_equal(again.score_samples(table), fitted.score_samples(table))
+
+
+def test_a_pickle_of_a_gpu_model_opens_where_there_is_none(density):
+    state = pickle.loads(pickle.dumps(density)).__getstate__()
+    state["device"] = "cuda:7"
+    opened = nadek.NADEk()
+    opened.__setstate__(state)
+    np.testing.assert_array_equal(opened.score_samples(people()), density.score_samples(people()))
+
+
+def test_clones_search_and_pipelines(copies):
+    table = copies.copy()
+    table[::3, 1] = np.nan
+    search = GridSearchCV(nadek.NADEk(**QUICK, n_orderings=2), {"steps": [1, 2], "dropout": ["auto", 0.1]}, cv=2)
+    search.fit(table)
+    assert search.best_estimator_.steps in (1, 2)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert not hasattr(clone(search.best_estimator_), "network_")
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True)
+    pipeline = make_pipeline(imputer, LogisticRegression()).fit(table, copies[:, 0])
+    assert pipeline.score(table, copies[:, 0]) > 0.9
+    assert list(pipeline[:-1].get_feature_names_out())[-1] == "missingindicator_x1"
+    frame = people()
+    columns = ColumnTransformer([("fill", nadek.NADEkImputer(**QUICK), ["age", "visits"])])
+    assert columns.set_output(transform="pandas").fit_transform(frame).shape == (120, 2)
+
+
+@pytest.mark.parametrize("container", [*CONTAINERS, "numpy"])
+def test_a_saved_model_answers_the_same(container, tmp_path, copies):
+    table = copies if container == "numpy" else as_(container, people())
+    model = nadek.NADEk(**QUICK, n_orderings=4).fit(table)
+    model.save(tmp_path / "model")
+    assert {path.suffix for path in (tmp_path / "model").iterdir()} == {".json", ".safetensors"}
+    loaded = nadek.NADEk.load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(loaded.score_samples(table), model.score_samples(table))
+    assert (loaded.max_iter, loaded.device, loaded.n_iter_) == (3, "cpu", 3)
+    assert type(loaded.sample(2)) is type(table)
+    np.testing.assert_array_equal(
+        nw.from_native(loaded.sample(4, random_state=0), pass_through=True).to_numpy()
+        if container != "numpy"
+        else loaded.sample(4, random_state=0),
+        nw.from_native(model.sample(4, random_state=0), pass_through=True).to_numpy()
+        if container != "numpy"
+        else model.sample(4, random_state=0),
+    )
+
+
+def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
+    table = np.insert(copies, 1, np.nan, axis=1)
+    table[::3, 0] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True, add_indicator=True).fit(table)
+    imputer.save(tmp_path / "imputer")
+    loaded = nadek.NADEkImputer.load(tmp_path / "imputer")
+    np.testing.assert_array_equal(loaded.transform(table), imputer.transform(table))
+    detector = nadek.NADEkOutlierDetector(**QUICK).fit(copies)
+    detector.save(tmp_path / "detector")
+    loaded = nadek.NADEkOutlierDetector.load(tmp_path / "detector")
+    np.testing.assert_array_equal(loaded.decision_function(copies), detector.decision_function(copies))
+    nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "density")
+    with pytest.raises(ValueError, match="found no threshold in it"):
+        nadek.NADEkOutlierDetector.load(tmp_path / "density")
+    with pytest.raises(FileNotFoundError):
+        nadek.NADEk.load(tmp_path / "nothing")
+
+
+def test_a_model_of_the_torch_layer_is_loaded(tmp_path, copies):
+    network = nadek.residual_nade_k(3, width=16, blocks=1, steps=2, generator=torch.Generator().manual_seed(0))
+    nadek.save(tmp_path / "model", nadek.SavedModel(network, nadek.Schema(columns=("a", "b", "c"))))
+    loaded = nadek.NADEk.load(tmp_path / "model")
+    table = pd.DataFrame(copies, columns=["a", "b", "c"])
+    codes = torch.from_numpy(copies)
+    orderings = torch.from_numpy(loaded.orderings_)
+    expected = nadek.mixture_log_prob(nadek.log_probs(network.double(), codes, orderings))
+    np.testing.assert_allclose(loaded.score_samples(table), expected.numpy(), atol=1e-9)
+    assert isinstance(loaded.sample(2), pd.DataFrame)
+    nadek.save(tmp_path / "nade", nadek.SavedModel(nadek.nade(3, hidden=4), nadek.Schema()))
+    with pytest.raises(ValueError, match="expected a model of every ordering, found one that knows one ordering only"):
+        nadek.NADEk.load(tmp_path / "nade")
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize(
+    ("table", "error", "message"),
+    [
+        (np.array([[0, np.inf], [1, 2.0]]), ValueError, r'^row 1, column "1": expected a finite number'),
+        (
+            np.array([[0], ["a"], [1.5]], dtype=object),
+            ValueError,
+            r'^row 2, column "0": expected numbers or missing',
+        ),
+        (np.array([[0], [{}]], dtype=object), TypeError, r'^row 2, column "0": the argument must be text \(a string\)'),
+        (np.array([0, 1, 1.0]), ValueError, "^Expected 2D array, got 1D array"),
+        (np.empty((3, 0)), ValueError, r"0 feature\(s\)"),
+        (np.empty((0, 3)), ValueError, r"0 sample\(s\)"),
+        (np.full((3, 2), np.nan), ValueError, "(expected a table with some values|has no value in any row)"),
+        (pd.DataFrame({"a": [1, 2]})[[]], ValueError, r"0 feature\(s\)"),
+        (pd.DataFrame({"a": [1, 2]})[:0], ValueError, r"0 sample\(s\)"),
+        (pd.DataFrame([[0, 1]], columns=["a", "a"]), ValueError, "^expected each column name once.*'a' 2 times"),
+        (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}), ValueError, '^column "when": expected text, numbers'),
+        (pl.DataFrame({"a": [0, 1]}).lazy(), TypeError, r"call collect\(\) on it"),
+        (pl.DataFrame({"a": [[0], [1]]}), ValueError, '^column "a": expected text, numbers, booleans or categories'),
+        (np.array([[1 + 2j]]), ValueError, "^Complex data not supported"),
+    ],
+)
+def test_tables_that_cannot_be_learnt_from(estimator, table, error, message):
+    with pytest.raises(error, match=message):
+        estimator(**QUICK).fit(table)
+
+
+@pytest.mark.parametrize("estimator", [nadek.NADEk, nadek.NADEkOutlierDetector])
+def test_a_column_without_any_value_cannot_be_learnt(estimator, copies):
+    frame = pd.DataFrame(copies, columns=["a", "b", "c"]).assign(b=np.nan)
+    with pytest.raises(ValueError, match=r'^column "b" has no value in any row: leave it out, or find some values$'):
+        estimator(**QUICK).fit(frame)
+
+
+def test_tables_that_are_not_those_of_training(density):
+    table = people()
+    asked = density.score_samples
+    with pytest.raises(ValueError, match=r'^row 3, column "city": expected \'Bern\', \'Genf\', \'Ulm\' or missing, fo'):
+        asked(table.assign(city=["Ulm", "Genf", "Basel"] * 40))
+    with pytest.raises(ValueError, match=r'^row 1, column "age": expected a number or missing, found \'old\''):
+        asked(table.assign(age="old"))
+    with pytest.raises(ValueError, match=r'^row 1, column "smoker": expected \'no\', \'yes\' or missing, found 1'):
+        asked(table.assign(smoker=1))
+    with pytest.raises(ValueError, match=r'^row 1, column "height": expected a finite number or missing, found -inf'):
+        asked(table.assign(height=-np.inf))
+    with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing:\n- age"):
+        asked(table.drop(columns="age"))
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        asked(table[table.columns[::-1]])
+    with (
+        pytest.warns(UserWarning, match="does not have valid feature names"),
+        pytest.raises(ValueError, match="has 2"),
+    ):
+        asked(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("n_samples", [0, -1])
+def test_so_many_samples_cannot_be_drawn(learnt, n_samples):
+    message = f"^n_samples: expected a whole number of at least 1, found {n_samples}$"
+    with pytest.raises(ValueError, match=message):
+        learnt.sample(n_samples)
+    with pytest.raises(ValueError, match=message):
+        learnt.sample_conditional([[1, 0, np.nan]], n_samples)
+
+
+def test_orderings_and_conditions_that_are_none(learnt, density):
+    with pytest.raises(ValueError, match=r"^ordering: expected each of the 3 columns once, found"):
+        learnt.log_prob([[1, 0, 1]], ordering=[0, 1])
+    with pytest.raises(ValueError, match=r"^ordering: expected indices from 0 to 2, found 3"):
+        learnt.log_prob([[1, 0, 1]], ordering=[0, 1, 3])
+    with pytest.raises(ValueError, match=r"^ordering: expected a list of all column names or indices"):
+        density.log_prob(people(), ordering="age")
+    with pytest.raises(ValueError, match=r"^given: found 'weight', expected one of the columns 'smoker', 'cough'"):
+        density.conditional_log_prob(people(), given=["weight"])
+    with pytest.raises(ValueError, match=r"^method: expected one of 'beam', 'greedy', 'certain', 'draws', found"):
+        learnt.complete([[1, 0, np.nan]], method="best")
+
+
+def test_what_was_not_fitted_tells_nothing(copies):
+    for ask in (
+        nadek.NADEk().sample,
+        lambda: nadek.NADEk().score(copies),
+        lambda: nadek.NADEk().save("model"),
+        lambda: nadek.NADEkImputer().transform(copies),
+        nadek.NADEkImputer().get_feature_names_out,
+        lambda: nadek.NADEkOutlierDetector().explain(copies),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+# --- the page about them --------------------------------------------------------------------------------------------
+
+
+def test_the_page_about_the_estimators_runs(data_dir, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NADEK_DATA", str(data_dir))
+    page = Path(__file__).parents[1] / "docs" / "estimators.md"
+    names = {}
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        quick = re.sub(r"(nadek\.NADEk\w*\(.*?)random_state=0", r"\1random_state=0, max_iter=1, width=16", code)
+        quick = quick.replace("[:4000]", "[:300]")
+        exec(compile(quick, "estimators.md", "exec"), names)
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in told[:4]] == ["constant", "q0", "q1", "q2"]
+    assert sum(line.startswith("person") for line in told) > 1
+    assert told[-1].startswith("to learn about q15 ask q")
+    assert names["again"].score(names["people"]) == names["again"].score_samples(names["people"]).mean()

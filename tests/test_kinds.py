@@ -1,0 +1,299 @@
+"""nadek.experiments: what the columns of a table are told to be, what is asked, and values in and out of a model."""
+
+import numpy as np
+import pytest
+import torch
+
+from nadek.checkpoints import SavedModel, Schema
+from nadek.columns import Binary, Categorical, Numeric
+from nadek.cores import DeepConfig
+from nadek.experiments import (
+    Choices,
+    UndecidedColumnsError,
+    completed,
+    drawn,
+    kinds_of,
+    open_training,
+    rows_for,
+    source_for,
+    spread_levels,
+)
+from nadek.model import ModelConfig, Network
+from nadek.tables import read_table, write_columns, write_table
+
+NAN = np.nan
+TEXT = """id,smoker,colour,grade,size,happy,zip
+a1,yes,red,1,0.5,True,01234
+a2,no,"green, light",2,,False,01234
+a3,,blue,3,-1,,10999
+a4,no,red,,2.25,True,
+"""
+KINDS = (
+    Binary(levels=("no", "yes")),
+    Categorical(levels=("blue", "green, light", "red")),
+    Categorical(levels=(1, 2, 3)),
+    Numeric(edges=(0.5, 2.25), means=(-1.0, 0.5, 2.25), low=-1.0, high=2.25, integer=False),
+    Binary(levels=(False, True)),
+    Categorical(levels=("01234", "10999", "20000")),
+)
+CODES = [
+    [1, 2, 0, 1, 1, 0],
+    [0, 1, 1, NAN, 0, 0],
+    [NAN, 0, 2, 0, NAN, 1],
+    [0, 2, NAN, 2, 1, NAN],
+]
+CHOICES = Choices(categorical=("grade,zip",), drop=("id",))
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(TEXT + ",,,,,,20000\n")
+    return str(path)
+
+
+@pytest.fixture
+def saved():
+    """A model of the table, not trained."""
+    config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(4,)), levels=(2, 3, 3, 3, 2, 3))
+    network = Network(config, torch.full((14,), 0.3), generator=torch.Generator().manual_seed(0))
+    columns = ("smoker", "colour", "grade", "size", "happy", "zip")
+    return SavedModel(network, Schema(columns=columns, kinds=KINDS, dropped=("id",)))
+
+
+def opened(path, choices=None, **options):
+    source, held_out = open_training(str(path), fraction=0.0, choices=choices, **options)
+    assert held_out is None or "validation" in options
+    return source
+
+
+# Training
+
+
+def test_kinds_are_told_from_a_table(table, saved):
+    source = opened(table, CHOICES)
+    assert source.schema == saved.schema
+    assert [repr(kind) for kind in source.schema.kinds] == list(map(repr, KINDS))
+    np.testing.assert_array_equal(source.x.numpy(), np.array([*CODES, [NAN] * 5 + [2]], np.float32))
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv.gz"])
+def test_kinds_are_the_same_in_other_forms(suffix, tmp_path):
+    columns = [
+        np.array(["yes", None, "no", "no"], dtype=object),
+        np.array([0.5, NAN, 2.0, 0.5]),
+        np.array([True, False, True, True]),
+        np.array([1, 2, 3, 1]),
+    ]
+    write_columns(tmp_path / f"t{suffix}", columns, columns=["a", "b", "c", "d"])
+    source = opened(tmp_path / f"t{suffix}", Choices(numeric=("d",)))
+    assert [kind.kind for kind in source.schema.kinds] == ["binary", "numeric", "binary", "numeric"]
+    assert source.schema.kinds[2].levels == (False, True)
+    assert source.schema.kinds[3].integer
+    assert source.schema.dropped is None
+
+
+def test_a_matrix_of_words_has_words(tmp_path):
+    np.save(tmp_path / "t.npy", np.array([["a", "b"], ["b", "b"], ["c", "b"], ["a", "b"]]))
+    source = opened(tmp_path / "t.npy")
+    assert source.schema == Schema(kinds=(Categorical(levels=("a", "b", "c")), Categorical(levels=("b",))))
+    assert source.x.tolist() == [[0, 0], [1, 0], [2, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".npy", ".amat"])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_table_of_0_and_1_is_what_it_was(suffix, named, tmp_path):
+    x = (np.random.default_rng(0).random((40, 5)) < 0.4).astype(np.float32)
+    if suffix != ".amat":
+        x[3, 2:4] = NAN
+    path = tmp_path / f"t{suffix}"
+    write_table(path, x, columns="abcde" if named and suffix not in (".npy", ".amat") else None)
+    source, expected = opened(path), read_table(path)
+    np.testing.assert_array_equal(source.x.numpy(), expected.values)
+    assert source.x.dtype == torch.float32
+    assert source.schema == Schema(columns=expected.columns)
+    assert source.values is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,1,2\n0,1,1\n1,0,1\n",
+        "1,2,3\n0,1,1\n",
+        "0,1\n0,1\n",
+        ",\n0,1\n",
+        "a,b\n 1,01\n0.0,1e0\n",
+        "a,b\nNA,1\n1.0,null\n,0\n",
+        "a,b\ntrue,1\n0,FALSE\n",
+        "a,b\n-0.0,1\n1,+1\n",
+        "\ufeffa,b\r\n0,1\r\n1,\r\n",
+        'only\n1\n""\n0\n',
+        "a,b\n,1\n,0\n",
+    ],
+)
+def test_every_way_to_write_0_and_1_is_read_as_before(text, tmp_path):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    source, expected = opened(tmp_path / "t.csv"), read_table(tmp_path / "t.csv")
+    np.testing.assert_array_equal(source.x.numpy(), expected.values)
+    assert source.schema == Schema(columns=expected.columns)
+
+
+def test_columns_of_true_and_false_stay_true_and_false(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\ntrue,1\nfalse,0\n")
+    assert repr(opened(tmp_path / "t.csv").schema.kinds) == repr((Binary(levels=(False, True)), Binary()))
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("0,1,2\nx,5.5,1\ny,6.5,0\n", ("0", "1", "2")),  # as pandas names them
+        ("3,7.5\n0.5,6.5\n", None),
+        ("a,7\n0.5,6.5\n", ("a", "7")),
+    ],
+)
+def test_a_first_row_of_numbers(text, columns, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    assert opened(tmp_path / "t.csv", Choices(numeric=("1",) if columns is None else ())).schema.columns == columns
+
+
+def test_numbers_with_zeros_before_them_are_words_unless_they_are_said_to_be_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n007\n7\n12\n007\n")
+    assert opened(tmp_path / "t.csv").schema.kinds == (Categorical(levels=("007", "12", "7")),)
+    assert opened(tmp_path / "t.csv", Choices(numeric=("a",))).schema.kinds[0].means == (7.0, 12.0)
+
+
+def test_words_that_are_said_to_be_categories_may_look_like_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n10,1\n9,3B\n10,2\n")
+    kinds = opened(tmp_path / "t.csv", Choices(categorical=("a", "b"))).schema.kinds
+    assert kinds == (Categorical(levels=(9, 10)), Categorical(levels=("1", "2", "3B")))
+
+
+def test_names_are_taken_apart_at_their_commas_unless_they_have_some(tmp_path):
+    (tmp_path / "t.csv").write_text('a,"b,c",d\n1,2,3\n4,5,6\n')
+    source = opened(tmp_path / "t.csv", Choices(numeric=("b,c", "a , d")))
+    assert source.schema.columns == ("a", "b,c", "d")
+    source = opened(tmp_path / "t.csv", Choices(numeric=('a,"b,c"',), drop=("d",)))
+    assert source.schema.columns == ("a", "b,c")
+
+
+def test_columns_without_names_are_spoken_of_by_their_numbers(tmp_path):
+    np.save(tmp_path / "t.npy", np.array([[1.0, 2.0, 0.5], [2.0, 3.0, 1.5]]))
+    source = opened(tmp_path / "t.npy", Choices(categorical=("1",), drop=("2",)))
+    assert source.schema.columns is None
+    assert [kind.kind for kind in source.schema.kinds] == ["categorical", "numeric"]
+    assert source.schema.dropped == ("2",)
+
+
+def test_a_column_whose_name_is_empty_is_spoken_of_by_its_number(tmp_path):
+    (tmp_path / "t.csv").write_text(",b\n0,1\n1,0\n2,1\n")
+    source = opened(tmp_path / "t.csv", Choices(drop=("1",)))
+    assert source.schema == Schema(columns=("b",), dropped=("",))
+
+
+def test_all_questions_are_asked_at_once(table):
+    with pytest.raises(UndecidedColumnsError) as error:
+        open_training(table)
+    assert error.value.columns == ("id", "grade")
+
+
+def test_a_validation_table_has_the_codes_of_the_training_table(table, tmp_path):
+    (tmp_path / "v.csv").write_text("zip,size,happy,colour,smoker,grade\n20000,9.5,0,red,yes,3.0\n")
+    source, held_out = open_training(table, validation=str(tmp_path / "v.csv"), choices=CHOICES)
+    assert held_out.x.tolist() == [[1, 2, 2, 2, 0, 2]]
+    assert len(source.x) == 5
+
+
+# Use
+
+
+def test_a_table_is_read_as_its_model_reads_it(table, saved, tmp_path):
+    source = source_for(saved, table)
+    np.testing.assert_array_equal(source.x.numpy()[:4], np.array(CODES, np.float32))
+    assert torch.equal(rows_for(saved, table).nan_to_num(-1), source.x.nan_to_num(-1))
+    assert source.values[1].tolist() == ["red", "green, light", "blue", "red", None]
+    lines = [line.split(",") for line in TEXT.replace("green, light", "blue").replace('"', "").splitlines()]
+    (tmp_path / "u.csv").write_text("\n".join(",".join(reversed(line[1:])) for line in lines) + "\n")
+    assert source_for(saved, str(tmp_path / "u.csv")).x[:, 2:5].nan_to_num(-1).tolist() == (
+        source.x[:4, 2:5].nan_to_num(-1).tolist()
+    )
+
+
+def test_words_that_look_like_numbers_stay_words(saved, tmp_path):
+    (tmp_path / "t.csv").write_text("smoker,colour,grade,size,happy,zip\nyes,red,1,007,true,10999\n")
+    source = source_for(saved, str(tmp_path / "t.csv"))
+    assert source.x.tolist() == [[1, 2, 0, 2, 1, 1]]
+    assert source.values[5].tolist() == ["10999"]
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("smoker,colour,grade,size,happy,zap", 'the table lacks column "zip" and has the unexpected column "zap"'),
+        ("id,colour,grade,size,happy,zip", 'the table lacks column "smoker"'),
+    ],
+)
+def test_other_columns_are_named(header, told, saved, tmp_path):
+    (tmp_path / "t.csv").write_text(header + "\n,,,,,\n")
+    with pytest.raises(ValueError, match=f"^expected the 6 columns of the model; {told}$"):
+        source_for(saved, str(tmp_path / "t.csv"))
+
+
+def test_columns_without_names_are_counted(tmp_path):
+    network = Network(ModelConfig(n_variables=2), torch.full((2,), 0.3), generator=torch.Generator().manual_seed(0))
+    saved = SavedModel(network, Schema(dropped=("2",)))
+    np.save(tmp_path / "all.npy", np.array([[0, 9, 1]]))
+    np.save(tmp_path / "kept.npy", np.array([[0, 1]]))
+    np.save(tmp_path / "other.npy", np.array([[0, 1, 1, 0]]))
+    for name in ("all", "kept"):
+        assert rows_for(saved, str(tmp_path / f"{name}.npy")).tolist() == [[0, 1]]
+    with pytest.raises(ValueError, match=r"^expected 2 columns as in the model, found 4$"):
+        rows_for(saved, str(tmp_path / "other.npy"))
+
+
+def test_a_model_of_levels_without_words_takes_codes(tmp_path):
+    config = ModelConfig(n_variables=2, levels=(2, 3))
+    network = Network(config, torch.full((4,), 0.3), generator=torch.Generator().manual_seed(0))
+    saved = SavedModel(network, Schema())
+    assert kinds_of(saved) == (Binary(), Categorical(levels=(0, 1, 2)))
+    np.save(tmp_path / "t.npy", np.array([[0, 2.0], [NAN, 1]]))
+    np.testing.assert_array_equal(rows_for(saved, str(tmp_path / "t.npy")).numpy(), [[0, 2], [NAN, 1]])
+
+
+# Values out
+
+
+def test_drawn_codes_become_words():
+    codes = torch.tensor([[1, 2, 0, 1, 1, 0]], dtype=torch.uint8)
+    values = drawn(KINDS, codes, rng=np.random.default_rng(0))
+    assert [column.tolist() for column in values] == [["yes"], ["red"], [1], [0.5], [True], ["01234"]]
+
+
+def test_observed_cells_stay_what_they_are(table, saved):
+    source = source_for(saved, table)
+    missing = source.x.isnan()
+    columns = completed(source.values, missing, KINDS, source.x.nan_to_num(0), rng=np.random.default_rng(0))
+    assert columns[0].tolist() == ["yes", "no", "no", "no", "no"]
+    assert columns[2].tolist() == [1, 2, 3, 1, 1]
+    assert columns[2].dtype == np.int64
+    assert columns[3].tolist() == [0.5, -1.0, -1.0, 2.25, -1.0]
+    assert columns[4].tolist() == [True, False, False, True, False]
+    assert columns[5].tolist() == ["01234", "01234", "10999", "01234", "20000"]
+
+
+def test_numbers_that_no_code_tells_stay_too():
+    kinds = (Numeric(edges=(2.0,), means=(1.0, 2.5), low=1.0, high=3.0, integer=True), Binary())
+    values = [np.array([7.5, NAN, 2.0]), np.array([True, None, False], dtype=object)]
+    codes = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    missing = torch.tensor([[False, False], [True, True], [False, False]])
+    columns = completed(values, missing, kinds, codes, rng=np.random.default_rng(0))
+    assert columns[0].tolist() == [7.5, 1.0, 2.0]
+    assert columns[1].tolist() == [1, 1, 0]
+    assert columns[1].dtype == np.int64
+
+
+def test_levels_become_columns():
+    p = torch.tensor([[[0.25, 0.75, 0.0], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]])
+    kinds = (Binary(levels=("no", "yes")), KINDS[1], KINDS[3], Binary())
+    names, columns = spread_levels(["a", "b", "c", "d"], kinds, p)
+    assert names == ["a=yes", "b=blue", "b=green, light", "b=red", "c=-1", "c=0.5", "c=2.25", "d"]
+    assert [column.tolist() for column in columns] == [[0.75], [0.5], [0.25], [0.25], [0.0], [0.5], [0.5], [0.0]]
