@@ -374,11 +374,10 @@ def test_missing_values_are_refused_when_told(tmp_path):
     assert told == 'missing values are refused (missing = "refuse"), found 2 in column "b,c" of the training rows'
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "score"])
-def test_missing_values_cannot_be_scored(verb, trained, tmp_path):
+def test_missing_values_cannot_be_evaluated(trained, tmp_path):
     x = answers(6)
     x[4, 2] = NAN
-    told = fails(verb, trained, write_csv(tmp_path / "t.csv", x))
+    told = fails("evaluate", trained, write_csv(tmp_path / "t.csv", x))
     assert told.startswith("expected complete rows, found a missing value in the cell at index ")
     assert told.endswith("; impute first")
 

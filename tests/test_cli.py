@@ -279,6 +279,16 @@ def test_score_gives_every_row_its_numbers(digits, tmp_path):
     assert (scores.values[:, 0] >= scores.values[:, 1]).all()
 
 
+def test_score_sums_out_what_is_missing(survey, tmp_path):
+    """Two rows that differ in a missing cell only are one and the same; a row of nothing has probability one."""
+    x = answers(3)
+    x[0, :2], x[2] = np.nan, np.nan
+    ok("score", survey, write_csv(tmp_path / "t.csv", x), "-o", tmp_path / "scores.csv", "--quiet")
+    scores = read_table(tmp_path / "scores.csv", binary=False).values[:, 0]
+    assert (scores[:2] < 0).all()
+    assert scores[2] == 0
+
+
 def test_score_prints_csv(survey, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(4))
     result = ok("score", survey, table, "--quiet")
@@ -636,12 +646,20 @@ def verbs():
 
 
 FLAGS = {
+    "complete": [
+        "--data-dir", "--device", "--draws", "--force", "--log-probability", "--method", "--output", "--quiet",
+        "--seed", "--split", "--width", "-o", "-q",
+    ],
     "data": ["--data-dir", "--fetch", "--json", "--quiet", "-q"],
     "demo": ["--epochs", "--json", "--output", "--quiet", "--seed", "-o", "-q"],
     "draw": ["--data-dir", "--device", "--hidden", "--output", "--seed", "--split", "-o"],
     "evaluate": [
         "--data-dir", "--device", "--force", "--json", "--orderings", "--output", "--quiet", "--rows", "--seed",
         "--split", "-o", "-q",
+    ],
+    "explain": [
+        "--data-dir", "--device", "--force", "--lowest", "--orderings", "--output", "--quiet", "--seed", "--split",
+        "--top", "-o", "-q",
     ],
     "fit": [
         "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
@@ -661,6 +679,9 @@ FLAGS = {
     "score": [
         "--data-dir", "--device", "--force", "--orderings", "--output", "--quiet", "--seed", "--split", "-o", "-q",
     ],
+    "suggest": [
+        "--data-dir", "--device", "--force", "--output", "--quiet", "--split", "--target", "--top", "-o", "-q",
+    ],
 }  # fmt: skip
 
 
@@ -676,10 +697,12 @@ def test_the_options_are_these():
 def test_the_arguments_are_data_and_model():
     found = {name: [p.name for p in verb.params if p.param_type_name == "argument"] for name, verb in verbs().items()}
     assert found == {
+        "complete": ["model", "data"],
         "data": [],
         "demo": [],
         "draw": ["model", "data"],
         "evaluate": ["model", "data"],
+        "explain": ["model", "data"],
         "fit": ["data"],
         "impute": ["model", "data"],
         "info": ["model"],
@@ -687,6 +710,7 @@ def test_the_arguments_are_data_and_model():
         "reproduce": ["table"],
         "sample": ["model"],
         "score": ["model", "data"],
+        "suggest": ["model", "data"],
     }
 
 

@@ -1,4 +1,4 @@
-"""NADE-k: one network for the exact likelihood, sampling and imputation of binary data, in any order.
+"""NADE-k: one network for the exact likelihood, sampling and imputation of discrete data, in any order.
 
 The names here are the whole path: build a model, train it, score, sample, impute, save and load. Everything else
 stands in the modules (see docs/architecture.md). The estimators for scikit-learn are imported when they are asked for.
@@ -21,7 +21,14 @@ from nadek.model import (
     residual_nade_k,
 )
 from nadek.orderings import random_orderings
-from nadek.sampling import impute, missing_probabilities, reconstruction_probabilities, sample
+from nadek.queries import (
+    cell_log_probs,
+    conditional_log_probs,
+    expected_information,
+    explain_cells,
+    marginal_log_probs,
+)
+from nadek.sampling import impute, level_probabilities, missing_probabilities, reconstruction_probabilities, sample
 from nadek.summaries import Summary, summarise
 from nadek.training import TrainingConfig, data_mean, fit, prepare
 
@@ -38,15 +45,21 @@ __all__ = [
     "Schema",
     "Summary",
     "TrainingConfig",
+    "cell_log_probs",
+    "conditional_log_probs",
     "data_mean",
     "dbm_like",
     "estimate_log_prob",
+    "expected_information",
+    "explain_cells",
     "fit",
     "from_rbm",
     "impute",
+    "level_probabilities",
     "load",
     "log_prob",
     "log_probs",
+    "marginal_log_probs",
     "missing_probabilities",
     "mixture_log_prob",
     "nade",

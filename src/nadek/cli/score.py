@@ -27,7 +27,8 @@ from nadek.cli.options import (
 from nadek.cli.output import write_rows
 from nadek.experiments import evaluate as evaluate_model
 from nadek.experiments import rows_for
-from nadek.likelihood import log_probs, mixture_log_prob
+from nadek.likelihood import mixture_log_prob
+from nadek.queries import marginal_log_probs
 
 
 def evaluate(
@@ -94,6 +95,8 @@ def score(
 ) -> None:
     """Exact log-likelihood of each row, in nats: of the mixture, the mean over orderings, and the spread over them.
 
+    In rows with holes it is that of the observed cells; the missing ones are summed out.
+
     Low values are unusual rows. Example: [bold]nadek score model answers.csv -o scores.csv[/]
     """
     check_file(output, force=force)
@@ -101,7 +104,7 @@ def score(
     x = rows_for(saved, data, split=split.value, data_dir=data_dir)
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=quiet) as progress:
-        table = log_probs(saved.model, x, orderings, generator=generator, progress=progress)
+        table = marginal_log_probs(saved.model, x, orderings, generator=generator, progress=progress)
     spread = table.std(0) if len(table) > 1 else torch.full_like(table[0], torch.nan)
     columns = torch.stack([mixture_log_prob(table), table.mean(0), spread], dim=1)
     write_rows(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), output)

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.columns import draw
-from nadek.estimators.encoding import level_labels
 from nadek.estimators.options import (
     Count,
     DeviceName,
@@ -85,8 +84,6 @@ class NADEk(DensityMixin, Questions):
         >>> bool(likely > unlikely)
         True
     """
-
-    levels_: dict[str | int, NDArray[Any]]
 
     def __init__(
         self,
@@ -226,11 +223,6 @@ class NADEk(DensityMixin, Questions):
         codes = sample(self.network_, n_samples, orderings=self._orderings(), generator=self._generator(seed))
         rng, drawn = np.random.default_rng(seed), codes.cpu().numpy().astype(np.float64)
         return self._template.make([draw(column, drawn[:, j], rng=rng) for j, column in self._known()])
-
-    def _ready(self) -> None:
-        super()._ready()
-        keys = self._keys()
-        self.levels_ = {keys[j]: np.array(level_labels(column)) for j, column in self._known()}
 
     def _log_probs(self, X: MatrixLike) -> Float[Tensor, "O N"]:
         _, codes = self._read(X)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.columns import Binary, Column, Numeric, decode, expected
-from nadek.estimators.base import NADEkBase
+from nadek.estimators.cells import Cells
 from nadek.estimators.containers import Table, is_missing, is_text, names_in
 from nadek.estimators.making import Fillings, as_frame_of, beside, filled, without
 from nadek.estimators.options import (
@@ -41,7 +41,7 @@ PROBABILITIES = 2**24
 """At most so many probabilities are asked for at once."""
 
 
-class NADEkImputer(TransformerMixin, NADEkBase):
+class NADEkImputer(TransformerMixin, Cells):
     """Fills in missing cells from all observed ones of their row, as a scikit-learn transformer.
 
     Any pattern of holes will do, also in columns that had none in training. Rows without holes come out as they went
@@ -59,8 +59,8 @@ class NADEkImputer(TransformerMixin, NADEkBase):
             the same table is filled the same way each time.
 
     Attributes:
-        network_, columns_, history_, n_iter_, n_features_in_, feature_names_in_: see `NADEk`; a column without any
-            value is None in ``columns_``.
+        network_, columns_, levels_, history_, n_iter_, n_features_in_, feature_names_in_: see `NADEk`; a column without
+            any value is None in ``columns_``.
 
     Example:
         >>> import numpy as np

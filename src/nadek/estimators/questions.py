@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor
 
-from nadek.columns import decode, n_levels
-from nadek.estimators.base import NADEkBase
+from nadek.columns import decode
+from nadek.estimators.cells import Cells
 from nadek.estimators.making import filled
 from nadek.estimators.options import (
     Choice,
@@ -26,30 +26,13 @@ from nadek.estimators.options import (
     column_index,
 )
 from nadek.queries import beam, best_of, expected_information, greedy
-from nadek.sampling import Completed, level_probabilities
+from nadek.sampling import Completed
 
 METHODS = ("beam", "greedy", "certain", "draws")
 
 
-class Questions(NADEkBase):
+class Questions(Cells):
     """The part of `nadek.NADEk` that is about holes."""
-
-    def predict_missing_proba(self, X: MatrixLike) -> dict[str | int, NDArray[np.float64]]:
-        """Probabilities of the levels of every cell, given the row's observed cells.
-
-        Each is the distribution of its cell by itself: two cells that must agree may be unlikely to do so when both
-        are drawn from these. `sample_conditional` draws jointly.
-
-        Args:
-            X: a table [N, D].
-
-        Returns:
-            For each column (by its name, or its index where it has none) an array [N, L], its L levels in the order of
-            ``levels_[column]``; an observed cell has probability 1 on what it is.
-        """
-        _, codes = self._read(X)
-        found, keys = level_probabilities(self.network_, codes).to(torch.float64).cpu().numpy(), self._keys()
-        return {keys[j]: found[:, j, : n_levels(column)] for j, column in self._known()}
 
     def sample_conditional(self, X: MatrixLike, n_samples: int = 1, random_state: Randomness = None) -> list[Any]:
         """Completions of a table: in each, the missing cells of every row are one joint draw given its observed ones.
@@ -163,7 +146,3 @@ class Questions(NADEkBase):
         if sorted(found) != list(range(self.n_features_in_)):
             raise ValueError(f"ordering: expected each of the {self.n_features_in_} columns once, found {ordering!r}")
         return np.array(found, dtype=np.int64)
-
-    def _keys(self) -> list[str | int]:
-        """What columns are called in dictionaries."""
-        return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))

@@ -1,0 +1,44 @@
+"""What each missing cell may hold, one by one: shared by the density and the imputer."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.columns import n_levels
+from nadek.estimators.base import NADEkBase
+from nadek.estimators.encoding import level_labels
+from nadek.estimators.options import MatrixLike
+from nadek.sampling import level_probabilities
+
+
+class Cells(NADEkBase):
+    """Probabilities of the levels of cells."""
+
+    levels_: dict[str | int, NDArray[Any]]
+
+    def predict_missing_proba(self, X: MatrixLike) -> dict[str | int, NDArray[np.float64]]:
+        """Probabilities of the levels of every cell, given the row's observed cells.
+
+        Each is the distribution of its cell by itself: two cells that must agree may be unlikely to do so when both
+        are drawn from these.
+
+        Args:
+            X: a table [N, D].
+
+        Returns:
+            For each column (by its name, or its index where it has none) an array [N, L], its L levels in the order of
+            ``levels_[column]``; an observed cell has probability 1 on what it is.
+        """
+        _, codes = self._read(X)
+        found, keys = level_probabilities(self.network_, codes).double().cpu().numpy(), self._keys()
+        return {keys[j]: found[:, place, : n_levels(column)] for place, (j, column) in enumerate(self._known())}
+
+    def _ready(self) -> None:
+        super()._ready()
+        keys = self._keys()
+        self.levels_ = {keys[j]: np.array(level_labels(column)) for j, column in self._known()}
+
+    def _keys(self) -> list[str | int]:
+        """What columns are called in dictionaries."""
+        return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
