@@ -7,6 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer.main
 
@@ -23,12 +24,24 @@ def blocks(page, language):
 
 def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (code,) = blocks(README, "python")
+    code, _ = blocks(README, "python")
     code = code.replace("epochs=15", "epochs=1")
     names = {}
     exec(compile(code, "README.md", "exec"), names)
     assert not names["whole"].isnan().any()
     assert names["log_p"].shape == (16, 300)
+
+
+def test_the_scikit_learn_of_the_readme_runs():
+    _, code = blocks(README, "python")
+    names = {}
+    exec(compile(code.replace("random_state=0", "random_state=0, max_iter=20"), "README.md", "exec"), names)
+    assert names["people"].isna().any(axis=None)
+    assert not names["whole"].isna().any(axis=None)
+    assert (names["log_p"] < 0).all()
+    assert set(names["odd"]) == {-1, 1}
+    asked = names["people"][names["people"]["smokes"].isna()].isna().to_numpy()
+    assert (np.isfinite(names["ask"]) == asked).all()
 
 
 @pytest.mark.parametrize("line", [line for block in blocks(README, "shell") for line in block.splitlines()])
