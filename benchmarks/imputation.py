@@ -152,7 +152,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="so many validation and test rows at most, for a short look")
     parser.add_argument("--train-rows", type=int, help="so many training rows at most, for a short look")
     parser.add_argument("--peers-python", help="Python of an environment with the peers' libraries")
-    parser.add_argument("--record", action="store_true", help="keep benchmarks/results/imputation.json, and go on from it")
+    parser.add_argument(
+        "--record", action="store_true", help="keep benchmarks/results/imputation.json, and go on from it"
+    )
     return parser.parse_args()
 
 
@@ -170,7 +172,9 @@ def main() -> None:
             wanted = [f for f in options.fractions if record.lacks(set=name, fraction=f, method=method)]
             for result in attempted(data, METHODS[method], wanted, options.peers_python) if wanted else ():
                 record.add(result)
-                print(name, f"{result['fraction']:.0%}", method, result.get("log_loss", result.get("error")), flush=True)
+                print(
+                    name, f"{result['fraction']:.0%}", method, result.get("log_loss", result.get("error")), flush=True
+                )
     show_all([r for r in record.results if r["set"] in options.sets and r["method"] in options.methods])
 
 

@@ -48,7 +48,9 @@ def table(name: str, *, train_rows: int | None = None, rows: int | None = None) 
         parts, levels = (data.train, data.valid, data.test), (2,) * data.train.shape[1]
     rng = np.random.default_rng(0)  # published parts may be sorted
     caps = (train_rows, rows, rows)
-    shuffled = [part[rng.permutation(len(part))[:cap]].astype(np.float64) for part, cap in zip(parts, caps, strict=True)]
+    shuffled = [
+        part[rng.permutation(len(part))[:cap]].astype(np.float64) for part, cap in zip(parts, caps, strict=True)
+    ]
     return Table(name, *shuffled, levels)
 
 

@@ -779,7 +779,7 @@ def test_ctrl_c_elsewhere_ends_without_a_traceback(trained, table, monkeypatch):
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("nadek.cli.score.log_probs", interrupted)
+    monkeypatch.setattr("nadek.cli.score.marginal_log_probs", interrupted)
     result = nadek("score", trained, table, "--quiet")
     assert (result.code, result.out, result.err) == (130, "", "")
 

@@ -5,7 +5,7 @@ import io
 import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from unittest import mock
 
 import numpy as np
@@ -17,7 +17,9 @@ import typer
 from nadek.checkpoints import load, load_saved
 from nadek.cli import main
 from nadek.cli.app import app
+from nadek.cores import DeepConfig
 from nadek.datasets import load as load_set
+from nadek.defaults import defaults
 from nadek.likelihood import log_probs
 from nadek.tables import read_table
 
@@ -133,6 +135,16 @@ def test_fit_is_a_function_of_its_seed(tmp_path):
         ok("fit", "digits", "-o", tmp_path / name, *FIT, "--seed", seed, "-q")
     a, b, c = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
     assert a == b != c
+
+
+def test_fit_chooses_a_network_for_a_table_unless_told(tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(60))
+    for name, options in (("a", ()), ("b", ("--set", "model.core.width=24")), ("c", ("--hidden", "4"))):
+        ok("fit", table, "-o", tmp_path / name, "--epochs", "2", *options, "-q")
+    a, b, c = (load(tmp_path / name).config for name in "abc")
+    assert a == defaults(54, (2,) * 5)[0]
+    assert b == replace(a, core=replace(a.core, width=24))
+    assert c.core == DeepConfig(hidden=(4,))
 
 
 def test_fit_tells_of_skipped_rows(tmp_path):

@@ -77,16 +77,37 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+QUERY_FAULTS = {
+    "a marginal goes on through what is missing": (
+        ("walk.py", "range(start, stop)", "range(start, given.shape[1])"),
+        "marginals_are_sums",
+    ),
+    "a cell is explained by itself": (
+        ("queries/explanation.py", "return unknown | asked", "return asked"),
+        "a_cell_given_all_others",
+    ),
+    "answers weigh the same, however probable": (
+        ("queries/questions.py", "weight[:, None, None] * then", "then"),
+        "information_equals_brute_force",
+    ),
+    "a beam forgets what it has reached": (
+        ("queries/completion.py", "(log_prob.unsqueeze(2) + levels)", "(levels)"),
+        "log_prob_of_a_completion",
+    ),
+}
+TESTS = dict.fromkeys(FAULTS, "test_contract.py") | dict.fromkeys(QUERY_FAULTS, "test_queries.py")
+
+
+@pytest.mark.parametrize("fault", TESTS)
 def test_a_planted_fault_is_caught(fault, tmp_path):
-    (file, right, wrong), caught_by = FAULTS[fault]
+    (file, right, wrong), caught_by = (FAULTS | QUERY_FAULTS)[fault]
     shutil.copytree(ROOT / "src" / "nadek", tmp_path / "nadek")
     text = (tmp_path / "nadek" / file).read_text()
     assert text.count(right) == 1
     (tmp_path / "nadek" / file).write_text(text.replace(right, wrong))
     run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", caught_by]
     done = subprocess.run(
-        [*run, str(ROOT / "tests" / "test_contract.py")],
+        [*run, str(ROOT / "tests" / TESTS[fault])],
         env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -21,7 +21,7 @@ class Automatic:
     def __init__(self, plugin: str, **options: object) -> None:
         self.plugin, self.options = plugin, options
 
-    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:  # noqa: ARG002 - the common face
+    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Keep the training rows."""
         self.coding = Coding(levels)
         self.train = self.coding.encode(train)

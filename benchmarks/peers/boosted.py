@@ -53,7 +53,7 @@ class ChainedBoosting:
     def __init__(self, kind: str, rounds: int, draws: int = 20) -> None:
         self.kind, self.rounds, self.draws = kind, rounds, draws
 
-    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:  # noqa: ARG002 - the common face
+    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Learn a chain from training rows with holes."""
         self.coding, self.levels = Coding(levels), levels
         data = self._frame(fill_first(self._values(train), np.random.default_rng(0)))
@@ -97,7 +97,7 @@ class Forest:
         regression = LGBMRegressor(n_estimators=trees, n_jobs=1, verbosity=-1)
         self.forest = MissForest(rgr=regression, max_iter=rounds, initial_guess="mean", verbose=0)
 
-    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:  # noqa: ARG002 - the common face
+    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Learn a chain from training rows with holes."""
         self.coding = Coding(levels)
         self.forest.fit(frame(fill_first(self.coding.encode(train), np.random.default_rng(0))))

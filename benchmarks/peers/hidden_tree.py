@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from spflow.learn import expectation_maximization, expectation_maximization_batched
 from spflow.modules.sums import Sum
-from spflow.zoo.hclt import learn_hclt_binary, learn_hclt_categorical
+from spflow.zoo.hclt import learn_hclt_categorical
 
 from peers.marginals import conditionals
 
@@ -31,8 +31,8 @@ class HiddenTree:
         torch.manual_seed(0)
         self.levels = levels
         rows = torch.tensor(train, dtype=torch.float32)
-        learn = learn_hclt_binary if max(levels) == 2 else learn_hclt_categorical
-        self.model = learn(rows, num_hidden_cats=self.states, init="uniform")
+        # Also for two levels: the library's Bernoulli leaves become infinite where a state sees nothing but ones.
+        self.model = learn_hclt_categorical(rows, num_hidden_cats=self.states, num_cats=max(levels), init="uniform")
         self._break_symmetry()
         best, kept, whole = -np.inf, None, False
         for _ in range(self.epochs):

@@ -48,7 +48,8 @@ _TREES = {"kind": "extra", "trees": 50, "rounds": 3}
 METHODS = {
     method.name: method
     for method in (
-        Method("nadek", "nadek", "nade-k", "peers.ours:Ours"),
+        Method("nadek", "nadek (NADEkImputer)", "nade-k", "peers.ours:Ours"),
+        Method("nadek-density", "nadek (NADEk, longer training)", "nade-k", "peers.ours:Thorough"),
         Method("frequencies", "column means (SimpleImputer)", "scikit-learn", "peers.scikit:Frequencies"),
         Method(
             "neighbours",

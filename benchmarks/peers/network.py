@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 class ChowLiuNetwork:
     """`BayesianNetwork(algorithm="chow-liu")`; columns that never vary are left out, which it cannot take."""
 
-    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:  # noqa: ARG002 - the common face
+    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Learn structure and parameters from the training rows."""
         self.levels = levels
         self.varying = np.array([len(np.unique(column)) > 1 for column in train.T]).nonzero()[0]

@@ -21,7 +21,7 @@ class Imputed:
 
     imputer: SimpleImputer | KNNImputer | IterativeImputer
 
-    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:  # noqa: ARG002 - the common face
+    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Fit on the training rows alone."""
         self.coding = Coding(levels)
         with warnings.catch_warnings():

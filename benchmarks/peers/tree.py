@@ -1,5 +1,7 @@
 """A Chow-Liu tree of categorical columns with exact conditionals: our own, the simplest model of dependence."""
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
@@ -10,12 +12,33 @@ Array = NDArray[np.float64]
 
 
 class Tree:
-    """The maximum spanning tree of mutual information, `pseudocount` in every cell of a pair's table."""
+    """The maximum spanning tree of mutual information, `pseudocount` in every cell of a pair's table.
+
+    Attributes:
+        order: columns from the root outwards.
+        parent: of each column; that of the root is not read.
+        root: probabilities of the root's levels, [L].
+        conditional: of each column given its parent, [D, L of the parent, L].
+    """
+
+    levels: tuple[int, ...]
+    order: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    root: Array
+    conditional: Array
 
     def __init__(self, pseudocount: float = 0.1) -> None:
         self.pseudocount = pseudocount
 
-    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:  # noqa: ARG002 - the common face
+    @classmethod
+    def given(cls, order: NDArray[np.int32], parent: NDArray[np.int32], conditional: Array) -> Self:
+        """A tree of binary columns from elsewhere; the root's conditional is its marginal, whatever it is given."""
+        tree = cls()
+        tree.levels, tree.order, tree.parent = (2,) * len(parent), order, parent
+        tree.root, tree.conditional = conditional[order[0], 0], conditional
+        return tree
+
+    def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Count pairs, find the tree."""
         self.levels = levels
         n_columns, most = len(levels), max(levels)
@@ -25,9 +48,9 @@ class Tree:
         joint = joint.reshape(n_columns, most, n_columns, most).transpose(0, 2, 1, 3).astype(np.float64)
         joint /= joint.sum((2, 3), keepdims=True)
         self.order, parent = _spanning_tree(joint)
-        self.parent = np.where(parent < 0, -1, parent)
+        self.parent = np.maximum(parent, 0)
         self.root = np.diagonal(joint[0, 0]) / np.trace(joint[0, 0])
-        given = joint[np.maximum(self.parent, 0), np.arange(n_columns)]  # [D, parent's level, own level]
+        given = joint[self.parent, np.arange(n_columns)]  # [D, parent's level, own level]
         self.conditional = given / np.maximum(given.sum(2, keepdims=True), 1e-300)
 
     def log_prob(self, x: Array) -> Array:
@@ -38,7 +61,8 @@ class Tree:
         """Sum-product over the tree: messages up to the root, then down."""
         evidence, up, _ = self._upward(x)
         belief = np.empty_like(evidence)
-        belief[:, 0] = _unit(self.root * evidence[:, 0])
+        first = self.order[0]
+        belief[:, first] = _unit(self.root * evidence[:, first])
         for column in self.order[1:]:
             above = belief[:, self.parent[column]] / np.maximum(up[:, column], 1e-300)
             belief[:, column] = _unit((above @ self.conditional[column]) * evidence[:, column])
@@ -56,7 +80,7 @@ class Tree:
             up[:, column] = message / size[:, None]
             evidence[:, self.parent[column]] *= up[:, column]
             total += np.log(size)
-        return evidence, up, total + np.log(evidence[:, 0] @ self.root)
+        return evidence, up, total + np.log(evidence[:, self.order[0]] @ self.root)
 
 
 def _unit(weights: Array) -> Array:

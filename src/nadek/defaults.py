@@ -71,7 +71,7 @@ def defaults(
     dropout = DROPOUT if n_rows < SMALL_TABLE else 0.0
     model = ModelConfig(
         n_variables=len(levels),
-        levels=tuple(levels),
+        levels=None if set(levels) == {2} else tuple(levels),
         core=ResidualConfig(width=width, blocks=BLOCKS, carry=True, activation="gelu", dropout=dropout),
         steps=steps,
         fill="zero",

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 
 from nadek.checkpoints import Schema
@@ -10,6 +11,9 @@ from nadek.cli.console import epochs_progress, say, show_json
 from nadek.cli.kinds import kind_rows, list_names
 from nadek.cli.options import DataArgument, DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
 from nadek.columns import n_levels
+from nadek.configs import encode
+from nadek.datasets import names
+from nadek.defaults import defaults
 from nadek.experiments import (
     Choices,
     Recipe,
@@ -33,14 +37,14 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.", show_default=False)],
     config: Annotated[Path | None, typer.Option("--config", help="A recipe (TOML); options below go over it.")] = None,
     hidden: Annotated[
-        str | None, typer.Option("--hidden", help="Widths of the hidden layers. [dim]\\[500,500][/]")
+        str | None, typer.Option("--hidden", help="Widths of the layers of a deep network, as the paper's 500,500.")
     ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="k, the refining steps. [dim]\\[5][/]")] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="k, the refining steps. [dim]\\[3; the paper's 5 for known sets][/]")
+    ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(
-            "--epochs", min=1, help="Passes over the rows. [dim]\\[about 6,000 minibatches, 20 to 500 passes][/]"
-        ),
+        typer.Option("--epochs", min=1, help="Passes over the rows. [dim]\\[chosen from the shape of the table][/]"),
     ] = None,
     batch_size: Annotated[int | None, typer.Option("--batch-size", help="Rows a minibatch. [dim]\\[100][/]")] = None,
     lr: Annotated[float | None, typer.Option("--lr", help="Learning rate. [dim]\\[0.002][/]")] = None,
@@ -84,10 +88,13 @@ def fit(
     check_output(output, force=force, resume=resume)
     options = {} if config is None else read_recipe(config)
     flags = merge(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
+    where = pick_device(device)
     choices = Choices(categorical=_all(categorical), numeric=_all(numeric), drop=_all(drop))
     rows, held_out = _rows(data, choices, validation, validation_fraction, seed or 0, data_dir)
     n_variables = rows.x.shape[1]
     make_recipe(options, n_variables=n_variables, where=str(config))  # so that only mistakes of the file name it
+    if config is None and data not in names():
+        options = _for_table(rows, flags, epochs, where)
     recipe = _recipe(merge(merge(options, flags), _levels(rows.schema)), epochs, len(rows.x), n_variables)
     _show_kinds(rows.schema, quiet=quiet)
     try:
@@ -98,7 +105,7 @@ def fit(
                 rows.x,
                 None if held_out is None else held_out.x,
                 schema=rows.schema,
-                device=pick_device(device),
+                device=where,
                 resume=resume,
                 save_every=save_every,
                 on_epoch=told,
@@ -118,6 +125,23 @@ def _rows(
         )
     except UndecidedColumnsError as error:
         raise ValueError(f"{error}; use --categorical, --numeric or --drop {list_names(error.columns[:3])}") from None
+
+
+def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: torch.device) -> dict[str, Any]:
+    """What `nadek.defaults` chooses for a user's table; nothing where the options describe another kind of network."""
+    model, training = flags.get("model", {}), flags.get("training", {})
+    if "ordering" in model or "hidden" in model.get("core", {}):
+        return {}
+    kinds = rows.schema.kinds
+    chosen = defaults(
+        len(rows.x),
+        [2] * rows.x.shape[1] if kinds is None else [n_levels(kind) for kind in kinds],
+        epochs=epochs,
+        batch_size=training.get("batch_size"),
+        steps=model.get("steps"),
+        device=device,
+    )
+    return dict(zip(("model", "training"), map(encode, chosen), strict=True))
 
 
 def _levels(schema: Schema) -> dict[str, Any]:
