@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 Array = NDArray[np.float64]
 
 CLIP = 1e-6
-SHRINKAGES = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+SHRINKAGES = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 BINS = 15
 
 

@@ -20,35 +20,73 @@ class Record:
     Args:
         path: the file; None keeps nothing.
         setup: what all results have in common; a file with another one is not gone on with.
+        libraries: versions of those at work, which are added to those of the file.
     """
 
-    def __init__(self, path: Path | None, setup: dict[str, Any]) -> None:
-        self.path, self.setup = path, setup
+    def __init__(self, path: Path | None, setup: dict[str, Any], libraries: dict[str, str]) -> None:
+        self.path, self.setup, self.libraries = path, setup, libraries
         self.results: list[Result] = []
         if path is not None and path.is_file():
             before = json.loads(path.read_text())
             if before["setup"] != setup:
                 raise ValueError(f"{path.name} is of another run, {before['setup']}; now {setup}: move it away")
-            self.results = [result for result in before["results"] if "error" not in result]
+            self.results, self.libraries = flat(before), before["libraries"] | libraries
 
     def lacks(self, **what: Any) -> bool:  # noqa: ANN401 - set, fraction, method
         """Whether there is no such result yet."""
         return not any(all(result[key] == value for key, value in what.items()) for result in self.results)
 
+    def forget(self, **what: Any) -> None:  # noqa: ANN401 - set, fraction, method
+        """Leave such results out from now on."""
+        self.results = [r for r in self.results if any(r[key] != value for key, value in what.items())]
+
     def add(self, result: Result) -> None:
         """One more result, on disk at once."""
         self.results.append(result)
         if self.path is not None:
+            date = datetime.now(UTC).isoformat(timespec="seconds")
+            head = {"date": date, "setup": self.setup, "libraries": self.libraries, **provenance()}
+            content = {**head, **told(self.results)}
             self.path.parent.mkdir(exist_ok=True)
             with replacing(self.path) as stream:
-                stream.write(self._text().encode())
+                stream.write((_lines(_rounded(content)) + "\n").encode())
 
-    def _text(self) -> str:
-        """JSON with a line a result, so that a new run makes a readable difference."""
-        date = datetime.now(UTC).isoformat(timespec="seconds")
-        head = json.dumps({"date": date, "setup": self.setup, **provenance()}, indent=2)
-        lines = ",\n".join(f"    {json.dumps(_rounded(result))}" for result in self.results)
-        return f'{head[:-2]},\n  "results": [\n{lines}\n  ]\n}}\n'
+
+def told(results: Sequence[Result]) -> dict[str, Any]:
+    """Results as the docs read them.
+
+    Args:
+        results: of any sets, fractions and methods.
+
+    Returns:
+        "results": for each set and per cent of hidden cells the methods, the smallest log-loss first; "log_loss": for
+        each per cent rows of a method and its log-loss on every set, in the order of the mean of log-loss relative to
+        the best; "failed": what did not run, and why.
+    """
+    nested: dict[str, dict[str, dict[str, Result]]] = {}
+    for r in sorted((r for r in results if "error" not in r), key=lambda r: r["log_loss"]):
+        nested.setdefault(r["set"], {}).setdefault(f"{r['fraction']:.0%}"[:-1], {})[r["method"]] = r
+    across = {percent: _across(nested, percent) for percent in sorted({p for by in nested.values() for p in by})}
+    failed = {(r["set"], r["method"]): r for r in results if "error" in r}
+    return {"results": nested, "log_loss": across, "failed": list(failed.values())}
+
+
+def flat(content: dict[str, Any]) -> list[Result]:
+    """The list that `told` was given, without what did not run."""
+    return [r for by_percent in content["results"].values() for by in by_percent.values() for r in by.values()]
+
+
+def _across(nested: dict[str, dict[str, dict[str, Result]]], percent: str) -> list[Result]:
+    """A row a method, a column a set."""
+    rows: dict[str, Result] = {}
+    relative: dict[str, list[float]] = {}
+    for name, by_percent in nested.items():
+        results = by_percent.get(percent, {})
+        for method, r in results.items():
+            rows.setdefault(method, {"method": method, "title": r["title"]})[name] = r["log_loss"]
+            best = min(other["log_loss"] for other in results.values())
+            relative.setdefault(method, []).append(r["log_loss"] / best)
+    return sorted(rows.values(), key=lambda row: sum(relative[row["method"]]) / len(relative[row["method"]]))
 
 
 def versions(libraries: Sequence[str], python: str | None) -> dict[str, str]:
@@ -63,6 +101,19 @@ def versions(libraries: Sequence[str], python: str | None) -> dict[str, str]:
             told = subprocess.run([interpreter, "-c", ask, *libraries], capture_output=True, text=True, check=True)
             found |= json.loads(told.stdout)
     return dict(sorted(found.items()))
+
+
+def _lines(value: Any, indent: str = "") -> str:  # noqa: ANN401 - JSON
+    """JSON with a line a result, so that another run makes a readable difference."""
+    whole = json.dumps(value)
+    if isinstance(value, dict) and (len(whole) < 100 or ("log_loss" in value and "set" in value)):
+        return whole
+    if isinstance(value, dict):
+        inner = [f"{indent}  {json.dumps(key)}: {_lines(item, indent + '  ')}" for key, item in value.items()]
+        return "{\n" + ",\n".join(inner) + f"\n{indent}}}"
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(f"{indent}  {_lines(item, indent + '  ')}" for item in value) + f"\n{indent}]"
+    return whole
 
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON

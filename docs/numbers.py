@@ -2,7 +2,8 @@
 
 In Markdown, `<!--=RECORD.KEY FORMAT-->...<!--.-->` holds the value at KEY of the record RECORD.json (in
 experiments/results or benchmarks/results), in Python's FORMAT; `table` as the format makes a Markdown table of rows
-(name, mean, standard error). Run without options to fill in, with --check to fail where something differs.
+(name, mean, standard error), and `rows:name,other=.3f` one of dictionaries (a list or dictionary of them): a column for
+each key, in its format. Run without options to fill in, with --check to fail where something differs.
 """
 
 import argparse
@@ -14,7 +15,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / "experiments" / "results", ROOT / "benchmarks" / "results")
-MARK = re.compile(r"<!--=(?P<record>[\w-]+)\.(?P<key>[\w.-]+) (?P<format>[\w.,]+)-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
+_SOURCE = r"(?P<record>[\w-]+)\.(?P<key>[\w.-]+) (?P<format>[\w.,:=%-]+)"
+MARK = re.compile(rf"<!--={_SOURCE}-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
 
 
 def pages() -> list[Path]:
@@ -29,8 +31,17 @@ def filled(text: str) -> str:
 
 def _fill(match: re.Match[str]) -> str:
     value = _look_up(match["record"], match["key"])
-    shown = f"\n\n{_table(value)}\n\n" if match["format"] == "table" else format(value, match["format"])
+    shown = _shown(value, match["format"])
     return f"<!--={match['record']}.{match['key']} {match['format']}-->{shown}<!--.-->"
+
+
+def _shown(value: Any, how: str) -> str:  # noqa: ANN401 - JSON
+    if how == "table":
+        return f"\n\n{_table(value)}\n\n"
+    if how.startswith("rows:"):
+        rows = list(value.values()) if isinstance(value, dict) else value
+        return f"\n\n{_rows(rows, [column.partition('=') for column in how[5:].split(',')])}\n\n"
+    return format(value, how)
 
 
 def _look_up(record: str, key: str) -> Any:  # noqa: ANN401 - JSON
@@ -46,6 +57,14 @@ def _look_up(record: str, key: str) -> Any:  # noqa: ANN401 - JSON
 def _table(rows: list[tuple[str, float, float]]) -> str:
     lines = [f"| {name} | {mean:.2f} | {error:.2f} |" for name, mean, error in rows]
     return "\n".join(["| model | test log-likelihood (nats) | standard error |", "| --- | ---: | ---: |", *lines])
+
+
+def _rows(rows: list[dict[str, Any]], columns: list[tuple[str, str, str]]) -> str:
+    """A dash stands where a row has no such key, or nothing at it."""
+    head = [" | ".join(key.replace("_", " ") for key, _, _ in columns)]
+    head += [" | ".join("---:" if how else "---" for _, _, how in columns)]
+    cells = [["–" if row.get(key) is None else format(row[key], how) for key, _, how in columns] for row in rows]
+    return "\n".join(f"| {line} |" for line in [*head, *(" | ".join(line) for line in cells)])
 
 
 def main() -> int:

@@ -458,6 +458,29 @@ def test_multiple_imputations_are_joint_draws(imputer):
     assert not np.array_equal(tables[0], five.transform_multiple(unknown, random_state=7)[0])
 
 
+def test_five_imputations_match_the_exact_pairwise_frequencies():
+    """Four answers that hang together; which are missing differs from row to row. Joint draws, or this fails."""
+    states = np.array(list(product([0, 1], repeat=4)))
+    same = (states[:, 1:] == states[:, :-1]).sum(1)  # a chain: each answer is likely to be that of its neighbour
+    p = 8.0**same
+    p /= p.sum()
+    rng = np.random.default_rng(0)
+    rows = states[rng.choice(16, 8000, p=p)]
+    imputer = nadek.NADEkImputer(n_imputations=5, max_iter=12, width=64, random_state=0).fit(rows)
+    asked = states[rng.choice(16, 1200, p=p)].astype(float)
+    asked[0::3, [0, 1]], asked[1::3, [1, 2]], asked[2::3, :] = np.nan, np.nan, np.nan
+    drawn = np.stack(imputer.transform_multiple(asked))
+    for pattern, pairs in enumerate([[(0, 1)], [(1, 2)], [(0, 1), (0, 3), (1, 2)]]):
+        for pair in pairs:
+            counts, expected = np.zeros(4), np.zeros(4)
+            for row, of_row in zip(asked[pattern::3], drawn[:, pattern::3].swapaxes(0, 1), strict=True):
+                fits = p * (np.isnan(row) | (states == row)).all(1)
+                places = states[:, pair] @ [2, 1]
+                expected += 5 * np.bincount(places, fits / fits.sum(), minlength=4)
+                counts += np.bincount((of_row[:, pair] @ [2, 1]).astype(int), minlength=4)
+            assert chisquare(counts, expected).pvalue > 1e-3, (pattern, pair, counts, expected)
+
+
 def test_indicators_are_those_of_scikit_learn(copies):
     table = copies.copy()
     table[::4, 1] = np.nan

@@ -5,7 +5,7 @@ from unittest import mock
 import miceforest
 import numpy as np
 import pandas as pd
-from lightgbm import LGBMRegressor
+from lightgbm import LGBMClassifier, LGBMRegressor
 from miceforest.imputed_data import ImputedData
 from missforest import MissForest
 from numpy.typing import NDArray
@@ -28,6 +28,31 @@ class Counted(ImputedData):
         self.iteration_tab[variable, dataset] = iteration
 
 
+class Varying:
+    """The columns that have more than one level in the training rows, and those levels: neither library takes others.
+
+    Args:
+        train: codes [N, D].
+    """
+
+    def __init__(self, train: Array) -> None:
+        seen = [np.unique(column[~np.isnan(column)]) for column in train.T]
+        self.columns = [column for column, levels in enumerate(seen) if len(levels) > 1]
+        self.seen = [seen[column] for column in self.columns]
+        self.constant = np.array([levels[0] for levels in seen])
+
+    def take(self, x: Array) -> Array:
+        """Those columns; levels that were not seen become missing."""
+        parts = [np.where(np.isin(x[:, c], s), x[:, c], np.nan) for c, s in zip(self.columns, self.seen, strict=True)]
+        return np.stack(parts, axis=1)
+
+    def back(self, taken: Array) -> Array:
+        """All columns again."""
+        x = np.repeat(self.constant[None], len(taken), axis=0)
+        x[:, self.columns] = taken
+        return x
+
+
 def frame(values: Array) -> pd.DataFrame:
     """Columns with names, as both libraries want them."""
     return pd.DataFrame(values, columns=[f"c{i}" for i in range(values.shape[1])])
@@ -45,7 +70,7 @@ class ChainedBoosting:
     """miceforest. "means": its models' own predictions of 0 and 1; "draws": the mean of its random imputations.
 
     Args:
-        kind: "means" or "draws".
+        kind: "means", or "draws" for categories as it knows them.
         rounds: over the columns.
         draws: how many imputations make a probability.
     """
@@ -56,6 +81,7 @@ class ChainedBoosting:
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Learn a chain from training rows with holes."""
         self.coding, self.levels = Coding(levels), levels
+        self.varying = Varying(train)
         data = self._frame(fill_first(self._values(train), np.random.default_rng(0)))
         candidates = {"mean_match_candidates": 0} if self.kind == "means" else {"mean_match_strategy": "fast"}
         self.kernel = miceforest.ImputationKernel(data, random_state=0, **candidates)
@@ -66,7 +92,7 @@ class ChainedBoosting:
         data = self._frame(self._values(x))
         if self.kind == "means":
             return self.coding.decode(self._filled(data, 0))
-        filled = (self._filled(data, seed) for seed in range(self.draws))
+        filled = (self.varying.back(self._filled(data, seed)) for seed in range(self.draws))
         return sum(indicators(x, self.levels) for x in filled).reshape(*x.shape, -1) / self.draws
 
     def _filled(self, data: pd.DataFrame, seed: int) -> Array:
@@ -75,35 +101,51 @@ class ChainedBoosting:
         return filled.complete_data().to_numpy(np.float64)
 
     def _values(self, x: Array) -> Array:
-        return self.coding.encode(x) if self.kind == "means" else x
+        return self.coding.encode(x) if self.kind == "means" else self.varying.take(x)
 
     def _frame(self, values: Array) -> pd.DataFrame:
         data = frame(values)
         if self.kind == "draws":
-            for name, count in zip(data, self.levels, strict=True):
-                data[name] = pd.Categorical.from_codes(data[name].fillna(-1).astype(int), range(count))
+            for name, seen in zip(data, self.varying.seen, strict=True):
+                data[name] = pd.Categorical(data[name], seen)
         return data
 
 
 class Forest:
-    """MissForest: chained LightGBM regressions of columns of 0 and 1.
+    """MissForest on LightGBM. "means": chained regressions of columns of 0 and 1; "labels": classifiers of categories.
 
     Args:
+        kind: "means", or "labels", which tells no probabilities, only the likeliest level.
         rounds: over the columns at most.
-        trees: of each regression. Its own default, 100 trees with linear models in their leaves, takes hours.
+        trees: of each model. Its own default, 100 trees with linear models in their leaves, takes hours.
     """
 
-    def __init__(self, rounds: int = 3, trees: int = 50) -> None:
-        regression = LGBMRegressor(n_estimators=trees, n_jobs=1, verbosity=-1)
-        self.forest = MissForest(rgr=regression, max_iter=rounds, initial_guess="mean", verbose=0)
+    def __init__(self, kind: str, rounds: int = 3, trees: int = 50) -> None:
+        self.kind, self.rounds, self.trees = kind, rounds, trees
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Learn a chain from training rows with holes."""
-        self.coding = Coding(levels)
-        self.forest.fit(frame(fill_first(self.coding.encode(train), np.random.default_rng(0))))
+        self.coding, self.levels = Coding(levels), levels
+        self.varying = Varying(train)
+        data = frame(fill_first(self._values(train), np.random.default_rng(0)))
+        model = {"n_estimators": self.trees, "n_jobs": 0, "verbosity": -1}
+        self.forest = MissForest(
+            LGBMClassifier(**model),
+            LGBMRegressor(**model),
+            categorical=list(data) if self.kind == "labels" else None,
+            max_iter=self.rounds,
+            initial_guess="mean",
+            verbose=0,
+        )
+        self.forest.fit(data)
 
     def probabilities(self, x: Array) -> Array:
         """Send new rows through the chain."""
-        filled = self.forest.transform(frame(self.coding.encode(x)))
-        names = [f"c{i}" for i in range(self.coding.width)]
-        return self.coding.decode(filled[names].to_numpy(np.float64))
+        data = frame(self._values(x))
+        filled = self.forest.transform(data)[list(data)].to_numpy(np.float64)
+        if self.kind == "means":
+            return self.coding.decode(filled)
+        return indicators(self.varying.back(filled), self.levels).reshape(*x.shape, -1).astype(np.float64)
+
+    def _values(self, x: Array) -> Array:
+        return self.coding.encode(x) if self.kind == "means" else self.varying.take(x)

@@ -61,7 +61,7 @@ class HiddenTree:
         return conditionals(self.log_prob, x, self.levels)
 
     def _break_symmetry(self) -> None:
-        """Hidden states that mostly persist along the tree: the library's uniform start is a point that EM never leaves."""
+        """Hidden states that mostly persist along the tree: EM never leaves the library's uniform start."""
         for module in self.model.modules():
             if isinstance(module, Sum):
                 _, states, following, _ = module.weights.shape

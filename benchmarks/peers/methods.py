@@ -1,7 +1,7 @@
 """The table of all methods: what each is called, where it lives, and the settings that validation rows choose from."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -14,12 +14,14 @@ class Setting:
         holes: whether the training rows get holes, too, as many as the rows to complete have (what chains of
             regressions learn from is then what they meet later); otherwise it is fitted on whole rows, once.
         train_rows: it learns from so many rows at most, to end within minutes; None for all.
+        only: "binary" or "categorical" where it is no way, or no good way, to fill in the other kind of table.
     """
 
     name: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     holes: bool = False
     train_rows: int | None = None
+    only: Literal["binary", "categorical"] | None = None
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,6 @@ class Method:
         library: the distribution that does the work.
         path: module:Class of the peer.
         settings: the best on validation rows is the one reported.
-        binary_only: whether it knows columns of two levels only.
     """
 
     name: str
@@ -40,7 +41,6 @@ class Method:
     library: str
     path: str
     settings: tuple[Setting, ...] = (Setting(),)
-    binary_only: bool = False
 
 
 _TREES = {"kind": "extra", "trees": 50, "rounds": 3}
@@ -77,9 +77,22 @@ METHODS = {
             "miceforest",
             "miceforest",
             "peers.boosted:ChainedBoosting",
-            (Setting("means", {"kind": "means", "rounds": 3}, holes=True),),
+            (
+                Setting("means", {"kind": "means", "rounds": 3}, holes=True),
+                Setting("20 draws", {"kind": "draws", "rounds": 3}, holes=True, only="categorical"),
+            ),
         ),
-        Method("missforest", "MissForest", "MissForest", "peers.boosted:Forest", (Setting(holes=True),)),
+        Method(
+            "missforest",
+            "MissForest",
+            "MissForest",
+            "peers.boosted:Forest",
+            (
+                Setting("means", {"kind": "means"}, holes=True),
+                Setting("labels", {"kind": "labels"}, holes=True, only="categorical"),
+            ),
+        ),
+        Method("gain", "GAIN (HyperImpute)", "hyperimpute", "peers.adversarial:Gain"),
         Method("chow-liu", "Chow-Liu tree", "numpy", "peers.tree:Tree"),
         Method("pomegranate", "Bayesian network (pomegranate)", "pomegranate", "peers.network:ChowLiuNetwork"),
         Method(
@@ -94,22 +107,21 @@ METHODS = {
             "sum-product network (deeprob-kit)",
             "deeprob-kit",
             "peers.sum_product:SumProduct",
-            (Setting("LearnSPN", {"rows": 200}),),
+            tuple(Setting(f"parts of {n}", {"rows": n}) for n in (100, 200, 400)),
         ),
         Method(
             "random-circuits",
             "random circuits (deeprob-kit, XPC)",
             "deeprob-kit",
             "peers.sum_product:RandomCircuits",
-            (Setting("10 circuits", {"rows": 100, "circuits": 10}),),
-            binary_only=True,
+            tuple(Setting(f"parts of {n}", {"rows": n, "circuits": 10}, only="binary") for n in (50, 200)),
         ),
         Method(
             "hidden-tree",
             "hidden Chow-Liu tree (SPFlow)",
             "spflow",
             "peers.hidden_tree:HiddenTree",
-            (Setting("16 states", {"states": 16}),),
+            tuple(Setting(f"{n} states", {"states": n}) for n in (16, 32)),
         ),
     )
 }

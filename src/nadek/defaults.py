@@ -20,13 +20,13 @@ STEPS = {"density": 3, "imputation": 2}
 WIDTH = 400
 """Units of the stream, for tables that can teach so many; see `_width`."""
 BLOCKS = 2
-LEARNING_RATE = {"density": 2e-3, "imputation": 4e-3}
+LEARNING_RATE = {"density": 2e-3, "imputation": 3e-3}
 WEIGHT_DECAY = 0.1
 EMA_DECAY = 0.999
 """Of the averaged weights; less where a run has few minibatches, see `_ema_decay`."""
-MINIBATCHES = {"density": 15_000, "imputation": 2500}
+MINIBATCHES = {"density": 15_000, "imputation": 10_000}
 """How many a run shall see, within `FEWEST_EPOCHS` and `MOST_EPOCHS`. What single cells hold, given most others, is
-learnt long before the tails of the joint distribution are."""
+learnt before the tails of the joint distribution are."""
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 400
 DROPOUT, SMALL_TABLE = 0.2, 5000
 """Part of the hidden units left out while training on tables of fewer rows: these can be learnt by heart."""

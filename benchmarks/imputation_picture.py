@@ -1,0 +1,31 @@
+"""Reliability curves of the imputation benchmark, from its record into docs/pictures/calibration.png.
+
+    python benchmarks/imputation_picture.py
+"""
+
+import json
+from pathlib import Path
+
+from common import RESULTS
+
+from nadek import figures
+
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "calibration.png"
+PERCENT = "30"
+METHODS = ("nadek", "hidden-tree", "neighbours", "ridge", "missforest")
+"""The most used ones and the strongest; nadek first, which is then the one in colour."""
+
+
+def main() -> None:
+    """Read, draw, write."""
+    results = json.loads((RESULTS / "imputation.json").read_text())["results"]
+    panels = {
+        name: {by[PERCENT][m]["title"]: by[PERCENT][m]["reliability"] for m in METHODS if m in by[PERCENT]}
+        for name, by in results.items()
+        if PERCENT in by
+    }
+    print(figures.save(figures.reliability(panels), PICTURE))
+
+
+if __name__ == "__main__":
+    main()
