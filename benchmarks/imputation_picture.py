@@ -1,6 +1,6 @@
 """Reliability curves of the imputation benchmark, from its record into docs/pictures/calibration.png.
 
-    python benchmarks/imputation_picture.py
+python benchmarks/imputation_picture.py
 """
 
 import json

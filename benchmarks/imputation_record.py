@@ -59,13 +59,13 @@ def told(results: Sequence[Result]) -> dict[str, Any]:
         results: of any sets, fractions and methods.
 
     Returns:
-        "results": for each set and per cent of hidden cells the methods, the smallest log-loss first; "log_loss": for
-        each per cent rows of a method and its log-loss on every set, in the order of the mean of log-loss relative to
-        the best; "failed": what did not run, and why.
+        "results": for each set and per cent of hidden cells those of the methods, the smallest log-loss first;
+        "log_loss": for each per cent rows of a method and its log-loss on every set, in the order of the mean of
+        log-loss relative to the best; "failed": what did not run, and why.
     """
-    nested: dict[str, dict[str, dict[str, Result]]] = {}
+    nested: dict[str, dict[str, dict[str, Result]]] = {r["set"]: {} for r in results}
     for r in sorted((r for r in results if "error" not in r), key=lambda r: r["log_loss"]):
-        nested.setdefault(r["set"], {}).setdefault(f"{r['fraction']:.0%}"[:-1], {})[r["method"]] = r
+        nested[r["set"]].setdefault(f"{r['fraction']:.0%}"[:-1], {})[r["method"]] = r
     across = {percent: _across(nested, percent) for percent in sorted({p for by in nested.values() for p in by})}
     failed = {(r["set"], r["method"]): r for r in results if "error" in r}
     return {"results": nested, "log_loss": across, "failed": list(failed.values())}

@@ -120,11 +120,12 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--record", action="store_true", help="write benchmarks/results/outliers.json")
     options = parser.parse_args()
-    results = [measure(name, method) for name in options.sets for method in options.methods]
+    results = {}
     for name in options.sets:
-        these = sorted((r for r in results if r["set"] == name), key=lambda r: -r["auroc"])
+        results[name] = sorted((measure(name, method) for method in options.methods), key=lambda r: -r["auroc"])
         columns = ["method", "auroc", "lowest", "fit_seconds", "score_seconds"]
-        show(name, [column.replace("_", " ") for column in columns], [[r[key] for key in columns] for r in these])
+        rows = [[r[key] for key in columns] for r in results[name]]
+        show(name, [column.replace("_", " ") for column in columns], rows)
     if options.record:
         write("outliers", {"results": results})
 

@@ -141,6 +141,19 @@ def test_model_comparison_puts_the_best_on_top():
     assert len(figures.model_comparison([("only", 0.0, 0.1)]).axes) == 1
 
 
+def test_reliability_keeps_colours_and_leaves_thin_bins_out():
+    lines = {"ours": [(0.1, 0.2, 60), (0.5, 0.4, 49), (0.9, 1.0, 50)], "theirs": [(0.2, 0.2, 500)]}
+    figure = figures.reliability({"one": lines, "two": {"theirs": [(0.5, 0.5, 70)]}})
+    one, two = figure.axes
+    assert (one.get_title(loc="left"), two.get_title(loc="left")) == ("one", "two")
+    diagonal, theirs, ours = one.lines
+    assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
+    assert ours.get_xydata().tolist() == [[0.1, 0.2], [0.9, 1.0]]
+    assert ours.get_color() == style.ACCENT
+    assert np.array_equal(theirs.get_color(), two.lines[1].get_color())
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ours", "theirs"]
+
+
 EVERY_FIGURE = {
     "samples": lambda: figures.samples(images(3, 12), image_shape=(3, 4), title="a"),
     "filters": lambda: figures.filters(images(3, 12), image_shape=(3, 4)),
@@ -148,6 +161,7 @@ EVERY_FIGURE = {
         images(2, 12), images(2, 12) < 0.5, images(2, 12)[None], image_shape=(3, 4)
     ),
     "training_curves": lambda: figures.training_curves([epoch(1), epoch(2), epoch(3, phase="finetune")]),
+    "reliability": lambda: figures.reliability({"set": {"a": [(0.1, 0.1, 99)], "b": [(0.2, 0.3, 99)]}}),
     "model_comparison": lambda: figures.model_comparison([("a", -1.0, 0.1), ("b", -2.0, None)]),
 }
 
@@ -197,5 +211,7 @@ def test_errors():
         figures.training_curves([epoch(1, 2), epoch(2, 3)])
     with pytest.raises(ValueError, match="must hold training costs, found none in 0 records"):
         figures.training_curves([])
+    with pytest.raises(ValueError, match="a bin with at least 50 cases, found none in 1 panels"):
+        figures.reliability({"set": {"a": [(0.1, 0.1, 49)]}})
     with pytest.raises(ValueError, match="at least one model"):
         figures.model_comparison([])

@@ -92,7 +92,20 @@ METHODS = {
                 Setting("labels", {"kind": "labels"}, holes=True, only="categorical"),
             ),
         ),
-        Method("gain", "GAIN (HyperImpute)", "hyperimpute", "peers.adversarial:Gain"),
+        Method(
+            "soft-impute",
+            "SoftImpute (HyperImpute)",
+            "hyperimpute",
+            "peers.transductive:Transductive",
+            (Setting("4,000 training rows", {"plugin": "softimpute"}, train_rows=4000),),
+        ),
+        Method(
+            "gain",
+            "GAIN (HyperImpute)",
+            "hyperimpute",
+            "peers.transductive:Transductive",
+            (Setting("", {"plugin": "gain"}),),
+        ),
         Method("chow-liu", "Chow-Liu tree", "numpy", "peers.tree:Tree"),
         Method("pomegranate", "Bayesian network (pomegranate)", "pomegranate", "peers.network:ChowLiuNetwork"),
         Method(

@@ -82,7 +82,7 @@ def model_comparison(rows: Sequence[tuple[str, float, float | None]]) -> Figure:
         return settled(figure)
 
 
-def reliability(panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]], *, least: int = 50) -> Figure:
+def reliability(panels: Mapping[str, Mapping[str, Sequence[Sequence[float | int]]]], *, least: int = 50) -> Figure:
     """Draw how often what was said to be so likely came true: on the diagonal it was as likely as said.
 
     Args:
@@ -110,11 +110,11 @@ def reliability(panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]], *
             axes.set_xlim(0, 1)
             axes.set_aspect("equal")
             axes.plot([0, 1], [0, 1], color=RULE, linewidth=0.6, zorder=0)
-            for name in reversed(lines):  # the first on top
+            for name in reversed(list(lines)):  # the first on top
                 points = np.array([row[:2] for row in lines[name] if row[2] >= least]).reshape(-1, 2)
                 axes.plot(*points.T, "o-", color=colours[name], linewidth=1.0, markersize=2.2)
         handles = [Line2D([], [], color=colours[name], marker="o", markersize=2.2, linewidth=1.0) for name in names]
-        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 4), frameon=False)
+        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 3), frameon=False)
         return settled(figure)
 
 

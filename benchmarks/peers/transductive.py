@@ -1,4 +1,4 @@
-"""GAIN, the adversarial network that fills in, as HyperImpute has it."""
+"""Imputers of HyperImpute that learn while they fill in: GAIN (an adversarial network) and SoftImpute (low rank)."""
 
 import numpy as np
 from hyperimpute.plugins.imputers import Imputers
@@ -9,8 +9,15 @@ from peers.coding import Coding
 Array = NDArray[np.float64]
 
 
-class Gain:
-    """GAIN with its defaults. It learns while it fills in: training rows and those to complete go in together."""
+class Transductive:
+    """One of its plugins, with its defaults. Training rows and those to complete go in together.
+
+    Args:
+        plugin: "gain" or "softimpute".
+    """
+
+    def __init__(self, plugin: str) -> None:
+        self.plugin = plugin
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Keep the training rows."""
@@ -20,5 +27,5 @@ class Gain:
     def probabilities(self, x: Array) -> Array:
         """Learn from both and fill in."""
         both = np.concatenate([self.train, self.coding.encode(x)])
-        filled = np.asarray(Imputers().get("gain", random_state=0).fit_transform(both), dtype=np.float64)
+        filled = np.asarray(Imputers().get(self.plugin, random_state=0).fit_transform(both), dtype=np.float64)
         return self.coding.decode(filled[len(self.train) :])
