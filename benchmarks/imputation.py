@@ -10,7 +10,7 @@ Seconds are those of the chosen setting alone. Methods whose library is not
 installed here are worked in the environment of --peers-python (benchmarks/peers/requirements.txt).
 
 With --record every result is kept in benchmarks/results/imputation.json as soon as it is there, and an interrupted run
-goes on where it was. docs/imputation.md is made from it.
+goes on where it was. benchmarks/imputation_page.md is to be made from it.
 """
 
 import argparse

@@ -495,6 +495,19 @@ def test_indicators_are_those_of_scikit_learn(copies):
         named.get_feature_names_out(["a", "b", "d"])
 
 
+def test_a_number_far_outside_is_an_outlier():
+    """The probability of its bin alone would not tell: it is that of any other number there."""
+    rng = np.random.default_rng(0)
+    height = rng.normal(170, 10, 600)
+    people = np.column_stack([height, height + rng.normal(0, 5, 600)])
+    detector = nadek.NADEkOutlierDetector(max_iter=15, random_state=0).fit(people)
+    usual, far, apart = detector.score_samples([[171, 170], [171, 900], [150, 190]])
+    assert usual > apart > far
+    assert detector.predict([[171, 170], [171, 900]]).tolist() == [1, -1]
+    cells = detector.explain([[171, 900]])[0]
+    assert cells.argmin() == 1
+
+
 def test_columns_without_any_value_are_left_out_or_kept(copies):
     table = np.insert(copies, 1, np.nan, axis=1)
     with pytest.warns(UserWarning, match=r"^columns without any value are left out: 1$"):

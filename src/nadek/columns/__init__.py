@@ -2,6 +2,7 @@
 
 from nadek.columns.cells import MixedColumnError
 from nadek.columns.codes import decode, draw, encode, expected
+from nadek.columns.density import log_density_within
 from nadek.columns.describe import describe, level_names
 from nadek.columns.infer import Declared, UndecidedColumnError, infer
 from nadek.columns.kinds import MOST_LEVELS, Binary, Categorical, Column, Level, Numeric, is_plain, n_levels
@@ -24,5 +25,6 @@ __all__ = [
     "infer",
     "is_plain",
     "level_names",
+    "log_density_within",
     "n_levels",
 ]

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from torch import Tensor
 
+from nadek.columns import Numeric, log_density_within
 from nadek.estimators.base import NADEkBase
+from nadek.estimators.containers import Table, is_missing
 from nadek.estimators.options import (
     Count,
     DeviceName,
@@ -38,9 +40,10 @@ MOST_SCORED = 5000
 class NADEkOutlierDetector(OutlierMixin, NADEkBase):
     """Finds rows that are improbable under what the others look like, as a scikit-learn outlier detector.
 
-    The score of a row is its log-probability in nats. In a row with holes it is that of the observed cells, scaled to a
-    whole row (times D, divided by their number), so that a row is not taken for usual because little is known of it;
-    one of which nothing is known scores 0, which no threshold exceeds.
+    The score of a row is its log-probability in nats; of a number that of its bin and how densely numbers lie in it
+    (one far outside is less likely than others of the outermost bin, see `nadek.columns`). In a row with holes it is
+    that of the observed cells, scaled to a whole row (times D, divided by their number), so that a row is not taken
+    for usual because little is known of it; one of which nothing is known scores 0, which no threshold exceeds.
 
     Args:
         contamination: the part of the training rows below the threshold, in (0, 0.5]; "auto" puts the threshold where
@@ -116,7 +119,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         """
         check_number("contamination", self.contamination, positive=True, most=0.5, also=("auto",))
         table, held_out = self._fit(X)
-        self.offset_ = self._threshold(self._codes(table), held_out)
+        self.offset_ = self._threshold(self._codes(table), self._within_bins(table), held_out)
         return self
 
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
@@ -125,8 +128,8 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         Args:
             X: a table [N, D].
         """
-        _, codes = self._read(X)
-        return self._scores(codes)
+        table, codes = self._read(X)
+        return self._scores(codes, self._within_bins(table))
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """``score_samples`` less the threshold, [N]: outliers are below 0.
@@ -145,7 +148,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def explain(self, X: MatrixLike) -> Float[np.ndarray, "N D"]:
-        """How probable each observed cell is given all the rest of its row: log-probabilities in nats.
+        """How probable each observed cell is given all the rest of its row: log-probabilities in nats (see above).
 
         The lowest ones of a row are what makes it unusual. They do not add up to its score.
 
@@ -155,8 +158,9 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         Returns:
             float64 [N, D], NaN where a cell is missing.
         """
-        _, codes = self._read(X)
-        return cell_log_probs(self.network_, codes).cpu().numpy()
+        table, codes = self._read(X)
+        found: NDArray[np.float64] = cell_log_probs(self.network_, codes).cpu().numpy() + self._within_bins(table)
+        return found
 
     def _extra(self) -> dict[str, Any]:
         return {"offset": self.offset_}
@@ -166,17 +170,27 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
             raise ValueError("expected a folder that an outlier detector was saved to, found no threshold in it")
         self.offset_ = extra["offset"]
 
-    def _scores(self, codes: Tensor) -> NDArray[np.float64]:
+    def _within_bins(self, table: Table) -> Float[np.ndarray, "N D"]:
+        """How densely the numbers of a table lie in their bins; 0 for cells of other columns, and missing ones."""
+        within = np.zeros((len(table), self.n_features_in_))
+        for j, column in self._known():
+            if isinstance(column, Numeric):
+                observed = ~is_missing(table, j)
+                numbers = table.columns[j][observed].astype(np.float64)
+                within[observed, j] = log_density_within(column, numbers)
+        return within
+
+    def _scores(self, codes: Tensor, within: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Rounded to where rounding errors begin: equal rows score equally, whatever rows are beside them."""
         n_observed = (~codes.isnan()).sum(1).cpu().numpy()
-        found = mixture_log_prob(self._under_orderings(codes)).cpu().numpy()
+        found = mixture_log_prob(self._under_orderings(codes)).cpu().numpy() + within.sum(1)
         scaled: NDArray[np.float64] = found * codes.shape[1] / np.maximum(n_observed, 1)
         return scaled.round(9 if codes.dtype == torch.float64 else 3)
 
-    def _threshold(self, codes: Tensor, held_out: NDArray[np.int64]) -> float:
+    def _threshold(self, codes: Tensor, within: Float[np.ndarray, "N D"], held_out: NDArray[np.int64]) -> float:
         """The quantile of training rows' scores, or of the held-out ones' (all, where none were)."""
         automatic = isinstance(self.contamination, str)
         part = UNUSUAL if automatic else float(self.contamination)
         rows = held_out if automatic and len(held_out) else np.flatnonzero((~codes.isnan()).any(1).cpu().numpy())
-        some = np.random.default_rng(self._seed).permutation(rows)[:MOST_SCORED]
-        return float(np.quantile(self._scores(codes[np.sort(some)]), part))
+        some = np.sort(np.random.default_rng(self._seed).permutation(rows)[:MOST_SCORED])
+        return float(np.quantile(self._scores(codes[some], within[some]), part))

@@ -1,0 +1,43 @@
+"""How densely numbers lie within their bins: what the probability of a bin leaves out."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.columns.kinds import Numeric
+
+NARROWEST = 1e-6
+"""Of the typical width of a bin: narrower ones count as if they were so wide."""
+
+
+def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log-density of numbers given the bins that they fall into, relative to a bin of typical width.
+
+    In an inner bin a number may lie anywhere with equal density. In the two outermost ones the density falls
+    exponentially from the inner edge outwards, at the mean distance of the training values there: so a number far
+    outside is less likely than others of its bin. A bin that held one single value counts as typical.
+
+    Args:
+        column: the column.
+        numbers: [M].
+
+    Returns:
+        [M], 0 for a number in an inner bin of typical width, the range of the training values by the number of bins.
+
+    Example:
+        >>> column = Numeric(edges=(1.0, 2.0), means=(0.5, 1.5, 2.5), low=0.0, high=3.0, integer=False)
+        >>> log_density_within(column, np.array([1.2, 1.7, 2.5, 12.0])).round(2).tolist()
+        [0.0, 0.0, -0.31, -19.31]
+    """
+    typical = (column.high - column.low) / len(column.means)
+    if typical == 0:
+        return np.zeros(len(numbers))
+    left, means = np.array((column.low, *column.edges)), np.array(column.means)
+    single = means == left
+    scale = np.diff(np.append(left, column.high))
+    scale[0], scale[-1] = left[1] - means[0], means[-1] - left[-1]
+    scale = np.where(single, typical, np.maximum(scale, NARROWEST * typical))
+    place = np.searchsorted(left[1:], numbers, side="right")
+    inner_edge = column.low if single[0] else left[1]
+    outwards = np.select([place == 0, place == len(left) - 1], [inner_edge - numbers, numbers - left[-1]], 0.0)
+    density: NDArray[np.float64] = np.log(typical / scale)[place] - outwards / scale[place]
+    return density
