@@ -32,6 +32,11 @@ class Completed(NamedTuple):
     """float64, nats: ``log p(what was filled in | observed cells)``, 0 for a row without holes."""
 
 
+def draws(generator: torch.Generator | None) -> Choose:
+    """The choice that makes a completion a sample."""
+    return lambda variables, scores: variables.draw(scores, generator)
+
+
 @asking
 def sample(
     model: Network,
@@ -58,7 +63,7 @@ def sample(
     if n_samples < 1:
         raise ValueError(f"n_samples: expected at least 1, found {n_samples}")
     device = model.b.device
-    choose = partial(_draw, generator)
+    choose = draws(generator)
     nothing = torch.full((n_samples, model.n_variables), torch.nan, device=device)
     if orderings is None and model.config.ordering is None:
         return impute(model, nothing, share=False, max_bytes=max_bytes, generator=generator).to(torch.uint8)
@@ -97,7 +102,7 @@ def impute(
             fixed-order model cannot condition on.
     """
     orderings = partial(_conditioning_orderings, model, generator=generator)
-    return complete(model, x, partial(_draw, generator), orderings, share=share, max_bytes=max_bytes).x
+    return complete(model, x, draws(generator), orderings, share=share, max_bytes=max_bytes).x
 
 
 @asking
@@ -205,11 +210,6 @@ def _complete(model: Network, x: Tensor, ordering: Tensor, choose: Choose, max_b
         out[rows] = torch.empty_like(given).scatter_(1, per_row, walked.values.to(x.dtype))
         log_prob[rows] = walked.log_probs.masked_fill(~hole, 0).sum(1)
     return Completed(out, log_prob)
-
-
-def _draw(generator: torch.Generator | None, variables: Variables, scores: Tensor) -> Tensor:
-    """The choice that makes a completion a sample."""
-    return variables.draw(scores, generator)
 
 
 def _conditioning_orderings(

@@ -9,7 +9,7 @@ Everything above speaks of variables; where the network's columns matter, it ask
 
 - ``encode``, ``encode_at``, ``spread``: codes and holes, as columns;
 - ``probabilities``, ``level_probabilities``, ``costs``: of all variables at once, from the logits of all columns;
-- ``scores``, ``scores_at``, ``log_prob``, ``draw``: of one variable a row, as the walk visits them;
+- ``scores``, ``scores_at``, ``log_prob``, ``level_log_probs``, ``draw``: of one variable a row, as a walk visits it;
 - ``ordered``, ``columns``, ``start``, ``probabilities_``: for a path that has permuted the columns.
 """
 
@@ -79,6 +79,10 @@ class BinaryVariables(nn.Module):
     def log_prob(self, scores: Float[Tensor, "*batch"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Log-probability in nats of one level a row."""
         return log_bernoulli(scores, level)
+
+    def level_log_probs(self, scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
+        """Log-probability in nats of every level."""
+        return F.logsigmoid(torch.stack([-scores, scores], dim=-1))
 
     def draw(self, scores: Float[Tensor, " B"], generator: torch.Generator | None = None) -> Float[Tensor, " B"]:
         """A level for each row, drawn."""
@@ -191,7 +195,11 @@ class MixedVariables(nn.Module):
 
     def log_prob(self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`."""
-        return scores.log_softmax(-1).gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
+        return self.level_log_probs(scores).gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
+
+    def level_log_probs(self, scores: Float[Tensor, "*batch L"]) -> Float[Tensor, "*batch L"]:
+        """See `BinaryVariables`; -infinity for levels that a variable does not have."""
+        return scores.log_softmax(-1)
 
     def draw(self, scores: Float[Tensor, "B L"], generator: torch.Generator | None = None) -> Float[Tensor, " B"]:
         """See `BinaryVariables`."""

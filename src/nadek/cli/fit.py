@@ -95,7 +95,9 @@ def fit(
     make_recipe(options, n_variables=n_variables, where=str(config))  # so that only mistakes of the file name it
     if config is None and data not in names():
         options = _for_table(rows, flags, epochs, where)
-    recipe = _recipe(merge(merge(options, flags), _levels(rows.schema)), epochs, len(rows.x), n_variables)
+    levels = _levels(rows)
+    shape = {} if set(levels) == {2} else {"model": {"levels": levels}}
+    recipe = _recipe(merge(merge(options, flags), shape), epochs, len(rows.x), n_variables)
     _show_kinds(rows.schema, quiet=quiet)
     try:
         with epochs_progress(quiet=quiet) as told:
@@ -132,10 +134,9 @@ def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: 
     model, training = flags.get("model", {}), flags.get("training", {})
     if "ordering" in model or "hidden" in model.get("core", {}):
         return {}
-    kinds = rows.schema.kinds
     chosen = defaults(
         len(rows.x),
-        [2] * rows.x.shape[1] if kinds is None else [n_levels(kind) for kind in kinds],
+        _levels(rows),
         epochs=epochs,
         batch_size=training.get("batch_size"),
         steps=model.get("steps"),
@@ -144,10 +145,10 @@ def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: 
     return dict(zip(("model", "training"), map(encode, chosen), strict=True))
 
 
-def _levels(schema: Schema) -> dict[str, Any]:
-    """The option of a recipe that tells the numbers of levels; none where all columns have two."""
-    levels = [2] if schema.kinds is None else [n_levels(kind) for kind in schema.kinds]
-    return {} if set(levels) == {2} else {"model": {"levels": levels}}
+def _levels(rows: Source) -> list[int]:
+    """How many levels each column has."""
+    kinds = rows.schema.kinds
+    return [2] * rows.x.shape[1] if kinds is None else [n_levels(kind) for kind in kinds]
 
 
 def _show_kinds(schema: Schema, *, quiet: bool) -> None:

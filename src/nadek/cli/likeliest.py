@@ -3,7 +3,6 @@
 from enum import StrEnum
 from typing import Annotated
 
-import numpy as np
 import torch
 import typer
 from torch import Tensor
@@ -26,7 +25,6 @@ from nadek.cli.options import (
     pick_device,
 )
 from nadek.cli.output import check_words, write_values
-from nadek.columns import Categorical, Column, Numeric, decode, n_levels
 from nadek.experiments import completed, drawn, kinds_of, source_for
 from nadek.queries import Completed, beam, best_of, greedy
 
@@ -71,11 +69,10 @@ def complete(
     source = source_for(saved, data, split=split.value, data_dir=data_dir)
     x = source.x.to(saved.model.b.device)
     found = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
-    kinds, rng = tuple(map(_by_means, kinds)), np.random.default_rng(seed)
     if source.values is None:
-        values = drawn(kinds, found.x, rng=rng)
+        values = drawn(kinds, found.x, rng=None)
     else:
-        values = completed(source.values, x.isnan(), kinds, found.x, rng=rng)
+        values = completed(source.values, x.isnan(), kinds, found.x, rng=None)
     holes = x.isnan()
     mean = float(found.log_prob.sum()) / max(1, int(holes.any(1).sum()))
     told = f"filled {int(holes.sum())} of {x.numel()} cells in {len(x)} rows"
@@ -99,10 +96,3 @@ def _complete(
             return beam(saved.model, x, width=width, generator=generator)
         case Method.best_of:
             return best_of(saved.model, x, n_draws=draws, generator=generator)
-
-
-def _by_means(kind: Column) -> Column:
-    """The same column, told by the means of its bins if it is numeric: a number drawn from a bin is no likelier."""
-    if not isinstance(kind, Numeric):
-        return kind
-    return Categorical(levels=tuple(decode(kind, np.arange(n_levels(kind))).tolist()))

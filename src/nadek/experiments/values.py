@@ -1,6 +1,7 @@
 """Codes that a model gives, told in the words of the table that it was trained on."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,18 +9,21 @@ from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nadek.columns import Binary, Column, draw, level_names, n_levels
+from nadek.columns import Binary, Column, decode, draw, level_names, n_levels
 
 
-def drawn(kinds: Sequence[Column], codes: Shaped[Tensor, "N D"], *, rng: np.random.Generator) -> list[NDArray[Any]]:
-    """The values of drawn codes, D arrays [N]; a number is drawn from its bin.
+def drawn(
+    kinds: Sequence[Column], codes: Shaped[Tensor, "N D"], *, rng: np.random.Generator | None
+) -> list[NDArray[Any]]:
+    """The values of codes, D arrays [N]; a number is drawn from its bin, or the mean of it.
 
     Args:
         kinds: what the columns are.
         codes: NaN where missing.
-        rng: where randomness comes from.
+        rng: where randomness comes from; None for means.
     """
-    return [draw(kind, column, rng=rng) for kind, column in zip(kinds, codes.cpu().numpy().T, strict=True)]
+    tell = decode if rng is None else partial(draw, rng=rng)
+    return [tell(kind, column) for kind, column in zip(kinds, codes.cpu().numpy().T, strict=True)]
 
 
 def completed(
@@ -28,16 +32,16 @@ def completed(
     kinds: Sequence[Column],
     codes: Shaped[Tensor, "N D"],
     *,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
 ) -> list[NDArray[Any]]:
-    """The columns of a table with its holes filled by drawn codes; all other cells as they were.
+    """The columns of a table with its holes filled by codes; all other cells as they were.
 
     Args:
         values: the columns, D arrays [N].
         missing: where their holes are.
         kinds: what they are.
         codes: of complete rows.
-        rng: where randomness comes from.
+        rng: see `drawn`.
     """
     new = drawn(kinds, codes, rng=rng)
     return [_filled(*column) for column in zip(values, missing.cpu().numpy().T, new, strict=True)]

@@ -5,13 +5,11 @@ from collections.abc import Callable, Iterator
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
-from torch.nn import functional as F
 
 from nadek.likelihood import Progress
 from nadek.model import Network
 from nadek.paths import bytes_per_row, chunks, products_in
 from nadek.patterns import in_stages
-from nadek.variables import MixedVariables, Variables
 
 Hidden = Callable[[Tensor, Tensor], Tensor]
 """What is not shown [N, D] when asking in these rows [N] for these variables [N]."""
@@ -53,13 +51,6 @@ def cell_scores(
     with products_in(dtype, x.device):
         logits = model(x, missing)[-1]
     return model.variables.scores(logits, variable).double()
-
-
-def level_log_probs(variables: Variables, scores: Float[Tensor, "N ..."]) -> Float[Tensor, "*rows L"]:
-    """Log-probability of every level of one variable a row, from its scores; -infinity for levels that it lacks."""
-    if isinstance(variables, MixedVariables):
-        return scores.log_softmax(-1)
-    return F.logsigmoid(torch.stack([-scores, scores], dim=-1))
 
 
 def each_cell(

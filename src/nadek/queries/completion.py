@@ -15,8 +15,8 @@ from nadek.likelihood import checked_ordering
 from nadek.model import Network, asking
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import in_stages, missing_cells
-from nadek.queries.cells import cell_scores, level_log_probs
-from nadek.sampling import Completed, complete
+from nadek.queries.cells import cell_scores
+from nadek.sampling import Completed, complete, draws
 from nadek.variables import Variables
 from nadek.walk import as_orderings
 
@@ -135,9 +135,9 @@ def best_of(
         raise ValueError(f"n_draws: expected at least 1, found {n_draws}")
     orderings = partial(in_stages, model, _ordering(model, x, ordering, generator), able=ABLE)
     best = Completed(x, torch.full(x.shape[:1], -torch.inf, dtype=torch.float64, device=x.device))
-    for draws in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model), max_bytes):
-        repeated = x.repeat(draws.stop - draws.start, 1)
-        drawn = complete(model, repeated, partial(_drawn, generator), orderings, max_bytes=max_bytes)
+    for some in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model), max_bytes):
+        repeated = x.repeat(some.stop - some.start, 1)
+        drawn = complete(model, repeated, draws(generator), orderings, max_bytes=max_bytes)
         rows = torch.cat([best.x, drawn.x]).unflatten(0, (-1, x.shape[0]))
         log_prob, which = torch.cat([best.log_prob, drawn.log_prob]).unflatten(0, (-1, x.shape[0])).max(0)
         best = Completed(rows[which, torch.arange(x.shape[0], device=x.device)], log_prob)
@@ -155,11 +155,7 @@ def _ordering(
 
 
 def _most_probable(variables: Variables, scores: Tensor) -> Tensor:
-    return level_log_probs(variables, scores).argmax(-1).to(scores.dtype)
-
-
-def _drawn(generator: torch.Generator | None, variables: Variables, scores: Tensor) -> Tensor:
-    return variables.draw(scores, generator)
+    return variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
 
 
 def _most_certain_first(model: Network, x: Tensor, max_bytes: int) -> Completed:
@@ -199,7 +195,7 @@ def _extended(
     n_rows, n_beams, n_variables = beams.shape
     shown = beams.flatten(0, 1)
     scores = cell_scores(model, shown, shown.isnan(), variable.repeat_interleave(n_beams))
-    levels = level_log_probs(model.variables, scores).unflatten(0, (n_rows, n_beams))
+    levels = model.variables.level_log_probs(scores).unflatten(0, (n_rows, n_beams))
     n_levels = levels.shape[2]
     found, place = (log_prob.unsqueeze(2) + levels).flatten(1).topk(min(width, n_beams * n_levels), dim=1)
     kept = beams.gather(1, (place // n_levels).unsqueeze(2).expand(-1, -1, n_variables))

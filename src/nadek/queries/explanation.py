@@ -11,7 +11,7 @@ from nadek.likelihood import Progress
 from nadek.model import Network, asking
 from nadek.paths import MAX_BYTES
 from nadek.patterns import missing_cells
-from nadek.queries.cells import each_cell, in_turn, level_log_probs, tell_rows
+from nadek.queries.cells import each_cell, in_turn, tell_rows
 
 
 class Explanation(NamedTuple):
@@ -75,7 +75,7 @@ def explain_cells(
     found = Explanation(*torch.full((3, *x.shape), torch.nan, dtype=torch.float64, device=x.device))
     values, tell = x.masked_fill(missing, 0), partial(tell_rows, progress, 0, x.shape[0])
     for row, j, scores in each_cell(model, values, ~missing, hidden, dtype=dtype, max_bytes=max_bytes, progress=tell):
-        levels = level_log_probs(model.variables, scores)
+        levels = model.variables.level_log_probs(scores)
         found.log_prob[row, j] = levels.gather(1, x[row, j].long()[:, None]).squeeze(1)
         best, level = levels.max(-1)
         found.expected_log_prob[row, j], found.expected[row, j] = best, level.double()
