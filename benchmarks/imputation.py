@@ -9,6 +9,7 @@ probabilities are drawn towards the columns' frequencies) is chosen on validatio
 Seconds are those of the chosen setting alone. Methods whose library is not
 installed here are worked in the environment of --peers-python (benchmarks/peers/requirements.txt).
 
+OMP_NUM_THREADS=1 gives every method one thread, for a machine that has other things to do; the record tells.
 With --record every result is kept in benchmarks/results/imputation.json as soon as it is there, and an interrupted run
 goes on where it was. benchmarks/imputation_page.md is to be made from it.
 """
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from common import RESULTS, show
 from imputation_data import FRACTIONS, SETS, Table, hide, table
 from imputation_measures import CLIP, best_shrinkage, cell_losses, frequencies, measures, shrunk
@@ -179,6 +181,7 @@ def main() -> None:
     """Measure what is not there yet, print."""
     options = parse()
     setup = {"rows": options.rows, "train_rows": options.train_rows, "choice_rows": CHOICE_ROWS, "clip": CLIP}
+    setup["threads"] = torch.get_num_threads()  # OMP_NUM_THREADS says how many, to every library
     libraries = versions([method.library for method in METHODS.values()], options.peers_python)
     record = Record(RESULTS / "imputation.json" if options.record else None, setup, libraries)
     for name in options.sets:
