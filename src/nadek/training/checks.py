@@ -1,11 +1,11 @@
 """Whether rows, model and run fit together, before a long training begins."""
 
-from nadek.model import Network
+from nadek.conditional import ConditionalNetwork
 from nadek.training.config import TrainingConfig
 from nadek.training.data import Rows
 
 
-def check_rows(model: Network, config: TrainingConfig, rows: Rows, what: str) -> None:
+def check_rows(model: ConditionalNetwork, config: TrainingConfig, rows: Rows, what: str) -> None:
     """Refuse rows that this model, or this run, cannot learn from.
 
     Args:

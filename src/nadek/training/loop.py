@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from nadek.model import Network
+from nadek.conditional import ConditionalNetwork
 from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
 from nadek.orderings import draw_missing
 from nadek.training.checks import check_rows
@@ -32,7 +32,7 @@ class TrainingDivergedError(ArithmeticError):
 
 
 def fit(
-    model: Network,
+    model: ConditionalNetwork,
     train: Rows,
     validation: Rows | None = None,
     *,
@@ -87,7 +87,7 @@ def fit(
 class _Run:
     """What changes while training, and how an epoch changes it."""
 
-    model: Network
+    model: ConditionalNetwork
     config: TrainingConfig
     train: Rows
     validation_rows: Rows | None
@@ -205,11 +205,11 @@ class _Run:
             return None
         return validation_costs(self._current(), self.validation).tolist()
 
-    def _current(self) -> Network:
+    def _current(self) -> ConditionalNetwork:
         """The model that a user would get now: the averaged one where an average is kept."""
         if self.average is None:
             return self.model
-        averaged: Network = self.average.module  # type: ignore[assignment]
+        averaged: ConditionalNetwork = self.average.module  # type: ignore[assignment]
         return averaged
 
     def _keep_best(self, cost: float) -> None:
