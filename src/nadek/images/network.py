@@ -14,7 +14,7 @@ GAIN = 1.7
 """The SiLU makes a standard normal number so many times smaller."""
 
 PIECE = 50_000
-"""Pixels that go through the network together on a CPU where no gradient is recorded: what these hold stays in cache."""
+"""Pixels that go through the network together on a CPU where no gradient is recorded: what they hold stays in cache."""
 
 SMALL = 0.1
 """How much smaller the weights of layers that add to something begin."""
