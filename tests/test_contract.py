@@ -15,10 +15,11 @@ from nadek.model import ModelConfig, Network
 from nadek.objectives import fixed_order_costs, reduce, step_costs
 from nadek.orderings import missing_at, rank_of
 from nadek.sampling import impute, level_probabilities, missing_probabilities, reconstruction_probabilities, sample
-from zoo import ZOO, build, orderings_of
+from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
 
-PATHS = ["plain", "positions", "fast"]
 every_model = pytest.mark.parametrize("name", list(ZOO))
+every_path = pytest.mark.parametrize(("name", "path"), [(name, path) for name in ZOO for path in paths_of(name)])
+with_columns = pytest.mark.parametrize("name", WITH_COLUMNS)
 any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fixed-order nade"])
 
 
@@ -37,8 +38,7 @@ def column_log_probs(model, logits, x):
 # 1. Normalisation
 
 
-@every_model
-@pytest.mark.parametrize("path", PATHS)
+@every_path
 @pytest.mark.parametrize("n_variables", [1, 2, 7])
 def test_probabilities_of_all_rows_sum_to_one(name, path, n_variables, generator):
     model = build(name, n_variables)
@@ -55,12 +55,12 @@ def test_paths_agree(name, generator):
     model = build(name, 8)
     x = rows(model)
     for ordering in orderings_of(model, 3, generator):
-        plain, positions, fast = (log_prob(model, x, ordering, path=path) for path in PATHS)
-        torch.testing.assert_close(fast, plain, rtol=0, atol=1e-11)
-        torch.testing.assert_close(positions, plain, rtol=0, atol=1e-11)
+        plain, *others = (log_prob(model, x, ordering, path=path) for path in paths_of(name))
+        for other in others:
+            torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
 
 
-@every_model
+@with_columns
 @pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-3), (torch.bfloat16, 2.0)])
 def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
     """More variables than one block of columns, so that the rounded shapes are met too."""
@@ -73,8 +73,7 @@ def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
     assert abs((coarse - exact).mean()) < close / 2
 
 
-@every_model
-@pytest.mark.parametrize("path", PATHS)
+@every_path
 @pytest.mark.parametrize("max_bytes", [1, 5000])
 def test_chunks_change_nothing(name, path, max_bytes, generator):
     model = build(name, 6)
@@ -290,7 +289,7 @@ def test_the_mixture_sums_to_one_and_is_at_least_the_mean(name, generator):
 # 7. The paper's equations in NumPy
 
 
-@pytest.mark.parametrize("name", [name for name in ZOO if isinstance(build(name, 2).config.core, DeepConfig)])
+@pytest.mark.parametrize("name", [name for name in WITH_COLUMNS if isinstance(build(name, 2).config.core, DeepConfig)])
 def test_equal_to_a_numpy_reference(name, generator):
     model = build(name, 5)
     x = reference.all_rows(model.levels)

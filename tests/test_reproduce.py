@@ -30,6 +30,7 @@ from nadek.experiments import (
 )
 from nadek.likelihood import log_prob, log_probs, mixture_log_prob
 from nadek.model import Network
+from nadek.networks import build
 from nadek.training import Phase, fit, prepare
 
 ROOT = Path(__file__).parents[1] / "experiments"
@@ -38,7 +39,7 @@ RECIPES = [
     pytest.param(row, kind, id=f"{row.table}-{row.name}-{kind}")
     for row in SHIPPED
     for kind in ("modern", "paper")
-    if not row.cited
+    if getattr(row.recipes, kind) is not None
 ]
 MODULE = sys.modules["nadek.experiments.reproduce"]
 SCORING = sys.modules["nadek.experiments.scoring"]
@@ -75,8 +76,8 @@ CITED = 'title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n'
 KEYS = {
     "table", "row", "recipe", "title", "data", "quick", "paper", "paper_ensemble", "test_log_likelihood",
     "standard_error", "orderings", "rows", "ensemble", "ensemble_standard_error", "ensemble_orderings",
-    "ensemble_rows", "spread_over_orderings", "spread_over_rows", "test_seed", "digest", "best_validation", "epochs",
-    "seconds", "seed", "config", "commit", "versions", "hardware", "evaluation", "curve",
+    "ensemble_rows", "spread_over_orderings", "spread_over_rows", "test_seed", "scoring_dtype", "digest",
+    "best_validation", "epochs", "seconds", "seed", "config", "commit", "versions", "hardware", "evaluation", "curve",
 }  # fmt: skip
 
 
@@ -124,9 +125,10 @@ def test_the_rows_of_the_paper_are_there():
 @pytest.mark.parametrize("row", SHIPPED, ids=lambda row: f"{row.table}-{row.name}")
 def test_every_row_says_what_differs_and_why(row):
     assert row.notes
-    assert row.paper is not None or row.name == "dbm-like-500-500"
-    for recipe in (row.recipes.modern, row.recipes.paper):
-        assert row.cited or recipe.notes
+    assert row.paper is not None or row.name in ("dbm-like-500-500", "best-of-ours")
+    recipes = [recipe for recipe in (row.recipes.modern, row.recipes.paper) if recipe is not None]
+    assert len(recipes) == (0 if row.cited else 1 if row.name == "best-of-ours" else 2)
+    assert all(recipe.notes for recipe in recipes)
 
 
 PARAMETERS = {
@@ -146,12 +148,12 @@ def test_two_tiny_steps_of_every_recipe(row, kind, generator):
     phases = tuple(replace(phase, epochs=1) for phase in recipe.training.phases)
     phases = phases if len(phases) > 1 else (*phases, replace(phases[0], epochs=1))
     x = (torch.rand(20, recipe.model.n_variables, generator=generator) < 0.3).float()
-    model = Network(recipe.model, x.mean(0), generator=generator)
+    model = build(recipe.model, x.mean(0), generator=generator)
     history = fit(model, prepare(x), config=replace(recipe.training, phases=phases))
     assert len(history) == 2
     assert all(np.isfinite(epoch.train).all() for epoch in history)
     ordering = None if model.config.ordering else torch.randperm(784, generator=generator)
-    assert log_prob(model, x[:1], ordering, path="fast").isfinite().all()
+    assert log_prob(model, x[:1], ordering).isfinite().all()
 
 
 def test_the_recipes_of_a_row_share_its_model(tmp_path):
@@ -295,6 +297,59 @@ def test_scoring_goes_on_where_it_was(tmp_path, monkeypatch):
     assert told == [(20, 20)]
     unlike = ("seconds", "curve")
     assert {k: v for k, v in record.items() if k not in unlike} == {k: v for k, v in whole.items() if k not in unlike}
+
+
+IMAGES = """
+title = "U-Net"
+data = "digits"
+orderings = 2
+scoring_dtype = "bfloat16"
+notes = ["ours"]
+
+[model]
+kind = "images"
+image_shape = [8, 8]
+channels = [3, 4]
+dense = 0
+
+[recipes.modern]
+notes = "quick"
+
+[recipes.modern.training]
+phases = [{ epochs = 1 }]
+"""
+
+
+def test_a_network_of_images_is_scored_in_pieces_and_says_how_precisely(tmp_path, monkeypatch):
+    row = read_row(write_row(tmp_path, text=IMAGES))
+    monkeypatch.setattr(SCORING, "PIECE", 80)
+    calls = []
+
+    def scored(model, x, *arguments, **options):
+        calls.append(len(x))
+        if calls[4:] == [80]:
+            raise StopError
+        return log_prob(model, x, *arguments, **options)
+
+    monkeypatch.setattr(SCORING, "log_prob", scored)
+    with pytest.raises(StopError):
+        reproduce(row, "modern", place_in(tmp_path), quick=True)
+    assert calls == [80, 80, 40, 80, 80]
+    told = []
+    record = reproduce(row, "modern", place_in(tmp_path), quick=True, progress=lambda *numbers: told.append(numbers))
+    assert calls[5:] == [80, 40, 16, 16]  # what was left, and what tells the precision
+    assert told == [(360, 400), (400, 400)]
+    assert record["paper"] is None
+    assert record["scoring_dtype"] == "bfloat16"
+    model = load_saved(tmp_path / "runs" / "quick" / "table9-nade-2-modern").model
+    x = open_data("digits").x[:200]
+    exact = log_probs(model, x, 2, generator=torch.Generator().manual_seed(0))
+    coarse = log_probs(model, x, 2, dtype=torch.bfloat16, generator=torch.Generator().manual_seed(0))
+    assert record["test_log_likelihood"] == pytest.approx(coarse.mean().item(), abs=1e-9)
+    away = (coarse - exact)[0, :16]
+    told = {"rows": 16, "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
+    assert record["reduced_precision"] == pytest.approx(told, abs=1e-9)
+    assert away.abs().max() > 0
 
 
 @pytest.mark.parametrize("damage", [b"nothing", b""])

@@ -1,8 +1,11 @@
 """The models that the contract holds for: a dict of constructors, each (D, generator) -> float64 model in eval mode."""
 
+import math
+
 import torch
 
 from nadek.cores import DeepConfig, ResidualConfig
+from nadek.images import ImageConfig, ImageNetwork
 from nadek.model import (
     ModelConfig,
     Network,
@@ -14,6 +17,7 @@ from nadek.model import (
     orderless_nade,
     residual_nade_k,
 )
+from nadek.networks import has_columns
 from nadek.variables import variables_of
 
 
@@ -46,6 +50,13 @@ def _mixed(D, generator, pattern, **options):
     return Network(ModelConfig(n_variables=D, levels=levels, **options), mean, generator=generator)
 
 
+def _images(D, generator, **options):
+    """Images as square as D pixels allow."""
+    height = max(n for n in range(1, math.isqrt(D) + 1) if D % n == 0)
+    config = ImageConfig(image_shape=(height, D // height), **options)
+    return ImageNetwork(config, _mean(D, generator), generator=generator)
+
+
 ZOO = {
     "nade-5 1hl": lambda D, g: nade_k(D, hidden=(6,), steps=5, mean=_mean(D, g), generator=g),
     "nade-2 3hl": lambda D, g: nade_k(D, hidden=(6, 5, 4), steps=2, mean=_mean(D, g), generator=g),
@@ -64,6 +75,8 @@ ZOO = {
     "mixed, residual": lambda D, g: _mixed(
         D, g, (3, 2, 2), core=ResidualConfig(width=6, blocks=1), steps=3, fill="zero", mask_input=True
     ),
+    "images": lambda D, g: _images(D, g, channels=(3, 4), dense=5),
+    "images, two steps": lambda D, g: _images(D, g, channels=(3, 2), dense=0, steps=2),
     "fixed-order nade": lambda D, g: nade(D, hidden=6, ordering=torch.randperm(D, generator=g).tolist(), generator=g),
 }
 
@@ -76,6 +89,14 @@ def build(name, n_variables, *, seed=0, noise=0.7):
         for parameter in model.parameters():
             parameter += noise * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
     return model
+
+
+def paths_of(name):
+    """The paths that serve a model: the fast one needs a network that single variables can be cut out of."""
+    return ["plain", "positions", "fast"] if has_columns(build(name, 2)) else ["plain", "positions"]
+
+
+WITH_COLUMNS = [name for name in ZOO if "fast" in paths_of(name)]
 
 
 def orderings_of(model, n, generator):

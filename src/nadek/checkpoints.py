@@ -19,9 +19,10 @@ from safetensors.torch import save as serialise
 from torch import Tensor
 
 from nadek.columns import Column, n_levels
+from nadek.conditional import ConditionalNetwork, Structure
 from nadek.configs import decode, encode
 from nadek.files import replacing
-from nadek.model import ModelConfig, Network
+from nadek.networks import NetworkConfig, build
 from nadek.training import TrainingState
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
@@ -52,9 +53,16 @@ class Schema:
 class SavedModel:
     """All that a model folder holds."""
 
-    model: Network
+    model: ConditionalNetwork
     schema: Schema
     metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Structure:
+    """What ``config.json`` says of the network; names its options in messages."""
+
+    model: NetworkConfig
 
 
 def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
@@ -74,7 +82,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     _write_json(folder / CONFIG, config)
 
 
-def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> Network:
+def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> ConditionalNetwork:
     """Load a model, in eval mode.
 
     Raises:
@@ -89,7 +97,7 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     folder = Path(folder)
     config = _read_config(folder)
     try:
-        structure = decode(ModelConfig, config["model"], where="model")
+        structure = decode(_Structure, {"model": config["model"]}).model
         schema = decode(Schema, _read_json(folder / SCHEMA), where="schema")
     except ValueError as error:
         raise ValueError(f"{folder} does not hold a model that this version can read: {error}") from None
@@ -99,13 +107,13 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     if _digest(folder / WEIGHTS) != config["weights_sha256"]:
         raise ValueError(f"{folder / WEIGHTS} was damaged or changed since it was saved: its sha256 differs")
     tensors, metadata = _read_tensors(folder / WEIGHTS)
-    model = Network(structure, generator=torch.Generator())
+    model = build(structure, generator=torch.Generator())
     _check_shapes(folder, model, tensors)
     if metadata.get("config_sha256") != _digest_of(encode(structure)):
         raise ValueError(
             f"{folder / CONFIG} was changed since it was saved: it is not what the weights were trained as"
         )
-    model.to(tensors["W"].dtype).load_state_dict(tensors)
+    model.to(tensors["b"].dtype).load_state_dict(tensors)
     return SavedModel(model.to(device).eval(), schema, _read_json(folder / METRICS))
 
 
@@ -162,7 +170,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _check_schema(path: Path, schema: Schema, structure: ModelConfig) -> None:
+def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
     n_variables = structure.n_variables
     if schema.columns is not None and len(schema.columns) != n_variables:
         raise ValueError(f"{path}: expected {n_variables} columns as in the model, found {len(schema.columns)}")
@@ -177,7 +185,7 @@ def _check_schema(path: Path, schema: Schema, structure: ModelConfig) -> None:
             raise ValueError(f"{path}: kinds[{column}]: expected {expected} levels as in the model, found {told}")
 
 
-def _check_shapes(folder: Path, model: Network, tensors: dict[str, Tensor]) -> None:
+def _check_shapes(folder: Path, model: ConditionalNetwork, tensors: dict[str, Tensor]) -> None:
     expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):

@@ -1,7 +1,8 @@
 """Frozen dataclasses to plain dictionaries (JSON, TOML) and back, strictly: an unknown or ill-typed option is an error.
 
-Understood: nested dataclasses, unions of them told apart by their ``kind``, tuples, literals, ``T | None``, int, float,
-str and bool, and unions of these four. Every message names the option by its full path.
+Understood: nested dataclasses, unions of them told apart by their ``kind`` (which one of them may lack), tuples,
+literals, ``T | None``, int, float, str and bool, and unions of these four. Every message names the option by its full
+path.
 """
 
 import dataclasses
@@ -106,15 +107,18 @@ def _union(options: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: AN
     if not isinstance(value, Mapping):
         raise ValueError(f"{where}: expected a table of options, found {value!r}")
     kinds = {_kind(member): member for member in members}
-    if value.get("kind") not in kinds:
-        raise ValueError(f"{where}.kind: expected one of {', '.join(kinds)}, found {value.get('kind')!r}")
-    return decode(kinds[value["kind"]], value, where=where)
+    found = value.get("kind")
+    if found not in kinds:
+        named = [kind for kind in kinds if kind is not None]
+        least = "none or one of" if None in kinds else "one of"
+        raise ValueError(f"{where}.kind: expected {least} {', '.join(named)}, found {found!r}")
+    return decode(kinds[found], value, where=where)
 
 
-def _kind(member: Any) -> str:  # noqa: ANN401
-    """What the ``kind`` of a config class says."""
-    (kind,) = (field.default for field in dataclasses.fields(member) if field.name == "kind")
-    return str(kind)
+def _kind(member: Any) -> str | None:  # noqa: ANN401
+    """What the ``kind`` of a config class says; None for the one that has no such option."""
+    kinds = [str(field.default) for field in dataclasses.fields(member) if field.name == "kind"]
+    return kinds[0] if kinds else None
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

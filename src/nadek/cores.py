@@ -121,7 +121,7 @@ class Deep(nn.Module):
         return h, state
 
     def _units(self, u: Tensor, generator: torch.Generator | None) -> Tensor:
-        return _drop(activate(self.activation, u), self.dropout if self.training else 0.0, generator)
+        return drop(activate(self.activation, u), self.dropout if self.training else 0.0, generator)
 
 
 class Alternating(nn.Module):
@@ -150,7 +150,7 @@ class Alternating(nn.Module):
             if state is not None and i < len(state):
                 below = below + F.linear(state[i], self._down(i))
             h = activate(self.activation, below)
-            layers.append(_drop(h, self.dropout if self.training else 0.0, generator))
+            layers.append(drop(h, self.dropout if self.training else 0.0, generator))
         return layers[0], tuple(layers[1:])
 
     def _down(self, i: int) -> Tensor:
@@ -196,7 +196,7 @@ class _Block(nn.Module):
 
     def forward(self, stream: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
         h = activate(self.activation, self.inner(self.norm(stream)))
-        added: Tensor = self.outer(_drop(h, self.dropout if self.training else 0.0, generator))
+        added: Tensor = self.outer(drop(h, self.dropout if self.training else 0.0, generator))
         return added
 
 
@@ -218,11 +218,19 @@ def activate(name: str, u: Tensor) -> Tensor:
     return h
 
 
-def _drop(h: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
-    """Inverted dropout from an explicit generator (torch's own dropout only knows the global one)."""
+def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, whole: int = 0) -> Tensor:
+    """Inverted dropout from an explicit generator (torch's own dropout only knows the global one).
+
+    Args:
+        h: units.
+        rate: the part of them that is dropped.
+        generator: source of randomness.
+        whole: over so many of the last axes units are dropped or kept together (2: feature maps as a whole).
+    """
     if rate == 0.0:
         return h
-    kept = torch.rand(h.shape, generator=generator, device=h.device) >= rate
+    shape = (*h.shape[: h.ndim - whole], *(1,) * whole)
+    kept = torch.rand(shape, generator=generator, device=h.device) >= rate
     return h * kept / (1 - rate)
 
 

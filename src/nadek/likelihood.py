@@ -13,10 +13,11 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.model import Network, asking
+from nadek.conditional import ConditionalNetwork, asking
+from nadek.networks import has_columns
 from nadek.objectives import step_costs
 from nadek.orderings import draw_missing, missing_at, rank_of
-from nadek.paths import MAX_BYTES, FastPath, Path, PlainPath, bytes_per_row, chunks, products_in
+from nadek.paths import MAX_BYTES, Path, PlainPath, bytes_per_row, chunks, products_in, shared_path
 from nadek.variables import split_missing
 from nadek.walk import as_orderings, walk
 
@@ -30,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 @asking
 def log_prob(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     ordering: Int[Tensor, "*rows D"] | None = None,
     *,
@@ -63,7 +64,7 @@ def log_prob(
     """
     x = complete_rows(x, model.levels)
     ordering = checked_ordering(model, x, ordering)
-    path = _choose(path, x.shape[0], ordering)
+    path = _choose(model, path, x.shape[0], ordering)
     out = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
     for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
         out[rows] = _score(model, x[rows], ordering if ordering.ndim == 1 else ordering[rows], path, dtype, max_bytes)
@@ -73,7 +74,7 @@ def log_prob(
 
 
 def log_probs(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     orderings: Int[Tensor, "O D"] | int,
     *,
@@ -113,7 +114,7 @@ def mixture_log_prob(log_probs: Float[Tensor, "O B"]) -> Float[Tensor, " B"]:
 
 @asking
 def estimate_log_prob(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     *,
     n_masks: int = 1,
@@ -151,20 +152,23 @@ def complete_rows(x: Shaped[Tensor, "B D"], levels: Sequence[int]) -> Shaped[Ten
 
 
 def _score(
-    model: Network, x: Tensor, ordering: Tensor, path: PathName, dtype: torch.dtype | None, max_bytes: int
+    model: ConditionalNetwork, x: Tensor, ordering: Tensor, path: PathName, dtype: torch.dtype | None, max_bytes: int
 ) -> Tensor:
     """Log p(x | ordering) of one chunk of rows along one path."""
     per_row = ordering.expand(x.shape[0], -1)
     if path == "positions":
         return _score_positions(model, x, per_row, dtype, max_bytes)
+    way: Path
     if path == "fast":
-        way: Path = FastPath(model, ordering, x.shape[0], dtype=dtype)
+        way = shared_path(model, ordering, x.shape[0], dtype=dtype)
     else:
         way = PlainPath(model, per_row, dtype=dtype)
     return walk(way, x.gather(1, per_row)).log_probs.sum(1)
 
 
-def _score_positions(model: Network, x: Tensor, ordering: Tensor, dtype: torch.dtype | None, max_bytes: int) -> Tensor:
+def _score_positions(
+    model: ConditionalNetwork, x: Tensor, ordering: Tensor, dtype: torch.dtype | None, max_bytes: int
+) -> Tensor:
     """The plain path with many positions in one batch: given x, the D conditionals of a row are independent."""
     n_rows, n_variables = x.shape
     rank = rank_of(ordering)
@@ -180,19 +184,21 @@ def _score_positions(model: Network, x: Tensor, ordering: Tensor, dtype: torch.d
     return total
 
 
-def _choose(path: PathName, n_rows: int, ordering: Tensor) -> PathName:
+def _choose(model: ConditionalNetwork, path: PathName, n_rows: int, ordering: Tensor) -> PathName:
     """Settle what "auto" means for this many rows."""
     if path == "fast" and ordering.ndim == 2:
         raise ValueError("the fast path needs one ordering [D] shared by all rows, found one a row")
+    if path == "fast" and not has_columns(model):
+        raise ValueError("the fast path needs a network that single variables can be cut out of; use another path")
     if path != "auto":
         return path
-    if n_rows <= FEW_ROWS:
+    if n_rows <= FEW_ROWS or not has_columns(model):
         return "positions"
     return "fast" if ordering.ndim == 1 else "plain"
 
 
 def checked_ordering(
-    model: Network, x: Shaped[Tensor, "B D"], ordering: Int[Tensor, "*rows D2"] | None
+    model: ConditionalNetwork, x: Shaped[Tensor, "B D"], ordering: Int[Tensor, "*rows D2"] | None
 ) -> Int[Tensor, "*rows D"]:
     """The ordering to use for the rows ``x``, on their device; the model's own when None is given.
 

@@ -11,8 +11,10 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nadek.conditional import ConditionalNetwork
 from nadek.cores import Core
 from nadek.model import Network
+from nadek.networks import has_columns
 from nadek.orderings import missing_at, rank_of
 from nadek.variables import BinaryVariables, Variables
 
@@ -20,7 +22,7 @@ Objective = Literal["last_step", "all_steps", "fixed_order"]
 
 
 def step_costs(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     missing: Bool[Tensor, "B D"],
     observed: Bool[Tensor, "B D"] | None = None,
@@ -47,7 +49,7 @@ def step_costs(
 
 
 def fixed_order_costs(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     ordering: Int[Tensor, " D"],
     *,
@@ -55,9 +57,9 @@ def fixed_order_costs(
 ) -> Float[Tensor, "1 B"]:
     """The exact -log p(x | ordering), all D conditionals at once: the objective of classic NADE.
 
-    A network of one step reads the shown values through W only, so the first layer of all D conditionals is one
-    cumulative sum over the ordering (Larochelle and Murray 2011). More steps, or variables that are not binary, take
-    D network evaluations a row.
+    A network of one step with columns (see `nadek.networks`) reads the shown values through W only, so the first layer
+    of all D conditionals is one cumulative sum over the ordering (Larochelle and Murray 2011). Any other network, more
+    steps, or variables that are not binary, take D network evaluations a row.
 
     Args:
         model: a NADE-k.
@@ -65,8 +67,8 @@ def fixed_order_costs(
         ordering: the ordering.
         generator: source of dropout while training.
     """
-    visited = x[:, ordering].to(model.W.dtype)
-    if model.steps == 1 and isinstance(model.variables, BinaryVariables):
+    visited = x[:, ordering].to(model.b.dtype)
+    if has_columns(model) and model.steps == 1 and isinstance(model.variables, BinaryVariables):
         scores = _one_step_conditionals(model, visited, ordering, generator)
     else:
         scores = _conditionals(model, x, ordering, generator)
@@ -109,7 +111,7 @@ def _one_step_conditionals(
 
 
 def _conditionals(
-    model: Network, x: Tensor, ordering: Tensor, generator: torch.Generator | None
+    model: ConditionalNetwork, x: Tensor, ordering: Tensor, generator: torch.Generator | None
 ) -> Float[Tensor, "B D *L"]:
     """Scores of each variable given those before it, for any network: D evaluations of it a row."""
     n_rows, n_variables = x.shape

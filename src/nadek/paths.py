@@ -13,8 +13,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from nadek.conditional import ConditionalNetwork
 from nadek.cores import Core
 from nadek.model import Network
+from nadek.networks import has_columns
 from nadek.orderings import missing_at, rank_of
 from nadek.variables import Variables
 
@@ -51,7 +53,9 @@ class PlainPath:
         dtype: of the matrix products; the model's own when None.
     """
 
-    def __init__(self, model: Network, ordering: Int[Tensor, "B D"], *, dtype: torch.dtype | None = None) -> None:
+    def __init__(
+        self, model: ConditionalNetwork, ordering: Int[Tensor, "B D"], *, dtype: torch.dtype | None = None
+    ) -> None:
         self.model, self.ordering, self.rank, self.dtype = model, ordering, rank_of(ordering), dtype
         self.variables = model.variables
         self.values = torch.zeros(ordering.shape, dtype=model.b.dtype, device=ordering.device)
@@ -77,7 +81,7 @@ class FastPath:
     vectors is left. Buffers are made once; running sums and the logit keep the dtype of the model.
 
     Args:
-        model: a NADE-k.
+        model: a network that has columns (see `nadek.networks`).
         ordering: the ordering [D].
         n_rows: B.
         dtype: of the matrix products; the model's own when None.
@@ -139,16 +143,23 @@ class FastPath:
         return slice(self.variables.start(position), self.variables.start(position + 1))
 
 
+def shared_path(
+    model: ConditionalNetwork, ordering: Int[Tensor, " D"], n_rows: int, *, dtype: torch.dtype | None = None
+) -> Path:
+    """The quickest path for so many rows that share an ordering."""
+    if has_columns(model):
+        return FastPath(model, ordering, n_rows, dtype=dtype)
+    return PlainPath(model, ordering.expand(n_rows, -1), dtype=dtype)
+
+
 def products_in(dtype: torch.dtype | None, device: torch.device) -> torch.autocast:
     """A context in which the matrix products of a float32 network are carried out in another dtype."""
     return torch.autocast(device.type, dtype, enabled=dtype is not None)
 
 
-def bytes_per_row(model: Network) -> int:
+def bytes_per_row(model: ConditionalNetwork) -> int:
     """A generous count of the bytes that one row keeps alive along a path."""
-    n_columns = model.variables.n_columns
-    units = 8 * max(model.core.n_in, model.core.n_out) + 4 * n_columns
-    return model.b.element_size() * units + 24 * n_columns
+    return model.b.element_size() * model.units_per_row + 24 * model.variables.n_columns
 
 
 def chunks(n_rows: int, bytes_per_row: int, max_bytes: int) -> Iterator[slice]:

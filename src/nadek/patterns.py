@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from nadek.model import Network
+from nadek.conditional import ConditionalNetwork
 from nadek.variables import split_missing
 
 SHARE_FROM = 8
@@ -41,7 +41,7 @@ def groups(pattern: Bool[Tensor, "B D"], *, share: bool = True) -> Iterator[tupl
 
 
 def in_stages(
-    model: Network, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"], *, able: str
+    model: ConditionalNetwork, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"], *, able: str
 ) -> Int[Tensor, "B D"]:
     """Orderings that visit all cells of a lower stage first, and the cells of a stage as they did before.
 
@@ -65,7 +65,7 @@ def in_stages(
     return ordering.gather(1, visited.argsort(dim=1, stable=True))
 
 
-def missing_cells(model: Network, x: Shaped[Tensor, "B D"]) -> Bool[Tensor, "B D"]:
+def missing_cells(model: ConditionalNetwork, x: Shaped[Tensor, "B D"]) -> Bool[Tensor, "B D"]:
     """Where rows have holes, after a look at their shape and values.
 
     Raises:

@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.model import Network, asking
+from nadek.conditional import ConditionalNetwork, asking
 from nadek.orderings import observed_first
-from nadek.paths import MAX_BYTES, FastPath, PlainPath, bytes_per_row, chunks
+from nadek.paths import MAX_BYTES, PlainPath, bytes_per_row, chunks, shared_path
 from nadek.patterns import groups, in_stages, missing_cells
 from nadek.variables import Variables
 from nadek.walk import as_orderings, walk
@@ -39,7 +39,7 @@ def draws(generator: torch.Generator | None) -> Choose:
 
 @asking
 def sample(
-    model: Network,
+    model: ConditionalNetwork,
     n_samples: int,
     *,
     orderings: Int[Tensor, "O D"] | int | None = None,
@@ -77,7 +77,7 @@ def sample(
 
 @asking
 def impute(
-    model: Network,
+    model: ConditionalNetwork,
     x: Float[Tensor, "B D"],
     *,
     share: bool = True,
@@ -107,7 +107,7 @@ def impute(
 
 @asking
 def complete(
-    model: Network,
+    model: ConditionalNetwork,
     x: Float[Tensor, "B D"],
     choose: Choose,
     orderings: Callable[[Tensor], Tensor],
@@ -139,7 +139,7 @@ def complete(
 
 
 @asking
-def missing_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
+def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
     """Probability of 1 in every missing column given the row's observed cells, in one pass (Eq. v_to_prob).
 
     Each is the marginal of its cell; they do not form a joint (that is what `impute` draws from).
@@ -159,7 +159,7 @@ def missing_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tens
 
 
 @asking
-def level_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D L"]:
+def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D L"]:
     """Probability of every level of every cell given the row's observed cells, in one pass (Eq. v_to_prob).
 
     Args:
@@ -178,7 +178,7 @@ def level_probabilities(model: Network, x: Float[Tensor, "B D"]) -> Float[Tensor
 
 @asking
 def reconstruction_probabilities(
-    model: Network, x: Shaped[Tensor, "B D"], missing: Bool[Tensor, "B D"], *, steps: int | None = None
+    model: ConditionalNetwork, x: Shaped[Tensor, "B D"], missing: Bool[Tensor, "B D"], *, steps: int | None = None
 ) -> Float[Tensor, "states B C"]:
     """The states v<0>, v<1>, ..., v<k> of the inference, observed cells clamped (Eq. v0 and iter_v), for pictures.
 
@@ -194,14 +194,14 @@ def reconstruction_probabilities(
     return torch.stack([torch.where(hidden, v, observed) for v in states])
 
 
-def _complete(model: Network, x: Tensor, ordering: Tensor, choose: Choose, max_bytes: int) -> Completed:
+def _complete(model: ConditionalNetwork, x: Tensor, ordering: Tensor, choose: Choose, max_bytes: int) -> Completed:
     """Choose what is missing from ``x`` along one shared ordering [D] or one a row [B, D], observed cells first."""
     out = torch.empty_like(x)
     log_prob = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
     for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
         n_rows = rows.stop - rows.start
         per_row = ordering.expand(n_rows, -1) if ordering.ndim == 1 else ordering[rows]
-        path = FastPath(model, ordering, n_rows) if ordering.ndim == 1 else PlainPath(model, per_row)
+        path = shared_path(model, ordering, n_rows) if ordering.ndim == 1 else PlainPath(model, per_row)
         given = x[rows].gather(1, per_row)
         hole = given.isnan()
         # rows with fewer missing cells than others just take what is given until their first missing one
@@ -213,7 +213,7 @@ def _complete(model: Network, x: Tensor, ordering: Tensor, choose: Choose, max_b
 
 
 def _conditioning_orderings(
-    model: Network, missing: Bool[Tensor, "B D"], *, generator: torch.Generator | None
+    model: ConditionalNetwork, missing: Bool[Tensor, "B D"], *, generator: torch.Generator | None
 ) -> Int[Tensor, "B D"]:
     """Orderings that visit the observed cells first; a fixed-order model has none but its own."""
     if model.config.ordering is None:
@@ -223,7 +223,7 @@ def _conditioning_orderings(
     return in_stages(model, own, missing, able=able)
 
 
-def _one_pass(model: Network, x: Tensor, missing: Tensor) -> Float[Tensor, "B C"]:
+def _one_pass(model: ConditionalNetwork, x: Tensor, missing: Tensor) -> Float[Tensor, "B C"]:
     """Logits of the last step, chunk by chunk."""
     rows = chunks(x.shape[0], bytes_per_row(model), MAX_BYTES)
     return torch.cat([model(x[r], missing[r])[-1] for r in rows])

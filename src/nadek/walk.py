@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.model import Network
+from nadek.conditional import ConditionalNetwork
 from nadek.orderings import random_orderings
 from nadek.paths import Path
 
@@ -67,7 +67,7 @@ def walk(
 
 
 def as_orderings(
-    model: Network,
+    model: ConditionalNetwork,
     orderings: Int[Tensor, "O D"] | int,
     *,
     device: torch.device | str | None = None,

@@ -1,5 +1,6 @@
 """``nadek fit``: train a model."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from nadek.experiments import (
     Source,
     UndecidedColumnsError,
     check_output,
+    is_of_images,
     make_recipe,
     merge,
     open_training,
@@ -92,12 +94,11 @@ def fit(
     choices = Choices(categorical=_all(categorical), numeric=_all(numeric), drop=_all(drop))
     rows, held_out = _rows(data, choices, validation, validation_fraction, seed or 0, data_dir)
     n_variables = rows.x.shape[1]
-    make_recipe(options, n_variables=n_variables, where=str(config))  # so that only mistakes of the file name it
+    # so that only mistakes of the file name it
+    make_recipe(options, n_variables=n_variables, image_shape=rows.schema.image_shape, where=str(config))
     if config is None and data not in names():
         options = _for_table(rows, flags, epochs, where)
-    levels = _levels(rows)
-    shape = {} if set(levels) == {2} else {"model": {"levels": levels}}
-    recipe = _recipe(merge(merge(options, flags), shape), epochs, len(rows.x), n_variables)
+    recipe = _recipe(merge(options, flags), epochs, rows)
     _show_kinds(rows.schema, quiet=quiet)
     try:
         with epochs_progress(quiet=quiet) as told:
@@ -132,7 +133,7 @@ def _rows(
 def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: torch.device) -> dict[str, Any]:
     """What `nadek.defaults` chooses for a user's table; nothing where the options describe another kind of network."""
     model, training = flags.get("model", {}), flags.get("training", {})
-    if "ordering" in model or "hidden" in model.get("core", {}):
+    if {"ordering", "kind"} & model.keys() or "hidden" in model.get("core", {}):
         return {}
     chosen = defaults(
         len(rows.x),
@@ -161,16 +162,23 @@ def _all(names: list[str] | None) -> tuple[str, ...]:
     return tuple(names or ())
 
 
-def _recipe(options: dict[str, Any], epochs: int | None, n_rows: int, n_variables: int) -> Recipe:
+def _recipe(options: dict[str, Any], epochs: int | None, rows: Source) -> Recipe:
     """The recipe, with the usual schedule where none is given, or another number of epochs is asked for."""
-    recipe = make_recipe(options, n_variables=n_variables)
+    n_rows, n_variables = rows.x.shape
+    make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
+    levels = _levels(rows)
+    if set(levels) != {2}:
+        if is_of_images(options):
+            raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
+        options = merge(options, {"model": {"levels": levels}})
+    recipe = make(options)
     if epochs is None and "phases" in options.get("training", {}):
         return recipe
     fixed_order = recipe.model.ordering is not None
     if epochs is None:
         epochs = usual_epochs(n_rows, recipe.training.batch_size)
     usual = phases(epochs, recipe.model.steps, fixed_order=fixed_order)
-    return make_recipe(merge(options, {"training": {"phases": usual}}), n_variables=n_variables)
+    return make(merge(options, {"training": {"phases": usual}}))
 
 
 def _flags(

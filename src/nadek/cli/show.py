@@ -45,14 +45,11 @@ def info(model: ModelArgument, *, as_json: Json = False) -> None:
         show_json(told)
         return
     config = saved.model.config
-    core = encode(config.core)
     rows = [
         ["variables", f"{config.n_variables:,}"],
         ["parameters", f"{told['parameters']:,}"],
-        ["core", ", ".join(f"{key} {value}" for key, value in core.items())],
+        *_structure(told["model"]),
         ["steps", str(config.steps)],
-        ["missing cells start at", f"the data {config.fill}" if config.fill == "mean" else "zero"],
-        ["reads which cells are missing", "yes" if config.mask_input else "no"],
         ["orderings", "every one" if config.ordering is None else "one, fixed"],
     ]
     rows += [[escape(what), escape(told)] for what, told in kind_rows(saved.schema)]
@@ -149,6 +146,18 @@ def demo(
     show_line("pictures:")
     for path in found.files:
         show_line(f"  {path}")
+
+
+def _structure(model: dict[str, Any]) -> list[list[str]]:
+    """What a network is made of, by its encoded config."""
+    if model.get("kind") == "images":
+        told = {key: value for key, value in model.items() if key not in ("kind", "steps")}
+        return [["network of images", ", ".join(f"{key} {value}" for key, value in told.items())]]
+    return [
+        ["core", ", ".join(f"{key} {value}" for key, value in model["core"].items())],
+        ["missing cells start at", "the data mean" if model["fill"] == "mean" else "zero"],
+        ["reads which cells are missing", "yes" if model["mask_input"] else "no"],
+    ]
 
 
 def _told(value: Any) -> str:  # noqa: ANN401 - whatever metrics hold

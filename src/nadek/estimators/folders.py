@@ -19,6 +19,7 @@ from nadek.checkpoints import SavedModel, Schema, load_saved, save
 from nadek.columns import Binary, Column, decode, is_plain
 from nadek.estimators.making import Template
 from nadek.model import Network
+from nadek.networks import has_columns
 from nadek.training import Epoch
 
 KEY = "estimator"
@@ -82,6 +83,8 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
     saved = load_saved(folder, device=device)
     if saved.model.config.ordering is not None:
         raise ValueError(f"{folder}: expected a model of every ordering, found one that knows one ordering only")
+    if not has_columns(saved.model):
+        raise ValueError(f"{folder}: expected a model of a table, found one of images; use nadek.load for it")
     extra = saved.metrics.get(KEY, {})
     kinds = saved.schema.kinds or (Binary(),) * saved.model.n_variables
     columns, names = list[Column | None](kinds), list(saved.schema.columns or ())

@@ -4,7 +4,16 @@ from nadek.experiments.demo import Demo, demo
 from nadek.experiments.gallery import draw_model
 from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of
 from nadek.experiments.provenance import provenance
-from nadek.experiments.recipe import Recipe, make_recipe, merge, parse_settings, phases, read_recipe, usual_epochs
+from nadek.experiments.recipe import (
+    Recipe,
+    is_of_images,
+    make_recipe,
+    merge,
+    parse_settings,
+    phases,
+    read_recipe,
+    usual_epochs,
+)
 from nadek.experiments.report import Found, markdown_table, summary, write_report
 from nadek.experiments.reproduce import Workplace, read_record, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
@@ -30,6 +39,7 @@ __all__ = [
     "draw_model",
     "drawn",
     "evaluate",
+    "is_of_images",
     "kinds_of",
     "make_recipe",
     "markdown_table",

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from nadek import figures
 from nadek.checkpoints import SavedModel
+from nadek.networks import has_columns
 from nadek.sampling import impute, reconstruction_probabilities, sample
 
 
@@ -34,7 +35,8 @@ def draw_model(
         generator = torch.Generator(saved.model.b.device).manual_seed(seed)
         drawn = sample(saved.model, 100, orderings=10, generator=generator).cpu().numpy()
         pictures["samples"] = figures.samples(drawn, image_shape=(height, width))
-        pictures["filters"] = figures.filters(saved.model.W.detach().cpu().numpy(), image_shape=(height, width))
+        if has_columns(saved.model):
+            pictures["filters"] = figures.filters(saved.model.W.detach().cpu().numpy(), image_shape=(height, width))
         if x is not None and saved.model.config.ordering is None:
             pictures["inpainting"] = _inpainting(saved, _spread(x), (height, width), hidden, generator)
     return [figures.save(figure, folder / f"{name}.png") for name, figure in pictures.items()]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nadek.configs import decode
-from nadek.model import ModelConfig
+from nadek.networks import NetworkConfig
 from nadek.training import TrainingConfig
 
 _KINDS = {"model": {"core": {"kind": "deep"}}, "training": {"optimizer": {"kind": "adamw"}}}
@@ -27,7 +27,7 @@ class Recipe:
         notes: why it is so; for people.
     """
 
-    model: ModelConfig
+    model: NetworkConfig
     training: TrainingConfig = field(default_factory=TrainingConfig)
     seed: int = 0
     notes: str = ""
@@ -48,14 +48,17 @@ def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ValueError(f"{path} is not valid TOML: {error}") from None
 
 
-def make_recipe(options: Mapping[str, Any], *, n_variables: int, where: str = "") -> Recipe:
+def make_recipe(
+    options: Mapping[str, Any], *, n_variables: int, image_shape: tuple[int, ...] | None = None, where: str = ""
+) -> Recipe:
     """Check options and make a recipe of them for data with ``n_variables`` columns.
 
-    A core or an optimizer without a ``kind`` is a deep core or AdamW.
+    A core or an optimizer without a ``kind`` is a deep core or AdamW, a model without one the paper's network.
 
     Args:
         options: model, training, seed and notes.
         n_variables: D.
+        image_shape: height and width, where it is known that rows are images; what a network of images takes them for.
         where: the file that they stand in, for the messages.
 
     Raises:
@@ -63,12 +66,20 @@ def make_recipe(options: Mapping[str, Any], *, n_variables: int, where: str = ""
     """
     try:
         options = merge({"model": {"n_variables": n_variables}}, merge(_KINDS, options))
+        if image_shape is not None and is_of_images(options):
+            options = merge({"model": {"kind": "images", "image_shape": image_shape}}, options)
         recipe = decode(Recipe, options)
         if recipe.model.n_variables != n_variables:
             raise ValueError(f"the recipe is for {recipe.model.n_variables} variables, the data have {n_variables}")
     except ValueError as error:
         raise ValueError(f"{where}: {error}" if where else str(error)) from None
     return recipe
+
+
+def is_of_images(options: Mapping[str, Any]) -> bool:
+    """Whether options, not yet checked, ask for a network of images."""
+    model = options.get("model")
+    return isinstance(model, Mapping) and model.get("kind") == "images"
 
 
 def merge(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

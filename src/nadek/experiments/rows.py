@@ -9,7 +9,8 @@ from typing import Any, Literal
 from nadek import datasets
 from nadek.configs import decode
 from nadek.experiments.recipe import Recipe, merge, read_recipe
-from nadek.model import ModelConfig
+from nadek.images import ImageConfig
+from nadek.networks import NetworkConfig
 
 Kind = Literal["modern", "paper"]
 """Ours, found on validation data; or as the paper and its authors' code did it."""
@@ -39,6 +40,7 @@ class Row:
         orderings: how many random orderings to average over, on all test rows.
         ensemble_orderings: how many orderings to mix; None mixes those of ``orderings``.
         ensemble_rows: score that ensemble on so many test rows, a fixed random choice; None for all.
+        scoring_dtype: of the matrix products while scoring; with "bfloat16" the record tells how far from float32.
         cited: a value that is only quoted, of a model that is not run here.
         notes: where we differ from the paper, each with the reason.
         recipes: how to train it. A table ``model`` of the file is the structure that all of them share.
@@ -53,6 +55,7 @@ class Row:
     orderings: int = 10
     ensemble_orderings: int | None = None
     ensemble_rows: int | None = None
+    scoring_dtype: Literal["float32", "bfloat16"] = "float32"
     cited: bool = False
     notes: tuple[str, ...] = ()
     recipes: Recipes = field(default_factory=Recipes)
@@ -147,6 +150,8 @@ def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _identity(model: ModelConfig) -> ModelConfig:
+def _identity(model: NetworkConfig) -> NetworkConfig:
     """What has to be the same in all recipes of a row."""
+    if isinstance(model, ImageConfig):
+        return replace(model, dropout=0.0)
     return replace(model, init_std=None, core=replace(model.core, dropout=0.0))

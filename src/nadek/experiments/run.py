@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,9 @@ from nadek.checkpoints import (
 from nadek.configs import encode
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe
+from nadek.images import ImageConfig
 from nadek.likelihood import log_probs
-from nadek.model import Network
+from nadek.networks import build
 from nadek.summaries import summarise
 from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare
 
@@ -60,13 +61,15 @@ def train(
         TrainingDivergedError: when a cost is not finite; the best model before that is saved, if there is one.
     """
     folder = Path(folder)
+    if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
+        schema = replace(schema, image_shape=recipe.model.image_shape)
     ready = partial(prepare, levels=recipe.model.levels, columns=schema.columns, device=device)
     rows, held_out = ready(x), None if validation is None else ready(validation, training=False)
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
     state = _unfinished(folder, identity) if resume else None
     folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
-    model = Network(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
+    model = build(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
 
     def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
         saved = SavedModel(model, schema, _metrics(recipe, rows, history, device, diverged=diverged))

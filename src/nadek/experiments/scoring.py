@@ -1,5 +1,6 @@
-"""Scoring the test rows for a record, one ordering after the other, so that it can go on where it was interrupted."""
+"""Scoring the test rows for a record, piece by piece, so that it can go on where it was interrupted."""
 
+import contextlib
 import hashlib
 import zipfile
 from dataclasses import asdict, dataclass
@@ -8,14 +9,22 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from nadek.conditional import ConditionalNetwork
 from nadek.experiments.rows import Row
 from nadek.files import replacing
 from nadek.likelihood import Progress, log_prob
-from nadek.model import Network
+from nadek.networks import has_columns
 from nadek.summaries import summarise
 from nadek.walk import as_orderings
+
+PIECE = 100
+"""Rows between two savings of the scores, for networks that take minutes for so many."""
+
+CHECKED_ROWS = 16
+"""Scored both in reduced precision and in the network's own, under one ordering, to tell the difference."""
 
 TEST_SEED = 0
 """Of the orderings and of the choice of test rows, the same for every row of every table."""
@@ -30,27 +39,30 @@ class Scoring:
         x: all test rows [N, D].
         orderings: for them.
         mixed: rows and orderings of the ensemble; None where it is that of ``orderings``.
+        dtype: of the matrix products; None for the network's own.
     """
 
-    model: Network
+    model: ConditionalNetwork
     x: Tensor
     orderings: Tensor
     mixed: tuple[Tensor, Tensor] | None
+    dtype: torch.dtype | None = None
 
     @classmethod
-    def of(cls, row: Row, model: Network, x: Tensor) -> "Scoring":
+    def of(cls, row: Row, model: ConditionalNetwork, x: Tensor) -> "Scoring":
         """Draw what a row asks for; the draws are made on a CPU, so that they are the same everywhere."""
         mixed = None
         if row.ensemble_orderings is not None:
             chosen = torch.randperm(len(x), generator=_generator())[: row.ensemble_rows]
             mixed = (x[chosen].to(model.b.device), _orderings(model, row.ensemble_orderings))
-        return cls(model, x.to(model.b.device), _orderings(model, row.orderings), mixed)
+        dtype = torch.bfloat16 if row.scoring_dtype == "bfloat16" else None
+        return cls(model, x.to(model.b.device), _orderings(model, row.orderings), mixed, dtype)
 
     @property
     def digest(self) -> str:
         """Changes with anything that the numbers depend on."""
         tensors = [*self.model.state_dict().values(), self.x, self.orderings, *(self.mixed or ())]
-        return _digest(tensors)
+        return self._digest(tensors)
 
     def told(self, folder: Path, progress: Progress | None) -> dict[str, Any]:
         """Score, and tell it in numbers; what is done is kept in ``folder``, to go on from after an interruption."""
@@ -70,6 +82,8 @@ class Scoring:
             "ensemble_rows": mixed.n_rows,
             **{key: names[key] for key in ("spread_over_orderings", "spread_over_rows")},
             "test_seed": TEST_SEED,
+            "scoring_dtype": "float32" if self.dtype is None else "bfloat16",
+            **self._told_of_precision(),
             "digest": self.digest,
         }
 
@@ -79,22 +93,45 @@ class Scoring:
             (folder / name).unlink(missing_ok=True)
 
     def _scores(self, cache: Path, x: Tensor, orderings: Tensor, progress: Progress | None) -> Tensor:
-        """Log-probabilities [orderings, rows]; every ordering is kept in a file as soon as it is done."""
-        digest = _digest([*self.model.state_dict().values(), x, orderings])
-        done, total = _kept(cache, digest), len(orderings) * len(x)
-        for index in range(len(done), len(orderings)):
+        """Log-probabilities [orderings, rows]; every piece is kept in a file as soon as it is done."""
+        digest = self._digest([*self.model.state_dict().values(), x, orderings])
+        scores = _kept(cache, digest, (len(orderings), len(x)))
+        size = len(x) if has_columns(self.model) else PIECE
+        for index in range(len(orderings)):
+            for start in range(0, len(x), size):
+                rows = slice(start, min(start + size, len(x)))
+                if not np.isnan(scores[index, rows]).any():
+                    continue
 
-            def told(rows: int, _: int, before: int = index * len(x)) -> None:
-                if progress is not None:
-                    progress(before + rows, total)
+                def told(done: int, _: int, before: int = index * len(x) + start) -> None:
+                    if progress is not None:
+                        progress(before + done, scores.size)
 
-            done.append(log_prob(self.model, x, orderings[index], progress=told).cpu().numpy())
-            with replacing(cache) as stream:
-                np.savez(stream, digest=np.array(digest), scores=np.stack(done))
-        return torch.from_numpy(np.stack(done))
+                found = log_prob(self.model, x[rows], orderings[index], dtype=self.dtype, progress=told)
+                scores[index, rows] = found.cpu().numpy()
+                with replacing(cache) as stream:
+                    np.savez(stream, digest=np.array(digest), scores=scores)
+        return torch.from_numpy(scores)
+
+    def _told_of_precision(self) -> dict[str, Any]:
+        """How far scores in reduced precision are from those in the network's own, on a few rows, in nats."""
+        if self.dtype is None:
+            return {}
+        x, ordering = self.x[:CHECKED_ROWS], self.orderings[0]
+        away = log_prob(self.model, x, ordering, dtype=self.dtype) - log_prob(self.model, x, ordering)
+        told = {"rows": len(x), "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
+        return {"reduced_precision": told}
+
+    def _digest(self, tensors: list[Tensor]) -> str:
+        """Of what scores depend on: shapes and values, and a precision that is not the network's own."""
+        digest = hashlib.sha256(b"" if self.dtype is None else str(self.dtype).encode())
+        for tensor in tensors:
+            digest.update(str(tuple(tensor.shape)).encode())
+            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
 
-def _orderings(model: Network, number: int) -> Tensor:
+def _orderings(model: ConditionalNetwork, number: int) -> Tensor:
     """The first orderings of the one stream; a model of one ordering has only that."""
     return as_orderings(model, number, generator=_generator())
 
@@ -103,21 +140,12 @@ def _generator() -> torch.Generator:
     return torch.Generator().manual_seed(TEST_SEED)
 
 
-def _kept(cache: Path, digest: str) -> list[np.ndarray]:
-    """Scores of the orderings that are done, if they are of the same model, rows and orderings."""
-    if not cache.is_file():
-        return []
-    try:
-        with np.load(cache) as kept:
-            return list(kept["scores"]) if str(kept["digest"]) == digest else []
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return []  # damaged: nothing is lost but time
-
-
-def _digest(tensors: list[Tensor]) -> str:
-    """Of shapes and values."""
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(str(tuple(tensor.shape)).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()
+def _kept(cache: Path, digest: str, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Scores that are done, if they are of the same model, rows and orderings; NaN for those that are not."""
+    scores = np.full(shape, np.nan)
+    if cache.is_file():
+        # damaged: nothing is lost but time
+        with contextlib.suppress(ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(cache) as kept:
+            if str(kept["digest"]) == digest:
+                scores[: len(kept["scores"])] = kept["scores"]
+    return scores

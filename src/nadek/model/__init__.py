@@ -1,6 +1,5 @@
 """NADE-k as a network: its config, the network, and the paper's models as settings of it."""
 
-from nadek.model.asking import asking
 from nadek.model.assemblies import (
     dbm_like,
     from_rbm,
@@ -16,7 +15,6 @@ from nadek.model.network import Network
 __all__ = [
     "ModelConfig",
     "Network",
-    "asking",
     "dbm_like",
     "from_rbm",
     "nade",

@@ -5,13 +5,14 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nadek.conditional import ConditionalNetwork, product_dtype
 from nadek.cores import Core
 from nadek.model.config import ModelConfig
 from nadek.model.unrolled import unroll, unrolls
-from nadek.variables import Variables, variables_of
+from nadek.variables import variables_of
 
 
-class Network(nn.Module):
+class Network(ConditionalNetwork):
     """Iterative neural autoregressive distribution estimator (Raiko, Yao, Cho and Bengio 2014, Eq. v0 to v_to_prob).
 
     ``v = where(missing, fill, x)``, then ``steps`` times
@@ -28,13 +29,11 @@ class Network(nn.Module):
         generator: source of the initial weights.
     """
 
-    variables: Variables
+    config: ModelConfig
     W: Tensor
     c: Tensor
     V: Tensor | None
-    b: Tensor
     A: Tensor | None
-    fill: Tensor
 
     def __init__(
         self,
@@ -46,7 +45,7 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         self.core = config.core.build()
-        self.variables = variables_of(self.levels)
+        self.variables = variables_of((2,) * config.n_variables if config.levels is None else config.levels)
         n_columns, n_in, n_out = self.variables.n_columns, self.core.n_in, self.core.n_out
         if config.tied and n_in != n_out:
             raise ValueError(f"tied weights need equally wide first and last layers, found {n_in} and {n_out}")
@@ -60,19 +59,9 @@ class Network(nn.Module):
         self._initialise(mean, generator)
 
     @property
-    def n_variables(self) -> int:
-        """D."""
-        return self.config.n_variables
-
-    @property
-    def levels(self) -> tuple[int, ...]:
-        """How many levels each variable has."""
-        return (2,) * self.n_variables if self.config.levels is None else self.config.levels
-
-    @property
-    def steps(self) -> int:
-        """k, as configured; `forward` can be told another number."""
-        return self.config.steps
+    def units_per_row(self) -> int:
+        """See `ConditionalNetwork`."""
+        return 8 * max(self.core.n_in, self.core.n_out) + 4 * self.variables.n_columns
 
     @property
     def output_weight(self) -> Float[Tensor, "C H"]:
@@ -96,7 +85,7 @@ class Network(nn.Module):
             generator: source of dropout, while training only.
         """
         core: Core = self.core
-        dtype, hidden = _product_dtype(self.W), self.variables.spread(missing)
+        dtype, hidden = product_dtype(self.W), self.variables.spread(missing)
         # whatever stood in the missing cells, NaN too, is gone
         shown = self.variables.encode(x).to(dtype).masked_fill(hidden, 0)
         m = hidden.to(dtype)
@@ -130,9 +119,3 @@ class Network(nn.Module):
         self.b.copy_(self.variables.bias(mean))
         if self.config.fill == "mean":
             self.fill.copy_(mean)
-
-
-def _product_dtype(weight: Tensor) -> torch.dtype:
-    """What matrix products will be carried out in: the weights' dtype, unless a context says otherwise."""
-    kind = weight.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from nadek.conditional import ConditionalNetwork
 from nadek.likelihood import Progress
-from nadek.model import Network
 from nadek.paths import bytes_per_row, chunks, products_in
 from nadek.patterns import in_stages
 
@@ -15,7 +15,9 @@ Hidden = Callable[[Tensor, Tensor], Tensor]
 """What is not shown [N, D] when asking in these rows [N] for these variables [N]."""
 
 
-def in_turn(model: Network, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"]) -> Int[Tensor, "B D"]:
+def in_turn(
+    model: ConditionalNetwork, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"]
+) -> Int[Tensor, "B D"]:
     """The ordering, for each row with what is given (stage 0) first, then what is asked for (1), then the rest (2).
 
     Raises:
@@ -32,7 +34,7 @@ def tell_rows(progress: Progress | None, done: int, total: int, rows: int) -> No
 
 
 def cell_scores(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "N D"],
     missing: Bool[Tensor, "N D"],
     variable: Int[Tensor, " N"],
@@ -54,7 +56,7 @@ def cell_scores(
 
 
 def each_cell(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     cells: Bool[Tensor, "B D"],
     hidden: Hidden,

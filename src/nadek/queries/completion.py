@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from nadek.conditional import ConditionalNetwork, asking
 from nadek.likelihood import checked_ordering
-from nadek.model import Network, asking
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import in_stages, missing_cells
 from nadek.queries.cells import cell_scores
@@ -25,7 +25,7 @@ ABLE = "can fill in cells that come last in it; found observed cells after missi
 
 @asking
 def greedy(
-    model: Network,
+    model: ConditionalNetwork,
     x: Float[Tensor, "B D"],
     *,
     ordering: Int[Tensor, " D"] | None = None,
@@ -63,7 +63,7 @@ def greedy(
 
 @asking
 def beam(
-    model: Network,
+    model: ConditionalNetwork,
     x: Float[Tensor, "B D"],
     *,
     width: int,
@@ -105,7 +105,7 @@ def beam(
 
 @asking
 def best_of(
-    model: Network,
+    model: ConditionalNetwork,
     x: Float[Tensor, "B D"],
     *,
     n_draws: int,
@@ -145,7 +145,7 @@ def best_of(
 
 
 def _ordering(
-    model: Network, x: Tensor, ordering: Tensor | None, generator: torch.Generator | None
+    model: ConditionalNetwork, x: Tensor, ordering: Tensor | None, generator: torch.Generator | None
 ) -> Int[Tensor, " D"]:
     """The ordering for all rows: the given one, the model's own, or a drawn one."""
     missing_cells(model, x)
@@ -158,7 +158,7 @@ def _most_probable(variables: Variables, scores: Tensor) -> Tensor:
     return variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
 
 
-def _most_certain_first(model: Network, x: Tensor, max_bytes: int) -> Completed:
+def _most_certain_first(model: ConditionalNetwork, x: Tensor, max_bytes: int) -> Completed:
     """One pass for each missing cell of a row; a row that is complete is not asked again."""
     missing_cells(model, x)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
@@ -174,7 +174,7 @@ def _most_certain_first(model: Network, x: Tensor, max_bytes: int) -> Completed:
     return Completed(out, log_prob)
 
 
-def _beam(model: Network, x: Tensor, ordering: Tensor, width: int) -> Completed:
+def _beam(model: ConditionalNetwork, x: Tensor, ordering: Tensor, width: int) -> Completed:
     """Best completion of rows that all have holes, each along its own ordering with the holes last."""
     out, found = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     rows, place = torch.arange(x.shape[0], device=x.device), (~x.isnan()).sum(1)
@@ -189,7 +189,7 @@ def _beam(model: Network, x: Tensor, ordering: Tensor, width: int) -> Completed:
 
 
 def _extended(
-    model: Network, beams: Tensor, log_prob: Tensor, variable: Tensor, width: int
+    model: ConditionalNetwork, beams: Tensor, log_prob: Tensor, variable: Tensor, width: int
 ) -> tuple[Float[Tensor, "B w D"], Float[Tensor, "B w"]]:
     """The best beginnings with one variable more, best first; levels that a variable lacks come last, at -infinity."""
     n_rows, n_beams, n_variables = beams.shape

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from nadek.conditional import ConditionalNetwork, asking
 from nadek.likelihood import Progress
-from nadek.model import Network, asking
 from nadek.paths import MAX_BYTES
 from nadek.patterns import missing_cells
 from nadek.queries.cells import each_cell, in_turn, tell_rows
@@ -35,7 +35,7 @@ class Explanation(NamedTuple):
 
 @asking
 def explain_cells(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     *,
     dtype: torch.dtype | None = None,
@@ -83,7 +83,7 @@ def explain_cells(
 
 
 def cell_log_probs(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     *,
     dtype: torch.dtype | None = None,

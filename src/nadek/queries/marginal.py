@@ -11,17 +11,17 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from nadek.conditional import ConditionalNetwork, asking
 from nadek.likelihood import Progress, checked_ordering
-from nadek.model import Network, asking
 from nadek.orderings import rank_of
-from nadek.paths import MAX_BYTES, FastPath, bytes_per_row, chunks
+from nadek.paths import MAX_BYTES, bytes_per_row, chunks, shared_path
 from nadek.patterns import groups, missing_cells
 from nadek.queries.cells import each_cell, in_turn, tell_rows
 from nadek.walk import as_orderings, walk
 
 
 def marginal_log_probs(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     orderings: Int[Tensor, "O D"] | int,
     *,
@@ -61,7 +61,7 @@ def marginal_log_probs(
 
 @asking
 def conditional_log_probs(
-    model: Network,
+    model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     given: Bool[Tensor, " D"],
     orderings: Int[Tensor, "O D"] | int,
@@ -109,7 +109,7 @@ def conditional_log_probs(
 
 
 def _score_shared(
-    model: Network,
+    model: ConditionalNetwork,
     x: Tensor,
     stage: Tensor,
     ordering: Tensor,
@@ -122,14 +122,14 @@ def _score_shared(
     start, asked = int((stage[0] == 0).sum()), int((stage[0] == 1).sum())
     out = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
-        path = FastPath(model, ordering, rows.stop - rows.start, dtype=dtype)
+        path = shared_path(model, ordering, rows.stop - rows.start, dtype=dtype)
         out[rows] = walk(path, x[rows][:, ordering], start=start, stop=start + asked).log_probs.sum(1)
         tell(rows.stop)
     return out
 
 
 def _score_others(
-    model: Network,
+    model: ConditionalNetwork,
     x: Tensor,
     stage: Tensor,
     ordering: Tensor,

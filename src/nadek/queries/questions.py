@@ -4,14 +4,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from nadek.model import Network, asking
+from nadek.conditional import ConditionalNetwork, asking
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import missing_cells
 
 
 @asking
 def expected_information(
-    model: Network,
+    model: ConditionalNetwork,
     x: Float[Tensor, "B D"],
     target: Bool[Tensor, " D"] | None = None,
     *,
@@ -75,7 +75,7 @@ def _check_target(missing: Tensor, target: Tensor | None) -> None:
 
 
 def _information(
-    model: Network, x: Tensor, missing: Tensor, target: Tensor | None, levels: Int[Tensor, " D"]
+    model: ConditionalNetwork, x: Tensor, missing: Tensor, target: Tensor | None, levels: Int[Tensor, " D"]
 ) -> Float[Tensor, "B D"]:
     """All questions of a few rows: one pass for what is likely now, one for every level of every unknown cell."""
     now = model.variables.level_probabilities(model(x, missing)[-1].double())  # [B, D, L]

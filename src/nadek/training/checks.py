@@ -1,11 +1,13 @@
 """Whether rows, model and run fit together, before a long training begins."""
 
-from nadek.model import Network
+import math
+
+from nadek.conditional import ConditionalNetwork
 from nadek.training.config import TrainingConfig
 from nadek.training.data import Rows
 
 
-def check_rows(model: Network, config: TrainingConfig, rows: Rows, what: str) -> None:
+def check_rows(model: ConditionalNetwork, config: TrainingConfig, rows: Rows, what: str) -> None:
     """Refuse rows that this model, or this run, cannot learn from.
 
     Args:
@@ -20,6 +22,8 @@ def check_rows(model: Network, config: TrainingConfig, rows: Rows, what: str) ->
     """
     if rows.values.shape[1] != model.n_variables:
         raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
+    if config.mirror is not None and math.prod(config.mirror) != model.n_variables:
+        raise ValueError(f"mirror: expected height and width of {model.n_variables} pixels, found {config.mirror}")
     objectives = {phase.objective for phase in config.phases}
     if model.config.ordering is not None and objectives != {"fixed_order"}:
         raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")

@@ -44,6 +44,8 @@ class TrainingConfig:
         precision: of the matrix products; weights, costs and sums stay float32.
         patience: stop when so many validations of the last phase brought no better one; None never stops early.
         validate_every: epochs between validations.
+        mirror: height and width, where rows are images that may as well be seen from behind: half of them, drawn anew
+            for every minibatch, are shown with left and right exchanged. None: rows stay as they are.
         missing: "use" rows with holes (what is missing is never a target and never read), or "refuse" them, in
             validation rows too.
         seed: of everything random in training.
@@ -58,6 +60,7 @@ class TrainingConfig:
     precision: Literal["float32", "bfloat16"] = "float32"
     patience: int | None = None
     validate_every: int = 1
+    mirror: tuple[int, int] | None = None
     missing: Literal["use", "refuse"] = "use"
     seed: int = 0
 

@@ -67,6 +67,23 @@ def prepare(
     return rows
 
 
+def mirrored(
+    x: Shaped[Tensor, "B D"], turned: Bool[Tensor, " B"], image_shape: tuple[int, int]
+) -> Shaped[Tensor, "B D"]:
+    """Images, some of them with left and right exchanged.
+
+    Args:
+        x: values, or whether there are any.
+        turned: which images to turn.
+        image_shape: height and width.
+
+    Example:
+        >>> mirrored(torch.tensor([[0, 1, 2, 3]] * 2), torch.tensor([True, False]), (2, 2)).tolist()
+        [[1, 0, 3, 2], [0, 1, 2, 3]]
+    """
+    return torch.where(turned[:, None], x.unflatten(1, image_shape).flip(2).flatten(1), x)
+
+
 def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> Float[Tensor, " C"]:
     """Mean of the observed values of each column of the network (the paper's E[x]); NaN where there are none.
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from nadek.model import Network
+from nadek.conditional import ConditionalNetwork
 from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
 from nadek.orderings import draw_missing
 from nadek.training.checks import check_rows
 from nadek.training.config import Phase, TrainingConfig
-from nadek.training.data import Rows
+from nadek.training.data import Rows, mirrored
 from nadek.training.history import Epoch
 from nadek.training.state import TrainingState, pack, unpack
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
@@ -32,7 +32,7 @@ class TrainingDivergedError(ArithmeticError):
 
 
 def fit(
-    model: Network,
+    model: ConditionalNetwork,
     train: Rows,
     validation: Rows | None = None,
     *,
@@ -87,7 +87,7 @@ def fit(
 class _Run:
     """What changes while training, and how an epoch changes it."""
 
-    model: Network
+    model: ConditionalNetwork
     config: TrainingConfig
     train: Rows
     validation_rows: Rows | None
@@ -179,7 +179,7 @@ class _Run:
 
     def _step(self, phase: Phase, rows: Tensor, generator: torch.Generator) -> Tensor:
         """One minibatch; returns the summed cost after every step of the network."""
-        x, observed = self.train.batch(rows)
+        x, observed = self._batch(rows, generator)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
             if phase.objective == "fixed_order":
                 assert self.ordering is not None  # checked when the run began
@@ -198,6 +198,15 @@ class _Run:
             self.average.update_parameters(self.model)
         return costs.detach().double().sum(1)
 
+    def _batch(self, rows: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        """Values and holes of a minibatch, with half of the images mirrored where that is asked for."""
+        x, observed = self.train.batch(rows)
+        shape = self.config.mirror
+        if shape is None:
+            return x, observed
+        turned = torch.rand(len(x), device=x.device, generator=generator) < 0.5
+        return mirrored(x, turned, shape), None if observed is None else mirrored(observed, turned, shape)
+
     def _validate(self, number: int) -> list[float] | None:
         """Costs on the validation rows, every so many epochs and after the last."""
         due = (number + 1) % self.config.validate_every == 0 or number + 1 == self.config.epochs
@@ -205,11 +214,11 @@ class _Run:
             return None
         return validation_costs(self._current(), self.validation).tolist()
 
-    def _current(self) -> Network:
+    def _current(self) -> ConditionalNetwork:
         """The model that a user would get now: the averaged one where an average is kept."""
         if self.average is None:
             return self.model
-        averaged: Network = self.average.module  # type: ignore[assignment]
+        averaged: ConditionalNetwork = self.average.module  # type: ignore[assignment]
         return averaged
 
     def _keep_best(self, cost: float) -> None:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.model import Network
+from nadek.conditional import ConditionalNetwork
 from nadek.objectives import Objective, fixed_order_costs, step_costs
 from nadek.orderings import draw_missing
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
@@ -24,7 +24,9 @@ class Validation(NamedTuple):
     ordering: Tensor | None
 
 
-def prepare_validation(rows: Rows, model: Network, objective: Objective, generator: torch.Generator) -> Validation:
+def prepare_validation(
+    rows: Rows, model: ConditionalNetwork, objective: Objective, generator: torch.Generator
+) -> Validation:
     """Draw the masks once; a model trained on one ordering is validated on the exact cost of that one."""
     if objective == "fixed_order":
         return Validation(rows, torch.empty(0), ordering_of(model).to(rows.values.device))
@@ -37,7 +39,7 @@ def prepare_validation(rows: Rows, model: Network, objective: Objective, generat
 
 
 @torch.no_grad()
-def validation_costs(model: Network, validation: Validation) -> Float[Tensor, " k"]:
+def validation_costs(model: ConditionalNetwork, validation: Validation) -> Float[Tensor, " k"]:
     """Mean cost after every step, in nats a row, float64 sums."""
     model.eval()
     total = torch.zeros(1, dtype=torch.float64)
@@ -55,7 +57,7 @@ def validation_costs(model: Network, validation: Validation) -> Float[Tensor, " 
     return total / n_rows
 
 
-def ordering_of(model: Network) -> Tensor:
+def ordering_of(model: ConditionalNetwork) -> Tensor:
     """The one ordering of a fixed-order model.
 
     Raises:

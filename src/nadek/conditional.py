@@ -1,0 +1,125 @@
+"""What every conditional network shows to the floors above it, and how it is asked.
+
+A conditional network maps a row and what is missing from it to logits of every column. Training, scoring, sampling and
+queries need no more than that; what a network is made of is its own affair (see `nadek.networks` for the kinds).
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Shaped
+from torch import Tensor, nn
+
+from nadek.variables import Variables
+
+Options = ParamSpec("Options")
+Answer = TypeVar("Answer")
+Model = TypeVar("Model", bound="ConditionalNetwork")
+
+
+@runtime_checkable
+class Structure(Protocol):
+    """What the config of any conditional network tells."""
+
+    @property
+    def n_variables(self) -> int:
+        """D."""
+
+    @property
+    def steps(self) -> int:
+        """K."""
+
+    @property
+    def ordering(self) -> tuple[int, ...] | None:
+        """The one ordering of a fixed-order network; None for a network of every ordering."""
+
+    @property
+    def levels(self) -> tuple[int, ...] | None:
+        """How many levels each variable has; None: all are binary."""
+
+
+class ConditionalNetwork(nn.Module):
+    """A network that tells how likely each missing value is, given those that are not.
+
+    Attributes:
+        config: the structure.
+        variables: what the D variables are, and which of the C columns are theirs.
+        b: visible bias [C]; its dtype and device are those of the network.
+        fill: what a missing column reads before the first step [C].
+    """
+
+    config: Structure
+    variables: Variables
+    b: Tensor
+    fill: Tensor
+
+    @property
+    def n_variables(self) -> int:
+        """D."""
+        return self.config.n_variables
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """How many levels each variable has."""
+        return self.variables.levels
+
+    @property
+    def steps(self) -> int:
+        """k, as configured; `forward` can be told another number."""
+        return self.config.steps
+
+    @property
+    def units_per_row(self) -> int:
+        """How many numbers one row keeps alive in the network, generously; what bounds on memory count with."""
+        raise NotImplementedError
+
+    def forward(
+        self,
+        x: Shaped[Tensor, "*batch D"],
+        missing: Bool[Tensor, "*batch D"],
+        *,
+        steps: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> list[Float[Tensor, "*batch C"]]:
+        """Logits of every column after each step (a list of ``steps`` tensors).
+
+        Args:
+            x: codes; what stands where ``missing`` is True is never read.
+            missing: True where a value is to be predicted.
+            steps: how many steps instead of the configured number.
+            generator: source of dropout, while training only.
+        """
+        raise NotImplementedError
+
+
+def asking(
+    function: Callable[Concatenate[Model, Options], Answer],
+) -> Callable[Concatenate[Model, Options], Answer]:
+    """Run a function of a model without gradients and in eval mode; the model's own mode is restored after it.
+
+    A model that was just built, or that is being trained, thus answers without dropout.
+    """
+
+    @functools.wraps(function)
+    def answer(model: Model, *args: Options.args, **options: Options.kwargs) -> Answer:
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.no_grad():
+                return function(model, *args, **options)
+        finally:
+            model.train(was_training)
+
+    return answer  # type: ignore[return-value]  # mypy wants `model` positional only; callers may name it
+
+
+def product_dtype(weight: Tensor) -> torch.dtype:
+    """What matrix products will be carried out in: the weights' dtype, unless a context says otherwise.
+
+    Such a context leaves float64 alone.
+    """
+    kind = weight.device.type
+    reduced = torch.is_autocast_enabled(kind) and weight.dtype != torch.float64
+    return torch.get_autocast_dtype(kind) if reduced else weight.dtype

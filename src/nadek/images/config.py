@@ -1,0 +1,60 @@
+"""The frozen description of an image network: what is saved beside its weights, and enough to build it again."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageConfig:
+    """Everything that fixes the structure of an `ImageNetwork`.
+
+    Attributes:
+        image_shape: height and width; row by row, the pixels are the D variables.
+        channels: width of the stream at each scale, from that of the pixels on; every scale halves height and width.
+        blocks: residual blocks at each scale, on the way down and again on the way up.
+        dense: units of the layer that sees the whole image, at the coarsest scale; 0 for none.
+        dropout: part of the feature maps, and of the dense units, that is dropped while training.
+        steps: k, how often the network is used.
+        kind: what tells this network from others.
+    """
+
+    image_shape: tuple[int, int]
+    channels: tuple[int, ...] = (32, 64, 96)
+    blocks: int = 1
+    dense: int = 256
+    dropout: float = 0.0
+    steps: int = 1
+    kind: Literal["images"] = "images"
+
+    def __post_init__(self) -> None:
+        if len(self.image_shape) != 2 or min(self.image_shape) < 1:
+            raise ValueError(f"image_shape: expected height and width, found {self.image_shape}")
+        if not self.channels or min(self.channels) < 1:
+            raise ValueError(f"channels: expected one scale or more of at least one channel, found {self.channels}")
+        for name, least in (("blocks", 1), ("dense", 0), ("steps", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}: expected at least {least}, found {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout: expected a rate of at least 0 and below 1, found {self.dropout}")
+
+    @property
+    def n_variables(self) -> int:
+        """D: the pixels."""
+        return self.image_shape[0] * self.image_shape[1]
+
+    @property
+    def ordering(self) -> None:
+        """An image network answers for every ordering."""
+        return
+
+    @property
+    def levels(self) -> None:
+        """Pixels are binary."""
+        return
+
+    @property
+    def padded(self) -> tuple[int, int]:
+        """Height and width as the network sees them: the next that can be halved at every scale."""
+        cut = 2 ** (len(self.channels) - 1)
+        height, width = (-(-size // cut) * cut for size in self.image_shape)
+        return height, width

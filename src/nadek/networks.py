@@ -1,0 +1,41 @@
+"""The kinds of conditional networks: which config builds which, and which of them can be taken apart."""
+
+from typing import TypeAlias, TypeGuard
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from nadek.conditional import ConditionalNetwork
+from nadek.images import ImageConfig, ImageNetwork
+from nadek.model import ModelConfig, Network
+
+NetworkConfig: TypeAlias = ModelConfig | ImageConfig
+"""The structure of any of them; told apart by ``kind``, which the paper's own network has none of."""
+
+
+def build(
+    config: NetworkConfig,
+    mean: Float[Tensor, " C"] | None = None,
+    *,
+    generator: torch.Generator | None = None,
+) -> ConditionalNetwork:
+    """A network with fresh weights.
+
+    Args:
+        config: its structure.
+        mean: the mean of each column in the data (NaN where unknown).
+        generator: source of the initial weights.
+
+    Example:
+        >>> type(build(ImageConfig(image_shape=(2, 4)))).__name__
+        'ImageNetwork'
+    """
+    if isinstance(config, ImageConfig):
+        return ImageNetwork(config, mean, generator=generator)
+    return Network(config, mean, generator=generator)
+
+
+def has_columns(model: ConditionalNetwork) -> TypeGuard[Network]:
+    """Whether single variables can be cut out of a network: its W and V touch one variable a column, the core none."""
+    return isinstance(model, Network)
