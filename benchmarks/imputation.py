@@ -87,7 +87,7 @@ def suited(method: Method, data: Table) -> list[Setting]:
     kind = "binary" if max(data.levels) == 2 else "categorical"
     found = [setting for setting in method.settings if setting.only in (None, kind)]
     if not found:
-        raise PeerError(f"knows no {kind} columns")
+        raise PeerError(f"not for {kind} columns")
     return found
 
 

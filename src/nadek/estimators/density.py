@@ -42,7 +42,7 @@ class NADEk(DensityMixin, Questions):
     random. Log-probabilities are in nats; those of a row with numbers are of the bins that these fall into.
 
     Args:
-        max_iter: passes over the rows; "auto" sees some thousands of minibatches.
+        max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
         early_stopping: hold out ``validation_fraction`` of the rows, keep the weights that did best on them, and stop
             when ``n_iter_no_change`` validations brought nothing better.
         validation_fraction: of the rows.

@@ -72,8 +72,6 @@ class NADEkImputer(TransformerMixin, Cells):
                [0., 0.]])
     """
 
-    _purpose = "imputation"
-
     def __init__(
         self,
         *,
@@ -127,18 +125,19 @@ class NADEkImputer(TransformerMixin, Cells):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: MatrixLike, y: object = None) -> "NADEkImputer":
+    def fit(self, X: MatrixLike, y: object = None, *, X_val: MatrixLike | None = None) -> "NADEkImputer":
         """Learn how the columns of a table hang together; see `NADEk.fit`.
 
         Args:
             X: the table [N, D], with holes or without.
             y: ignored.
+            X_val: rows to keep the best weights by, in place of a held-out part of ``X``.
         """
         check_choice("strategy", self.strategy, STRATEGIES)
         check_whole("n_imputations", self.n_imputations)
         for name in ("add_indicator", "keep_empty_features"):
             check_choice(name, getattr(self, name), (True, False))
-        table, _ = self._fit(X, keep_empty=True)
+        table, _ = self._fit(X, X_val=X_val, keep_empty=True)
         self._with_holes = [j for j in range(self.n_features_in_) if is_missing(table, j).any()]
         empty = [label for label, column in zip(table.labels, self.columns_, strict=True) if column is None]
         if empty and not self.keep_empty_features:
