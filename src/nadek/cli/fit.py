@@ -22,6 +22,7 @@ from nadek.experiments import (
     UndecidedColumnsError,
     check_output,
     is_of_images,
+    joined,
     make_recipe,
     merge,
     open_training,
@@ -89,7 +90,7 @@ def fit(
     """
     check_output(output, force=force, resume=resume)
     options = {} if config is None else read_recipe(config)
-    flags = merge(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
+    flags = joined(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
     where = pick_device(device)
     choices = Choices(categorical=_all(categorical), numeric=_all(numeric), drop=_all(drop))
     rows, held_out = _rows(data, choices, validation, validation_fraction, seed or 0, data_dir)

@@ -7,6 +7,7 @@ from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import (
     Recipe,
     is_of_images,
+    joined,
     make_recipe,
     merge,
     parse_settings,
@@ -40,6 +41,7 @@ __all__ = [
     "drawn",
     "evaluate",
     "is_of_images",
+    "joined",
     "kinds_of",
     "make_recipe",
     "markdown_table",

@@ -101,6 +101,20 @@ def merge(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return merged
 
 
+def joined(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that are given side by side, table by table: none of them replaces the table of another.
+
+    Example:
+        >>> joined({"model": {"steps": 2}}, {"model": {"kind": "images"}})
+        {'model': {'steps': 2, 'kind': 'images'}}
+    """
+    both = dict(options)
+    for key, value in more.items():
+        old = both.get(key)
+        both[key] = joined(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return both
+
+
 def usual_epochs(n_rows: int, batch_size: int) -> int:
     """How long to train where nobody says: about 6,000 minibatches, and 20 to 500 passes over the rows.
 
@@ -145,7 +159,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
         value: Any = _toml_value(text.strip())
         for part in reversed(name.strip().split(".")):
             value = {part: value}
-        options = merge(options, value)
+        options = joined(options, value)
     return options
 
 
