@@ -6,12 +6,15 @@ residual core that carries its stream from step to step, and a network that is t
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import torch
 
 from nadek.cores import ResidualConfig
 from nadek.model import ModelConfig
 from nadek.training import AdamW, Phase, TrainingConfig
+
+Purpose = Literal["density", "imputation"]
 
 STEPS = 3
 WIDTH = 400
@@ -25,8 +28,11 @@ ROWS_SEEN = 1_500_000
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 400
 DROPOUT, SMALL_TABLE = 0.2, 5000
 """Part of the hidden units left out while training on tables of fewer rows: these can be learnt by heart."""
-SMALL_BATCH, BATCH = (100, 2e-3), (300, 4e-3)
-"""Rows a minibatch and learning rate, for small tables and all others: 300 rows take hardly twice the time of 100."""
+FINE, COARSE = (100, 2e-3), (300, 4e-3)
+"""Rows a minibatch and learning rate. The coarse training takes half the time of the fine one and fills in cells as
+well; the tails of the joint distribution, which the likelihood of rows hangs on, are learnt later."""
+LARGE_TABLE = 100_000
+"""From so many rows on the training is coarse whatever it is for."""
 PATIENCE = 0.2
 """Part of the epochs that may bring nothing better before a run is stopped."""
 WIDE = 384
@@ -37,6 +43,7 @@ def defaults(
     n_rows: int,
     levels: Sequence[int],
     *,
+    purpose: Purpose = "density",
     epochs: int | None = None,
     batch_size: int | None = None,
     steps: int | None = None,
@@ -48,6 +55,7 @@ def defaults(
     Args:
         n_rows: rows to learn from.
         levels: number of levels of each variable.
+        purpose: what it is for: the likelihood of rows, or filling in cells, which takes a shorter training.
         epochs: another number of passes over the rows; what hangs on it follows.
         batch_size: another number of rows a minibatch; what hangs on it follows.
         steps: another number of refining steps.
@@ -70,7 +78,8 @@ def defaults(
         fill="zero",
         mask_input=True,
     )
-    usual_batch_size, learning_rate = SMALL_BATCH if n_rows < SMALL_TABLE else BATCH
+    coarse = n_rows >= (SMALL_TABLE if purpose == "imputation" else LARGE_TABLE)
+    usual_batch_size, learning_rate = COARSE if coarse else FINE
     batch_size = usual_batch_size if batch_size is None else batch_size
     an_epoch = math.ceil(n_rows / batch_size)
     if epochs is None:

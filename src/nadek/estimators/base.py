@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.columns import Column, draw, n_levels
+from nadek.defaults import Purpose
 from nadek.estimators.containers import Table, read_table
 from nadek.estimators.encoding import codes_of, learn_columns
 from nadek.estimators.folders import Fitted, read_fitted, write_fitted
@@ -39,6 +40,7 @@ class NADEkBase(BaseEstimator):
 
     network_: Network
     columns_: tuple[Column | None, ...]
+    _purpose: Purpose = "density"
     _template: Template
     history_: list[Epoch]
     n_iter_: int
@@ -103,6 +105,7 @@ class NADEkBase(BaseEstimator):
             codes_of(table, columns),
             [n_levels(column) for column in known],
             validation=None if X_val is None else codes_of(read_table(self, X_val, reset=False), columns),
+            purpose=self._purpose,
             options=options,
             labels=[label for label, column in zip(table.labels, columns, strict=True) if column is not None],
             device=device,

@@ -72,6 +72,8 @@ class NADEkImputer(TransformerMixin, Cells):
                [0., 0.]])
     """
 
+    _purpose = "imputation"
+
     def __init__(
         self,
         *,

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from numpy.random import RandomState
 
 from nadek.cores import ResidualConfig
-from nadek.defaults import defaults
+from nadek.defaults import Purpose, defaults
 from nadek.model import ModelConfig, Network
 from nadek.training import AdamW, Epoch, TrainingConfig, data_mean, fit, prepare
 
@@ -35,6 +35,7 @@ def learn(
     levels: Sequence[int],
     *,
     validation: Float[np.ndarray, "V D"] | None = None,
+    purpose: Purpose,
     options: Mapping[str, Any],
     labels: Sequence[str],
     device: torch.device,
@@ -47,6 +48,7 @@ def learn(
         codes: codes and NaN for missing; rows without any value are left out.
         levels: number of levels of each variable.
         validation: codes of other rows to choose the best epoch by; held out of ``codes`` when None.
+        purpose: what it is for.
         options: the options of the estimator, by name.
         labels: what messages call the columns.
         device: where to train.
@@ -60,7 +62,7 @@ def learn(
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
     train, held_out = split(codes, fraction, np.random.default_rng(seeds[0]))
     chosen_by = codes[held_out] if validation is None else validation
-    model, training = settle(options, max(1, len(train)), levels, device=device, seed=seeds[1])
+    model, training = settle(options, max(1, len(train)), levels, purpose=purpose, device=device, seed=seeds[1])
     x = torch.from_numpy(codes)
     ready = partial(prepare, levels=levels, columns=labels, device=device)
     rows, others = ready(x[train]), ready(torch.from_numpy(chosen_by), training=False) if len(chosen_by) else None
@@ -100,6 +102,7 @@ def settle(
     n_rows: int,
     levels: Sequence[int],
     *,
+    purpose: Purpose,
     device: torch.device,
     seed: int,
 ) -> tuple[ModelConfig, TrainingConfig]:
@@ -109,6 +112,7 @@ def settle(
         options: the options of the estimator, by name; "auto" leaves the default.
         n_rows: rows to learn from.
         levels: number of levels of each variable.
+        purpose: what it is for.
         device: where it will be trained.
         seed: of the training.
     """
@@ -116,6 +120,7 @@ def settle(
     model, training = defaults(
         n_rows,
         levels,
+        purpose=purpose,
         epochs=said.get("max_iter"),
         batch_size=said.get("batch_size"),
         steps=said.get("steps"),
