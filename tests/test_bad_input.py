@@ -415,6 +415,8 @@ def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told):
         (("--set", "model=5"), "model: expected a table of options, found 5"),
         (("--set", "training=5"), "training: expected a table of options, found 5"),
         (("--set", "model.n_variables=7"), "the recipe is for 7 variables, the data have 64"),
+        (("--hidden", "5", "--set", "model.kind=images"), "unknown option model.core"),
+        (("--set", "model.kind=pictures"), "model.kind: expected none or one of images, found 'pictures'"),
         (("--set", "model.core.kind=flat"), "model.core.kind: expected one of deep, alternating, residual, found "),
         (("--steps", "0"), "model: steps: expected at least 1, found 0"),
         (("--batch-size", "0"), "training: batch_size: expected at least 1, found 0"),

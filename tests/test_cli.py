@@ -241,6 +241,31 @@ def test_force_replaces_a_model(tmp_path):
     assert load(tmp_path / "model").W.shape == (5, 64)
 
 
+def test_a_network_of_images_serves_the_verbs(tmp_path):
+    model, table = tmp_path / "model", write_csv(tmp_path / "a.csv", answers(30)[:, :4], columns=COLUMNS[:4])
+    small = [word for option in ("kind=images", "channels=[3,4]", "dense=0") for word in ("--set", f"model.{option}")]
+    ok("fit", table, "-o", model, *small, "--set", "model.image_shape=[2,2]", "--epochs", "1", "--quiet")
+    saved = load_saved(model)
+    assert (saved.model.config.channels, saved.schema.image_shape) == ((3, 4), (2, 2))
+    assert "network of images" in ok("info", model).out
+    told = json.loads(ok("evaluate", model, table, "--orderings", "2", "--json").out)
+    assert told["rows"] == 30
+    holes = write_csv(tmp_path / "b.csv", answers(10, missing=0.4)[:, :4], columns=COLUMNS[:4])
+    for verb in ("impute", "complete", "score", "suggest"):
+        assert ok(verb, model, holes).out
+    assert len(ok("sample", model, "-n", "3").out.splitlines()) == 4
+
+
+def test_a_network_of_images_needs_bits_and_a_shape(tmp_path):
+    words = tmp_path / "words.csv"
+    words.write_text("a,b,c,d\n" + "x,0,1,1\ny,1,1,0\nz,0,0,1\n" * 4)
+    images = ("--set", "model.kind=images", "--epochs", "1")
+    told = nadek("fit", words, "-o", tmp_path / "model", *images, "--set", "model.image_shape=[2,2]")
+    assert told.error == "model.kind: a network of images needs columns of 0 and 1, found 3 levels"
+    bits = write_csv(tmp_path / "bits.csv", answers(30)[:, :4], columns=COLUMNS[:4])
+    assert nadek("fit", bits, "-o", tmp_path / "model", *images).error == "option model.image_shape is missing"
+
+
 # evaluate and score
 
 

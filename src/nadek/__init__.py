@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from nadek.checkpoints import SavedModel, Schema, load, save
+from nadek.images import ImageConfig, ImageNetwork
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
 from nadek.model import (
     ModelConfig,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from nadek.estimators import NADEk, NADEkImputer, NADEkOutlierDetector
 
 __all__ = [
+    "ImageConfig",
+    "ImageNetwork",
     "ModelConfig",
     "NADEk",
     "NADEkImputer",

@@ -83,7 +83,7 @@ def reduce(costs: Float[Tensor, "k B"], objective: Objective) -> Float[Tensor, "
 
 def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:
     """Sum of squares of every weight matrix (biases are free), the paper's regulariser before its coefficient."""
-    squares = [p.square().sum() for p in model.parameters() if p.ndim == 2]
+    squares = [p.square().sum() for p in model.parameters() if p.ndim >= 2]
     return torch.stack(squares).sum()
 
 
