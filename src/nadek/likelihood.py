@@ -6,7 +6,7 @@ of the mean of the *joint* probabilities (EoNADE, Eq. ensemble), again a proper 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import torch
@@ -98,17 +98,40 @@ def log_probs(
         generator: source of the orderings, where they are drawn; on the device of ``x``.
         progress: called with the rows scored, counted over all orderings.
     """
+    told = {"dtype": dtype, "max_bytes": max_bytes, "generator": generator, "progress": progress}
+    return torch.stack(list(each_log_prob(model, x, orderings, **told)))  # type: ignore[arg-type]
+
+
+def each_log_prob(
+    model: Network,
+    x: Shaped[Tensor, "B D"],
+    orderings: Int[Tensor, "O D"] | int,
+    *,
+    dtype: torch.dtype | None = None,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Float[Tensor, " B"]]:
+    """What `log_probs` gives, one ordering after the other: for a running estimate, and to stop early.
+
+    Args:
+        model: see `log_probs`, as are all others.
+        x: complete rows.
+        orderings: the orderings, or how many to draw: before the first is scored, so that stopping changes none.
+        dtype: of the matrix products.
+        max_bytes: bound on the working memory.
+        generator: source of the orderings.
+        progress: called with the rows scored, counted over all orderings.
+    """
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
     n_rows, total = x.shape[0], orderings.shape[0] * x.shape[0]
+    for index in range(orderings.shape[0]):
 
-    def one(index: int) -> Tensor:
-        def done(rows: int, _: int) -> None:
+        def done(rows: int, _: int, before: int = index * n_rows) -> None:
             if progress is not None:
-                progress(index * n_rows + rows, total)
+                progress(before + rows, total)
 
-        return log_prob(model, x, orderings[index], dtype=dtype, max_bytes=max_bytes, progress=done)
-
-    return torch.stack([one(index) for index in range(orderings.shape[0])])
+        yield log_prob(model, x, orderings[index], dtype=dtype, max_bytes=max_bytes, progress=done)
 
 
 def mixture_log_prob(log_probs: Float[Tensor, "O B"]) -> Float[Tensor, " B"]:

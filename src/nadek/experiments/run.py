@@ -24,9 +24,9 @@ from nadek.checkpoints import (
 from nadek.configs import encode
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe
-from nadek.likelihood import log_probs
+from nadek.likelihood import each_log_prob
 from nadek.model import Network
-from nadek.summaries import summarise
+from nadek.summaries import Summary, summarise
 from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare
 
 
@@ -101,15 +101,40 @@ def evaluate(
     *,
     orderings: int,
     seed: int = 0,
+    until_error: float | None = None,
+    keep_interrupted: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    on_estimate: Callable[[Summary], None] | None = None,
 ) -> dict[str, Any]:
     """Exact test log-likelihood of complete rows as a JSON-able record (nats; see `nadek.summaries.Summary`).
 
     The record says how the model was trained and where both were computed.
+
+    Args:
+        saved: the model.
+        x: complete rows.
+        orderings: how many orderings to draw.
+        seed: of the orderings.
+        until_error: stop once the standard error of the mean over orderings is so small (nats); it takes at least 2.
+        keep_interrupted: take an interruption (ctrl-C) for an early stop, once an ordering is scored.
+        progress: called with the rows scored, counted over all orderings.
+        on_estimate: told the summary of what is scored so far, after each ordering.
     """
     device = saved.model.b.device
     generator = torch.Generator(device).manual_seed(seed)
-    summary = summarise(log_probs(saved.model, x.to(device), orderings, generator=generator, progress=progress))
+    scores = each_log_prob(saved.model, x.to(device), orderings, generator=generator, progress=progress)
+    table: list[Tensor] = []
+    try:
+        for scored in scores:
+            table.append(scored)
+            summary = summarise(torch.stack(table))
+            if on_estimate is not None:
+                on_estimate(summary)
+            if until_error is not None and summary.ordering_error <= until_error:
+                break
+    except KeyboardInterrupt:
+        if not (keep_interrupted and table):
+            raise
     told = asdict(summary)
     return {
         "test_log_likelihood": told.pop("mean"),
