@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, Schema, holds_model, holds_state, load, load_saved
+from nadek.configs import encode
 from nadek.datasets import load as load_set
 from nadek.experiments import (
     check_output,
@@ -24,6 +25,7 @@ from nadek.experiments import (
     read_recipe,
     train,
 )
+from nadek.experiments.recipe import is_recipe
 from nadek.experiments.sources import Source
 from nadek.likelihood import log_probs
 from nadek.model import nade_k
@@ -251,6 +253,15 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     assert torch.equal(resumed.model.W, whole.model.W)
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "model")]
     assert weights[0] == weights[1]
+
+
+def test_a_record_from_before_an_option_came_is_still_of_its_recipe():
+    kept = encode(recipe())
+    del kept["training"]["recompute"]
+    assert is_recipe(recipe(), kept)
+    assert not is_recipe(recipe(batch_size=30), kept)
+    for other in (None, {}, {**kept, "mystery": 1}):
+        assert not is_recipe(recipe(), other)
 
 
 def test_resuming_nothing_begins(tmp_path):

@@ -23,7 +23,7 @@ from nadek.checkpoints import (
 )
 from nadek.configs import encode
 from nadek.experiments.provenance import provenance
-from nadek.experiments.recipe import Recipe
+from nadek.experiments.recipe import Recipe, is_recipe
 from nadek.likelihood import each_log_prob
 from nadek.model import Network
 from nadek.summaries import Summary, summarise
@@ -63,7 +63,7 @@ def train(
     ready = partial(prepare, levels=recipe.model.levels, columns=schema.columns, device=device)
     rows, held_out = ready(x), None if validation is None else ready(validation, training=False)
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
-    state = _unfinished(folder, identity) if resume else None
+    state = _unfinished(folder, recipe, identity) if resume else None
     folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
     model = Network(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
@@ -164,14 +164,15 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
         raise FileExistsError(f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew")
 
 
-def _unfinished(folder: Path, identity: dict[str, Any]) -> TrainingState | None:
+def _unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> TrainingState | None:
     """The state to go on from, if it belongs to this recipe and these rows."""
     found = load_state(folder)
     if found is None:
         return None
     state, kept = found
     for name, what in (("recipe", "another recipe"), ("rows", "other rows"), ("validation", "other validation rows")):
-        if kept.get(name) != identity[name]:
+        same = kept.get(name) == identity[name]
+        if not (same or (name == "recipe" and is_recipe(recipe, kept.get(name)))):
             raise ValueError(f"the unfinished training in {folder} is of {what}; use --force to begin anew")
     return state
 
