@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check lint types layers docs clean
+.PHONY: demo test check lint types layers docs bench clean
 
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about two minutes
 	$(BIN)/nadek demo
@@ -25,6 +25,12 @@ layers: $(READY)
 
 docs: $(READY)  ## no number in README or docs that is not in a record
 	$(BIN)/python docs/numbers.py --check
+
+bench: $(READY)  ## the short form of the benchmarks, ratios only; --record in each writes benchmarks/results
+	$(BIN)/python benchmarks/likelihood.py --rows 100
+	$(BIN)/python benchmarks/training.py --steps 20
+	$(BIN)/python benchmarks/sampling.py --rows 100
+	$(BIN)/python benchmarks/scaling.py --short
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

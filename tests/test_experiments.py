@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, Schema, holds_model, holds_state, load, load_saved
+from nadek.configs import encode
 from nadek.datasets import load as load_set
 from nadek.experiments import (
     check_output,
@@ -24,6 +25,7 @@ from nadek.experiments import (
     read_recipe,
     train,
 )
+from nadek.experiments.recipe import is_recipe
 from nadek.experiments.sources import Source
 from nadek.likelihood import log_probs
 from nadek.model import nade_k
@@ -253,6 +255,15 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     assert weights[0] == weights[1]
 
 
+def test_a_record_from_before_an_option_came_is_still_of_its_recipe():
+    kept = encode(recipe())
+    del kept["training"]["recompute"]
+    assert is_recipe(recipe(), kept)
+    assert not is_recipe(recipe(batch_size=30), kept)
+    for other in (None, {}, {**kept, "mystery": 1}):
+        assert not is_recipe(recipe(), other)
+
+
 def test_resuming_nothing_begins(tmp_path):
     assert run(tmp_path, resume=True).metrics["epochs"] == 3
 
@@ -389,6 +400,39 @@ def test_an_evaluation_is_the_exact_likelihood_with_its_provenance(tmp_path):
     assert record["config"] == saved.metrics["config"]
     assert record["training"]["hardware"]["threads"] == 1
     json.dumps(record)
+
+
+def test_an_evaluation_stops_once_it_is_certain_enough(tmp_path):
+    saved, x, told = run(tmp_path), rows(30, 2), []
+    table = log_probs(saved.model, x, 40, generator=torch.Generator().manual_seed(0))
+    errors = [table[:n].mean(1).std().item() / n**0.5 for n in range(2, 41)]
+    bound = min(errors[:10]) * 1.0001
+    record = evaluate(saved, x, orderings=40, until_error=bound, on_estimate=told.append)
+    n = 2 + next(i for i, error in enumerate(errors) if error <= bound)
+    assert record["orderings"] == len(told) == n < 40
+    assert record["test_log_likelihood"] == pytest.approx(table[:n].mean().item())
+    assert record["ordering_error"] == pytest.approx(errors[n - 2])
+    assert [now.n_orderings for now in told] == list(range(1, n + 1))
+    assert evaluate(saved, x, orderings=3, until_error=0.0)["orderings"] == 3
+
+
+def test_an_interrupted_evaluation_keeps_what_is_scored(tmp_path):
+    saved, x = run(tmp_path), rows(30, 2)
+
+    def stop(now):
+        if now.n_orderings == 3:
+            raise KeyboardInterrupt
+
+    def stop_at_once(*_):
+        raise KeyboardInterrupt
+
+    record = evaluate(saved, x, orderings=9, keep_interrupted=True, on_estimate=stop)
+    assert record["orderings"] == 3
+    assert record["ensemble"] == evaluate(saved, x, orderings=9, keep_interrupted=True, on_estimate=stop)["ensemble"]
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(saved, x, orderings=9, on_estimate=stop)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(saved, x, orderings=9, keep_interrupted=True, progress=stop_at_once)
 
 
 def test_a_model_that_was_never_trained_can_be_evaluated():

@@ -14,7 +14,7 @@ from nadek.model import ModelConfig, Network, from_rbm
 from nadek.model.unrolled import unrolls
 from nadek.sampling import reconstruction_probabilities
 from nadek.variables import variables_of
-from zoo import WITH_COLUMNS, build
+from zoo import WITH_COLUMNS, ZOO, build
 
 
 def n_parameters(model):
@@ -195,3 +195,28 @@ def test_what_unrolls_by_hand():
     assert not unrolls(DeepConfig(hidden=(3,), activation="gelu").build(), binary)
     assert not unrolls(DeepConfig(hidden=(3,)).build(), variables_of((2, 3)))
     assert not unrolls(ResidualConfig(width=3).build(), binary)
+
+
+@pytest.mark.parametrize("name", [name for name in ZOO if build(name, 2).steps > 1])
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_recomputed_on_the_way_back_gradients_are_the_same(name, dropout, generator):
+    model = build(name, 9).train()
+    for part in model.modules():
+        part.dropout = dropout
+    x = torch.randint(0, 2, (7, 9), generator=generator) % torch.tensor(model.levels)
+    missing = torch.rand(7, 9, generator=generator) < 0.6
+    direction = torch.randn(model.steps, 7, model.variables.n_columns, dtype=torch.float64, generator=generator)
+
+    def gradients(recompute):
+        model.zero_grad()
+        source = torch.Generator().manual_seed(1)
+        logits = torch.stack(model(x, missing, recompute=recompute, generator=source))
+        drawn_after = torch.rand(1, generator=source)
+        (logits * direction).sum().backward()
+        return logits, drawn_after, {name: value.grad for name, value in model.named_parameters()}
+
+    (logits, drawn, kept), (again, drawn_again, recomputed) = (gradients(recompute) for recompute in (False, True))
+    torch.testing.assert_close(again, logits, rtol=0, atol=1e-13)
+    assert torch.equal(drawn, drawn_again)
+    for name, gradient in kept.items():
+        torch.testing.assert_close(recomputed[name], gradient, rtol=1e-12, atol=1e-12, msg=name)

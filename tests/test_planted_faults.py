@@ -31,19 +31,15 @@ FAULTS = {
         "a_missing_value_is_never_read",
     ),
     "mask term not updated in the fast walk": (
-        ("paths.py", "self.first -= self.A[position]", "pass"),
+        ("paths/fast.py", "self.first -= no_more_missing", "pass"),
         "paths_agree",
     ),
     "mask term not updated in the fast walk's later steps": (
-        ("paths.py", "self.seen -= self.A[position]", "pass"),
+        ("paths/fast.py", "self.seen -= no_more_missing", "pass"),
         "paths_agree",
     ),
     "sample permuted once too often": (
-        (
-            "sampling.py",
-            ".scatter_(1, per_row, walked.values.to(x.dtype))",
-            ".scatter_(1, per_row, walked.values.to(x.dtype)).gather(1, per_row)",
-        ),
+        ("walk.py", "Walked(walked.values[:, back]", "Walked(walked.values[:, back][:, back]"),
         "samples_along_one_ordering_follow_log_prob or keep_the_evidence",
     ),
     "one step too many": (
@@ -51,7 +47,7 @@ FAULTS = {
         "equal_to_a_numpy_reference",
     ),
     "one step too many in the fast walk": (
-        ("paths.py", "for _ in range(self.steps - 1)", "for _ in range(self.steps)"),
+        ("paths/fast.py", "for _ in range(self.steps - 1)", "for _ in range(self.steps)"),
         "paths_agree",
     ),
     "log-probabilities averaged over orderings": (
@@ -79,7 +75,7 @@ FAULTS = {
 
 QUERY_FAULTS = {
     "a marginal goes on through what is missing": (
-        ("walk.py", "range(start, stop)", "range(start, given.shape[1])"),
+        ("walk.py", "range(start, stop, chunk)", "range(start, given.shape[1], chunk)"),
         "marginals_are_sums",
     ),
     "a cell is explained by itself": (
@@ -95,12 +91,35 @@ QUERY_FAULTS = {
         "log_prob_of_a_completion",
     ),
 }
-TESTS = dict.fromkeys(FAULTS, "test_contract.py") | dict.fromkeys(QUERY_FAULTS, "test_queries.py")
+TOGETHER_FAULTS = {
+    "what a row knows is predicted again": (
+        ("paths/ragged.py", "self.missing[:, columns] *= hidden", "pass"),
+        "rows_that_differ",
+    ),
+    "columns that a row never sees are left out": (
+        ("paths/ragged.py", "min(position, self.all_seen)", "position"),
+        "rows_that_differ",
+    ),
+    "rows pass for alike whatever they were told": (
+        ("alike.py", "(MAX_LEVELS + 1) + heard)", "(MAX_LEVELS + 1))"),
+        "rows_that_differ",
+    ),
+    "a chunk sees its own beginning": (
+        ("likelihood.py", "(position - position % chunk)", "position"),
+        "sum_to_one_in_chunks",
+    ),
+}
+ALL_FAULTS = FAULTS | QUERY_FAULTS | TOGETHER_FAULTS
+TESTS = (
+    dict.fromkeys(FAULTS, "test_contract.py")
+    | dict.fromkeys(QUERY_FAULTS, "test_queries.py")
+    | dict.fromkeys(TOGETHER_FAULTS, "test_together.py")
+)
 
 
 @pytest.mark.parametrize("fault", TESTS)
 def test_a_planted_fault_is_caught(fault, tmp_path):
-    (file, right, wrong), caught_by = (FAULTS | QUERY_FAULTS)[fault]
+    (file, right, wrong), caught_by = ALL_FAULTS[fault]
     shutil.copytree(ROOT / "src" / "nadek", tmp_path / "nadek")
     text = (tmp_path / "nadek" / file).read_text()
     assert text.count(right) == 1

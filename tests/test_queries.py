@@ -69,6 +69,9 @@ def test_marginals_are_sums_of_joints_along_the_same_ordering(name, generator):
             along = staged(ordering, ~row.isnan(), row.isnan())
             joint = log_prob(model, candidates[agreeing(candidates, row)], along)
             close(found[o, i], joint.logsumexp(0))
+    one = int(x.isnan().any(1).nonzero()[0])
+    alike = x[one].expand(SHARE_FROM + 1, -1)
+    close(marginal_log_probs(model, alike, orderings), found[:, [one]].expand(-1, len(alike)))
 
 
 @any_order
@@ -331,7 +334,7 @@ def information(model, row):
     found = torch.zeros(len(row), len(row), dtype=torch.float64)
     for j, t in (~known[:, None] & ~known).nonzero().tolist():
         along = staged(place, known, place == j, place == t, ~known)
-        p = log_prob(model, candidates, along, path="fast").exp() * agreeing(candidates, row)
+        p = log_prob(model, candidates, along).exp() * agreeing(candidates, row)
         table = torch.zeros(model.levels[j], model.levels[t], dtype=torch.float64)
         table.index_put_((candidates[:, j].long(), candidates[:, t].long()), p / p.sum(), accumulate=True)
         found[j, t] = torch.xlogy(table, table / (table.sum(1, keepdim=True) * table.sum(0))).sum()

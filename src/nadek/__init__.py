@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nadek.checkpoints import SavedModel, Schema, load, save
 from nadek.images import ImageConfig, ImageNetwork
-from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
+from nadek.likelihood import each_log_prob, estimate_log_prob, log_prob, log_probs, mixture_log_prob
 from nadek.model import (
     ModelConfig,
     Network,
@@ -52,6 +52,7 @@ __all__ = [
     "conditional_log_probs",
     "data_mean",
     "dbm_like",
+    "each_log_prob",
     "estimate_log_prob",
     "expected_information",
     "explain_cells",

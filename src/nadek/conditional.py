@@ -81,6 +81,7 @@ class ConditionalNetwork(nn.Module):
         missing: Bool[Tensor, "*batch D"],
         *,
         steps: int | None = None,
+        recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch C"]]:
         """Logits of every column after each step (a list of ``steps`` tensors).
@@ -89,6 +90,8 @@ class ConditionalNetwork(nn.Module):
             x: codes; what stands where ``missing`` is True is never read.
             missing: True where a value is to be predicted.
             steps: how many steps instead of the configured number.
+            recompute: where gradients are recorded, keep no activations of the steps but compute them again on the way
+                back: less memory and more time. Gradients are equal to rounding.
             generator: source of dropout, while training only.
         """
         raise NotImplementedError

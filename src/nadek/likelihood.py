@@ -6,7 +6,7 @@ of the mean of the *joint* probabilities (EoNADE, Eq. ensemble), again a proper 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import torch
@@ -19,7 +19,7 @@ from nadek.objectives import step_costs
 from nadek.orderings import draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, Path, PlainPath, bytes_per_row, chunks, products_in, shared_path
 from nadek.variables import split_missing
-from nadek.walk import as_orderings, walk
+from nadek.walk import as_orderings, check_chunk, walk
 
 PathName = Literal["auto", "fast", "plain", "positions"]
 FEW_ROWS = 8
@@ -37,6 +37,7 @@ def log_prob(
     *,
     path: PathName = "auto",
     dtype: torch.dtype | None = None,
+    chunk: int = 1,
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
 ) -> Float[Tensor, " B"]:
@@ -50,6 +51,8 @@ def log_prob(
             network at every position; "positions" does so for many positions at once, which suits few rows.
         dtype: of the matrix products: None for the model's own, or torch.bfloat16, which is quicker and errs by up
             to a few tenths of a nat on single rows and thousandths on means. Sums are always float64.
+        chunk: score the distribution in which so many variables at a time are independent given those before: the
+            one that `nadek.sampling` draws from with the same option. What it costs in nats is the difference to 1.
         max_bytes: bound on the working memory; the rows are scored in chunks that respect it.
         progress: called after each chunk.
 
@@ -64,10 +67,12 @@ def log_prob(
     """
     x = complete_rows(x, model.levels)
     ordering = checked_ordering(model, x, ordering)
+    check_chunk(chunk)
     path = _choose(model, path, x.shape[0], ordering)
     out = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
     for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
-        out[rows] = _score(model, x[rows], ordering if ordering.ndim == 1 else ordering[rows], path, dtype, max_bytes)
+        along = ordering if ordering.ndim == 1 else ordering[rows]
+        out[rows] = _score(model, x[rows], along, path, dtype, chunk, max_bytes)
         if progress is not None:
             progress(rows.stop, x.shape[0])
     return out
@@ -94,17 +99,40 @@ def log_probs(
         generator: source of the orderings, where they are drawn; on the device of ``x``.
         progress: called with the rows scored, counted over all orderings.
     """
+    told = {"dtype": dtype, "max_bytes": max_bytes, "generator": generator, "progress": progress}
+    return torch.stack(list(each_log_prob(model, x, orderings, **told)))  # type: ignore[arg-type]
+
+
+def each_log_prob(
+    model: ConditionalNetwork,
+    x: Shaped[Tensor, "B D"],
+    orderings: Int[Tensor, "O D"] | int,
+    *,
+    dtype: torch.dtype | None = None,
+    max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Float[Tensor, " B"]]:
+    """What `log_probs` gives, one ordering after the other: for a running estimate, and to stop early.
+
+    Args:
+        model: see `log_probs`, as are all others.
+        x: complete rows.
+        orderings: the orderings, or how many to draw: before the first is scored, so that stopping changes none.
+        dtype: of the matrix products.
+        max_bytes: bound on the working memory.
+        generator: source of the orderings.
+        progress: called with the rows scored, counted over all orderings.
+    """
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
     n_rows, total = x.shape[0], orderings.shape[0] * x.shape[0]
+    for index in range(orderings.shape[0]):
 
-    def one(index: int) -> Tensor:
-        def done(rows: int, _: int) -> None:
+        def done(rows: int, _: int, before: int = index * n_rows) -> None:
             if progress is not None:
-                progress(index * n_rows + rows, total)
+                progress(before + rows, total)
 
-        return log_prob(model, x, orderings[index], dtype=dtype, max_bytes=max_bytes, progress=done)
-
-    return torch.stack([one(index) for index in range(orderings.shape[0])])
+        yield log_prob(model, x, orderings[index], dtype=dtype, max_bytes=max_bytes, progress=done)
 
 
 def mixture_log_prob(log_probs: Float[Tensor, "O B"]) -> Float[Tensor, " B"]:
@@ -152,22 +180,27 @@ def complete_rows(x: Shaped[Tensor, "B D"], levels: Sequence[int]) -> Shaped[Ten
 
 
 def _score(
-    model: ConditionalNetwork, x: Tensor, ordering: Tensor, path: PathName, dtype: torch.dtype | None, max_bytes: int
+    model: ConditionalNetwork,
+    x: Tensor,
+    ordering: Tensor,
+    path: PathName,
+    dtype: torch.dtype | None,
+    chunk: int,
+    max_bytes: int,
 ) -> Tensor:
     """Log p(x | ordering) of one chunk of rows along one path."""
     per_row = ordering.expand(x.shape[0], -1)
     if path == "positions":
-        return _score_positions(model, x, per_row, dtype, max_bytes)
-    way: Path
+        return _score_positions(model, x, per_row, dtype, chunk, max_bytes)
     if path == "fast":
-        way = shared_path(model, ordering, x.shape[0], dtype=dtype)
+        way: Path = shared_path(model, ordering, x.shape[0], dtype=dtype)
     else:
         way = PlainPath(model, per_row, dtype=dtype)
-    return walk(way, x.gather(1, per_row)).log_probs.sum(1)
+    return walk(way, x.gather(1, per_row), chunk=chunk).log_probs.sum(1)
 
 
 def _score_positions(
-    model: ConditionalNetwork, x: Tensor, ordering: Tensor, dtype: torch.dtype | None, max_bytes: int
+    model: ConditionalNetwork, x: Tensor, ordering: Tensor, dtype: torch.dtype | None, chunk: int, max_bytes: int
 ) -> Tensor:
     """The plain path with many positions in one batch: given x, the D conditionals of a row are independent."""
     n_rows, n_variables = x.shape
@@ -175,7 +208,7 @@ def _score_positions(
     total = torch.zeros(n_rows, dtype=torch.float64, device=x.device)
     for positions in chunks(n_variables, n_rows * bytes_per_row(model), max_bytes):
         position = torch.arange(positions.start, positions.stop, device=x.device)
-        missing = missing_at(rank, position[:, None, None])  # [positions, rows, D]
+        missing = missing_at(rank, (position - position % chunk)[:, None, None])  # [positions, rows, D]
         with products_in(dtype, x.device):
             logits = model(x.expand(missing.shape), missing)[-1]
         asked = ordering[:, positions]

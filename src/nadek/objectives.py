@@ -27,6 +27,7 @@ def step_costs(
     missing: Bool[Tensor, "B D"],
     observed: Bool[Tensor, "B D"] | None = None,
     *,
+    recompute: bool = False,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B"]:
     """Order-agnostic cost of each row after every step (Eq. criterion_sampled and pretraining).
@@ -39,12 +40,13 @@ def step_costs(
         x: codes; anything finite where nothing was observed.
         missing: what the network does not see, drawn by `nadek.orderings.draw_missing`.
         observed: True where x has a value; None when it has no holes. What is not observed is no target.
+        recompute: keep less for the way back, see `nadek.model.Network.forward`.
         generator: source of dropout while training.
     """
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     weight = n_observed / targets.sum(1).to(model.b.dtype)
-    outputs = model(x, missing, generator=generator)
+    outputs = model(x, missing, recompute=recompute, generator=generator)
     return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets) for logits in outputs])
 
 

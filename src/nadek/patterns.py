@@ -1,4 +1,4 @@
-"""Rows by what is missing from them: groups that share a pattern, and orderings that visit the rest first."""
+"""Rows by what is missing from them: groups that share a pattern, and orderings that visit cells in stages."""
 
 from collections.abc import Iterator
 
@@ -63,6 +63,26 @@ def in_stages(
         if (ordering != torch.tensor(model.config.ordering, device=ordering.device)).any():
             raise ValueError("ordering: this model knows one ordering only, expected that, found another")
     return ordering.gather(1, visited.argsort(dim=1, stable=True))
+
+
+def shared_stages(ordering: Int[Tensor, " D"], stage: Shaped[Tensor, "B D"]) -> tuple[Int[Tensor, " D"], int, int]:
+    """An ordering along which rows can walk together, and the positions from and to which any row visits something.
+
+    Variables that a row visits keep their relative order, so nothing changes for it.
+
+    Args:
+        ordering: the ordering.
+        stage: 0 where a row is given a cell, 1 where it visits it, 2 where it never sees it.
+
+    Example:
+        >>> stage = torch.tensor([[1, 2, 0, 1], [0, 2, 0, 1]])
+        >>> shared_stages(torch.tensor([3, 1, 2, 0]), stage)
+        (tensor([2, 3, 0, 1]), 1, 3)
+    """
+    visited, given = (stage == 1).any(0), (stage == 0).all(0)
+    turn = torch.where(visited, 1, torch.where(given, 0, 2))
+    start, n_visited = int((turn == 0).sum()), int(visited.sum())
+    return ordering[turn[ordering].argsort(stable=True)], start, start + n_visited
 
 
 def missing_cells(model: ConditionalNetwork, x: Shaped[Tensor, "B D"]) -> Bool[Tensor, "B D"]:

@@ -13,11 +13,15 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking
-from nadek.orderings import observed_first
-from nadek.paths import MAX_BYTES, PlainPath, bytes_per_row, chunks, shared_path
+from nadek.orderings import random_orderings
+from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import groups, in_stages, missing_cells
 from nadek.variables import Variables
-from nadek.walk import as_orderings, walk
+from nadek.walk import as_orderings, check_chunk, walk_apart, walk_together
+
+ROWS_AN_ORDERING = 1024
+"""So many rows with different holes share an ordering; the next ones get another."""
+ABLE = "can fill in cells that come last in it; found observed cells after missing ones"
 
 Choose = Callable[[Variables, Tensor], Tensor]
 """Gives codes [B] for the scores of one variable a row (see `nadek.variables`)."""
@@ -43,6 +47,7 @@ def sample(
     n_samples: int,
     *,
     orderings: Int[Tensor, "O D"] | int | None = None,
+    chunk: int = 1,
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Shaped[Tensor, "n D"]:
@@ -54,6 +59,8 @@ def sample(
         orderings: the orderings of the mixture to sample from, or how many to draw for it. Samples that fell on
             the same ordering share the fast path, so few orderings are quicker. None: a fresh ordering for every
             sample, that is the mixture over all D! orderings.
+        chunk: draw so many variables at once, as if they were independent given those before: quicker, and less
+            faithful. `nadek.likelihood.log_prob` with the same option is the exact log-likelihood of such samples.
         max_bytes: bound on the working memory.
         generator: source of orderings and draws, on the device of the model.
 
@@ -62,16 +69,18 @@ def sample(
     """
     if n_samples < 1:
         raise ValueError(f"n_samples: expected at least 1, found {n_samples}")
+    check_chunk(chunk)
     device = model.b.device
     choose = draws(generator)
     nothing = torch.full((n_samples, model.n_variables), torch.nan, device=device)
     if orderings is None and model.config.ordering is None:
-        return impute(model, nothing, share=False, max_bytes=max_bytes, generator=generator).to(torch.uint8)
+        drawn = impute(model, nothing, share=False, chunk=chunk, max_bytes=max_bytes, generator=generator)
+        return drawn.to(torch.uint8)
     choices = as_orderings(model, 1 if orderings is None else orderings, device=device, generator=generator)
     chosen = torch.randint(choices.shape[0], (n_samples,), device=device, generator=generator)
     for index in range(choices.shape[0]):
         rows = (chosen == index).nonzero().squeeze(1)
-        nothing[rows] = _complete(model, nothing[rows], choices[index], choose, max_bytes).x
+        nothing[rows] = _complete(model, nothing[rows], choices[index], choose, chunk, max_bytes).x
     return nothing.to(torch.uint8)
 
 
@@ -81,6 +90,7 @@ def impute(
     x: Float[Tensor, "B D"],
     *,
     share: bool = True,
+    chunk: int = 1,
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "B D"]:
@@ -89,8 +99,10 @@ def impute(
     Args:
         model: a NADE-k of every ordering; a fixed-order NADE serves where the missing cells come last in its ordering.
         x: codes and NaN for missing, any pattern in every row; a row of NaN becomes a fresh sample.
-        share: let rows with the same pattern share an ordering (drawn for them), which is much quicker; their
-            completions are still separate draws. Otherwise every row gets its own.
+        share: let rows share an ordering (drawn for them), which is much quicker; their completions are still
+            separate draws. Rows with the same pattern share it wholly, others as far as they miss the same cells: each
+            visits what it misses in that order, after all that it has. Otherwise every row gets its own.
+        chunk: draw up to so many variables of the ordering at once, as if they were independent given those before.
         max_bytes: bound on the working memory.
         generator: source of orderings and draws, on the device of ``x``.
 
@@ -101,8 +113,8 @@ def impute(
         ValueError: on a wrong number of columns, on values that are no codes, and on a pattern that a
             fixed-order model cannot condition on.
     """
-    orderings = partial(_conditioning_orderings, model, generator=generator)
-    return complete(model, x, draws(generator), orderings, share=share, max_bytes=max_bytes).x
+    told = {"share": share, "chunk": chunk, "max_bytes": max_bytes, "generator": generator}
+    return complete(model, x, draws(generator), **told).x  # type: ignore[arg-type]
 
 
 @asking
@@ -110,10 +122,12 @@ def complete(
     model: ConditionalNetwork,
     x: Float[Tensor, "B D"],
     choose: Choose,
-    orderings: Callable[[Tensor], Tensor],
     *,
+    ordering: Int[Tensor, " D"] | None = None,
     share: bool = True,
+    chunk: int = 1,
     max_bytes: int = MAX_BYTES,
+    generator: torch.Generator | None = None,
 ) -> Completed:
     """Fill the missing cells of every row, one after the other, with what is chosen from their scores.
 
@@ -122,19 +136,22 @@ def complete(
     Args:
         model: a NADE-k.
         x: codes and NaN for missing, any pattern in every row.
-        choose: gives codes [B] for scores of one variable a row.
-        orderings: gives orderings [B, D] that visit the observed cells first, for rows with such holes [B, D].
-        share: ask for one ordering for all rows with the same pattern, which is much quicker.
+        choose: gives codes for scores.
+        ordering: of the missing cells, the same for all rows (the observed ones come first anyway); drawn when None.
+        share: see `impute`, as ``chunk``.
+        chunk: how many variables to choose at once.
         max_bytes: bound on the working memory.
+        generator: source of the orderings, where they are drawn; on the device of ``x``.
     """
+    check_chunk(chunk)
     missing = missing_cells(model, x)
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
-    for chosen, shared in groups(missing[incomplete], share=share):
-        rows = incomplete[chosen]
-        found = orderings(missing[rows[:1]] if shared else missing[rows])
-        filled = _complete(model, x[rows], found[0] if shared else found, choose, max_bytes)
-        out[rows], log_prob[rows] = filled
+    for chosen, alike in groups(missing[incomplete], share=share):
+        for some in chosen.split(ROWS_AN_ORDERING) if share and not alike else (chosen,):
+            rows = incomplete[some]
+            along = _orderings(model, missing[rows], ordering, share, generator)
+            out[rows], log_prob[rows] = _complete(model, x[rows], along, choose, chunk, max_bytes)
     return Completed(out, log_prob)
 
 
@@ -194,33 +211,42 @@ def reconstruction_probabilities(
     return torch.stack([torch.where(hidden, v, observed) for v in states])
 
 
-def _complete(model: ConditionalNetwork, x: Tensor, ordering: Tensor, choose: Choose, max_bytes: int) -> Completed:
-    """Choose what is missing from ``x`` along one shared ordering [D] or one a row [B, D], observed cells first."""
+def _complete(
+    model: ConditionalNetwork, x: Tensor, ordering: Tensor, choose: Choose, chunk: int, max_bytes: int
+) -> Completed:
+    """Choose what is missing from ``x`` along one shared ordering [D] or one a row [B, D]."""
     out = torch.empty_like(x)
     log_prob = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
+    draw = partial(choose, model.variables)
     for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
-        n_rows = rows.stop - rows.start
-        per_row = ordering.expand(n_rows, -1) if ordering.ndim == 1 else ordering[rows]
-        path = shared_path(model, ordering, n_rows) if ordering.ndim == 1 else PlainPath(model, per_row)
-        given = x[rows].gather(1, per_row)
-        hole = given.isnan()
-        # rows with fewer missing cells than others just take what is given until their first missing one
-        start = int((~hole).sum(1).min())
-        walked = walk(path, given, start=start, draw=partial(choose, path.variables))
-        out[rows] = torch.empty_like(given).scatter_(1, per_row, walked.values.to(x.dtype))
-        log_prob[rows] = walked.log_probs.masked_fill(~hole, 0).sum(1)
+        some, hole = x[rows], x[rows].isnan()
+        if ordering.ndim == 1:
+            walked = walk_together(model, some, ordering, hole.long(), draw=draw, chunk=chunk)
+        else:
+            walked = walk_apart(model, some, ordering[rows], hole.long(), draw=draw, chunk=chunk)
+        out[rows], log_prob[rows] = walked.values.to(x.dtype), walked.log_probs.sum(1)
     return Completed(out, log_prob)
 
 
-def _conditioning_orderings(
-    model: ConditionalNetwork, missing: Bool[Tensor, "B D"], *, generator: torch.Generator | None
-) -> Int[Tensor, "B D"]:
-    """Orderings that visit the observed cells first; a fixed-order model has none but its own."""
-    if model.config.ordering is None:
-        return observed_first(missing, generator=generator)
-    own = torch.tensor(model.config.ordering, device=missing.device)
-    able = "can fill in cells that come last in it; found observed cells after missing ones"
-    return in_stages(model, own, missing, able=able)
+def _orderings(
+    model: ConditionalNetwork,
+    missing: Bool[Tensor, "B D"],
+    ordering: Int[Tensor, " D"] | None,
+    share: bool,  # noqa: FBT001
+    generator: torch.Generator | None,
+) -> Int[Tensor, "*rows D"]:
+    """One ordering for all rows, or one a row with the observed cells first; a fixed-order model has only its own."""
+    if ordering is None and model.config.ordering is not None:
+        ordering = torch.tensor(model.config.ordering, device=missing.device)
+    if ordering is None:
+        n = 1 if share else len(missing)
+        found = random_orderings(n, model.n_variables, device=missing.device, generator=generator)
+    else:
+        found = ordering.expand(1 if share else len(missing), -1)
+    if share and model.config.ordering is None:
+        return found[0]
+    each = in_stages(model, found, missing, able=ABLE)
+    return found[0] if share else each
 
 
 def _one_pass(model: ConditionalNetwork, x: Tensor, missing: Tensor) -> Float[Tensor, "B C"]:

@@ -17,6 +17,8 @@ class Summary:
     Attributes:
         mean: mean over rows and orderings of log p(x | o), the paper's "Log-Prob.".
         standard_error: of ``mean``, over rows (nan for a single row).
+        ordering_error: standard error of ``mean``, over the orderings that were drawn: what others would change in it,
+            the rows being the same (nan for one ordering).
         ensemble: mean over rows of the mixture's log-probability (EoNADE).
         ensemble_standard_error: of ``ensemble``, over rows.
         spread_over_orderings: square root of E_x Var_o log p(x | o) (Table 3), nan for one ordering.
@@ -27,6 +29,7 @@ class Summary:
 
     mean: float
     standard_error: float
+    ordering_error: float
     ensemble: float
     ensemble_standard_error: float
     spread_over_orderings: float
@@ -42,6 +45,7 @@ def summarise(log_probs: Float[Tensor, "O B"]) -> Summary:
     return Summary(
         mean=by_row.mean().item(),
         standard_error=_deviation(by_row, 0).item() / n_rows**0.5,
+        ordering_error=_deviation(log_probs.mean(1), 0).item() / n_orderings**0.5,
         ensemble=mixed.mean().item(),
         ensemble_standard_error=_deviation(mixed, 0).item() / n_rows**0.5,
         spread_over_orderings=_deviation(log_probs, 0).square().mean().sqrt().item(),

@@ -7,10 +7,11 @@ as many columns as variables, and codes are what its columns read.
 
 Everything above speaks of variables; where the network's columns matter, it asks a `Variables`:
 
-- ``encode``, ``encode_at``, ``spread``: codes and holes, as columns;
+- ``encode``, ``spread``: codes and holes, as columns;
 - ``probabilities``, ``level_probabilities``, ``costs``: of all variables at once, from the logits of all columns;
-- ``scores``, ``scores_at``, ``log_prob``, ``level_log_probs``, ``draw``: of one variable a row, as a walk visits it;
-- ``ordered``, ``columns``, ``start``, ``probabilities_``: for a path that has permuted the columns.
+- ``scores``, ``log_prob``, ``level_log_probs``, ``draw``: of one variable a row, as a walk visits it;
+- ``ordered``, ``columns``, ``start``, ``encode_at``, ``spread_at``, ``scores_at``, ``probabilities_``: for a path that
+  has permuted the columns, and speaks of variables by their places.
 """
 
 from collections.abc import Sequence
@@ -64,17 +65,21 @@ class BinaryVariables(nn.Module):
         """Negative log-probability of each code, in nats; anything finite may stand where no code is known."""
         return F.binary_cross_entropy_with_logits(logits, x.to(logits.dtype), reduction="none")
 
-    def encode_at(self, x: Shaped[Tensor, " B"], variable: int) -> Shaped[Tensor, "B w"]:
-        """The columns of one variable that stand for its codes."""
-        return x.unsqueeze(-1)
+    def encode_at(self, x: Shaped[Tensor, "B w"], places: slice) -> Shaped[Tensor, "B c"]:
+        """The columns that stand for the codes of some consecutive variables."""
+        return x
+
+    def spread_at(self, missing: Bool[Tensor, "B w"], places: slice) -> Bool[Tensor, "B c"]:
+        """Which of their columns belong to missing ones."""
+        return missing
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """What decides about one variable a row: its logit."""
         return logits.gather(-1, variable.unsqueeze(-1)).squeeze(-1)
 
-    def scores_at(self, logits: Float[Tensor, "B w"], variable: int) -> Float[Tensor, " B"]:
-        """The same from the logits of one variable's columns."""
-        return logits.squeeze(-1)
+    def scores_at(self, logits: Float[Tensor, "*batch c"], places: slice) -> Float[Tensor, "*batch w"]:
+        """The same of some consecutive variables, from the logits of their columns."""
+        return logits
 
     def log_prob(self, scores: Float[Tensor, "*batch"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Log-probability in nats of one level a row."""
@@ -84,8 +89,10 @@ class BinaryVariables(nn.Module):
         """Log-probability in nats of every level."""
         return F.logsigmoid(torch.stack([-scores, scores], dim=-1))
 
-    def draw(self, scores: Float[Tensor, " B"], generator: torch.Generator | None = None) -> Float[Tensor, " B"]:
-        """A level for each row, drawn."""
+    def draw(
+        self, scores: Float[Tensor, "*batch"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "*batch"]:
+        """A level for each of the scores, drawn."""
         u = torch.rand(scores.shape, dtype=scores.dtype, device=scores.device, generator=generator)
         return (u < scores.sigmoid()).to(scores.dtype)
 
@@ -179,19 +186,24 @@ class MixedVariables(nn.Module):
         level = x.long().clamp(min=0).minimum(self.top).unsqueeze(-1)
         return -self._log_levels(logits).gather(-1, level).squeeze(-1)
 
-    def encode_at(self, x: Shaped[Tensor, " B"], variable: int) -> Bool[Tensor, "B w"]:
+    def encode_at(self, x: Shaped[Tensor, "B w"], places: slice) -> Bool[Tensor, "B c"]:
         """See `BinaryVariables`."""
-        return x.unsqueeze(-1) == self.level[self.start(variable) : self.start(variable + 1)]
+        return self.spread_at(x, places) == self.level[self._columns(places)]
+
+    def spread_at(self, missing: Shaped[Tensor, "B w"], places: slice) -> Shaped[Tensor, "B c"]:
+        """See `BinaryVariables`."""
+        return missing.index_select(-1, self.variable[self._columns(places)] - places.start)
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
         """What decides about one variable a row: its levels' log-probabilities, up to a constant."""
         chosen = F.pad(logits, (1, 0)).gather(-1, self.table[variable])
         return chosen.masked_fill(self.absent[variable], -torch.inf)
 
-    def scores_at(self, logits: Float[Tensor, "B w"], variable: int) -> Float[Tensor, "B L"]:
+    def scores_at(self, logits: Float[Tensor, "*batch c"], places: slice) -> Float[Tensor, "*batch w L"]:
         """See `BinaryVariables`."""
-        place = (self.table[variable] - self.start(variable)).clamp(min=0)
-        return F.pad(logits, (1, 0)).index_select(-1, place).masked_fill(self.absent[variable], -torch.inf)
+        table = (self.table[places] - self.start(places.start)).clamp(min=0)
+        scores: Tensor = F.pad(logits, (1, 0)).index_select(-1, table.flatten()).unflatten(-1, table.shape)
+        return scores.masked_fill(self.absent[places], -torch.inf)
 
     def log_prob(self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`."""
@@ -201,9 +213,12 @@ class MixedVariables(nn.Module):
         """See `BinaryVariables`; -infinity for levels that a variable does not have."""
         return scores.log_softmax(-1)
 
-    def draw(self, scores: Float[Tensor, "B L"], generator: torch.Generator | None = None) -> Float[Tensor, " B"]:
+    def draw(
+        self, scores: Float[Tensor, "*batch L"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`."""
-        return scores.softmax(-1).multinomial(1, generator=generator).squeeze(-1).to(scores.dtype)
+        each = scores.softmax(-1).reshape(-1, scores.shape[-1])
+        return each.multinomial(1, generator=generator).reshape(scores.shape[:-1]).to(scores.dtype)
 
     def ordered(self, ordering: Int[Tensor, " D"]) -> "MixedVariables":
         """See `BinaryVariables`."""
@@ -229,9 +244,10 @@ class MixedVariables(nn.Module):
 
     def _log_levels(self, logits: Tensor, first: int = 0) -> Float[Tensor, "*batch D L"]:
         """Log-probability of every level of the variables from ``first`` on."""
-        table = (self.table[first:] - self.start(first)).clamp(min=0)
-        scores: Tensor = F.pad(logits, (1, 0)).index_select(-1, table.flatten()).unflatten(-1, table.shape)
-        return scores.masked_fill(self.absent[first:], -torch.inf).log_softmax(-1)
+        return self.scores_at(logits, slice(first, len(self.levels))).log_softmax(-1)
+
+    def _columns(self, places: slice) -> slice:
+        return slice(self.start(places.start), self.start(places.stop))
 
     def _keep(self, name: str, value: Tensor) -> None:
         """A tensor that moves with the model and is not saved: the levels say it all."""

@@ -11,12 +11,14 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
+from nadek.alike import Alike
 from nadek.conditional import ConditionalNetwork
 from nadek.orderings import random_orderings
-from nadek.paths import Path
+from nadek.paths import ALL, Path, PlainPath, shared_path
+from nadek.patterns import shared_stages
 
 Draw = Callable[[Tensor], Tensor]
-"""Chooses codes [B] from scores (see `nadek.variables`)."""
+"""Chooses codes [...] from scores (see `nadek.variables`)."""
 
 
 class Walked(NamedTuple):
@@ -25,7 +27,7 @@ class Walked(NamedTuple):
     values: Float[Tensor, "B D"]
     """The given and the chosen values."""
     log_probs: Float[Tensor, "B D"]
-    """float64, nats: ``log p(value i | values before i)``; 0 before the start, and from the stop on."""
+    """float64, nats: ``log p(value i | values before i)``; 0 for what was not visited."""
 
 
 @torch.no_grad()
@@ -35,7 +37,9 @@ def walk(
     *,
     start: int = 0,
     stop: int | None = None,
+    stage: Shaped[Tensor, "B D"] | None = None,
     draw: Draw | None = None,
+    chunk: int = 1,
 ) -> Walked:
     """Visit every variable once.
 
@@ -44,7 +48,11 @@ def walk(
         given: the codes **in visiting order**; NaN asks for a draw.
         start: number of variables that are taken as given without asking for their scores.
         stop: number of variables after which the walk ends; what comes later is not looked at. None: all.
+        stage: for rows that differ, **in visiting order**: 0 where a row is given a value from the beginning, 1 where
+            it visits the variable, 2 where it never learns it. From ``start`` to ``stop`` is everything visited.
         draw: how to choose the values that are not given; None when all are.
+        chunk: so many variables are visited at once, each given only what was revealed before the first of them:
+            quicker, and another distribution (of independent variables within a chunk).
 
     Returns:
         The values and their conditional log-probabilities, in visiting order.
@@ -52,18 +60,92 @@ def walk(
     values = given.double()
     log_probs = torch.zeros(given.shape, dtype=torch.float64, device=given.device)
     stop = given.shape[1] if stop is None else stop
-    for position in range(start):
-        path.reveal(position, values[:, position])
-    for position in range(start, stop):
-        scores = path.scores(position).double()
-        value = values[:, position]
+    alike = Alike(len(given), told_apart=not path.shared, device=given.device)
+
+    def reveal(positions: slice, told: Tensor | None) -> None:
+        path.reveal(positions, values[:, positions], told)
+        alike.tell(values[:, positions], told)
+
+    if stage is not None:
+        reveal(slice(0, given.shape[1]), stage == 0)
+    elif start > 0:
+        reveal(slice(0, start), None)
+    for first in range(start, stop, chunk):
+        positions = slice(first, min(first + chunk, stop))
+        told = None if stage is None else stage[:, positions] == 1
+        rows = None if told is None else told.any(1).nonzero().squeeze(1)
+        if rows is not None and len(rows) == 0:
+            continue
+        different, back = alike.states(rows)
+        here = ALL if rows is None else rows
+        scores = path.scores(positions, different).double()[back]
+        value = values[here, positions]
         if draw is not None:
             value = torch.where(value.isnan(), draw(scores), value)
-            values[:, position] = value
-        log_probs[:, position] = path.variables.log_prob(scores, value)
-        if position + 1 < stop:
-            path.reveal(position, value)
+            values[here, positions] = value
+        log_p = path.variables.log_prob(scores, value)
+        log_probs[here, positions] = log_p if told is None else log_p.masked_fill(~told[here], 0)
+        if positions.stop < stop:
+            reveal(positions, told)
     return Walked(values, log_probs)
+
+
+def walk_together(
+    model: ConditionalNetwork,
+    x: Shaped[Tensor, "B D"],
+    ordering: Int[Tensor, " D"],
+    stage: Shaped[Tensor, "B D"],
+    *,
+    draw: Draw | None = None,
+    chunk: int = 1,
+    dtype: torch.dtype | None = None,
+) -> Walked:
+    """Walk rows along one ordering, each as far as it goes: what it is given first, then what it visits.
+
+    Rows of one pattern thus have one ordering. Rows of different patterns have different ones, in which what they
+    visit has the same relative order.
+
+    Args:
+        model: a NADE-k.
+        x: codes; NaN asks for a draw.
+        ordering: the shared ordering, one that the model can follow in these stages.
+        stage: 0 for cells that are given, 1 for those to visit, 2 for those never seen.
+        draw: see `walk`, as ``chunk``.
+        chunk: how many variables of the ordering to visit at once.
+        dtype: of the matrix products; the model's own when None.
+
+    Returns:
+        Values and log-probabilities, **in the order of the columns of** ``x``.
+    """
+    ordering, start, stop = shared_stages(ordering, stage)
+    given, stage = x[:, ordering], stage[:, ordering]
+    differing = None if (stage == stage[:1]).all() else stage
+    path = shared_path(model, ordering, len(x), stage=differing, dtype=dtype)
+    walked = walk(path, given, start=start, stop=stop, stage=differing, draw=draw, chunk=chunk)
+    back = ordering.argsort()
+    return Walked(walked.values[:, back], walked.log_probs[:, back])
+
+
+def walk_apart(
+    model: ConditionalNetwork,
+    x: Shaped[Tensor, "B D"],
+    ordering: Int[Tensor, "B D"],
+    stage: Shaped[Tensor, "B D"],
+    *,
+    draw: Draw | None = None,
+    chunk: int = 1,
+) -> Walked:
+    """The same along an ordering of its own for every row, on the plain path."""
+    path, given = PlainPath(model, ordering), x.gather(1, ordering)
+    walked = walk(path, given, stage=stage.gather(1, ordering), draw=draw, chunk=chunk)
+    back = ordering.argsort(1)
+    return Walked(walked.values.gather(1, back), walked.log_probs.gather(1, back))
+
+
+def check_chunk(chunk: int) -> None:
+    """Refuse a number of variables to visit at once that is none."""
+    if chunk < 1:
+        raise ValueError(f"chunk: expected at least 1 variable at once, found {chunk}")
 
 
 def as_orderings(

@@ -63,16 +63,20 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 
 @contextmanager
-def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar for work that is told in rows done of rows in all."""
-    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
+    """A bar for work that is told in rows done of rows in all, and perhaps in words, which stay until the next."""
+    told = TextColumn("{task.fields[told]}")
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), told, TimeRemainingColumn())
     with _bar(*columns, quiet=quiet) as progress:
-        task = progress.add_task(label, total=None)
+        task = progress.add_task(label, total=None, told="")
         log = _log(quiet=quiet)
+        last = ""
 
-        def update(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-            log(f"{label}: {done:,} of {total:,}")
+        def update(done: int, total: int, told: str | None = None) -> None:
+            nonlocal last
+            last = last if told is None else told
+            progress.update(task, completed=done, total=total, told=last)
+            log(f"{label}: {done:,} of {total:,}" + (last and f", {last}"))
 
         yield update
 

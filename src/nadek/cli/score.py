@@ -29,6 +29,7 @@ from nadek.experiments import evaluate as evaluate_model
 from nadek.experiments import rows_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import marginal_log_probs
+from nadek.summaries import Summary
 
 
 def evaluate(
@@ -37,6 +38,15 @@ def evaluate(
     *,
     orderings: Orderings = 8,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="A random subset of so many rows only.")] = None,
+    until_error: Annotated[
+        float | None,
+        typer.Option(
+            "--until-error",
+            min=0.0,
+            help="Stop early, once the orderings drawn so far leave the mean so uncertain (standard error, nats).",
+            show_default=False,
+        ),
+    ] = None,
     split: SplitOption = SplitName.test,
     output: OutputFile = None,
     data_dir: DataDir = None,
@@ -48,6 +58,8 @@ def evaluate(
 ) -> None:
     """Exact log-likelihood of complete rows, in nats: mean over orderings, and of their mixture (EoNADE).
 
+    Ctrl-C stops early and tells what the orderings scored so far give.
+
     Example: [bold]nadek evaluate model mnist --orderings 128[/]
     """
     check_file(output, (".json",), force=force)
@@ -56,11 +68,23 @@ def evaluate(
     if rows is not None and rows < len(x):
         x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
     with rows_progress("scoring", quiet=quiet) as progress:
-        record = {
-            "data": data,
-            "split": split.value,
-            **evaluate_model(saved, x, orderings=orderings, seed=seed, progress=progress),
-        }
+
+        def estimate(now: Summary) -> None:
+            in_all = orderings if saved.model.config.ordering is None else 1
+            done, total = (n * len(x) for n in (now.n_orderings, in_all))
+            progress(done, total, f"mean so far {now.mean:.3f} ± {now.ordering_error:.3f}")
+
+        found = evaluate_model(
+            saved,
+            x,
+            orderings=orderings,
+            seed=seed,
+            until_error=until_error,
+            keep_interrupted=True,
+            progress=progress,
+            on_estimate=estimate,
+        )
+    record = {"data": data, "split": split.value, **found}
     if output is not None:
         show_json(record, output)
     if as_json:
@@ -68,6 +92,7 @@ def evaluate(
         return
     told = [
         ["mean over orderings", f"{record['test_log_likelihood']:.3f}", f"{record['standard_error']:.3f}"],
+        ["its error by the choice of orderings", "", f"{record['ordering_error']:.3f}"],
         [
             "ensemble (mixture of the orderings)",
             f"{record['ensemble']:.3f}",

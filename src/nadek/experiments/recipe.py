@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nadek.configs import decode
+from nadek.configs import decode, encode
 from nadek.networks import NetworkConfig
 from nadek.training import TrainingConfig
 
@@ -31,6 +31,14 @@ class Recipe:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     seed: int = 0
     notes: str = ""
+
+
+def is_recipe(recipe: Recipe, kept: Any) -> bool:  # noqa: ANN401 - whatever JSON held
+    """Whether a record is of this recipe; options that came after it was written are at their defaults in it."""
+    try:
+        return kept == encode(recipe) or encode(decode(Recipe, kept)) == encode(recipe)
+    except ValueError:
+        return False
 
 
 def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nadek.configs import encode
+from nadek.experiments.recipe import is_recipe
 from nadek.experiments.reproduce import read_record, record_path
 from nadek.experiments.rows import KINDS, Kind, Row, read_table, tables
 from nadek.files import replacing
@@ -51,7 +51,7 @@ def records_of(experiments: Path, row: Row) -> list[Found]:
         path = record_path(experiments, row, kind)
         if getattr(row.recipes, kind) is not None and path.is_file():
             record = read_record(path)
-            found.append(Found(kind, path, record, record.get("config") != encode(row.recipe(kind))))
+            found.append(Found(kind, path, record, not is_recipe(row.recipe(kind), record.get("config"))))
     try:
         return sorted(found, key=lambda one: (one.record["best_validation"], KINDS.index(one.kind)))
     except KeyError as error:

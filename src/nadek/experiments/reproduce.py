@@ -11,9 +11,8 @@ from typing import Any
 import torch
 
 from nadek.checkpoints import SavedModel, holds_model, holds_state, load_saved
-from nadek.configs import encode
 from nadek.experiments.provenance import provenance
-from nadek.experiments.recipe import Recipe
+from nadek.experiments.recipe import Recipe, is_recipe
 from nadek.experiments.rows import Kind, Row
 from nadek.experiments.run import train
 from nadek.experiments.scoring import Scoring
@@ -174,7 +173,7 @@ def _trained(run: _Run, *, force: bool, on_epoch: Callable[[Epoch], None] | None
     folder, recipe, device = run.folder, run.recipe, run.place.device
     if holds_model(folder) and not holds_state(folder) and not force:
         saved = load_saved(folder, device=device)
-        if saved.metrics.get("config") != encode(recipe):
+        if not is_recipe(recipe, saved.metrics.get("config")):
             raise ValueError(f"{folder} holds a model of another recipe; use --force to train anew")
         if saved.metrics.get("diverged"):
             raise ValueError(f"the training of {folder} diverged; change the recipe, or use --force to train anew")

@@ -23,11 +23,11 @@ from nadek.checkpoints import (
 )
 from nadek.configs import encode
 from nadek.experiments.provenance import provenance
-from nadek.experiments.recipe import Recipe
+from nadek.experiments.recipe import Recipe, is_recipe
 from nadek.images import ImageConfig
-from nadek.likelihood import log_probs
+from nadek.likelihood import each_log_prob
 from nadek.networks import build
-from nadek.summaries import summarise
+from nadek.summaries import Summary, summarise
 from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare
 
 
@@ -66,7 +66,7 @@ def train(
     ready = partial(prepare, levels=recipe.model.levels, columns=schema.columns, device=device)
     rows, held_out = ready(x), None if validation is None else ready(validation, training=False)
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
-    state = _unfinished(folder, identity) if resume else None
+    state = _unfinished(folder, recipe, identity) if resume else None
     folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
     model = build(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
@@ -104,15 +104,40 @@ def evaluate(
     *,
     orderings: int,
     seed: int = 0,
+    until_error: float | None = None,
+    keep_interrupted: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    on_estimate: Callable[[Summary], None] | None = None,
 ) -> dict[str, Any]:
     """Exact test log-likelihood of complete rows as a JSON-able record (nats; see `nadek.summaries.Summary`).
 
     The record says how the model was trained and where both were computed.
+
+    Args:
+        saved: the model.
+        x: complete rows.
+        orderings: how many orderings to draw.
+        seed: of the orderings.
+        until_error: stop once the standard error of the mean over orderings is so small (nats); it takes at least 2.
+        keep_interrupted: take an interruption (ctrl-C) for an early stop, once an ordering is scored.
+        progress: called with the rows scored, counted over all orderings.
+        on_estimate: told the summary of what is scored so far, after each ordering.
     """
     device = saved.model.b.device
     generator = torch.Generator(device).manual_seed(seed)
-    summary = summarise(log_probs(saved.model, x.to(device), orderings, generator=generator, progress=progress))
+    scores = each_log_prob(saved.model, x.to(device), orderings, generator=generator, progress=progress)
+    table: list[Tensor] = []
+    try:
+        for scored in scores:
+            table.append(scored)
+            summary = summarise(torch.stack(table))
+            if on_estimate is not None:
+                on_estimate(summary)
+            if until_error is not None and summary.ordering_error <= until_error:
+                break
+    except KeyboardInterrupt:
+        if not (keep_interrupted and table):
+            raise
     told = asdict(summary)
     return {
         "test_log_likelihood": told.pop("mean"),
@@ -142,14 +167,15 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
         raise FileExistsError(f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew")
 
 
-def _unfinished(folder: Path, identity: dict[str, Any]) -> TrainingState | None:
+def _unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> TrainingState | None:
     """The state to go on from, if it belongs to this recipe and these rows."""
     found = load_state(folder)
     if found is None:
         return None
     state, kept = found
     for name, what in (("recipe", "another recipe"), ("rows", "other rows"), ("validation", "other validation rows")):
-        if kept.get(name) != identity[name]:
+        same = kept.get(name) == identity[name]
+        if not (same or (name == "recipe" and is_recipe(recipe, kept.get(name)))):
             raise ValueError(f"the unfinished training in {folder} is of {what}; use --force to begin anew")
     return state
 

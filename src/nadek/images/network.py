@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nadek.again import again
 from nadek.conditional import ConditionalNetwork, product_dtype
 from nadek.images.config import ImageConfig
 from nadek.images.layers import Block, Whole, conv, double, halve, normalised
@@ -77,6 +78,7 @@ class ImageNetwork(ConditionalNetwork):
         missing: Bool[Tensor, "*batch D"],
         *,
         steps: int | None = None,
+        recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch D"]]:
         """See `ConditionalNetwork`."""
@@ -85,11 +87,17 @@ class ImageNetwork(ConditionalNetwork):
         cut = self.b.device.type == "cpu" and not torch.is_grad_enabled()
         together = max(1, PIECE // self.n_variables if cut else len(rows))
         pieces = zip(x.reshape(rows.shape).split(together), rows.split(together), strict=True)
-        outputs = [self._steps(values, hidden, n_steps, generator) for values, hidden in pieces]
+        anew = recompute and torch.is_grad_enabled()
+        outputs = [self._steps(values, hidden, n_steps, anew, generator) for values, hidden in pieces]
         return [torch.cat(logits).view(x.shape) for logits in zip(*outputs, strict=True)]
 
     def _steps(
-        self, x: Tensor, hidden: Tensor, n_steps: int, generator: torch.Generator | None
+        self,
+        x: Tensor,
+        hidden: Tensor,
+        n_steps: int,
+        recompute: bool,  # noqa: FBT001
+        generator: torch.Generator | None,
     ) -> list[Float[Tensor, "B D"]]:
         """Logits of some rows after each step."""
         dtype = product_dtype(self.b)
@@ -98,11 +106,16 @@ class ImageNetwork(ConditionalNetwork):
         p = self.fill.to(dtype)
         stream: Tensor | None = None
         outputs: list[Tensor] = []
-        for _ in range(n_steps):
+
+        def step(p: Tensor, stream: Tensor | None, generator: torch.Generator | None) -> tuple[Tensor, Tensor | None]:
             read = self.stem(self._planes(torch.addcmul(shown, m, p), m)) + self.place.to(dtype)
             stream = normalised(self._unet(read if stream is None else read + stream, generator))
-            outputs.append(self._logits(stream))
-            p = outputs[-1].sigmoid().to(dtype)
+            return self._logits(stream), stream
+
+        for _ in range(n_steps):
+            logits, stream = again(step, p, stream, generator) if recompute else step(p, stream, generator)
+            outputs.append(logits)
+            p = logits.sigmoid().to(dtype)
         return outputs
 
     def _planes(self, v: Float[Tensor, "B D"], m: Float[Tensor, "B D"]) -> Float[Tensor, "B 2 h w"]:

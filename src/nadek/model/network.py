@@ -5,8 +5,9 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nadek.again import again
 from nadek.conditional import ConditionalNetwork, product_dtype
-from nadek.cores import Core
+from nadek.cores import Core, State
 from nadek.model.config import ModelConfig
 from nadek.model.unrolled import unroll, unrolls
 from nadek.variables import variables_of
@@ -74,6 +75,7 @@ class Network(ConditionalNetwork):
         missing: Bool[Tensor, "*batch D"],
         *,
         steps: int | None = None,
+        recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch C"]]:
         """Logits of every column after each step (a list of ``steps`` tensors).
@@ -82,6 +84,8 @@ class Network(ConditionalNetwork):
             x: codes (0 and 1 of binary variables); what stands where ``missing`` is True is never read.
             missing: True where a value is to be predicted.
             steps: how many steps instead of the configured number.
+            recompute: where gradients are recorded, keep no activations of the steps but compute them again on the way
+                back: less memory and more time. Gradients are equal to rounding.
             generator: source of dropout, while training only.
         """
         core: Core = self.core
@@ -95,13 +99,22 @@ class Network(ConditionalNetwork):
         if torch.is_grad_enabled() and x.ndim == 2 and unrolls(core, self.variables):
             base = self.c.unsqueeze(0) if mask_input is None else mask_input + self.c
             weights = {"W": self.W, "V": self.output_weight, "b": self.b}
-            return list(unroll(core, shown, m, self.fill, base, **weights, steps=n_steps).unbind())
+            unrolled = unroll(core, shown, m, self.fill, base, **weights, steps=n_steps, recompute=recompute)
+            return list(unrolled.unbind())
         p, state = self.fill.to(m.dtype).expand_as(shown), None
         outputs: list[Tensor] = []
-        for _ in range(n_steps):
+
+        def step(p: Tensor, state: State, generator: torch.Generator | None) -> tuple[Tensor, State]:
             u = F.linear(torch.addcmul(shown, m, p), self.W, self.c)  # v = m * p + (1 - m) * x
             h, state = core(u if mask_input is None else u + mask_input, state, generator=generator)
-            outputs.append(F.linear(h, self.output_weight, self.b))
+            return F.linear(h, self.output_weight, self.b), state
+
+        for _ in range(n_steps):
+            if recompute and torch.is_grad_enabled():
+                logits, state = again(step, p, state, generator)
+            else:
+                logits, state = step(p, state, generator)
+            outputs.append(logits)
             p = self.variables.probabilities(outputs[-1])
         return outputs
 

@@ -5,8 +5,6 @@ one and says how probable it is, along the ordering that it used. Which completi
 ordering: a model has one distribution for each.
 """
 
-from functools import partial
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -16,11 +14,9 @@ from nadek.likelihood import checked_ordering
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import in_stages, missing_cells
 from nadek.queries.cells import cell_scores
-from nadek.sampling import Completed, complete, draws
+from nadek.sampling import ABLE, Completed, complete, draws
 from nadek.variables import Variables
 from nadek.walk import as_orderings
-
-ABLE = "can fill in cells that come last in it; found observed cells after missing ones"
 
 
 @asking
@@ -58,7 +54,7 @@ def greedy(
             raise ValueError("most_certain_first: expected a model of every ordering, found one that knows one only")
         return _most_certain_first(model, x, max_bytes)
     ordering = _ordering(model, x, ordering, generator)
-    return complete(model, x, _most_probable, partial(in_stages, model, ordering, able=ABLE), max_bytes=max_bytes)
+    return complete(model, x, _most_probable, ordering=ordering, max_bytes=max_bytes)
 
 
 @asking
@@ -133,11 +129,11 @@ def best_of(
     """
     if n_draws < 1:
         raise ValueError(f"n_draws: expected at least 1, found {n_draws}")
-    orderings = partial(in_stages, model, _ordering(model, x, ordering, generator), able=ABLE)
+    ordering = _ordering(model, x, ordering, generator)
     best = Completed(x, torch.full(x.shape[:1], -torch.inf, dtype=torch.float64, device=x.device))
     for some in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model), max_bytes):
         repeated = x.repeat(some.stop - some.start, 1)
-        drawn = complete(model, repeated, draws(generator), orderings, max_bytes=max_bytes)
+        drawn = complete(model, repeated, draws(generator), ordering=ordering, max_bytes=max_bytes)
         rows = torch.cat([best.x, drawn.x]).unflatten(0, (-1, x.shape[0]))
         log_prob, which = torch.cat([best.log_prob, drawn.log_prob]).unflatten(0, (-1, x.shape[0])).max(0)
         best = Completed(rows[which, torch.arange(x.shape[0], device=x.device)], log_prob)

@@ -4,20 +4,16 @@ A model of every ordering knows the distribution of any part of a row: visit tha
 gives a proper distribution, and so does their mixture (`nadek.likelihood.mixture_log_prob`).
 """
 
-from collections.abc import Callable
-from functools import partial
-
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking
 from nadek.likelihood import Progress, checked_ordering
-from nadek.orderings import rank_of
-from nadek.paths import MAX_BYTES, bytes_per_row, chunks, shared_path
+from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import groups, missing_cells
-from nadek.queries.cells import each_cell, in_turn, tell_rows
-from nadek.walk import as_orderings, walk
+from nadek.queries.cells import in_turn, tell_rows
+from nadek.walk import as_orderings, walk_together
 
 
 def marginal_log_probs(
@@ -100,50 +96,13 @@ def conditional_log_probs(
     values, patterns, done = x.masked_fill(missing, 0), list(groups(missing)), 0
     for index in range(orderings.shape[0]):
         ordering = checked_ordering(model, x, orderings[index])
-        for rows, shared in patterns:
-            score = _score_shared if shared else _score_others
-            tell = partial(tell_rows, progress, done, out.numel())
-            out[index, rows] = score(model, values[rows], stage[rows], ordering, dtype, max_bytes, tell)
+        if model.config.ordering is not None:
+            in_turn(model, ordering, stage)  # refuses what it cannot answer
+        for rows, _ in patterns:
+            for part in chunks(len(rows), bytes_per_row(model), max_bytes):
+                some = rows[part]
+                walked = walk_together(model, values[some], ordering, stage[some], dtype=dtype)
+                out[index, some] = walked.log_probs.sum(1)
+                tell_rows(progress, done, out.numel(), part.stop)
             done += len(rows)
     return out
-
-
-def _score_shared(
-    model: ConditionalNetwork,
-    x: Tensor,
-    stage: Tensor,
-    ordering: Tensor,
-    dtype: torch.dtype | None,
-    max_bytes: int,
-    tell: Callable[[int], None],
-) -> Float[Tensor, " B"]:
-    """The cells of stage 1 given those of stage 0, for rows that share the stages: one walk that stops after them."""
-    ordering = in_turn(model, ordering, stage[:1])[0]
-    start, asked = int((stage[0] == 0).sum()), int((stage[0] == 1).sum())
-    out = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
-    for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
-        path = shared_path(model, ordering, rows.stop - rows.start, dtype=dtype)
-        out[rows] = walk(path, x[rows][:, ordering], start=start, stop=start + asked).log_probs.sum(1)
-        tell(rows.stop)
-    return out
-
-
-def _score_others(
-    model: ConditionalNetwork,
-    x: Tensor,
-    stage: Tensor,
-    ordering: Tensor,
-    dtype: torch.dtype | None,
-    max_bytes: int,
-    tell: Callable[[int], None],
-) -> Float[Tensor, " B"]:
-    """The same for rows with stages of their own: given x, the conditionals of a row are independent questions."""
-    rank = rank_of(in_turn(model, ordering, stage))
-
-    def hidden(row: Tensor, variable: Tensor) -> Tensor:
-        return rank[row] >= rank[row, variable][:, None]
-
-    found = torch.zeros(x.shape, dtype=torch.float64, device=x.device)
-    for row, j, scores in each_cell(model, x, stage == 1, hidden, dtype=dtype, max_bytes=max_bytes, progress=tell):
-        found[row, j] = model.variables.log_prob(scores, x[row, j])
-    return found.sum(1)

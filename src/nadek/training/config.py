@@ -42,6 +42,8 @@ class TrainingConfig:
         ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
             return that; 0 for the weights themselves.
         precision: of the matrix products; weights, costs and sums stay float32.
+        recompute: keep no activations of the k steps for the way back, but compute them again: less memory, which
+            counts for large k and batches, and more time. The fixed_order objective does not know it.
         patience: stop when so many validations of the last phase brought no better one; None never stops early.
         validate_every: epochs between validations.
         mirror: height and width, where rows are images that may as well be seen from behind: half of them, drawn anew
@@ -58,6 +60,7 @@ class TrainingConfig:
     stratified: bool = True
     ema_decay: float = 0.999
     precision: Literal["float32", "bfloat16"] = "float32"
+    recompute: bool = False
     patience: int | None = None
     validate_every: int = 1
     mirror: tuple[int, int] | None = None

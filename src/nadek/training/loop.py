@@ -187,7 +187,9 @@ class _Run:
             else:
                 shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
                 missing = draw_missing(shown, stratified=self.config.stratified, generator=generator)
-                costs = step_costs(self.model, x, missing, observed, generator=generator)
+                costs = step_costs(
+                    self.model, x, missing, observed, recompute=self.config.recompute, generator=generator
+                )
         loss = reduce(costs, phase.objective)
         if self.config.l2:
             loss = loss + self.config.l2 * l2_penalty(self.model)

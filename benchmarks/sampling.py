@@ -1,0 +1,108 @@
+"""Samples and imputation of NADE-5 with one hidden layer of 500 units, D = 784: ratios within one run.
+
+    python benchmarks/sampling.py [--rows 1000] [--model runs/mnist --data mnist] [--record]
+
+Samples along one ordering against the straightforward sampler; rows with a pattern of holes of their own against rows
+that share one; several variables drawn at once, and what that costs in nats (needs a trained model and its test rows:
+one with random weights knows of no dependence to lose).
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import memory_peak, seconds, show, write
+from likelihood import twin
+from straightforward import sample as straightforward_sample
+
+from nadek.checkpoints import load_saved
+from nadek.datasets import load
+from nadek.likelihood import log_prob
+from nadek.model import Network, nade_k
+from nadek.sampling import impute, sample
+
+D, H, K = 784, 500, 5
+CHUNKS = (1, 2, 4, 8, 16, 49)
+MISSING = (0.5, 0.1)
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds of one run: the work takes long enough."""
+    return seconds(work, repeats=1, warm_up=0)
+
+
+def samples(model: Network, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
+    """Along one ordering, as the straightforward sampler does."""
+    ordering = torch.randperm(D, generator=generator)
+    with torch.random.fork_rng(devices=[]):
+        slow = timed(lambda: straightforward_sample(twin(model), n_rows, ordering))
+    took = timed(lambda: sample(model, n_rows, orderings=ordering[None], generator=generator))
+    return [{"samples": n_rows, "seconds": took, "straightforward_seconds": slow, "ratio": took / slow}]
+
+
+def imputations(model: Network, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
+    """One pattern of missing cells for all rows, and one for each."""
+    x = (torch.rand(n_rows, D, generator=generator) < 0.13).float()
+    table = []
+    for part in MISSING:
+        holes = torch.rand(n_rows, D, generator=generator) < part
+        one, own = (x.masked_fill(where, torch.nan) for where in (holes[:1], holes))
+        times = [timed(lambda rows=rows: impute(model, rows, generator=generator)) for rows in (one, own)]
+        table.append(
+            {
+                "missing": part,
+                "one_pattern_seconds": times[0],
+                "own_patterns_seconds": times[1],
+                "ratio": times[1] / times[0],
+            }
+        )
+    return table
+
+
+def chunked(model: Network, x: torch.Tensor | None, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
+    """Several variables at once: seconds, and nats a test row that the distribution is the worse for it."""
+    ordering = torch.randperm(model.n_variables, generator=generator)
+    table: list[dict[str, Any]] = []
+    for chunk in CHUNKS:
+        work = {"orderings": ordering[None], "chunk": chunk, "generator": generator}
+        row: dict[str, Any] = {
+            "chunk": chunk,
+            "seconds": timed(lambda work=work: sample(model, n_rows, **work)),
+        }
+        if x is not None:
+            row["log_likelihood"] = float(log_prob(model, x, ordering, chunk=chunk).mean())
+            row["cost_in_nats"] = table[0]["log_likelihood"] - row["log_likelihood"] if table else 0.0
+        table.append(row)
+    return table
+
+
+def main() -> None:
+    """Measure, print, leave a record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--model", type=Path, help="folder of a trained model, for the cost of chunks")
+    parser.add_argument("--data", default="mnist", help="its data set (found by NADEK_DATA)")
+    parser.add_argument("--record", action="store_true", help="write benchmarks/results/sampling.json")
+    options = parser.parse_args()
+    generator = torch.Generator().manual_seed(0)
+    model = nade_k(D, hidden=(H,), steps=K, mean=torch.full((D,), 0.13), generator=generator).eval()
+    trained, x = model, None
+    if options.model is not None:
+        trained = load_saved(options.model).model
+        x = torch.as_tensor(load(options.data).test)[: options.rows].float()
+    tables = {
+        f"samples of NADE-{K} 1HL {H}, D = {D}": samples(model, options.rows, generator),
+        f"imputation of {options.rows} rows": imputations(model, options.rows, generator),
+        f"{options.rows} samples, several variables at once": chunked(trained, x, options.rows, generator),
+    }
+    for title, table in tables.items():
+        show(title, list(table[0]), [list(row.values()) for row in table])
+    if options.record:
+        told = {"rows": options.rows, "model": None if options.model is None else options.model.name}
+        write("sampling", {**told, "tables": tables, "memory_peak_mib": memory_peak()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Three ways through the conditionals of one variable after the other, and the memory they take.
+
+- `PlainPath`: the whole network at every position. Obviously right; every row may have an ordering of its own.
+- `FastPath`: for rows that share an ordering. It never multiplies by what is known already, nor computes a logit
+  that nobody asks for.
+- `RaggedPath`: the fast path for rows that share an ordering and differ in which of its variables they visit.
+
+All are equal up to rounding.
+"""
+
+from nadek.paths.choice import shared_path
+from nadek.paths.fast import FastPath
+from nadek.paths.memory import MAX_BYTES, bytes_per_row, chunks
+from nadek.paths.path import ALL, Path, Rows
+from nadek.paths.plain import PlainPath, products_in
+from nadek.paths.ragged import RaggedPath
+
+__all__ = [
+    "ALL",
+    "MAX_BYTES",
+    "FastPath",
+    "Path",
+    "PlainPath",
+    "RaggedPath",
+    "Rows",
+    "bytes_per_row",
+    "chunks",
+    "products_in",
+    "shared_path",
+]

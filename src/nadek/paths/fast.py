@@ -1,0 +1,116 @@
+"""The fast path: only the products that the next logit needs."""
+
+import copy
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from nadek.cores import Core
+from nadek.model import Network
+from nadek.paths.path import ALL, Rows
+
+REDUCED_BLOCK = 32
+"""Reduced-precision products are compiled for each shape they meet (by oneDNN), which takes longer than the product:
+the number of missing columns is rounded up to a multiple of this."""
+REDUCED_PARTS = 8
+"""For the same reason a number of rows is rounded up to a multiple of a part of all."""
+
+
+class FastPath:
+    """Only the products that the next logit needs, for rows that share one ordering.
+
+    The columns of W (and A) and the rows of V are permuted once, so that those of the missing variables come last.
+    Two running sums [B, H] follow what is revealed by updates of rank 1: ``seen = c + A missing + W x_observed``, and
+    ``first``, the same plus ``W fill_missing``, which is all that the first step needs. The steps between read and
+    predict the missing variables only; the last computes the logits asked for. For ``steps`` = 1 nothing but
+    vectors is left. Buffers are made once; running sums and logits keep the dtype of the model.
+
+    Args:
+        model: a network that has columns (see `nadek.networks`).
+        ordering: the ordering [D].
+        n_rows: B.
+        dtype: of the matrix products; the model's own when None.
+    """
+
+    def __init__(
+        self, model: Network, ordering: Int[Tensor, " D"], n_rows: int, *, dtype: torch.dtype | None = None
+    ) -> None:
+        exact = model.b.dtype
+        dtype = exact if dtype is None else dtype
+        self.core: Core = model.core if dtype == exact else copy.deepcopy(model.core).to(dtype)
+        self.steps, self.block = model.steps, 1 if dtype == exact else REDUCED_BLOCK
+        self.variables, columns = model.variables.ordered(ordering), model.variables.columns(ordering)
+        self.shared, self.fill = True, model.fill[columns]
+        weights = (model.W.t()[columns].contiguous(), model.output_weight[columns].contiguous(), model.b[columns])
+        self.W_exact, self.V_exact, self.b_exact = weights
+        self.W, self.V, self.b = (weight.to(dtype) for weight in weights)
+        self.A = None if model.A is None else model.A.t()[ordering]
+        nothing_seen = model.c if self.A is None else model.c + self.A.sum(0)
+        self.seen = nothing_seen.expand(n_rows, -1).clone()
+        self.first = self.seen + self.fill @ self.W_exact
+        self.u = torch.empty_like(self.seen, dtype=dtype)
+        self.v = torch.empty(n_rows * len(columns) if self.steps > 1 else 0, dtype=dtype, device=self.u.device)
+
+    def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
+        """See `Path`."""
+        chosen = self._rounded(rows)
+        first = self.first[chosen]
+        u = self.u[: len(first)]
+        h, state = self.core(u.copy_(first), None)
+        if self.steps > 1:
+            low = self._low(positions.start)
+            start = self.variables.start(low)
+            W, V, b = self.W[start:], self.V[start:].t(), self.b[start:]
+            v, base = self.v[: len(u) * len(b)].view(len(u), len(b)), self.seen[chosen].to(u.dtype)
+            known, missing = self.variables.start(positions.start) - start, self._missing(positions.start, chosen)
+            for _ in range(self.steps - 1):
+                torch.addmm(b, h, V, out=v)
+                self.variables.probabilities_(v, low)
+                if missing is None:
+                    v[:, :known] = 0  # revealed already, part of the sum
+                else:
+                    v *= missing
+                torch.addmm(base, v, W, out=u)
+                h, state = self.core(u, state)
+        asked, h = self._columns(positions), h if chosen is rows else h[: len(rows)]  # type: ignore[arg-type]
+        logits = torch.addmm(self.b_exact[asked], h.to(first.dtype), self.V_exact[asked].t())
+        return self.variables.scores_at(logits, positions)
+
+    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
+        """See `Path`; this path's rows are all told the same variables."""
+        assert told is None
+        shown = self.variables.encode_at(value, positions).to(self.first.dtype)
+        self._add(positions, shown, shown - self.fill[self._columns(positions)])
+
+    def _add(self, positions: slice, shown: Tensor, changed: Tensor, told: Tensor | None = None) -> None:
+        """Bring the running sums up to date with what is shown, and how that differs from what stood there."""
+        columns = self.W_exact[self._columns(positions)]
+        self.first.addmm_(changed, columns)
+        if self.steps > 1:
+            self.seen.addmm_(shown, columns)
+        if self.A is not None:
+            A = self.A[positions]
+            no_more_missing = A.sum(0) if told is None else told.to(A.dtype) @ A
+            self.first -= no_more_missing
+            if self.steps > 1:
+                self.seen -= no_more_missing
+
+    def _low(self, position: int) -> int:
+        """The position from which on columns take part in the products: what is before it is known."""
+        return position - position % self.block
+
+    def _missing(self, position: int, rows: Rows) -> Tensor | None:
+        """1 where a row misses a column from `_low` on, 0 where not; None: all miss those visited from here on."""
+        return None
+
+    def _columns(self, positions: slice) -> slice:
+        """The columns, as permuted, of the variables visited at some positions."""
+        return slice(self.variables.start(positions.start), self.variables.start(positions.stop))
+
+    def _rounded(self, rows: Rows) -> Rows:
+        """Some rows; for reduced precision with the first one repeated, so that few different numbers occur."""
+        if isinstance(rows, slice) or self.block == 1:
+            return rows
+        extra = -len(rows) % -(-len(self.first) // REDUCED_PARTS)
+        return torch.cat([rows, rows[:1].expand(extra)])
