@@ -85,7 +85,8 @@ def fitted(
 def suited(method: Method, data: Table) -> list[Setting]:
     """The settings that such a table can be filled in with."""
     kind = "binary" if max(data.levels) == 2 else "categorical"
-    found = [setting for setting in method.settings if setting.only in (None, kind)]
+    fits = [setting.most_cells is None or data.train.size <= setting.most_cells for setting in method.settings]
+    found = [s for s, fit in zip(method.settings, fits, strict=True) if fit and s.only in (None, kind)]
     if not found:
         raise PeerError(f"not for {kind} columns")
     return found
