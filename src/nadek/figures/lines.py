@@ -23,7 +23,7 @@ class Line:
         errors: standard errors of them; None for none.
     """
 
-    x: Sequence[float]
+    x: Sequence[float | int]
     y: Sequence[float | None]
     errors: Sequence[float | None] | None = None
 
@@ -33,7 +33,7 @@ def lines(
     *,
     x_label: str,
     y_label: str,
-    mark: float | None = None,
+    mark: float | int | None = None,
     skip: float = 0.0,
     shared: bool = True,
 ) -> Figure:

@@ -1,5 +1,6 @@
 """Models with the same number of parameters, whatever their structure: the widths follow from it."""
 
+from bisect import bisect_right
 from dataclasses import replace
 
 from nadek.cores import AlternatingConfig, CoreConfig, ResidualConfig
@@ -13,9 +14,8 @@ def widest(recipe: Recipe, parameters: int) -> Recipe:
     Raises:
         ValueError: if there are too few for a single unit.
     """
-    width = 0
-    while n_parameters(_of_width(recipe.model, width + 1)) <= parameters:
-        width += 1
+    sizes = range(1, parameters + 1)  # a unit has at least one parameter
+    width = bisect_right(sizes, parameters, key=lambda width: n_parameters(_of_width(recipe.model, width)))
     if width == 0:
         raise ValueError(f"parameters: {parameters} are too few for hidden layers of one unit")
     return replace(recipe, model=_of_width(recipe.model, width))
