@@ -12,13 +12,20 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: in
     return "\n".join(f"| {' | '.join(line)} |" for line in [*head, *rows])
 
 
-def placed(text: str, name: str, table: str) -> str:
-    """The page with a table in its place (``<!-- generated: NAME -->`` to ``<!-- /generated -->``), else at its end."""
-    block = f"<!-- generated: {name} -->\n\n{table}\n\n<!-- /generated -->"
+def placed(text: str, name: str, block: str, *, append: bool = True) -> str:
+    """The page with a block in its place (``<!-- generated: NAME -->`` to ``<!-- /generated -->``).
+
+    Args:
+        text: the page.
+        name: of the place.
+        block: what to put there.
+        append: put it at the page's end where there is no such place.
+    """
+    block = f"<!-- generated: {name} -->\n\n{block}\n\n<!-- /generated -->"
     place = re.compile(rf"<!-- generated: {re.escape(name)} -->.*?<!-- /generated -->", re.DOTALL)
     if place.search(text):
         return place.sub(lambda _: block, text)
-    return f"{text.rstrip()}\n\n## {name}\n\n{block}\n"
+    return f"{text.rstrip()}\n\n## {name}\n\n{block}\n" if append else text
 
 
 def number(value: float | None, digits: int = 2) -> str:

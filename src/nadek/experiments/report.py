@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from nadek.experiments.claims import claims_table, read_claims
+from nadek.experiments.extras import notes_of, pictures_of
 from nadek.experiments.found import Found, records_of
 from nadek.experiments.grids import grid_tables, grids, read_grid
 from nadek.experiments.markdown import NOTHING, markdown, number, over, placed
@@ -44,7 +46,8 @@ def write_report(experiments: Path, page: Path) -> list[Found]:
     """Write ``results/summary.json`` and bring the tables of a Markdown page up to date.
 
     What stands between ``<!-- generated: TABLE -->`` and ``<!-- /generated -->`` is replaced; a table without such a
-    place gets one at the page's end, and a page that is not there is begun.
+    place gets one at the page's end, and a page that is not there is begun. Claims, notes (``notes TABLE``) and
+    pictures (``figure NAME``) are shown where the page has a place for them.
 
     Args:
         experiments: the folder of the tables.
@@ -63,6 +66,8 @@ def write_report(experiments: Path, page: Path) -> list[Found]:
     text = page.read_text() if page.is_file() else "# Results\n"
     for name, block in _blocks(experiments).items():
         text = placed(text, name, block)
+    for name, block in _extras(experiments, page).items():
+        text = placed(text, name, block, append=False)
     results = experiments / "results"
     results.mkdir(exist_ok=True)
     _write(page, text)
@@ -90,6 +95,17 @@ def _blocks(experiments: Path) -> dict[str, str]:
         if path.is_file():
             blocks[name] = grid_tables(read_grid(experiments / "grids" / f"{name}.toml"), read_record(path))
     return blocks
+
+
+def _extras(experiments: Path, page: Path) -> dict[str, str]:
+    """What is shown only where the page has a place for it: claims, notes and pictures."""
+    shown = {f"figure {name}": block for name, block in pictures_of(experiments, page).items()}
+    for name in tables(experiments):
+        shown[f"notes {name}"] = notes_of(read_table(experiments / name))
+    if (experiments / "claims.toml").is_file():
+        claims = read_claims(experiments / "claims.toml")
+        shown["claims"] = claims_table(experiments, claims, summary(experiments))
+    return shown
 
 
 def _line(row: Row, found: Found | None) -> tuple[str, ...]:
