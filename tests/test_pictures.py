@@ -29,7 +29,8 @@ from nadek.experiments import (
     variability_table,
     write_report,
 )
-from nadek.experiments.pictures import find, log_probs_by_steps
+from nadek.experiments.bysteps import log_probs_by_steps
+from nadek.experiments.pictures import find
 from nadek.experiments.pictures.config import GridLines
 from nadek.likelihood import estimate_log_prob, log_probs
 from nadek.model import nade_k

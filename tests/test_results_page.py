@@ -33,7 +33,15 @@ def test_the_page_is_what_the_report_makes_of_the_records(copied):
 
 def test_the_page_has_a_place_for_everything():
     places = re.findall(r"<!-- generated: (.*?) -->", PAGE.read_text())
-    expected = {*tables(EXPERIMENTS), *grids(EXPERIMENTS), "table3", "claims", "notes table1", "notes table2"}
+    expected = {
+        *tables(EXPERIMENTS),
+        *grids(EXPERIMENTS),
+        "table3",
+        "meanfield",
+        "claims",
+        "notes table1",
+        "notes table2",
+    }
     assert {f"figure {picture.name}" for picture in read_pictures(EXPERIMENTS)} | expected <= set(places)
     assert len(places) == len(set(places))
 
@@ -64,7 +72,7 @@ def test_notes_are_told_once():
     told = notes_of(rows)
     assert len(set(told.splitlines())) == len(told.splitlines())
     assert all(note in told for row in rows for note in row.notes)
-    assert "*All rows that are run*: both recipes: the data mean" in told
+    assert "*All networks*: both recipes: the data mean" in told
 
 
 def test_a_picture_is_shown_when_it_was_made(copied):

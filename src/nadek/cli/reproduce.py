@@ -8,7 +8,7 @@ import typer
 
 from nadek.cli.console import say, show_line
 from nadek.cli.options import DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
-from nadek.cli.reproducing import Wish, run_figures, run_grid_cells, run_rows, show_spreads
+from nadek.cli.reproducing import Wish, run_figures, run_grid_cells, run_machines, run_rows, show_spreads
 from nadek.experiments import Workplace, grids, write_report
 
 Experiments = Annotated[
@@ -69,6 +69,8 @@ def reproduce(
             run_figures(wish, place)
         elif target in grids(experiments):
             run_grid_cells(wish, place)
+        elif target == "meanfield":
+            run_machines(wish, place)
         elif (experiments / f"{target}.toml").is_file():
             show_spreads(wish, place)
         else:

@@ -11,10 +11,12 @@ from nadek.experiments import (
     Workplace,
     make_picture,
     read_grid,
+    read_meanfield,
     read_pictures,
     read_table,
     read_variability,
     run_grid,
+    run_meanfield,
     variability_summary,
 )
 from nadek.experiments import reproduce as reproduce_row
@@ -104,6 +106,27 @@ def show_spreads(wish: Wish, place: Workplace) -> None:
     columns = ["model", "paper", "ours", "over orderings: paper", "ours", "over rows: paper", "ours"]
     rows = [[entry["title"], *(_number(entry[key]) for key in keys)] for entry in entries.values()]
     show_table(f"{wish.target}: {told.title}, in nats", columns, rows)
+
+
+def run_machines(wish: Wish, place: Workplace) -> None:
+    """RBMs turned into networks."""
+    study, options = read_meanfield(place.experiments / f"{wish.target}.toml")
+    with _Bars(quiet=wish.quiet) as bars:
+        record = run_meanfield(
+            study,
+            options,
+            place,
+            force=wish.force,
+            on_part=bars.name,
+            on_epoch=lambda epoch: bars.of("training", epochs_progress)(epoch),
+        )
+    if wish.as_json:
+        show_json(record)
+        return
+    keys = ("test_log_likelihood", "standard_error")
+    rows = [[line["machine"], line["as"], *(_number(line[key]) for key in keys)] for line in record["lines"]]
+    title = f"{study.title}: log-likelihoods in nats a row"
+    show_table(f"{title} (a quick look, no result)" if place.quick else title, ["machine", "as", "test", "±"], rows)
 
 
 def _run_row(row: Row, wish: Wish, place: Workplace) -> dict[str, Any]:

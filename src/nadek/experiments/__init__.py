@@ -6,6 +6,7 @@ from nadek.experiments.gallery import draw_model
 from nadek.experiments.grids import Grid, grid_tables, grids, read_grid, run_grid
 from nadek.experiments.jobs import Job, Workplace
 from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of
+from nadek.experiments.meanfield import read_meanfield, run_meanfield
 from nadek.experiments.pictures import Picture, make_picture, read_picture, read_pictures
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, make_recipe, merge, parse_settings, phases, read_recipe, usual_epochs
@@ -55,6 +56,7 @@ __all__ = [
     "phases",
     "provenance",
     "read_grid",
+    "read_meanfield",
     "read_picture",
     "read_pictures",
     "read_recipe",
@@ -66,6 +68,7 @@ __all__ = [
     "reproduce",
     "rows_for",
     "run_grid",
+    "run_meanfield",
     "source_for",
     "spread_levels",
     "summary",

@@ -63,7 +63,7 @@ def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[
         better, worse = (read_table(experiments / claim.table, only=name)[0] for name in (claim.better, claim.worse))
         ours, of_paper = _ours(better, claim, summary), _paper(better, claim.value) - _paper(worse, claim.value)
         against, cited = _ours(worse, claim, summary), False
-        if against is None and worse.cited:
+        if against is None and (worse.cited or worse.rbm is not None):
             against, cited = _paper(worse, claim.value), True
         difference = None if ours is None or against is None else ours - against
         verdict = NOTHING if difference is None else "yes" if difference > 0 else "no"

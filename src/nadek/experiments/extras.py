@@ -12,10 +12,10 @@ def notes_of(rows: list[Row]) -> str:
     for row in rows:
         for note in row.notes:
             of_note.setdefault(note, []).append(row)
-    run = [row for row in rows if not row.cited]
+    networks = [row for row in rows if not row.cited and row.rbm is None]
     lines = []
     for note, about in of_note.items():
-        whose = "All rows that are run" if about == run else ", ".join(row.title for row in about)
+        whose = "All networks" if about == networks else ", ".join(row.title for row in about)
         lines.append(f"- *{whose}*: {note}.")
     return "\n".join(lines)
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nadek.configs import encode
 from nadek.experiments.records import read_record
 from nadek.experiments.reproduce import record_path
 from nadek.experiments.rows import KINDS, Kind, Row
@@ -30,11 +29,11 @@ class Found:
 def records_of(experiments: Path, row: Row) -> list[Found]:
     """The records of a row, the one with the best validation first (the validation cost is in nats: less is better)."""
     found = []
-    for kind in KINDS:
+    for kind in row.kinds:
         path = record_path(experiments, row, kind)
-        if getattr(row.recipes, kind) is not None and path.is_file():
+        if path.is_file():
             record = read_record(path)
-            found.append(Found(kind, path, record, record.get("config") != encode(row.recipe(kind))))
+            found.append(Found(kind, path, record, record.get("config") != row.config(kind)))
     try:
         return sorted(found, key=lambda one: (one.record["best_validation"], KINDS.index(one.kind)))
     except KeyError as error:

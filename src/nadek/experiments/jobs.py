@@ -1,6 +1,6 @@
 """Models that experiments need: where each lies, on which rows it is trained, and how to get it trained. Resumable."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,7 @@ class Job:
         recipe: how to train it.
         place: folders and device.
         train_rows: how many training rows to take, a fixed random choice; None for all.
+        start: weights to start from; None for random ones.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Job:
     recipe: Recipe
     place: Workplace
     train_rows: int | None = None
+    start: Mapping[str, Tensor] | None = None
 
     @property
     def folder(self) -> Path:
@@ -115,6 +117,7 @@ class Job:
             schema=source.schema,
             device=self.place.device,
             resume=not force,
+            start=self.start,
             save_every=60.0,
             on_epoch=on_epoch,
         )

@@ -9,6 +9,8 @@ from nadek.experiments.extras import notes_of, pictures_of
 from nadek.experiments.found import Found, records_of
 from nadek.experiments.grids import grid_tables, grids, read_grid
 from nadek.experiments.markdown import NOTHING, markdown, number, over, placed
+from nadek.experiments.meanfield import NAME as MEANFIELD
+from nadek.experiments.meanfield import meanfield_table
 from nadek.experiments.records import read_record
 from nadek.experiments.rows import KINDS, Row, read_table, tables
 from nadek.experiments.variability import read_variability, variability_summary, variability_table
@@ -94,6 +96,9 @@ def _blocks(experiments: Path) -> dict[str, str]:
         path = experiments / "results" / f"grid-{name}.json"
         if path.is_file():
             blocks[name] = grid_tables(read_grid(experiments / "grids" / f"{name}.toml"), read_record(path))
+    path = experiments / "results" / f"{MEANFIELD}.json"
+    if path.is_file():
+        blocks[MEANFIELD] = meanfield_table(experiments, read_record(path))
     return blocks
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nadek.experiments.jobs import Job, Workplace, origin
+from nadek.experiments.machines import reproduce_machine
 from nadek.experiments.records import read_record, write_record
 from nadek.experiments.rows import Kind, Row
 from nadek.experiments.scoring import Scoring
@@ -44,6 +45,9 @@ def reproduce(
         TrainingDivergedError: as `train`.
         OSError: on data that are not there, or a folder that cannot be written to.
     """
+    about = _told(row, kind, quick=place.quick)
+    if row.rbm is not None:
+        return reproduce_machine(row, place, about, force=force, on_epoch=on_epoch, progress=progress)
     job = job_of(row, kind, place)
     saved = job.trained(force=force, on_epoch=on_epoch)
     scoring = Scoring.of(_looked_at(row) if place.quick else row, saved.model, job.open("test").x)
@@ -53,7 +57,7 @@ def reproduce(
         if done.get("digest") == scoring.digest:
             return done
     told = scoring.told(job.folder, progress)
-    record = {**_told(row, kind, quick=place.quick), **told, **origin(saved, place.device)}
+    record = {**about, **told, **origin(saved, place.device)}
     write_record(path, record, lines="curve")
     scoring.forget(job.folder)
     return read_record(path)

@@ -1,23 +1,17 @@
 """Pictures of numbers: training curves, the effect of k in training and at test time."""
 
-from dataclasses import replace
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
-from torch import Tensor
 
 from nadek import figures
+from nadek.experiments.bysteps import log_probs_by_steps
 from nadek.experiments.grids import Grid, grids, mean_over_seeds, read_grid
 from nadek.experiments.grids.grid import SET
 from nadek.experiments.jobs import Workplace, some_rows
 from nadek.experiments.pictures.config import Curves, GridLines, StepsAtTest
 from nadek.experiments.pictures.references import find
 from nadek.experiments.records import read_record
-from nadek.model import Network, asking
-from nadek.objectives import step_costs
-from nadek.orderings import draw_missing
-from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.summaries import summarise
 
 Points = list[dict[str, Any]]
@@ -83,32 +77,6 @@ def steps_at_test(shows: StepsAtTest, place: Workplace) -> tuple[Points, figures
     panels = {f"trained with k = {model.steps}": {"log-likelihood, estimated": line}}
     label = f"{shows.split} log-likelihood (nats)"
     return points, figures.lines(panels, x_label="steps at test time", y_label=label, mark=model.steps, skip=0.0)
-
-
-@asking
-def log_probs_by_steps(
-    model: Network, x: Shaped[Tensor, "B D"], *, steps: int, masks: int, generator: torch.Generator
-) -> Float[Tensor, "steps B"]:
-    """Unbiased estimates of the mean of log p(x | o) over orderings, as if the model had 1, 2, ... steps (nats).
-
-    All numbers of steps see the same masks, so their differences are much less noisy than each is.
-
-    Args:
-        model: a NADE-k.
-        x: complete rows of codes.
-        steps: the largest number of steps.
-        masks: how many masks to average over for each row.
-        generator: source of the masks.
-    """
-    longer = Network(replace(model.config, steps=steps), generator=torch.Generator()).to(model.b)
-    longer.load_state_dict(model.state_dict())
-    longer.eval()
-    total = torch.zeros(steps, len(x), dtype=torch.float64, device=x.device)
-    for _ in range(masks):
-        missing = draw_missing(torch.ones_like(x, dtype=torch.bool), stratified=True, generator=generator)
-        for rows in chunks(len(x), bytes_per_row(longer) * (steps + 1), MAX_BYTES):
-            total[:, rows] -= step_costs(longer, x[rows], missing[rows]).double()
-    return total / masks
 
 
 def _grid_points(grid: Grid, shows: GridLines, cells: dict[str, Any]) -> Points:
