@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from nadek.figures.charts import model_comparison, reliability, training_curves
 from nadek.figures.images import filters, inpainting, samples
 from nadek.figures.lines import Line, lines
+from nadek.figures.structures import structures
 from nadek.figures.style import save
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "reliability",
     "samples",
     "save",
+    "structures",
     "training_curves",
 ]

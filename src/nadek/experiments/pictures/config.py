@@ -137,7 +137,14 @@ class Filters:
     kind: Literal["filters"] = "filters"
 
 
-Shows = Curves | GridLines | StepsAtTest | Reconstructions | Samples | Filters
+@dataclass(frozen=True, kw_only=True)
+class Structures:
+    """The structures of the paper: nothing of ours is in it."""
+
+    kind: Literal["structures"] = "structures"
+
+
+Shows = Curves | GridLines | StepsAtTest | Reconstructions | Samples | Filters | Structures
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,23 @@ from nadek import figures
 from nadek.configs import encode
 from nadek.experiments.jobs import Workplace
 from nadek.experiments.pictures.charts import Points, curves, grid_lines, steps_at_test
-from nadek.experiments.pictures.config import Curves, Filters, GridLines, Picture, Reconstructions, Samples, StepsAtTest
+from nadek.experiments.pictures.config import (
+    Curves,
+    Filters,
+    GridLines,
+    Picture,
+    Reconstructions,
+    Samples,
+    StepsAtTest,
+    Structures,
+)
 from nadek.experiments.pictures.images import filters, reconstructions, samples
 from nadek.experiments.pictures.references import find
 from nadek.experiments.provenance import provenance
 from nadek.experiments.records import write_record
+
+NO_MODEL = Curves | GridLines | Structures
+"""What is made from records, or from nothing."""
 
 
 def make_picture(picture: Picture, place: Workplace) -> Path:
@@ -29,7 +41,7 @@ def make_picture(picture: Picture, place: Workplace) -> Path:
         "title": picture.title,
         "quick": place.quick,
         "shows": encode(shows),
-        "models": {} if isinstance(shows, Curves | GridLines) else {shows.model: _weights(picture, place)},
+        "models": {} if isinstance(shows, NO_MODEL) else {shows.model: _weights(picture, place)},
         "evaluation": provenance(place.device),
         "points": points,
     }
@@ -55,10 +67,12 @@ def _drawn(picture: Picture, place: Workplace) -> tuple[Points, figures.Figure]:
             return samples(shows, place)
         case Filters():
             return filters(shows, place)
+        case Structures():
+            return [], figures.structures()
 
 
 def _weights(picture: Picture, place: Workplace) -> str:
     """The digest of the weights that were used."""
     shows = picture.shows
-    assert not isinstance(shows, Curves | GridLines)
+    assert not isinstance(shows, NO_MODEL)
     return find(shows.model, shows.recipe, place).job.digest
