@@ -27,7 +27,7 @@ def structures() -> Figure:
 
 def _deep(axes: Axes, title: str, *, depth: int, steps: int) -> None:
     """Up through the hidden layers and down again, a step after the other."""
-    _frame(axes, title, wide=2.0 * steps, tall=2)
+    _frame(axes, title, wide=2.0 * steps, tall=2.0)
     upward = ["W", "U"][:depth]
     for step in range(steps):
         path = [(2 * step + 2 * level / (depth + 1), float(level)) for level in range(depth + 1)]
@@ -42,7 +42,7 @@ def _deep(axes: Axes, title: str, *, depth: int, steps: int) -> None:
 
 def _alternating(axes: Axes, title: str, *, steps: int) -> None:
     """The lower hidden layer reads the visible one and the upper one of the step before."""
-    _frame(axes, title, wide=2.0 * steps, tall=2)
+    _frame(axes, title, wide=2.0 * steps, tall=2.0)
     for step in range(1, steps + 1):
         below, lower, upper = (2.0 * step - 2, 0.0), (2.0 * step - 1, 1.0), (2.0 * step, 2.0)
         _arrow(axes, below, lower, "W")
