@@ -153,6 +153,16 @@ def holds_state(folder: str | os.PathLike[str]) -> bool:
     return (Path(folder) / UNFINISHED).is_file()
 
 
+def weights_digest(folder: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a model's weights file, as its config tells it.
+
+    Raises:
+        FileNotFoundError: if there is no such folder.
+        ValueError: if it is no model.
+    """
+    return str(_read_config(Path(folder))["weights_sha256"])
+
+
 def _read_config(folder: Path) -> dict[str, Any]:
     if not folder.exists():
         raise FileNotFoundError(f"there is no model at {folder}")

@@ -1,16 +1,15 @@
-"""``nadek reproduce`` and ``nadek report``: the paper's tables, run and told."""
+"""``nadek reproduce`` and ``nadek report``: the paper's tables, figures and what else was asked, run and told."""
 
-from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from nadek.cli.console import epochs_progress, rows_progress, say, show_json, show_line, show_table
+from nadek.cli.console import say, show_line
 from nadek.cli.options import DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
-from nadek.experiments import Kind, Row, Workplace, read_table, write_report
-from nadek.experiments import reproduce as reproduce_row
+from nadek.cli.reproducing import Wish, run_figures, run_grid_cells, run_machines, run_rows, show_spreads
+from nadek.experiments import Workplace, grids, write_report
 
 Experiments = Annotated[
     Path, typer.Option("--experiments", metavar="DIR", help="Folder of the tables and of their results.")
@@ -25,15 +24,24 @@ class RecipeKind(StrEnum):
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="A table of the paper, e.g. table2.", show_default=False)],
+    target: Annotated[
+        str,
+        typer.Argument(help="A table of the paper (table2), figures, or a grid (steps).", show_default=False),
+    ],
     *,
-    row: Annotated[str | None, typer.Option("--row", help="One row only, by its name.", show_default=False)] = None,
+    row: Annotated[
+        str | None,
+        typer.Option("--row", help="One row, figure or cell only, by its name.", show_default=False),
+    ] = None,
     recipe: Annotated[
         RecipeKind, typer.Option("--recipe", help="Our training, or as the paper and its authors' code did it.")
     ] = RecipeKind.modern,
     quick: Annotated[bool, typer.Option("--quick", help="A look: an epoch, few rows; leaves no result.")] = False,
     experiments: Experiments = Path("experiments"),
     runs: Annotated[Path, typer.Option("--runs", metavar="DIR", help="Folder to train in.")] = Path("runs"),
+    pictures: Annotated[Path, typer.Option("--pictures", metavar="DIR", help="Folder for figures.")] = Path(
+        "docs/pictures"
+    ),
     data_dir: DataDir = None,
     device: DeviceOption = Device.auto,
     force: Force = False,
@@ -42,31 +50,34 @@ def reproduce(
 ) -> None:
     """Train and score the rows of a table of the paper, and leave a record of each in experiments/results.
 
-    What is finished is not done again, and what was interrupted goes on with the same command.
+    What is finished is not done again, and what was interrupted goes on with the same command. Figures, and the table
+    of spreads (table3), are made from what was trained and scored before. In the name of a cell, * stands for anything.
 
     Example: [bold]nadek reproduce table2 --row nade-2-1000h[/]
     """
-    place = Workplace(experiments=experiments, runs=runs, data_dir=data_dir, device=pick_device(device))
-    kind: Kind = "modern" if recipe is RecipeKind.modern else "paper"
-    rows = read_table(experiments / table, only=row)
-    records = []
+    place = Workplace(
+        experiments=experiments,
+        runs=runs,
+        data_dir=data_dir,
+        device=pick_device(device),
+        quick=quick,
+        pictures=pictures,
+    )
+    wish = Wish(target, row, "modern" if recipe is RecipeKind.modern else "paper", force, as_json, quiet)
     try:
-        for one in rows:
-            if one.cited and row is None:
-                say(f"{one.name}: only cited, not run", quiet=quiet)
-                continue
-            records.append(_run(one, kind, place, quick=quick, force=force, quiet=quiet))
+        if target == "figures":
+            run_figures(wish, place)
+        elif target in grids(experiments):
+            run_grid_cells(wish, place)
+        elif target == "meanfield":
+            run_machines(wish, place)
+        elif (experiments / f"{target}.toml").is_file():
+            show_spreads(wish, place)
+        else:
+            run_rows(wish, place)
     except KeyboardInterrupt:
         say(f"nadek: stopped; what was done is kept in {runs}: give the same command to go on")
         raise typer.Exit(130) from None
-    if as_json:
-        show_json({record["row"]: {k: v for k, v in record.items() if k != "curve"} for record in records})
-        return
-    keys = ("paper", "test_log_likelihood", "standard_error", "paper_ensemble", "ensemble", "ensemble_standard_error")
-    told = [[record["title"], *(_number(record[key]) for key in keys)] for record in records]
-    columns = ["model", "paper", "ours", "±", "paper, ensemble", "ours, ensemble", "±"]
-    title = f"{table}, recipe {kind}: test log-likelihood in nats a row"
-    show_table(f"{title} (a quick look, no result)" if quick else title, columns, told)
 
 
 def report(
@@ -85,29 +96,3 @@ def report(
         say(f"{stale.path}: its recipe has been changed since; nadek reproduce --force runs the new one")
     show_line(str(experiments / "results" / "summary.json"))
     show_line(str(docs))
-
-
-def _run(row: Row, kind: Kind, place: Workplace, *, quick: bool, force: bool, quiet: bool) -> dict[str, Any]:
-    """One row, with a bar for its training and then one for its scoring."""
-    with ExitStack() as bars:
-        shown: dict[str, Any] = {}
-
-        def bar(name: str, make: Any) -> Any:  # noqa: ANN401 - two kinds of bars
-            if name not in shown:
-                bars.close()
-                shown[name] = bars.enter_context(make(quiet=quiet, label=f"{row.name}: {name}"))
-            return shown[name]
-
-        return reproduce_row(
-            row,
-            kind,
-            place,
-            quick=quick,
-            force=force,
-            on_epoch=lambda epoch: bar("training", epochs_progress)(epoch),
-            progress=lambda done, total: bar(f"scoring {total:,}", rows_progress)(done, total),
-        )
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"

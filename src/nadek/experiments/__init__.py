@@ -1,8 +1,13 @@
 """Recipes, what carries them out, and the records they leave."""
 
 from nadek.experiments.demo import Demo, demo
+from nadek.experiments.found import Found
 from nadek.experiments.gallery import draw_model
+from nadek.experiments.grids import Grid, grid_tables, grids, read_grid, run_grid
+from nadek.experiments.jobs import Job, Workplace
 from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of
+from nadek.experiments.meanfield import read_meanfield, run_meanfield
+from nadek.experiments.pictures import Picture, make_picture, read_picture, read_pictures
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import (
     Recipe,
@@ -15,24 +20,30 @@ from nadek.experiments.recipe import (
     read_recipe,
     usual_epochs,
 )
-from nadek.experiments.report import Found, markdown_table, summary, write_report
-from nadek.experiments.reproduce import Workplace, read_record, record_path, reproduce
+from nadek.experiments.records import read_record, write_record
+from nadek.experiments.report import markdown_table, summary, write_report
+from nadek.experiments.reproduce import job_of, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
 from nadek.experiments.run import check_output, evaluate, train
 from nadek.experiments.sources import Source, matching, open_data, open_training, rows_for, source_for
 from nadek.experiments.values import completed, drawn, spread_levels
+from nadek.experiments.variability import Variability, read_variability, variability_summary, variability_table
 
 __all__ = [
     "KINDS",
     "Choices",
     "Demo",
     "Found",
+    "Grid",
+    "Job",
     "Kind",
+    "Picture",
     "Recipe",
     "Recipes",
     "Row",
     "Source",
     "UndecidedColumnsError",
+    "Variability",
     "Workplace",
     "check_output",
     "completed",
@@ -40,9 +51,13 @@ __all__ = [
     "draw_model",
     "drawn",
     "evaluate",
+    "grid_tables",
+    "grids",
     "is_of_images",
+    "job_of",
     "joined",
     "kinds_of",
+    "make_picture",
     "make_recipe",
     "markdown_table",
     "matching",
@@ -52,18 +67,28 @@ __all__ = [
     "parse_settings",
     "phases",
     "provenance",
+    "read_grid",
+    "read_meanfield",
+    "read_picture",
+    "read_pictures",
     "read_recipe",
     "read_record",
     "read_row",
     "read_table",
+    "read_variability",
     "record_path",
     "reproduce",
     "rows_for",
+    "run_grid",
+    "run_meanfield",
     "source_for",
     "spread_levels",
     "summary",
     "tables",
     "train",
     "usual_epochs",
+    "variability_summary",
+    "variability_table",
+    "write_record",
     "write_report",
 ]

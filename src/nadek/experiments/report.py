@@ -1,14 +1,19 @@
 """From rows and records to tables: ``summary.json`` for programs, Markdown for people. No number is typed."""
 
 import json
-import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nadek.experiments.recipe import is_recipe
-from nadek.experiments.reproduce import read_record, record_path
-from nadek.experiments.rows import KINDS, Kind, Row, read_table, tables
+from nadek.experiments.claims import claims_table, read_claims
+from nadek.experiments.extras import notes_of, pictures_of
+from nadek.experiments.found import Found, records_of
+from nadek.experiments.grids import grid_tables, grids, read_grid
+from nadek.experiments.markdown import NOTHING, markdown, number, over, placed
+from nadek.experiments.meanfield import NAME as MEANFIELD
+from nadek.experiments.meanfield import meanfield_table
+from nadek.experiments.records import read_record
+from nadek.experiments.rows import KINDS, Row, read_table, tables
+from nadek.experiments.variability import read_variability, variability_summary, variability_table
 from nadek.files import replacing
 
 COLUMNS = ("model", "recipe", "paper", "ours", "±", "over", "paper, ensemble", "ours, ensemble", "±", "over")
@@ -24,38 +29,8 @@ SHARED = (
 )
 """What the summary takes from a record as it is."""
 
-NOTHING = "–"
-
-
-@dataclass(frozen=True)
-class Found:
-    """The record of a row by one recipe.
-
-    Attributes:
-        kind: the recipe.
-        path: the record's file.
-        record: what is in it.
-        stale: whether the row's file has another recipe by now.
-    """
-
-    kind: Kind
-    path: Path
-    record: dict[str, Any]
-    stale: bool
-
-
-def records_of(experiments: Path, row: Row) -> list[Found]:
-    """The records of a row, the one with the best validation first (the validation cost is in nats: less is better)."""
-    found = []
-    for kind in KINDS:
-        path = record_path(experiments, row, kind)
-        if getattr(row.recipes, kind) is not None and path.is_file():
-            record = read_record(path)
-            found.append(Found(kind, path, record, not is_recipe(row.recipe(kind), record.get("config"))))
-    try:
-        return sorted(found, key=lambda one: (one.record["best_validation"], KINDS.index(one.kind)))
-    except KeyError as error:
-        raise ValueError(f"{found[0].path.parent}: a record of {row.table}-{row.name} has no {error}") from None
+SPREADS = "table3"
+"""The paper's table that is made from the records of another one."""
 
 
 def summary(experiments: Path) -> dict[str, dict[str, Any]]:
@@ -64,6 +39,8 @@ def summary(experiments: Path) -> dict[str, dict[str, Any]]:
     for table in tables(experiments):
         found = {row.name: (row, records_of(experiments, row)) for row in read_table(experiments / table)}
         told[table] = {name: _entry(row, records) for name, (row, records) in found.items() if records}
+    if (experiments / f"{SPREADS}.toml").is_file():
+        told[SPREADS] = variability_summary(experiments, read_variability(experiments / f"{SPREADS}.toml"))
     return told
 
 
@@ -71,7 +48,8 @@ def write_report(experiments: Path, page: Path) -> list[Found]:
     """Write ``results/summary.json`` and bring the tables of a Markdown page up to date.
 
     What stands between ``<!-- generated: TABLE -->`` and ``<!-- /generated -->`` is replaced; a table without such a
-    place gets one at the page's end, and a page that is not there is begun.
+    place gets one at the page's end, and a page that is not there is begun. Claims, notes (``notes TABLE``) and
+    pictures (``figure NAME``) are shown where the page has a place for them.
 
     Args:
         experiments: the folder of the tables.
@@ -87,28 +65,56 @@ def write_report(experiments: Path, page: Path) -> list[Found]:
     names = tables(experiments)
     if not names:
         raise FileNotFoundError(f"there are no tables in {experiments}: expected folders table* with rows in TOML")
-    rows = {name: read_table(experiments / name) for name in names}
     text = page.read_text() if page.is_file() else "# Results\n"
-    for name in names:
-        text = _placed(text, name, markdown_table(experiments, rows[name]))
+    for name, block in _blocks(experiments).items():
+        text = placed(text, name, block)
+    for name, block in _extras(experiments, page).items():
+        text = placed(text, name, block, append=False)
     results = experiments / "results"
     results.mkdir(exist_ok=True)
     _write(page, text)
     _write(results / "summary.json", json.dumps(summary(experiments), indent=2) + "\n")
-    return [one for name in names for row in rows[name] for one in records_of(experiments, row) if one.stale]
+    rows = [row for name in names for row in read_table(experiments / name)]
+    return [one for row in rows for one in records_of(experiments, row) if one.stale]
 
 
 def markdown_table(experiments: Path, rows: list[Row]) -> str:
     """One line a record, a dash for what is not there; values that are only cited come last."""
-    lines = [COLUMNS, ("---", "---", *["---:"] * (len(COLUMNS) - 2))]
+    lines: list[tuple[str, ...]] = []
     for row in sorted(rows, key=lambda row: row.cited):
         found = records_of(experiments, row)
         lines += [_line(row, one) for one in found] or [_line(row, None)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(COLUMNS, lines, words=2)
+
+
+def _blocks(experiments: Path) -> dict[str, str]:
+    """All tables of the page by their names: rows, the spreads made from them, and the grids that were run."""
+    blocks = {name: markdown_table(experiments, read_table(experiments / name)) for name in tables(experiments)}
+    if (experiments / f"{SPREADS}.toml").is_file():
+        blocks[SPREADS] = variability_table(experiments, read_variability(experiments / f"{SPREADS}.toml"))
+    for name in grids(experiments):
+        path = experiments / "results" / f"grid-{name}.json"
+        if path.is_file():
+            blocks[name] = grid_tables(read_grid(experiments / "grids" / f"{name}.toml"), read_record(path))
+    path = experiments / "results" / f"{MEANFIELD}.json"
+    if path.is_file():
+        blocks[MEANFIELD] = meanfield_table(experiments, read_record(path))
+    return blocks
+
+
+def _extras(experiments: Path, page: Path) -> dict[str, str]:
+    """What is shown only where the page has a place for it: claims, notes and pictures."""
+    shown = {f"figure {name}": block for name, block in pictures_of(experiments, page).items()}
+    for name in tables(experiments):
+        shown[f"notes {name}"] = notes_of(read_table(experiments / name))
+    if (experiments / "claims.toml").is_file():
+        claims = read_claims(experiments / "claims.toml")
+        shown["claims"] = claims_table(experiments, claims, summary(experiments))
+    return shown
 
 
 def _line(row: Row, found: Found | None) -> tuple[str, ...]:
-    paper, paper_ensemble = _number(row.paper), _number(row.paper_ensemble)
+    paper, paper_ensemble = number(row.paper), number(row.paper_ensemble)
     if found is None:
         title = f"{row.title} (cited)" if row.cited else row.title
         return title, NOTHING, paper, NOTHING, NOTHING, NOTHING, paper_ensemble, NOTHING, NOTHING, NOTHING
@@ -117,13 +123,13 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
         row.title,
         f"{found.kind} (changed since)" if found.stale else found.kind,
         paper,
-        _number(of["test_log_likelihood"]),
-        _number(of["standard_error"]),
-        _over(of["orderings"], of["rows"]),
+        number(of["test_log_likelihood"]),
+        number(of["standard_error"]),
+        over(of["orderings"], of["rows"]),
         paper_ensemble,
-        _number(of["ensemble"]),
-        _number(of["ensemble_standard_error"]),
-        _over(of["ensemble_orderings"], of["ensemble_rows"]),
+        number(of["ensemble"]),
+        number(of["ensemble_standard_error"]),
+        over(of["ensemble_orderings"], of["ensemble_rows"]),
     )
 
 
@@ -150,23 +156,6 @@ def _told(found: Found) -> dict[str, Any]:
     }
 
 
-def _placed(text: str, name: str, table: str) -> str:
-    """The page with a table in its place."""
-    block = f"<!-- generated: {name} -->\n\n{table}\n\n<!-- /generated -->"
-    place = re.compile(rf"<!-- generated: {re.escape(name)} -->.*?<!-- /generated -->", re.DOTALL)
-    if place.search(text):
-        return place.sub(lambda _: block, text)
-    return f"{text.rstrip()}\n\n## {name}\n\n{block}\n"
-
-
 def _write(path: Path, text: str) -> None:
     with replacing(path) as stream:
         stream.write(text.encode())
-
-
-def _number(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.2f}"
-
-
-def _over(orderings: int, rows: int) -> str:
-    return f"{orderings} orderings, {rows:,} rows" if orderings > 1 else f"1 ordering, {rows:,} rows"

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nadek import datasets
-from nadek.configs import decode
+from nadek.configs import decode, encode
 from nadek.experiments.recipe import Recipe, merge, read_recipe
 from nadek.images import ImageConfig
 from nadek.networks import NetworkConfig
+from nadek.rbm import AISConfig, MachineConfig
 
 Kind = Literal["modern", "paper"]
 """Ours, found on validation data; or as the paper and its authors' code did it."""
@@ -24,6 +25,14 @@ class Recipes:
 
     modern: Recipe | None = None
     paper: Recipe | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineRecipe:
+    """How an RBM is trained, and how its normalising constant is estimated."""
+
+    training: MachineConfig
+    annealing: AISConfig = field(default_factory=AISConfig)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +53,7 @@ class Row:
         cited: a value that is only quoted, of a model that is not run here.
         notes: where we differ from the paper, each with the reason.
         recipes: how to train it. A table ``model`` of the file is the structure that all of them share.
+        rbm: how to train it, where it is an RBM; it counts as modern.
     """
 
     table: str
@@ -59,6 +69,7 @@ class Row:
     cited: bool = False
     notes: tuple[str, ...] = ()
     recipes: Recipes = field(default_factory=Recipes)
+    rbm: MachineRecipe | None = None
 
     def __post_init__(self) -> None:
         if self.data not in datasets.names():
@@ -70,12 +81,29 @@ class Row:
         if self.ensemble_rows is not None and self.ensemble_orderings is None:
             raise ValueError("ensemble_rows: expected ensemble_orderings beside it, found none")
         given = [recipe for recipe in (self.recipes.modern, self.recipes.paper) if recipe is not None]
-        if self.cited and (given or self.paper is None):
+        if self.rbm is not None and given:
+            raise ValueError("rbm: expected no recipes beside it, found some")
+        if self.cited and (self.kinds or self.paper is None):
             raise ValueError("cited: expected a value of the paper and no recipes")
-        if not self.cited and not given:
+        if not self.cited and not self.kinds:
             raise ValueError(f"recipes: expected at least one of {', '.join(KINDS)}, found none")
         if len({repr(_identity(recipe.model)) for recipe in given}) > 1:
             raise ValueError("recipes: expected one structure, found two; only init_std and dropout may differ")
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The ways to train it."""
+        if self.rbm is not None:
+            return ("modern",)
+        return tuple(kind for kind in KINDS if getattr(self.recipes, kind) is not None)
+
+    def config(self, kind: Kind) -> dict[str, Any]:
+        """What a record says of how it was trained.
+
+        Raises:
+            ValueError: if there is no such way.
+        """
+        return encode(self.rbm if self.rbm is not None and kind in self.kinds else self.recipe(kind))
 
     def recipe(self, kind: Kind) -> Recipe:
         """One of the row's recipes, without its notes: a better word for a reason is no other training.
@@ -85,7 +113,7 @@ class Row:
         """
         found = self.recipes.modern if kind == "modern" else self.recipes.paper
         if found is None:
-            why = "its value is only cited" if self.cited else "its file has none"
+            why = "its value is only cited" if self.cited else "it is an RBM" if self.rbm else "its file has none"
             raise ValueError(f"{self.table}: row {self.name} has no recipe {kind!r}: {why}")
         return replace(found, notes="")
 

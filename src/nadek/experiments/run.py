@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,7 @@ def train(
     schema: Schema,
     device: torch.device | str = "cpu",
     resume: bool = False,
+    start: Mapping[str, Tensor] | None = None,
     save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> SavedModel:
@@ -53,6 +54,7 @@ def train(
         schema: what the columns are.
         device: where to train.
         resume: go on where an unfinished training of the same recipe and rows left off (begins where there is none).
+        start: weights (and fill) to start from, as a model's state; None for random ones.
         save_every: seconds between two savings of the state, at the end of an epoch; 0 saves after each.
         on_epoch: told what happened after each epoch.
 
@@ -70,6 +72,8 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
     model = build(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
+    if start is not None:
+        model.load_state_dict(dict(start))
 
     def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
         saved = SavedModel(model, schema, _metrics(recipe, rows, history, device, diverged=diverged))

@@ -29,6 +29,9 @@ CHECKED_ROWS = 16
 TEST_SEED = 0
 """Of the orderings and of the choice of test rows, the same for every row of every table."""
 
+SPREADS = ("spread_over_orderings", "spread_over_rows")
+"""Of `nadek.summaries.Summary`; those of the ensemble are the paper's Table 3."""
+
 
 @dataclass(frozen=True)
 class Scoring:
@@ -70,7 +73,7 @@ class Scoring:
         mixed = single
         if self.mixed is not None:
             mixed = summarise(self._scores(folder / "ensemble-scores.npz", *self.mixed, progress))
-        names = asdict(single)
+        told, told_mixed = asdict(single), asdict(mixed)
         return {
             "test_log_likelihood": single.mean,
             "standard_error": single.standard_error,
@@ -80,7 +83,8 @@ class Scoring:
             "ensemble_standard_error": mixed.ensemble_standard_error,
             "ensemble_orderings": mixed.n_orderings,
             "ensemble_rows": mixed.n_rows,
-            **{key: names[key] for key in ("spread_over_orderings", "spread_over_rows")},
+            **{key: told[key] for key in SPREADS},
+            **{f"ensemble_{key}": told_mixed[key] for key in ("mean", *SPREADS)},
             "test_seed": TEST_SEED,
             "scoring_dtype": "float32" if self.dtype is None else "bfloat16",
             **self._told_of_precision(),

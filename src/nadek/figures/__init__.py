@@ -13,6 +13,20 @@ from matplotlib.figure import Figure
 
 from nadek.figures.charts import model_comparison, reliability, training_curves
 from nadek.figures.images import filters, inpainting, samples
+from nadek.figures.lines import Line, lines
+from nadek.figures.structures import structures
 from nadek.figures.style import save
 
-__all__ = ["Figure", "filters", "inpainting", "model_comparison", "reliability", "samples", "save", "training_curves"]
+__all__ = [
+    "Figure",
+    "Line",
+    "filters",
+    "inpainting",
+    "lines",
+    "model_comparison",
+    "reliability",
+    "samples",
+    "save",
+    "structures",
+    "training_curves",
+]

@@ -13,6 +13,7 @@ PAPER, INK = "#ffffff", "#1c2333"  # a value of 0 and of 1
 MISSING, IMPUTED = "#dbe8f5", "#1f5fa8"  # a cell without a value, and a 1 that a model put there
 FRAME, RULE, QUIET = "#e4e7ec", "#c3c8d0", "#6b7280"  # hairlines, axes, small text
 ACCENT = "#c2542d"  # the one thing to look at
+LINES = (ACCENT, "#10335f", "#4a8ac4", "#3f8f5f", "#8a5a9e", "#b8892b", QUIET)  # lines that have no order among them
 STEPS = LinearSegmentedColormap.from_list("nadek_steps", ["#9fc3e4", "#4a8ac4", "#10335f"])
 SIGNED = LinearSegmentedColormap.from_list("nadek_signed", ["#174a85", "#9dc0e2", PAPER, "#efb79d", "#b0431d"])
 

@@ -1,0 +1,88 @@
+"""What the paper claims, as differences of rows: the paper's beside ours."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from nadek.configs import decode
+from nadek.experiments.markdown import NOTHING, markdown
+from nadek.experiments.recipe import read_recipe
+from nadek.experiments.rows import Row, read_table
+
+COLUMNS = ("the paper says that", "better by, paper", "better by, ours", "here it is so")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One row is better than another.
+
+    Attributes:
+        says: the claim in words.
+        table: where both rows stand.
+        better: name of the row that is said to be better.
+        worse: name of the other.
+        value: of single orderings, or of the ensembles.
+    """
+
+    says: str
+    table: str
+    better: str
+    worse: str
+    value: Literal["test_log_likelihood", "ensemble"] = "test_log_likelihood"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claims:
+    """The claims of a file ``experiments/claims.toml``."""
+
+    claims: tuple[Claim, ...]
+
+
+def read_claims(path: str | os.PathLike[str]) -> Claims:
+    """Read claims, strictly.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: on an unknown, missing or unfit option; names file and option.
+    """
+    try:
+        return decode(Claims, read_recipe(path))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[str, Any]]) -> str:
+    """A line a claim: by how many nats, in the paper and here (where both rows were run), and whether it holds here.
+
+    A row that was not run here is compared by its value in the paper, and said to be.
+    """
+    lines = []
+    for claim in told.claims:
+        better, worse = (read_table(experiments / claim.table, only=name)[0] for name in (claim.better, claim.worse))
+        ours, of_paper = _ours(better, claim, summary), _paper(better, claim.value) - _paper(worse, claim.value)
+        against, cited = _ours(worse, claim, summary), False
+        if against is None and (worse.cited or worse.rbm is not None):
+            against, cited = _paper(worse, claim.value), True
+        difference = None if ours is None or against is None else ours - against
+        verdict = NOTHING if difference is None else "yes" if difference > 0 else "no"
+        verdict += " (against the value cited)" if cited and difference is not None else ""
+        lines.append((claim.says, _signed(of_paper), _signed(difference), verdict))
+    return markdown(COLUMNS, lines)
+
+
+def _paper(row: Row, value: str) -> float:
+    found = row.paper_ensemble if value == "ensemble" else row.paper
+    if found is None:
+        raise ValueError(f"{row.table}/{row.name}: a claim is about the paper's value for it, and there is none")
+    return found
+
+
+def _ours(row: Row, claim: Claim, summary: Mapping[str, Mapping[str, Any]]) -> float | None:
+    entry = summary.get(row.table, {}).get(row.name)
+    return None if entry is None else entry[claim.value]
+
+
+def _signed(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:+.2f}"

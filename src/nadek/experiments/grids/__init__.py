@@ -1,0 +1,23 @@
+"""Grids of small trainings: what they are, how they are run, and the tables they make."""
+
+from nadek.experiments.grids.grid import Cell, Grid, Part, Variant, grids, read_grid
+from nadek.experiments.grids.run import job_of_cell, run_grid, score
+from nadek.experiments.grids.table import Mean, grid_tables, mean_over_seeds
+from nadek.experiments.grids.width import n_parameters, widest
+
+__all__ = [
+    "Cell",
+    "Grid",
+    "Mean",
+    "Part",
+    "Variant",
+    "grid_tables",
+    "grids",
+    "job_of_cell",
+    "mean_over_seeds",
+    "n_parameters",
+    "read_grid",
+    "run_grid",
+    "score",
+    "widest",
+]

@@ -1,0 +1,42 @@
+"""Markdown tables, and their places in a page."""
+
+import re
+from collections.abc import Sequence
+
+NOTHING = "–"
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
+    """A table; its first ``words`` columns stand to the left, numbers to the right."""
+    head = [columns, ["---" if place < words else "---:" for place in range(len(columns))]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [*head, *rows])
+
+
+def placed(text: str, name: str, block: str, *, append: bool = True) -> str:
+    """The page with a block in its place (``<!-- generated: NAME -->`` to ``<!-- /generated -->``).
+
+    Args:
+        text: the page.
+        name: of the place.
+        block: what to put there.
+        append: put it at the page's end where there is no such place.
+    """
+    block = f"<!-- generated: {name} -->\n\n{block}\n\n<!-- /generated -->"
+    place = re.compile(rf"<!-- generated: {re.escape(name)} -->.*?<!-- /generated -->", re.DOTALL)
+    if place.search(text):
+        return place.sub(lambda _: block, text)
+    return f"{text.rstrip()}\n\n## {name}\n\n{block}\n" if append else text
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number, or a dash for none."""
+    return NOTHING if value is None else f"{value:.{digits}f}"
+
+
+def over(orderings: int | None, rows: int | None) -> str:
+    """What a mean was taken over; without orderings it is an estimate, without rows nothing."""
+    if rows is None:
+        return NOTHING
+    if orderings is None:
+        return f"estimate, {rows:,} rows"
+    return f"{orderings} orderings, {rows:,} rows" if orderings > 1 else f"1 ordering, {rows:,} rows"

@@ -1,0 +1,55 @@
+"""Records: what a run leaves behind, as JSON that people can read too."""
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from nadek.files import replacing
+
+
+def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a record.
+
+    Raises:
+        ValueError: if it is no JSON object.
+        OSError: if it is not there.
+    """
+    try:
+        record = json.loads(Path(path).read_text())
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise ValueError(f"{path}: expected a JSON object, found {type(record).__name__}")
+    return record
+
+
+def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
+    """Write a record, whole or not at all; a number that is none becomes null.
+
+    Args:
+        path: where to; its folder is made if need be.
+        record: what to write.
+        lines: the key of a list or a dictionary that comes last, one line an entry.
+    """
+    told = _finite(record)
+    entries = told.pop(lines)
+    open_, close = "{}" if isinstance(entries, dict) else "[]"
+    if isinstance(entries, dict):
+        written = [f"    {json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries.items()]
+    else:
+        written = [f"    {json.dumps(entry)}" for entry in entries]
+    text = json.dumps(told, indent=2, allow_nan=False).removesuffix("\n}")
+    text += f',\n  "{lines}": {open_}\n' + ",\n".join(written) + f"\n  {close}\n}}\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(text.encode())
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,103 @@
+"""Lines of measured points beside one another: models along a training, or along a number of steps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from nadek.figures.style import DPI, INK, LINES, RULE, STYLE, settled
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points that belong together.
+
+    Attributes:
+        x: where they are; a line without any is level, drawn over the whole width at its one height.
+        y: how high; None where it is not known.
+        errors: standard errors of them; None for none.
+    """
+
+    x: Sequence[float | int]
+    y: Sequence[float | None]
+    errors: Sequence[float | None] | None = None
+
+
+def lines(
+    panels: Mapping[str, Mapping[str, Line]],
+    *,
+    x_label: str,
+    y_label: str,
+    mark: float | int | None = None,
+    skip: float = 0.0,
+    shared: bool = True,
+) -> Figure:
+    """Draw lines in panels; a line has one colour in all panels, and short ones show their points.
+
+    Args:
+        panels: for each panel (by its title) its lines (by their names).
+        x_label: what is along x.
+        y_label: what is along y.
+        mark: an x to mark with a vertical line.
+        skip: the height fits what comes after this part of each line (0 to 1): the start of a training is steep.
+        shared: one height for all panels.
+
+    Raises:
+        ValueError: if there is no panel, or a panel has nothing to draw.
+    """
+    if not panels:
+        raise ValueError("panels must hold at least one panel, found none")
+    for title, told in panels.items():
+        if not any(np.isfinite(_values(line)).any() for line in told.values()):
+            raise ValueError(f"panel {title!r} must hold a line with a point, found none")
+    names = list(dict.fromkeys(name for told in panels.values() for name in told))
+    colours = {name: LINES[place % len(LINES)] for place, name in enumerate(names)}
+    with rc_context(STYLE):
+        figure = Figure(figsize=(0.6 + 2.9 * len(panels), 2.6 + 0.13 * len(names)), dpi=DPI, layout="constrained")
+        every_axes = figure.subplots(1, len(panels), sharey=shared, squeeze=False)[0]
+        every_axes[0].set_ylabel(y_label)
+        for axes, (title, told) in zip(every_axes, panels.items(), strict=True):
+            axes.set_title(title, loc="left", color=INK, fontsize=8)
+            axes.set_xlabel(x_label)
+            axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
+            axes.ticklabel_format(axis="y", useOffset=False)
+            if mark is not None:
+                axes.axvline(mark, color=RULE, linewidth=0.8, zorder=0)
+            for name, line in told.items():
+                _draw(axes, line, colours[name])
+            in_view = list(told.values()) if not shared else [one for t in panels.values() for one in t.values()]
+            axes.set_ylim(*_limits(in_view, skip))
+        handles = [Line2D([], [], color=colours[name], linewidth=1.2) for name in names]
+        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 3), frameon=False)
+        return settled(figure)
+
+
+def _draw(axes: Axes, line: Line, colour: str) -> None:
+    values = _values(line)
+    if not len(line.x):
+        axes.axhline(values[0], color=colour, linewidth=1.0, linestyle=(0, (4, 3)))
+        return
+    known = np.isfinite(values)
+    x = np.asarray(line.x, dtype=np.float64)[known]
+    marker = "o" if len(x) <= 20 else None
+    axes.plot(x, values[known], color=colour, linewidth=1.1, marker=marker, markersize=2.5)
+    if line.errors is not None:
+        errors = np.array([np.nan if error is None else error for error in line.errors], dtype=np.float64)[known]
+        axes.fill_between(x, values[known] - errors, values[known] + errors, color=colour, alpha=0.15, linewidth=0)
+
+
+def _values(line: Line) -> np.ndarray:
+    return np.array([np.nan if value is None else value for value in line.y], dtype=np.float64)
+
+
+def _limits(told: Sequence[Line], skip: float) -> tuple[float, float]:
+    """Limits that hold what comes after the skipped part of every line."""
+    late = np.concatenate([_values(line)[int(skip * len(line.y)) :] for line in told])
+    late = late[np.isfinite(late)]
+    pad = 0.06 * (late.max() - late.min()) or 0.5
+    return float(late.min() - pad), float(late.max() + pad)

@@ -1,0 +1,220 @@
+"""Rows that are RBMs, and RBMs turned into networks by mean field."""
+
+import json
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from nadek.checkpoints import load_saved
+from nadek.experiments import (
+    Workplace,
+    markdown_table,
+    open_data,
+    read_meanfield,
+    read_row,
+    read_table,
+    reproduce,
+    run_meanfield,
+    summary,
+    tables,
+    write_report,
+)
+from nadek.experiments.machines import MachineJob
+from nadek.experiments.meanfield import machine_row, recipe_for
+from nadek.likelihood import estimate_log_prob
+from nadek.model import Network, from_rbm
+from nadek.rbm import exact_log_partition, fit_machine
+from nadek.training import fit, prepare
+
+ROOT = Path(__file__).parents[1] / "experiments"
+SHIPPED = [row for table in tables(ROOT) for row in read_table(ROOT / table) if row.rbm is not None]
+MACHINES = sys.modules["nadek.experiments.machines"]
+
+ROW = """
+title = "RBM"
+data = "digits"
+paper = -30.0
+notes = ["small"]
+[rbm.training]
+hidden = 8
+epochs = 3
+lr = 0.1
+ema_decay = 0.9
+[rbm.annealing]
+chains = 200
+temperatures = 100
+"""
+STUDY = """
+title = "Turned"
+machines = ["table9/rbm"]
+steps = [1, 3]
+masks = 4
+[recipe.model]
+steps = 2
+[recipe.training]
+ema_decay = 0.9
+phases = [{ epochs = 1 }]
+"""
+
+
+def place_in(folder, **options):
+    return Workplace(experiments=folder / "experiments", runs=folder / "runs", **options)
+
+
+def write(folder, text=ROW, name="table9/rbm.toml"):
+    path = folder / "experiments" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def forbidden(*_, **__):
+    raise AssertionError("this was to be done only once")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A machine that was trained: folder, row and record. Only to be looked at."""
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("machine")
+    row = read_row(write(folder))
+    return folder, row, reproduce(row, "modern", place_in(folder))
+
+
+def test_the_machines_of_the_paper_are_there():
+    sizes = {(row.table, row.rbm.training.hidden, row.paper) for row in SHIPPED}
+    assert sizes == {("table1", 500, -86.34), ("table2", 2000, -108.98), ("table2", 4000, -107.78)}
+
+
+@pytest.mark.parametrize("row", SHIPPED, ids=lambda row: row.name)
+def test_two_tiny_steps_of_every_machine(row, generator):
+    x = (torch.rand(4, 784, generator=generator) < 0.3).float()
+    learnt = fit_machine(x, replace(row.rbm.training, epochs=1, batch_size=2)).average
+    assert learnt.log_weight(x).isfinite().all()
+
+
+def test_the_likelihood_is_within_its_error_of_the_exact_one(done):
+    folder, row, record = done
+    job = MachineJob.of(row, place_in(folder))
+    machine, x = job.finished(), open_data("digits", split="test").x
+    exact = machine.log_weight(x) - exact_log_partition(machine)
+    assert record["test_log_likelihood"] == pytest.approx(exact.mean().item(), abs=4 * record["log_partition_error"])
+    rows_error = exact.std().item() / 300**0.5
+    assert record["standard_error"] == pytest.approx(math.hypot(rows_error, record["log_partition_error"]))
+    assert (record["rows"], record["orderings"], record["ensemble"], record["epochs"]) == (300, None, None, 3)
+    assert len(record["curve"]) == 3
+
+
+def test_the_tables_tell_an_estimate(done):
+    folder, row, record = done
+    line = markdown_table(folder / "experiments", [row]).splitlines()[2]
+    assert line.startswith(f"| RBM | modern | -30.00 | {record['test_log_likelihood']:.2f} | ")
+    assert line.endswith("| estimate, 300 rows | – | – | – | – |")
+    entry = summary(folder / "experiments")["table9"]["rbm"]
+    assert (entry["stale"], entry["ensemble"]) == (False, None)
+
+
+def test_what_is_finished_is_not_done_again(done, monkeypatch):
+    folder, row, record = done
+    monkeypatch.setattr(MACHINES, "fit_machine", forbidden)
+    monkeypatch.setattr(MACHINES, "log_partition", forbidden)
+    assert reproduce(row, "modern", place_in(folder)) == record
+
+
+def test_an_interrupted_training_goes_on(done, tmp_path):
+    _, _, record = done
+    row = read_row(write(tmp_path))
+
+    class StopError(Exception):
+        pass
+
+    def stop(epoch):
+        raise StopError
+
+    with pytest.raises(StopError):
+        reproduce(row, "modern", place_in(tmp_path), on_epoch=stop)
+    told = []
+    again = reproduce(row, "modern", place_in(tmp_path), on_epoch=told.append)
+    assert [epoch.epoch for epoch in told] == [2, 3]
+    assert again["test_log_likelihood"] == record["test_log_likelihood"]
+
+
+def test_a_machine_of_another_recipe_is_not_taken(tmp_path):
+    reproduce(read_row(write(tmp_path)), "modern", place_in(tmp_path, quick=True))
+    row = read_row(write(tmp_path, ROW.replace("hidden = 8", "hidden = 6")))
+    with pytest.raises(ValueError, match="holds an RBM of another recipe; use --force"):
+        reproduce(row, "modern", place_in(tmp_path, quick=True))
+    assert reproduce(row, "modern", place_in(tmp_path, quick=True), force=True)["config"]["training"]["hidden"] == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("hidden = 8", "hiden = 8"), "unknown option rbm.training.hiden; did you mean hidden"),
+        (("notes", "cited = true\nnotes"), "cited: expected a value of the paper and no recipes"),
+        (("[rbm.training]", "[recipes.modern.model]\nn_variables = 64\n[rbm.training]"), "rbm: expected no recipes"),
+    ],
+)
+def test_a_row_that_is_wrong_is_told(change, told, tmp_path):
+    with pytest.raises(ValueError, match=told):
+        read_row(write(tmp_path, ROW.replace(*change)))
+
+
+def test_a_machine_has_no_other_recipe(tmp_path):
+    row = read_row(write(tmp_path))
+    assert row.kinds == ("modern",)
+    with pytest.raises(ValueError, match="row rbm has no recipe 'paper': it is an RBM"):
+        row.recipe("paper")
+
+
+# Mean field
+
+
+def test_the_shipped_study_fits_its_machines(generator):
+    study, options = read_meanfield(ROOT / "meanfield.toml")
+    for name in study.machines:
+        row = machine_row(ROOT, name)
+        recipe = recipe_for(options, row.rbm.training.hidden, 784)
+        phases = tuple(replace(phase, epochs=1) for phase in recipe.training.phases)
+        x = (torch.rand(2, 784, generator=generator) < 0.3).float()
+        model = Network(recipe.model, x.mean(0), generator=generator)
+        assert sum(p.numel() for p in model.parameters()) == 784 * (row.rbm.training.hidden + 1) + model.c.numel()
+        assert len(fit(model, prepare(x), config=replace(recipe.training, phases=phases))) == len(phases)
+
+
+def test_a_machine_becomes_a_network(done, tmp_path):
+    folder, row, record = done
+    study, options = read_meanfield(write(folder, STUDY, "meanfield.toml"))
+    found = run_meanfield(study, options, place_in(folder))
+    lines = {line["as"]: line for line in found["lines"]}
+    assert list(lines) == [
+        "the RBM itself (an estimate)", "mean field, k = 1", "mean field, k = 3", "fine-tuned from the RBM, k = 2",
+        "trained from scratch, k = 2",
+    ]  # fmt: skip
+    assert lines["the RBM itself (an estimate)"]["test_log_likelihood"] == record["test_log_likelihood"]
+    job = MachineJob.of(row, place_in(folder))
+    machine, x = job.finished(), open_data("digits", split="test").x
+    mean = open_data("digits", split="train").x.mean(0)
+    model = from_rbm(machine.W, machine.b, machine.c, steps=3, fill=mean)
+    plain = estimate_log_prob(model, x, n_masks=4, generator=torch.Generator().manual_seed(0)).mean().item()
+    assert lines["mean field, k = 3"]["test_log_likelihood"] == pytest.approx(plain)
+    (tuned,) = (folder / "runs").glob("meanfield-table9-rbm-tuned-*")
+    learnt, scratch = (load_saved(path).model for path in (tuned, folder / "runs" / "meanfield-table9-rbm-scratch"))
+    assert (learnt.W - machine.W).abs().mean() < 0.5 * (scratch.W - machine.W).abs().mean()
+    write_report(folder / "experiments", tmp_path / "page.md")
+    assert "| RBM | mean field, k = 3 | " in (tmp_path / "page.md").read_text()
+    path = folder / "experiments" / "results" / "meanfield.json"
+    assert json.loads(path.read_text()) == found
+    again = run_meanfield(study, options, place_in(folder), on_epoch=forbidden)
+    assert again["lines"] == found["lines"]
+
+
+def test_a_machine_has_to_be_trained_first(tmp_path):
+    write(tmp_path)
+    study, options = read_meanfield(write(tmp_path, STUDY, "meanfield.toml"))
+    with pytest.raises(FileNotFoundError, match="give nadek reproduce table9 --row rbm first"):
+        run_meanfield(study, options, place_in(tmp_path))

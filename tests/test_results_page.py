@@ -1,0 +1,88 @@
+"""The page of results: it is what the report makes of the records, and its claims are differences of rows."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nadek.experiments import grids, read_pictures, read_table, tables, write_report
+from nadek.experiments.claims import claims_table, read_claims
+from nadek.experiments.extras import notes_of, pictures_of
+
+ROOT = Path(__file__).parents[1]
+EXPERIMENTS, PAGE = ROOT / "experiments", ROOT / "docs" / "results.md"
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """The records and the page where they may be written to."""
+    shutil.copytree(EXPERIMENTS, tmp_path / "experiments")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    return tmp_path
+
+
+def test_the_page_is_what_the_report_makes_of_the_records(copied):
+    before = PAGE.read_text()
+    write_report(copied / "experiments", copied / "docs" / "results.md")
+    assert (copied / "docs" / "results.md").read_text() == before, "give nadek report"
+    summary = EXPERIMENTS / "results" / "summary.json"
+    assert (copied / "experiments" / "results" / "summary.json").read_text() == summary.read_text(), "give nadek report"
+
+
+def test_the_page_has_a_place_for_everything():
+    places = re.findall(r"<!-- generated: (.*?) -->", PAGE.read_text())
+    expected = {
+        *tables(EXPERIMENTS),
+        *grids(EXPERIMENTS),
+        "table3",
+        "meanfield",
+        "claims",
+        "notes table1",
+        "notes table2",
+    }
+    assert {f"figure {picture.name}" for picture in read_pictures(EXPERIMENTS)} | expected <= set(places)
+    assert len(places) == len(set(places))
+
+
+def test_what_is_shown_is_there():
+    for file in re.findall(r"!\[.*?\]\((.*?)\)", PAGE.read_text()):
+        assert (PAGE.parent / file).is_file()
+
+
+def test_claims_are_differences():
+    claims = read_claims(EXPERIMENTS / "claims.toml")
+    summary = {
+        "table1": {
+            "nade-5-1hl": {"test_log_likelihood": -89.0, "ensemble": -86.0},
+            "nade-mask-1hl": {"test_log_likelihood": -88.0, "ensemble": -87.0},
+        },
+        "table2": {"nade-5-4000h": {"test_log_likelihood": -100.0}},
+    }
+    lines = {line.split(" | ")[0][2:]: line for line in claims_table(EXPERIMENTS, claims, summary).splitlines()[2:]}
+    assert lines["with one hidden layer, NADE-5 is better than NADE-mask"].endswith("| +2.15 | -1.00 | no |")
+    assert lines["so it is with ensembles over 128 orderings, one hidden layer"].endswith("| +1.48 | +1.00 | yes |")
+    assert lines["a second hidden layer helps NADE-5"].endswith("| +2.88 | – | – |")
+    assert len(lines) == 10
+
+
+def test_notes_are_told_once():
+    rows = read_table(EXPERIMENTS / "table1")
+    told = notes_of(rows)
+    assert len(set(told.splitlines())) == len(told.splitlines())
+    assert all(note in told for row in rows for note in row.notes)
+    assert "*All networks of the paper*: both recipes: the data mean" in told
+
+
+def test_a_picture_is_shown_when_it_was_made(copied):
+    page = copied / "docs" / "results.md"
+    (picture, *_) = read_pictures(copied / "experiments")
+    record = copied / "experiments" / "results" / f"figures-{picture.name}.json"
+    file = copied / "docs" / "pictures" / f"{picture.name}.png"
+    record.unlink(missing_ok=True)
+    assert picture.name not in pictures_of(copied / "experiments", page)
+    record.write_text(json.dumps({}))
+    file.write_bytes(b"")
+    shown = pictures_of(copied / "experiments", page)[picture.name]
+    assert shown.startswith(f"![{picture.title}](pictures/{picture.name}.png)")
