@@ -31,7 +31,8 @@ from nadek.likelihood import log_probs
 from nadek.model import nade_k
 from nadek.training import TrainingDivergedError, loop
 
-SHIPPED = sorted((Path(__file__).parents[1] / "experiments").glob("*.toml"))
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+SHIPPED = [path for path in sorted(EXPERIMENTS.glob("*.toml")) if "model" in read_recipe(path)]
 SMALL = {
     "model": {"steps": 2, "core": {"hidden": [6]}},
     "training": {"phases": [{"epochs": 3}], "batch_size": 20, "ema_decay": 0.0},
