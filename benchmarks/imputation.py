@@ -11,7 +11,7 @@ installed here are worked in the environment of --peers-python (benchmarks/peers
 
 OMP_NUM_THREADS=1 gives every method one thread, for a machine that has other things to do; the record tells.
 With --record every result is kept in benchmarks/results/imputation.json as soon as it is there, and an interrupted run
-goes on where it was. benchmarks/imputation_page.md is to be made from it.
+goes on where it was. docs/imputation.md is made from it.
 """
 
 import argparse

@@ -692,7 +692,7 @@ FLAGS = {
     "draw": ["--data-dir", "--device", "--hidden", "--output", "--seed", "--split", "-o"],
     "evaluate": [
         "--data-dir", "--device", "--force", "--json", "--orderings", "--output", "--quiet", "--rows", "--seed",
-        "--split", "-o", "-q",
+        "--split", "--until-error", "-o", "-q",
     ],
     "explain": [
         "--data-dir", "--device", "--force", "--lowest", "--orderings", "--output", "--quiet", "--seed", "--split",
@@ -709,8 +709,8 @@ FLAGS = {
     "info": ["--json"],
     "report": ["--docs", "--experiments"],
     "reproduce": [
-        "--data-dir", "--device", "--experiments", "--force", "--json", "--quick", "--quiet", "--recipe", "--row",
-        "--runs", "-q",
+        "--data-dir", "--device", "--experiments", "--force", "--json", "--pictures", "--quick", "--quiet",
+        "--recipe", "--row", "--runs", "-q",
     ],
     "sample": ["--device", "--force", "--number", "--orderings", "--output", "--seed", "-n", "-o"],
     "score": [
@@ -744,7 +744,7 @@ def test_the_arguments_are_data_and_model():
         "impute": ["model", "data"],
         "info": ["model"],
         "report": [],
-        "reproduce": ["table"],
+        "reproduce": ["target"],
         "sample": ["model"],
         "score": ["model", "data"],
         "suggest": ["model", "data"],

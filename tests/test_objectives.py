@@ -95,7 +95,7 @@ def test_all_steps_is_the_mean_over_steps_and_last_step_the_last():
 @every_model
 def test_the_penalty_is_the_sum_of_squares_of_all_matrices(name):
     model = build(name, 4)
-    expected = sum((p.detach().numpy() ** 2).sum() for p in model.parameters() if p.ndim == 2)
+    expected = sum((p.detach().numpy() ** 2).sum() for p in model.parameters() if p.ndim >= 2)
     assert l2_penalty(model).item() == pytest.approx(expected, rel=1e-12)
 
 
