@@ -33,15 +33,17 @@ class Record:
             self.results, self.libraries = flat(before), before["libraries"] | libraries
 
     def lacks(self, **what: Any) -> bool:  # noqa: ANN401 - set, fraction, method
-        """Whether there is no such result yet."""
-        return not any(all(result[key] == value for key, value in what.items()) for result in self.results)
+        """Whether there is no such result yet; what failed once may be tried again."""
+        done = (result for result in self.results if "error" not in result)
+        return not any(all(result[key] == value for key, value in what.items()) for result in done)
 
     def forget(self, **what: Any) -> None:  # noqa: ANN401 - set, fraction, method
         """Leave such results out from now on."""
         self.results = [r for r in self.results if any(r[key] != value for key, value in what.items())]
 
     def add(self, result: Result) -> None:
-        """One more result, on disk at once."""
+        """One more result, in place of an earlier one of the same, on disk at once."""
+        self.forget(**{key: result[key] for key in ("set", "fraction", "method")})
         self.results.append(result)
         if self.path is not None:
             date = datetime.now(UTC).isoformat(timespec="seconds")
@@ -72,8 +74,9 @@ def told(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def flat(content: dict[str, Any]) -> list[Result]:
-    """The list that `told` was given, without what did not run."""
-    return [r for by_percent in content["results"].values() for by in by_percent.values() for r in by.values()]
+    """The list that `told` was given; of what did not run, one result a set and method."""
+    done = [r for by_percent in content["results"].values() for by in by_percent.values() for r in by.values()]
+    return done + content["failed"]
 
 
 def _across(nested: dict[str, dict[str, dict[str, Result]]], percent: str) -> list[Result]:

@@ -213,6 +213,10 @@ def test_an_interrupted_run_goes_on(tmp_path):
     assert again.lacks(set="b", fraction=0.3, method="y")
     again.forget(set="a", fraction=0.3, method="y")
     assert again.lacks(set="a", fraction=0.3, method="y")
+    again.add(one)
+    assert [r["error"] for r in json.loads(path.read_text())["failed"]] == ["no"]  # still told
+    again.add({"set": "b", "fraction": 0.3, "method": "y", "title": "Y", "log_loss": 0.1})
+    assert json.loads(path.read_text())["failed"] == []
     with pytest.raises(ValueError, match="of another run"):
         record.Record(path, {"rows": 5}, {})
 
