@@ -98,7 +98,7 @@ METHODS = {
             "SoftImpute (HyperImpute)",
             "hyperimpute",
             "peers.transductive:Transductive",
-            # with a column a level it needs more than ten minutes for two thousand rows of mushrooms
+            # with a column a level it does not end within minutes for two thousand rows of mushrooms
             (Setting("4,000 training rows", {"plugin": "softimpute"}, train_rows=4000, only="binary"),),
         ),
         Method(
@@ -138,7 +138,9 @@ METHODS = {
             "peers.hidden_tree:HiddenTree",
             (
                 Setting("16 states", {"states": 16}),
-                Setting("32 states", {"states": 32}, most_cells=300_000),  # over twenty minutes for those of plants
+                Setting(
+                    "32 states", {"states": 32}, most_cells=300_000
+                ),  # not done with those of plants after 15 minutes
             ),
         ),
     )

@@ -5,6 +5,7 @@ queries need no more than that; what a network is made of is its own affair (see
 """
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
 
@@ -40,7 +41,7 @@ class Structure(Protocol):
         """How many levels each variable has; None: all are binary."""
 
 
-class ConditionalNetwork(nn.Module):
+class ConditionalNetwork(nn.Module, ABC):
     """A network that tells how likely each missing value is, given those that are not.
 
     Attributes:
@@ -71,10 +72,11 @@ class ConditionalNetwork(nn.Module):
         return self.config.steps
 
     @property
+    @abstractmethod
     def units_per_row(self) -> int:
         """How many numbers one row keeps alive in the network, generously; what bounds on memory count with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forward(
         self,
         x: Shaped[Tensor, "*batch D"],
@@ -94,7 +96,6 @@ class ConditionalNetwork(nn.Module):
                 back: less memory and more time. Gradients are equal to rounding.
             generator: source of dropout, while training only.
         """
-        raise NotImplementedError
 
 
 def asking(

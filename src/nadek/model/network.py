@@ -78,16 +78,7 @@ class Network(ConditionalNetwork):
         recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch C"]]:
-        """Logits of every column after each step (a list of ``steps`` tensors).
-
-        Args:
-            x: codes (0 and 1 of binary variables); what stands where ``missing`` is True is never read.
-            missing: True where a value is to be predicted.
-            steps: how many steps instead of the configured number.
-            recompute: where gradients are recorded, keep no activations of the steps but compute them again on the way
-                back: less memory and more time. Gradients are equal to rounding.
-            generator: source of dropout, while training only.
-        """
+        """See `ConditionalNetwork`."""
         core: Core = self.core
         dtype, hidden = product_dtype(self.W), self.variables.spread(missing)
         # whatever stood in the missing cells, NaN too, is gone
@@ -96,11 +87,10 @@ class Network(ConditionalNetwork):
         flags = m if hidden is missing else missing.to(dtype)
         mask_input = None if self.A is None else F.linear(flags, self.A)
         n_steps = self.steps if steps is None else steps
-        if torch.is_grad_enabled() and x.ndim == 2 and unrolls(core, self.variables):
+        if torch.is_grad_enabled() and not recompute and x.ndim == 2 and unrolls(core, self.variables):
             base = self.c.unsqueeze(0) if mask_input is None else mask_input + self.c
             weights = {"W": self.W, "V": self.output_weight, "b": self.b}
-            unrolled = unroll(core, shown, m, self.fill, base, **weights, steps=n_steps, recompute=recompute)
-            return list(unrolled.unbind())
+            return list(unroll(core, shown, m, self.fill, base, **weights, steps=n_steps).unbind())
         p, state = self.fill.to(m.dtype).expand_as(shown), None
         outputs: list[Tensor] = []
 
@@ -109,11 +99,9 @@ class Network(ConditionalNetwork):
             h, state = core(u if mask_input is None else u + mask_input, state, generator=generator)
             return F.linear(h, self.output_weight, self.b), state
 
+        anew = recompute and torch.is_grad_enabled()
         for _ in range(n_steps):
-            if recompute and torch.is_grad_enabled():
-                logits, state = again(step, p, state, generator)
-            else:
-                logits, state = step(p, state, generator)
+            logits, state = again(step, p, state, generator) if anew else step(p, state, generator)
             outputs.append(logits)
             p = self.variables.probabilities(outputs[-1])
         return outputs

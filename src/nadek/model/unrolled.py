@@ -10,6 +10,7 @@ with ``g`` for the gradient of the cost with respect to what is named: ``g(l_t) 
 down through the layers, and at the end ``g(V) = sum_t g(l_t)' h_t`` as one product; W and the layers likewise.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeGuard
 
 import torch
@@ -17,8 +18,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nadek.cores import Core, Deep, activate
-from nadek.model.recompute import BACK, Recomputed
 from nadek.variables import BinaryVariables, Variables
+
+BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "tanh": torch.ops.aten.tanh_backward,
+    "sigmoid": torch.ops.aten.sigmoid_backward,
+    "relu": lambda g, h: torch.ops.aten.threshold_backward(g, h, 0),
+}
+"""From g(h) and h to the gradient of what the activation read."""
 
 
 def unrolls(core: Core, variables: Variables) -> TypeGuard[Deep]:
@@ -42,7 +49,6 @@ def unroll(
     V: Float[Tensor, "D H2"],
     b: Float[Tensor, " D"],
     steps: int,
-    recompute: bool = False,
 ) -> Float[Tensor, "k B D"]:
     """Logits after every step.
 
@@ -56,11 +62,9 @@ def unroll(
         V: output weights.
         b: visible biases.
         steps: k.
-        recompute: see `nadek.model.recompute`.
     """
     layers = [parameter for layer in core.layers for parameter in (layer.weight, layer.bias)]
-    function = Recomputed if recompute else _Unrolled
-    logits: Tensor = function.apply(core.activation, steps, shown, m, fill, base, W, V, b, *layers)  # type: ignore[no-untyped-call]
+    logits: Tensor = _Unrolled.apply(core.activation, steps, shown, m, fill, base, W, V, b, *layers)  # type: ignore[no-untyped-call]
     return logits
 
 
