@@ -10,6 +10,7 @@ import pytest
 from nadek.experiments import grids, read_pictures, read_table, tables, write_report
 from nadek.experiments.claims import claims_table, read_claims
 from nadek.experiments.extras import notes_of, pictures_of
+from nadek.experiments.variability import read_variability
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS, PAGE = ROOT / "experiments", ROOT / "docs" / "results.md"
@@ -86,3 +87,12 @@ def test_a_picture_is_shown_when_it_was_made(copied):
     file.write_bytes(b"")
     shown = pictures_of(copied / "experiments", page)[picture.name]
     assert shown.startswith(f"![{picture.title}](pictures/{picture.name}.png)")
+
+
+@pytest.mark.parametrize("read", [read_claims, read_variability])
+def test_a_file_that_is_no_toml_is_named_once(tmp_path, read):
+    path = tmp_path / "bad.toml"
+    path.write_text("rows = [")
+    with pytest.raises(ValueError, match="is not valid TOML") as caught:
+        read(path)
+    assert str(caught.value).count("bad.toml") == 1

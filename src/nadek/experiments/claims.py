@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from nadek.configs import decode
 from nadek.experiments.markdown import NOTHING, markdown
-from nadek.experiments.recipe import read_recipe
+from nadek.experiments.recipe import naming, read_recipe
 from nadek.experiments.rows import Row, read_table
 
 COLUMNS = ("the paper says that", "better by, paper", "better by, ours", "here it is so")
@@ -47,10 +47,9 @@ def read_claims(path: str | os.PathLike[str]) -> Claims:
         FileNotFoundError: if there is no such file.
         ValueError: on an unknown, missing or unfit option; names file and option.
     """
-    try:
-        return decode(Claims, read_recipe(path))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    options = read_recipe(path)
+    with naming(path):
+        return decode(Claims, options)
 
 
 def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[str, Any]]) -> str:

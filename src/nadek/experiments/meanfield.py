@@ -16,7 +16,7 @@ from nadek.experiments.jobs import Job, Workplace
 from nadek.experiments.machines import MachineJob
 from nadek.experiments.markdown import markdown, number
 from nadek.experiments.provenance import provenance
-from nadek.experiments.recipe import Recipe, make_recipe, read_recipe
+from nadek.experiments.recipe import Recipe, make_recipe, naming, read_recipe
 from nadek.experiments.records import read_record, write_record
 from nadek.experiments.rows import Row, read_table
 from nadek.model import ModelConfig, Network, from_rbm
@@ -55,10 +55,8 @@ def read_meanfield(path: str | os.PathLike[str]) -> tuple[MeanField, dict[str, A
     """
     options = read_recipe(path)
     recipe = options.pop("recipe", {})
-    try:
+    with naming(path):
         return decode(MeanField, options), recipe
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def run_meanfield(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from nadek import datasets
 from nadek.configs import decode, encode
-from nadek.experiments.recipe import Recipe, merge, read_recipe
+from nadek.experiments.recipe import Recipe, merge, naming, read_recipe
 from nadek.images import ImageConfig
 from nadek.networks import NetworkConfig
 from nadek.rbm import AISConfig, MachineConfig
@@ -127,13 +127,11 @@ def read_row(path: str | os.PathLike[str]) -> Row:
     """
     path = Path(path)
     options = read_recipe(path)
-    try:
+    with naming(path):
         for key in ("table", "name"):
             if key in options:
                 raise ValueError(f"unknown option {key}; it is told by where the file lies")
         return decode(Row, {**_shared(options), "table": path.absolute().parent.name, "name": path.stem})
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def read_table(folder: str | os.PathLike[str], *, only: str | None = None) -> list[Row]:

@@ -8,7 +8,7 @@ from typing import Any
 from nadek.configs import decode
 from nadek.experiments.found import Found, records_of
 from nadek.experiments.markdown import NOTHING, markdown, number, over
-from nadek.experiments.recipe import read_recipe
+from nadek.experiments.recipe import naming, read_recipe
 from nadek.experiments.rows import Row, read_table
 
 COLUMNS = (
@@ -73,10 +73,9 @@ def read_variability(path: str | os.PathLike[str]) -> Variability:
         FileNotFoundError: if there is no such file.
         ValueError: on an unknown, missing or unfit option; names file and option.
     """
-    try:
-        return decode(Variability, read_recipe(path))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    options = read_recipe(path)
+    with naming(path):
+        return decode(Variability, options)
 
 
 def variability_summary(experiments: Path, told: Variability) -> dict[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from nadek.configs import decode
 from nadek.experiments.grids.width import widest
-from nadek.experiments.recipe import Recipe, make_recipe, merge, phases, read_recipe
+from nadek.experiments.recipe import Recipe, make_recipe, merge, naming, phases, read_recipe
 
 SET, SEED = "set", "seed"
 """What a cell is told by, beside the axes."""
@@ -116,7 +116,7 @@ def read_grid(path: str | os.PathLike[str]) -> Grid:
         ValueError: on an unknown, missing or unfit option; names file and option.
     """
     path, options = Path(path), read_recipe(path)
-    try:
+    with naming(path):
         tables = {key: options.pop(key, {}) for key in ("options", "sets", "axes")}
         products = options.pop("cells", [{}])
         head = decode(_Head, options)
@@ -128,8 +128,6 @@ def read_grid(path: str | os.PathLike[str]) -> Grid:
                 for seed in head.seeds:
                     cell = _cell(where, seed, axes, [tables["options"], *(laid[axis][where[axis]] for axis in axes)])
                     cells.setdefault(cell.name, cell)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
     every = tuple(cells.values())
     return Grid(name=path.stem, title=head.title, axes=axes, cells=every, keep=head.keep, notes=head.notes)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from nadek.configs import decode
-from nadek.experiments.recipe import read_recipe
+from nadek.experiments.recipe import naming, read_recipe
 from nadek.experiments.rows import Kind
 from nadek.experiments.sources import Split
 
@@ -171,11 +171,9 @@ def read_picture(path: str | os.PathLike[str]) -> Picture:
         FileNotFoundError: if there is no such file.
         ValueError: on an unknown, missing or unfit option; names file and option.
     """
-    path = Path(path)
-    try:
-        return decode(Picture, {**read_recipe(path), "name": path.stem})
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    path, options = Path(path), read_recipe(path)
+    with naming(path):
+        return decode(Picture, {**options, "name": path.stem})
 
 
 def read_pictures(experiments: str | os.PathLike[str], *, only: str | None = None) -> list[Picture]:
