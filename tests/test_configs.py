@@ -13,7 +13,7 @@ from nadek.configs import decode, encode
 from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.experiments import Recipe, make_recipe
 from nadek.model import ModelConfig
-from nadek.training import SGD, AdaDelta, AdamW, Phase, TrainingConfig
+from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig
 
 CONFIGS = [
     DeepConfig(),
@@ -22,6 +22,7 @@ CONFIGS = [
     ResidualConfig(width=7, blocks=3, carry=False),
     AdamW(lr=1e-5, weight_decay=0.1),
     AdaDelta(epsilon=1e-7),
+    Muon(lr=0.02, momentum=0.9),
     SGD(momentum=0.0),
     Phase(objective="all_steps", epochs=3, fresh=True),
     TrainingConfig(),
@@ -223,7 +224,7 @@ def test_a_wrong_model_is_named_by_its_option(model, told):
         ({"phases": [3]}, "training.phases[0]: expected a table of options, found 3"),
         (
             {"optimizer": {"kind": "adam"}},
-            "training.optimizer.kind: expected one of adamw, adadelta, sgd, found 'adam'",
+            "training.optimizer.kind: expected one of adamw, muon, adadelta, sgd, found 'adam'",
         ),
         ({"optimizer": {"kind": "sgd", "warmup": 0.1}}, "unknown option training.optimizer.warmup; "),
         ({"batch_size": 0}, "training: batch_size: expected at least 1, found 0"),

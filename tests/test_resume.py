@@ -15,7 +15,7 @@ import torch
 from nadek.checkpoints import load_state, save_state
 from nadek.cores import DeepConfig
 from nadek.model import ModelConfig, Network, nade, nade_k, residual_nade_k
-from nadek.training import SGD, AdaDelta, AdamW, Phase, TrainingConfig, TrainingState, fit, prepare
+from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig, TrainingState, fit, prepare
 from test_cli import nadek
 
 D = 6
@@ -47,6 +47,7 @@ RUNS = {
     "adamw, fresh phase": (deep, {"phases": FRESH, "ema_decay": 0.9}),
     "adadelta, fresh phase": (deep, {"optimizer": AdaDelta(), "phases": FRESH, "ema_decay": 0.0}),
     "adadelta, average": (deep, {"optimizer": AdaDelta(), "ema_decay": 0.9}),
+    "muon, fresh phase": (deep, {"optimizer": Muon(), "phases": FRESH, "ema_decay": 0.9}),
     "sgd": (deep, {"optimizer": SGD(lr=0.1), "ema_decay": 0.0}),
     "sgd without momentum": (deep, {"optimizer": SGD(lr=0.1, momentum=0.0)}),
     "dropout and l2": (dropping, {"l2": 1e-3}),

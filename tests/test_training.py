@@ -17,6 +17,7 @@ from nadek.training import (
     SGD,
     AdaDelta,
     AdamW,
+    Muon,
     Phase,
     Rows,
     TrainingConfig,
@@ -158,6 +159,22 @@ def test_adamw_warms_up_and_falls_along_a_cosine():
     assert rates == pytest.approx([0, 0.4, 0.8, 0.8 * 0.55, 0.08])  # at 0.6 half of the way down
 
 
+def test_muon_moves_all_directions_of_a_matrix_equally_far_and_vectors_as_adamw():
+    lr, decay = 0.01, 0.3
+    path = descend(Muon(lr=lr, weight_decay=decay, warmup=0.0, final=1.0), [np.diag([1.0, 0.2])])
+    (before, bias), (after, moved) = path
+    update = (after - (1 - lr * decay) * before) / (-0.2 * lr * 2**0.5)  # 0.2 sqrt(longer side): as large as AdamW's
+    lengths = np.linalg.svd(update, compute_uv=False)
+    assert ((lengths > 0.6) & (lengths < 1.3)).all()  # its iteration stops when they are about 1
+    np.testing.assert_allclose(moved, bias - lr, rtol=1e-6)
+
+
+def test_muon_says_what_it_needs(monkeypatch):
+    monkeypatch.delattr(torch.optim, "Muon")
+    with pytest.raises(ImportError, match=r"Muon needs torch 2\.9 or later, found"):
+        Muon().build(Toy())
+
+
 def test_adamw_without_warmup_begins_at_its_rate():
     assert AdamW(lr=0.8, warmup=0.0).settings(0.0)["lr"] == pytest.approx(0.8)
 
@@ -236,11 +253,13 @@ def test_history_names_the_phase_of_every_epoch():
     ]
 
 
-def test_history_has_both_costs_for_every_step():
-    _, history = trained(patterns(40, 6), model=small(steps=4), validation=patterns(20, 6, seed=1))
-    for epoch in history:
-        assert len(epoch.train) == len(epoch.validation) == 4
-        assert all(math.isfinite(cost) for cost in (*epoch.train, *epoch.validation))
+def test_history_has_the_costs_of_the_steps_that_count():
+    phases = (Phase(objective="all_steps", epochs=2), Phase(objective="last_step", epochs=2))
+    options = {"model": small(steps=4), "validation": patterns(20, 6, seed=1), "phases": phases}
+    _, history = trained(patterns(40, 6), **options)
+    assert [len(epoch.train) for epoch in history] == [4, 4, 1, 1]
+    assert [len(epoch.validation) for epoch in history] == [4] * 4
+    assert all(math.isfinite(cost) for epoch in history for cost in (*epoch.train, *epoch.validation))
 
 
 # Minibatches

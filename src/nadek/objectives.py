@@ -27,6 +27,7 @@ def step_costs(
     missing: Bool[Tensor, "B D"],
     observed: Bool[Tensor, "B D"] | None = None,
     *,
+    last_only: bool = False,
     recompute: bool = False,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B"]:
@@ -40,6 +41,7 @@ def step_costs(
         x: codes; anything finite where nothing was observed.
         missing: what the network does not see, drawn by `nadek.orderings.draw_missing`.
         observed: True where x has a value; None when it has no holes. What is not observed is no target.
+        last_only: leave out the costs of the steps before the last, [1, B]: a sixth of a training step's time.
         recompute: keep less for the way back, see `nadek.model.Network.forward`.
         generator: source of dropout while training.
     """
@@ -47,7 +49,8 @@ def step_costs(
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     weight = n_observed / targets.sum(1).to(model.b.dtype)
     outputs = model(x, missing, recompute=recompute, generator=generator)
-    return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets) for logits in outputs])
+    counted = outputs[-1:] if last_only else outputs
+    return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets) for logits in counted])
 
 
 def fixed_order_costs(

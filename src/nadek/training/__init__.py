@@ -4,7 +4,7 @@ from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows, data_mean, prepare
 from nadek.training.history import Epoch
 from nadek.training.loop import TrainingDivergedError, fit
-from nadek.training.optimizers import SGD, AdaDelta, AdamW
+from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
 from nadek.training.state import TrainingState
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "AdaDelta",
     "AdamW",
     "Epoch",
+    "Muon",
     "Phase",
     "Rows",
     "TrainingConfig",

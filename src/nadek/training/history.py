@@ -12,8 +12,10 @@ class Epoch:
         epoch: its number, from 1.
         epochs: how many the run has in all.
         phase: the objective it was trained on.
-        train: mean cost after every step t = 1..k, on the minibatches as they were trained.
-        validation: the same on the validation rows, with the same masks every time; None where not measured.
+        train: mean cost on the minibatches as they were trained, after every step t = 1..k that the objective counts
+            (all_steps), or after the last alone.
+        validation: mean cost after every step on the validation rows, with the same masks every time; None where not
+            measured.
         best: the best validation cost of the last step so far.
         seconds: time since the run began (running time only, over all resumptions).
     """

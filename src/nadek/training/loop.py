@@ -178,7 +178,7 @@ class _Run:
         return (total / n_rows).tolist()
 
     def _step(self, phase: Phase, rows: Tensor, generator: torch.Generator) -> Tensor:
-        """One minibatch; returns the summed cost after every step of the network."""
+        """One minibatch; returns the summed cost after every step of the network that the phase counts."""
         x, observed = self._batch(rows, generator)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
             if phase.objective == "fixed_order":
@@ -187,8 +187,9 @@ class _Run:
             else:
                 shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
                 missing = draw_missing(shown, stratified=self.config.stratified, generator=generator)
+                last_only, recompute = phase.objective == "last_step", self.config.recompute
                 costs = step_costs(
-                    self.model, x, missing, observed, recompute=self.config.recompute, generator=generator
+                    self.model, x, missing, observed, last_only=last_only, recompute=recompute, generator=generator
                 )
         loss = reduce(costs, phase.objective)
         if self.config.l2:

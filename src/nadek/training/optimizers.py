@@ -1,11 +1,12 @@
 """Optimizers as data: each config builds torch's own optimizer and says its settings at every point of a run."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +32,61 @@ class AdamW:
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of a model's parameters."""
-        return torch.optim.AdamW(_groups(model, self.weight_decay), lr=self.lr, fused=True)
+        return torch.optim.AdamW(_groups(model.parameters(), self.weight_decay), lr=self.lr, fused=True)
 
     def settings(self, progress: float) -> dict[str, float]:
         """Settings of every parameter group when ``progress`` (0 to 1) of the run is done."""
-        if progress < self.warmup:
-            return {"lr": self.lr * progress / self.warmup}
-        cosine = 0.5 * (1 + math.cos(math.pi * (progress - self.warmup) / (1 - self.warmup)))
-        return {"lr": self.lr * (self.final + (1 - self.final) * cosine)}
+        return {"lr": self.lr * _up_and_down(progress, self.warmup, self.final)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Muon:
+    """Momentum whose update is made orthogonal (Jordan and others 2024) for matrices, Adam for all else.
+
+    All directions of a matrix move equally far. A step takes longer than AdamW's and brings more where minibatches are
+    large; the size of the updates is matched to AdamW's, so that learning rates and decays compare.
+
+    Attributes:
+        lr: learning rate after the warm-up.
+        weight_decay: decoupled, on matrices (and filters) only.
+        momentum: of the matrices' gradients.
+        warmup: part of the run over which the learning rate rises from 0.
+        final: what the learning rate has fallen to at the end, relative to ``lr``.
+    """
+
+    lr: float = 1e-2
+    weight_decay: float = 0.1
+    momentum: float = 0.95
+    warmup: float = 0.02
+    final: float = 0.01
+    kind: Literal["muon"] = "muon"
+
+    def __post_init__(self) -> None:
+        _check_size(lr=self.lr, weight_decay=self.weight_decay, final=self.final)
+        _check_fraction(momentum=self.momentum, warmup=self.warmup)
+
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+        """The optimizer of a model's parameters.
+
+        Raises:
+            ImportError: where torch is older than 2.9, which has no Muon.
+        """
+        if not hasattr(torch.optim, "Muon"):
+            raise ImportError(f"the optimizer Muon needs torch 2.9 or later, found {torch.__version__}")
+        matrices = [p for p in model.parameters() if p.ndim == 2]
+        first = torch.optim.Muon(
+            matrices,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            momentum=self.momentum,
+            adjust_lr_fn="match_rms_adamw",
+        )
+        others = _groups([p for p in model.parameters() if p.ndim != 2], self.weight_decay)
+        return _Several(first, torch.optim.AdamW(others, lr=self.lr, fused=True))
+
+    def settings(self, progress: float) -> dict[str, float]:
+        """Settings of every parameter group when ``progress`` (0 to 1) of the run is done."""
+        return {"lr": self.lr * _up_and_down(progress, self.warmup, self.final)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +110,7 @@ class AdaDelta:
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of a model's parameters."""
-        return torch.optim.Adadelta(_groups(model, 0.0), lr=self.lr, rho=self.decay, eps=self.epsilon)
+        return torch.optim.Adadelta(_groups(model.parameters(), 0.0), lr=self.lr, rho=self.decay, eps=self.epsilon)
 
     def settings(self, progress: float) -> dict[str, float]:
         """Settings of every parameter group when ``progress`` (0 to 1) of the run is done."""
@@ -90,7 +138,7 @@ class SGD:
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of a model's parameters."""
-        groups = _groups(model, self.weight_decay)
+        groups = _groups(model.parameters(), self.weight_decay)
         return torch.optim.SGD(groups, lr=self.lr, momentum=self.momentum, nesterov=self.momentum > 0)
 
     def settings(self, progress: float) -> dict[str, float]:
@@ -98,15 +146,48 @@ class SGD:
         return {"lr": self.lr * (1 - progress)}
 
 
-OptimizerConfig = AdamW | AdaDelta | SGD
+OptimizerConfig = AdamW | Muon | AdaDelta | SGD
 
 
-def _groups(model: nn.Module, weight_decay: float) -> list[dict[str, object]]:
+class _Several(torch.optim.Optimizer):
+    """Optimizers of different parameters as one: they step in turn, and share its groups and state."""
+
+    def __init__(self, *parts: torch.optim.Optimizer) -> None:
+        super().__init__([group for part in parts for group in part.param_groups], {})
+        self.parts = parts
+        self._share()
+
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Step all of them."""
+        for part in self.parts:
+            part.step()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Torch puts new groups and a new state in place of the old ones."""
+        super().load_state_dict(state_dict)
+        self._share()
+
+    def _share(self) -> None:
+        start = 0
+        for part in self.parts:
+            end = start + len(part.param_groups)
+            part.param_groups, part.state, start = self.param_groups[start:end], self.state, end
+
+
+def _up_and_down(progress: float, warmup: float, final: float) -> float:
+    """A linear rise from 0 to 1 over the warm-up, then a cosine down to ``final``."""
+    if progress < warmup:
+        return progress / warmup
+    cosine = 0.5 * (1 + math.cos(math.pi * (progress - warmup) / (1 - warmup)))
+    return final + (1 - final) * cosine
+
+
+def _groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict[str, Any]]:
     """Matrices with the decay, biases and gains without."""
-    parameters = list(model.parameters())
+    all_of_them = list(parameters)
     return [
-        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+        {"params": [p for p in all_of_them if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in all_of_them if p.ndim < 2], "weight_decay": 0.0},
     ]
 
 
