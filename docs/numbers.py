@@ -21,7 +21,8 @@ MARK = re.compile(rf"<!--={_SOURCE}-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
 
 def pages() -> list[Path]:
     """Everything written for people."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    cards = sorted((ROOT / "src" / "nadek" / "shipped").glob("*/README.md"))
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *cards]
 
 
 def filled(text: str) -> str:

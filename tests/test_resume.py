@@ -51,6 +51,7 @@ RUNS = {
     "sgd": (deep, {"optimizer": SGD(lr=0.1), "ema_decay": 0.0}),
     "sgd without momentum": (deep, {"optimizer": SGD(lr=0.1, momentum=0.0)}),
     "dropout and l2": (dropping, {"l2": 1e-3}),
+    "centred": (residual, {"centred": True, "ema_decay": 0.9}),
     "residual, bfloat16": (residual, {"precision": "bfloat16"}),
     "fixed order": (ordered, {"phases": FIXED}),
     "rare validation, unstratified": (deep, {"validate_every": 3, "stratified": False}),

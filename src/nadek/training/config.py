@@ -41,6 +41,8 @@ class TrainingConfig:
         stratified: spread the number of hidden cells evenly over each minibatch (less noise, same expectation).
         ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
             return that; 0 for the weights themselves.
+        centred: let the optimizer work as if the network read its inputs with their means taken off: the same model,
+            learnt in fewer epochs where columns are far from half ones (see `nadek.training.centring`).
         precision: of the matrix products; weights, costs and sums stay float32.
         recompute: keep no activations of the k steps for the way back, but compute them again: less memory, which
             counts for large k and batches, and more time. The fixed_order objective does not know it.
@@ -59,6 +61,7 @@ class TrainingConfig:
     l2: float = 0.0
     stratified: bool = True
     ema_decay: float = 0.999
+    centred: bool = False
     precision: Literal["float32", "bfloat16"] = "float32"
     recompute: bool = False
     patience: int | None = None

@@ -12,6 +12,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from nadek.conditional import ConditionalNetwork
 from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
 from nadek.orderings import draw_missing
+from nadek.training.centring import centre_of, centred
 from nadek.training.checks import check_rows
 from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows, mirrored
@@ -110,6 +111,7 @@ class _Run:
         if self.config.ema_decay > 0:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(self.config.ema_decay))
         self.optimizer = self.config.optimizer.build(self.model)
+        self.centre = centre_of(self.model, self.train) if self.config.centred else None
         self.last_good = self.weights()
 
     @property
@@ -196,7 +198,8 @@ class _Run:
             loss = loss + self.config.l2 * l2_penalty(self.model)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        self.optimizer.step()
+        with centred(self.model, self.centre):
+            self.optimizer.step()
         if self.average is not None:
             self.average.update_parameters(self.model)
         return costs.detach().double().sum(1)
