@@ -224,3 +224,12 @@ def test_a_chunk_of_nothing_is_refused(ask):
     model = build("mixed", 4)
     with pytest.raises(ValueError, match="chunk: expected at least 1 variable at once, found 0"):
         ask(model, rows(model), torch.arange(4), chunk=0)
+
+
+def test_almost_as_many_states_as_rows_fit_into_reduced_precision():
+    n_rows, n_states, n_bits = 321, 288, 9  # a multiple of an eighth of the rows that is more than all of them
+    code = torch.arange(n_rows) % n_states
+    x = torch.cat([(code[:, None] >> torch.arange(n_bits)) & 1, torch.zeros(n_rows, 3, dtype=torch.long)], dim=1)
+    model = nade_k(n_bits + 3, hidden=(8,), steps=2, generator=torch.Generator().manual_seed(0))
+    ordering = torch.arange(n_bits + 3)
+    close(log_prob(model, x, ordering, dtype=torch.bfloat16), log_prob(model, x, ordering), atol=0.2)

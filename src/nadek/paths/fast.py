@@ -112,5 +112,6 @@ class FastPath:
         """Some rows; for reduced precision with the first one repeated, so that few different numbers occur."""
         if isinstance(rows, slice) or self.block == 1:
             return rows
-        extra = -len(rows) % -(-len(self.first) // REDUCED_PARTS)
-        return torch.cat([rows, rows[:1].expand(extra)])
+        n_rows = len(self.first)
+        extra = -len(rows) % -(-n_rows // REDUCED_PARTS)
+        return torch.cat([rows, rows[:1].expand(min(extra, n_rows - len(rows)))])
