@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
 from torch import Tensor
 
+from nadek import shipped
 from nadek.columns import Column, n_levels
 from nadek.conditional import ConditionalNetwork, Structure
 from nadek.configs import decode, encode
@@ -85,6 +86,10 @@ def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
 def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> ConditionalNetwork:
     """Load a model, in eval mode.
 
+    Args:
+        folder: where it was saved, or the name of a model that comes with the package (see `nadek.shipped`).
+        device: where it shall live.
+
     Raises:
         FileNotFoundError: if there is no such folder.
         ValueError: if it is no model, or was damaged or edited; says what and where.
@@ -94,7 +99,7 @@ def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") 
 
 def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> SavedModel:
     """Load a model with its columns and metrics; see `load`."""
-    folder = Path(folder)
+    folder = shipped.find(Path(folder))
     config = _read_config(folder)
     try:
         structure = decode(_Structure, {"model": config["model"]}).model
@@ -165,7 +170,8 @@ def weights_digest(folder: str | os.PathLike[str]) -> str:
 
 def _read_config(folder: Path) -> dict[str, Any]:
     if not folder.exists():
-        raise FileNotFoundError(f"there is no model at {folder}")
+        names = ", ".join(shipped.names())
+        raise FileNotFoundError(f"there is no model at {folder}; those that come with nadek: {names}")
     if not holds_model(folder):
         hint = "; its training is not finished: go on with nadek fit ... --resume" if holds_state(folder) else ""
         raise ValueError(f"{folder} is not a model folder: it has no {CONFIG}{hint}")

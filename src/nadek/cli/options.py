@@ -7,9 +7,13 @@ from typing import Annotated
 import torch
 import typer
 
+from nadek import shipped
 from nadek.tables import SUFFIXES
 
-ModelArgument = Annotated[Path, typer.Argument(help="Folder of a trained model.", show_default=False)]
+ModelArgument = Annotated[
+    Path,
+    typer.Argument(help=f"Folder of a trained model, or one of {', '.join(shipped.names())}.", show_default=False),
+]
 DataArgument = Annotated[
     str,
     typer.Argument(
