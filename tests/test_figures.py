@@ -166,6 +166,15 @@ EVERY_FIGURE = {
 }
 
 
+def test_a_legend_stays_within_the_picture():
+    names = ("1 hidden layer", "2 hidden layers", "1 hidden layer, NADE-mask", "2 hidden layers, NADE-mask")
+    told = {name: figures.Line(x=[1, 2, 3], y=[-1.0, -2.0, -3.0]) for name in names}
+    figure = figures.lines({"MNIST": told}, x_label="k", y_label="nats")
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 @pytest.mark.parametrize("name", EVERY_FIGURE)
 def test_save_writes_the_same_bytes_twice(name, suffix, tmp_path):

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from nadek.figures.style import ACCENT, DPI, FRAME, INK, RULE, STEPS, STYLE, settled
+from nadek.figures.style import ACCENT, DPI, FRAME, INK, RULE, STEPS, STYLE, legend_below, settled
 
 
 def training_curves(epochs: Sequence[Mapping[str, Any]]) -> Figure:
@@ -114,7 +114,7 @@ def reliability(panels: Mapping[str, Mapping[str, Sequence[Sequence[float | int]
                 points = np.array([row[:2] for row in lines[name] if row[2] >= least]).reshape(-1, 2)
                 axes.plot(*points.T, "o-", color=colours[name], linewidth=1.0, markersize=2.2)
         handles = [Line2D([], [], color=colours[name], marker="o", markersize=2.2, linewidth=1.0) for name in names]
-        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 3), frameon=False)
+        legend_below(figure, handles, names)
         return settled(figure)
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from nadek.figures.style import DPI, INK, LINES, RULE, STYLE, settled
+from nadek.figures.style import DPI, INK, LINES, RULE, STYLE, legend_below, settled
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def lines(
             in_view = list(told.values()) if not shared else [one for t in panels.values() for one in t.values()]
             axes.set_ylim(*_limits(in_view, skip))
         handles = [Line2D([], [], color=colours[name], linewidth=1.2) for name in names]
-        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 3), frameon=False)
+        legend_below(figure, handles, names)
         return settled(figure)
 
 
