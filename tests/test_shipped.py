@@ -19,7 +19,7 @@ MODELS = shipped.names()
 
 
 def test_there_are_models():
-    assert "caltech101-nade2-1000h" in MODELS
+    assert MODELS == ["caltech101-nade2-1000h", "mnist-nade5-2hl"]
 
 
 @pytest.mark.parametrize("name", MODELS)
