@@ -10,7 +10,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from nadek import checkpoints
+from nadek import checkpoints, shipped
 from nadek.checkpoints import (
     SavedModel,
     Schema,
@@ -142,7 +142,9 @@ def test_a_state_can_be_looked_for_and_forgotten(tmp_path):
 
 
 def test_no_folder(tmp_path):
-    assert refused(tmp_path / "none", FileNotFoundError) == f"there is no model at {tmp_path / 'none'}"
+    others = ", ".join(shipped.names())
+    told = f"there is no model at {tmp_path / 'none'}; those that come with nadek: {others}"
+    assert refused(tmp_path / "none", FileNotFoundError) == told
 
 
 def test_a_file_is_no_model(tmp_path):

@@ -93,6 +93,13 @@ def test_training_curves_without_validation_have_one_panel():
     assert [len(axes.lines[0].get_xdata()) for axes in sparse.axes] == [20, 4]
 
 
+def test_training_curves_go_on_where_the_last_step_alone_is_counted():
+    records = [epoch(1, 3), epoch(2, 3), epoch(3, 3)]
+    records[2]["train"] = records[2]["train"][-1:]
+    training = figures.training_curves(records).axes[0]
+    assert [len(line.get_xdata()) for line in training.lines if len(line.get_xdata()) > 1][-3:] == [2, 2, 3]
+
+
 def test_training_curves_mark_a_phase_and_the_first_epochs_squash_nothing():
     records = [epoch(i) for i in range(1, 51)] + [epoch(i, phase="finetune") for i in range(1, 51)]
     records[0]["train"] = [1e6] * 3

@@ -25,7 +25,7 @@ def training_curves(epochs: Sequence[Mapping[str, Any]]) -> Figure:
             steps 1 to k in nats, None where not measured).
 
     Raises:
-        ValueError: if there are no epochs, or no training costs, or the number of steps changes.
+        ValueError: if there are no epochs, or no training costs, or the number of steps changes (but to the last alone).
     """
     panels = {"training": _costs(epochs, "train"), "validation": _costs(epochs, "validation")}
     if not np.isfinite(panels["training"]).any():
@@ -119,14 +119,15 @@ def reliability(panels: Mapping[str, Mapping[str, Sequence[Sequence[float | int]
 
 
 def _costs(epochs: Sequence[Mapping[str, Any]], key: str) -> Float[np.ndarray, "E k"]:
-    """The costs of each epoch and step, NaN where there are none."""
-    given = [record[key] for record in epochs if record.get(key) is not None]
-    steps = {len(costs) for costs in given} or {1}
+    """The costs of each epoch and step, NaN where there are none; one cost alone is the last step's."""
+    steps = {len(record[key]) for record in epochs if record.get(key) is not None} - {1} or {1}
     if len(steps) > 1:
         raise ValueError(f"epochs must all have the same number of steps in {key!r}, found {sorted(steps)}")
-    unknown = [np.nan] * steps.pop()
-    table = [unknown if record.get(key) is None else record[key] for record in epochs]
-    return np.array(table, dtype=np.float64).reshape(len(epochs), len(unknown))
+    costs = np.full((len(epochs), steps.pop()), np.nan)
+    for row, record in zip(costs, epochs, strict=True):
+        if record.get(key) is not None:
+            row[-len(record[key]) :] = record[key]
+    return costs
 
 
 def _limits(costs: Float[np.ndarray, "E n"]) -> tuple[float, float]:
