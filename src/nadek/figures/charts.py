@@ -25,7 +25,8 @@ def training_curves(epochs: Sequence[Mapping[str, Any]]) -> Figure:
             steps 1 to k in nats, None where not measured).
 
     Raises:
-        ValueError: if there are no epochs, or no training costs, or the number of steps changes (but to the last alone).
+        ValueError: if there are no epochs, or no training costs, or the number of steps changes (other than to the
+            last step alone).
     """
     panels = {"training": _costs(epochs, "train"), "validation": _costs(epochs, "validation")}
     if not np.isfinite(panels["training"]).any():
