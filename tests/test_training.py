@@ -171,7 +171,7 @@ def test_muon_moves_all_directions_of_a_matrix_equally_far_and_vectors_as_adamw(
 
 def test_muon_says_what_it_needs(monkeypatch):
     monkeypatch.delattr(torch.optim, "Muon")
-    with pytest.raises(ImportError, match=r"Muon needs torch 2\.9 or later, found"):
+    with pytest.raises(ValueError, match=r"Muon needs torch 2\.9 or later, found"):
         Muon().build(Toy())
 
 

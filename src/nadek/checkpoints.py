@@ -159,13 +159,13 @@ def holds_state(folder: str | os.PathLike[str]) -> bool:
 
 
 def weights_digest(folder: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a model's weights file, as its config tells it.
+    """The SHA-256 of a model's weights file, as its config tells it; see `load`.
 
     Raises:
         FileNotFoundError: if there is no such folder.
         ValueError: if it is no model.
     """
-    return str(_read_config(Path(folder))["weights_sha256"])
+    return str(_read_config(shipped.find(Path(folder)))["weights_sha256"])
 
 
 def _read_config(folder: Path) -> dict[str, Any]:

@@ -229,8 +229,17 @@ def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, whole: in
     """
     if rate == 0.0:
         return h
+    return thinned(h, keep(h, rate, generator, whole=whole), rate)
+
+
+def keep(h: Tensor, rate: float, generator: torch.Generator | None, *, whole: int = 0) -> Tensor:
+    """Which units `drop` keeps."""
     shape = (*h.shape[: h.ndim - whole], *(1,) * whole)
-    kept = torch.rand(shape, generator=generator, device=h.device) >= rate
+    return torch.rand(shape, generator=generator, device=h.device) >= rate
+
+
+def thinned(h: Tensor, kept: Tensor, rate: float) -> Tensor:
+    """The kept units, as much larger as there are fewer of them."""
     return h * kept / (1 - rate)
 
 

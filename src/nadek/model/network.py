@@ -90,7 +90,7 @@ class Network(ConditionalNetwork):
         if torch.is_grad_enabled() and not recompute and x.ndim == 2 and unrolls(core, self.variables):
             base = self.c.unsqueeze(0) if mask_input is None else mask_input + self.c
             weights = {"W": self.W, "V": self.output_weight, "b": self.b}
-            return list(unroll(core, shown, m, self.fill, base, **weights, steps=n_steps).unbind())
+            return list(unroll(core, shown, m, self.fill, base, **weights, steps=n_steps, generator=generator))
         p, state = self.fill.to(m.dtype).expand_as(shown), None
         outputs: list[Tensor] = []
 

@@ -7,7 +7,8 @@ rows of all steps, which is quicker and rounds once. That is what the backward p
     l_t = V h_t + b,  p_t = sigmoid(l_t),  v_(t+1) = shown + m p_t,  h_(t+1) = core(W v_(t+1) + c)
 
 with ``g`` for the gradient of the cost with respect to what is named: ``g(l_t) = given + g(v_(t+1)) m p_t (1 - p_t)``,
-down through the layers, and at the end ``g(V) = sum_t g(l_t)' h_t`` as one product; W and the layers likewise.
+down through the layers, and at the end ``g(V) = sum_t g(l_t)' h_t`` as one product; W and the layers likewise. With
+dropout every layer above reads what was left of ``h``, and ``g(h)`` is thinned out by the same draws.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.cores import Core, Deep, activate
+from nadek.cores import Core, Deep, activate, keep, thinned
 from nadek.variables import BinaryVariables, Variables
 
 BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -29,13 +30,8 @@ BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def unrolls(core: Core, variables: Variables) -> TypeGuard[Deep]:
-    """Whether `unroll` serves a network: deep, without dropout, an activation of `BACK`, binary variables."""
-    return (
-        isinstance(core, Deep)
-        and core.activation in BACK
-        and not (core.training and core.dropout)
-        and isinstance(variables, BinaryVariables)
-    )
+    """Whether `unroll` serves a network: deep, an activation of `BACK`, binary variables."""
+    return isinstance(core, Deep) and core.activation in BACK and isinstance(variables, BinaryVariables)
 
 
 def unroll(
@@ -49,6 +45,7 @@ def unroll(
     V: Float[Tensor, "D H2"],
     b: Float[Tensor, " D"],
     steps: int,
+    generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B D"]:
     """Logits after every step.
 
@@ -62,9 +59,12 @@ def unroll(
         V: output weights.
         b: visible biases.
         steps: k.
+        generator: source of the randomness of dropout, drawn from as the loop draws.
     """
+    dropout = core.dropout if core.training else 0.0
     layers = [parameter for layer in core.layers for parameter in (layer.weight, layer.bias)]
-    logits: Tensor = _Unrolled.apply(core.activation, steps, shown, m, fill, base, W, V, b, *layers)  # type: ignore[no-untyped-call]
+    settings = (core.activation, steps, dropout, generator)
+    logits: Tensor = _Unrolled.apply(*settings, shown, m, fill, base, W, V, b, *layers)  # type: ignore[no-untyped-call]
     return logits
 
 
@@ -76,52 +76,61 @@ class _Unrolled(torch.autograd.Function):
         ctx: Any,  # noqa: ANN401 - torch's
         activation: str,
         steps: int,
+        dropout: float,
+        generator: torch.Generator | None,
         shown: Tensor,
         m: Tensor,
         fill: Tensor,
         *weights: Tensor,
     ) -> Tensor:
-        """The loop."""
+        """The loop. ``h`` are the units, ``read`` what the layer above reads of them, the same without dropout."""
         base, W, V, b, *layers = (weight.to(shown.dtype) for weight in weights)
         U, d = layers[::2], layers[1::2]
         v = shown.new_empty(steps, *shown.shape)
         logits = torch.empty_like(v)
         h = [shown.new_empty(steps, len(shown), len(weight)) for weight in (W, *U)]
+        read = [torch.empty_like(units) for units in h] if dropout else h
+        kept = [torch.empty_like(units, dtype=torch.bool) for units in h] if dropout else []
         p = fill.to(shown.dtype).expand_as(shown)
         for t in range(steps):
-            torch.addcmul(shown, m, p, out=v[t])
-            h[0][t] = activate(activation, torch.addmm(base, v[t], W.t()))
-            for i in range(len(U)):
-                h[i + 1][t] = activate(activation, torch.addmm(d[i], h[i][t], U[i].t()))
-            torch.addmm(b, h[-1][t], V.t(), out=logits[t])
+            below = torch.addcmul(shown, m, p, out=v[t])
+            for i, (weight, bias) in enumerate(zip((W, *U), (base, *d), strict=True)):
+                h[i][t] = activate(activation, torch.addmm(bias, below, weight.t()))
+                if dropout:
+                    kept[i][t] = keep(h[i][t], dropout, generator)
+                    read[i][t] = thinned(h[i][t], kept[i][t], dropout)
+                below = read[i][t]
+            torch.addmm(b, below, V.t(), out=logits[t])
             if t + 1 < steps:
                 p = logits[t].sigmoid()
-        ctx.save_for_backward(m, v, W, V, *U, *h)
-        ctx.activation, ctx.dtypes, ctx.base_rows = activation, [weight.dtype for weight in weights], len(base)
+        ctx.save_for_backward(m, v, V, W, *U, *h, *read, *kept)
+        ctx.activation, ctx.dropout, ctx.n_layers = activation, dropout, len(h)
+        ctx.dtypes, ctx.base_rows = [weight.dtype for weight in weights], len(base)
         return logits
 
     @staticmethod
     def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401 - torch's
         """Down through every step, last first; then each weight's gradient in one product."""
-        m, v, W, V, *rest = ctx.saved_tensors
-        U, h = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+        m, v, V, *rest = ctx.saved_tensors
+        matrices, h, read, kept = (rest[i * ctx.n_layers : (i + 1) * ctx.n_layers] for i in range(4))
         back = BACK[ctx.activation]
         g_logits, g_units = torch.empty_like(v), [torch.empty_like(units) for units in h]
         for t in reversed(range(len(v))):
             if t + 1 == len(v):
                 g_logits[t] = given[t]
             else:  # v[t + 1] is p where m is 1
-                g_v = torch.ops.aten.sigmoid_backward(g_units[0][t + 1] @ W, v[t + 1])
+                g_v = torch.ops.aten.sigmoid_backward(g_units[0][t + 1] @ matrices[0], v[t + 1])
                 torch.addcmul(given[t], g_v, m, out=g_logits[t])
             g = g_logits[t] @ V
             for i in reversed(range(len(h))):
+                g = thinned(g, kept[i][t], ctx.dropout) if kept else g
                 g_units[i][t] = back(g, h[i][t])
-                g = g_units[i][t] @ U[i - 1] if i > 0 else g
+                g = g_units[i][t] @ matrices[i] if i > 0 else g
         g_base = g_units[0].sum(0) if ctx.base_rows > 1 else g_units[0].sum((0, 1)).unsqueeze(0)
-        gradients = [g_base, _outer(g_units[0], v), _outer(g_logits, h[-1]), g_logits.sum((0, 1))]
-        for i in range(len(U)):
-            gradients += [_outer(g_units[i + 1], h[i]), g_units[i + 1].sum((0, 1))]
-        return (None,) * 5 + tuple(g.to(dtype) for g, dtype in zip(gradients, ctx.dtypes, strict=True))
+        gradients = [g_base, _outer(g_units[0], v), _outer(g_logits, read[-1]), g_logits.sum((0, 1))]
+        for i in range(1, len(h)):
+            gradients += [_outer(g_units[i], read[i - 1]), g_units[i].sum((0, 1))]
+        return (None,) * 7 + tuple(g.to(dtype) for g, dtype in zip(gradients, ctx.dtypes, strict=True))
 
 
 def _outer(g: Tensor, read: Tensor) -> Tensor:

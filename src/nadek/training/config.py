@@ -42,7 +42,7 @@ class TrainingConfig:
         ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
             return that; 0 for the weights themselves.
         centred: let the optimizer work as if the network read its inputs with their means taken off: the same model,
-            learnt in fewer epochs where columns are far from half ones (see `nadek.training.centring`).
+            meant for columns whose means are far from 0.5 (see `nadek.training.centring`).
         precision: of the matrix products; weights, costs and sums stay float32.
         recompute: keep no activations of the k steps for the way back, but compute them again: less memory, which
             counts for large k and batches, and more time. The fixed_order objective does not know it.

@@ -10,7 +10,28 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdamW:
+class _UpAndDown:
+    """A learning rate that rises linearly from 0, then falls as a cosine to nearly nothing."""
+
+    lr: float
+    weight_decay: float
+    warmup: float = 0.02
+    final: float = 0.01
+
+    def __post_init__(self) -> None:
+        _check_size(lr=self.lr, weight_decay=self.weight_decay, final=self.final)
+        _check_fraction(warmup=self.warmup)
+
+    def settings(self, progress: float) -> dict[str, float]:
+        """Settings of every parameter group when ``progress`` (0 to 1) of the run is done."""
+        if progress < self.warmup:
+            return {"lr": self.lr * progress / self.warmup}
+        cosine = 0.5 * (1 + math.cos(math.pi * (progress - self.warmup) / (1 - self.warmup)))
+        return {"lr": self.lr * (self.final + (1 - self.final) * cosine)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdamW(_UpAndDown):
     """Adam with decoupled weight decay on the matrices; linear warm-up, then cosine decay to nearly nothing.
 
     Attributes:
@@ -22,25 +43,15 @@ class AdamW:
 
     lr: float = 2e-3
     weight_decay: float = 0.0
-    warmup: float = 0.02
-    final: float = 0.01
     kind: Literal["adamw"] = "adamw"
-
-    def __post_init__(self) -> None:
-        _check_size(lr=self.lr, weight_decay=self.weight_decay, final=self.final)
-        _check_fraction(warmup=self.warmup)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of a model's parameters."""
         return torch.optim.AdamW(_groups(model.parameters(), self.weight_decay), lr=self.lr, fused=True)
 
-    def settings(self, progress: float) -> dict[str, float]:
-        """Settings of every parameter group when ``progress`` (0 to 1) of the run is done."""
-        return {"lr": self.lr * _up_and_down(progress, self.warmup, self.final)}
-
 
 @dataclass(frozen=True, kw_only=True)
-class Muon:
+class Muon(_UpAndDown):
     """Momentum whose update is made orthogonal (Jordan and others 2024) for matrices, Adam for all else.
 
     All directions of a matrix move equally far. A step takes longer than AdamW's and brings more where minibatches are
@@ -57,22 +68,20 @@ class Muon:
     lr: float = 1e-2
     weight_decay: float = 0.1
     momentum: float = 0.95
-    warmup: float = 0.02
-    final: float = 0.01
     kind: Literal["muon"] = "muon"
 
     def __post_init__(self) -> None:
-        _check_size(lr=self.lr, weight_decay=self.weight_decay, final=self.final)
-        _check_fraction(momentum=self.momentum, warmup=self.warmup)
+        super().__post_init__()
+        _check_fraction(momentum=self.momentum)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """The optimizer of a model's parameters.
 
         Raises:
-            ImportError: where torch is older than 2.9, which has no Muon.
+            ValueError: where torch is older than 2.9, which has no Muon.
         """
         if not hasattr(torch.optim, "Muon"):
-            raise ImportError(f"the optimizer Muon needs torch 2.9 or later, found {torch.__version__}")
+            raise ValueError(f"the optimizer Muon needs torch 2.9 or later, found {torch.__version__}")
         matrices = [p for p in model.parameters() if p.ndim == 2]
         first = torch.optim.Muon(
             matrices,
@@ -83,10 +92,6 @@ class Muon:
         )
         others = _groups([p for p in model.parameters() if p.ndim != 2], self.weight_decay)
         return _Several(first, torch.optim.AdamW(others, lr=self.lr, fused=True))
-
-    def settings(self, progress: float) -> dict[str, float]:
-        """Settings of every parameter group when ``progress`` (0 to 1) of the run is done."""
-        return {"lr": self.lr * _up_and_down(progress, self.warmup, self.final)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,14 +177,6 @@ class _Several(torch.optim.Optimizer):
         for part in self.parts:
             end = start + len(part.param_groups)
             part.param_groups, part.state, start = self.param_groups[start:end], self.state, end
-
-
-def _up_and_down(progress: float, warmup: float, final: float) -> float:
-    """A linear rise from 0 to 1 over the warm-up, then a cosine down to ``final``."""
-    if progress < warmup:
-        return progress / warmup
-    cosine = 0.5 * (1 + math.cos(math.pi * (progress - warmup) / (1 - warmup)))
-    return final + (1 - final) * cosine
 
 
 def _groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict[str, Any]]:
