@@ -194,6 +194,17 @@ def test_fixed_order_cost_is_the_exact_log_prob(name, generator):
         torch.testing.assert_close(fixed_order_costs(model, x, ordering)[0], expected, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("stride", [2, 4, 6])
+@every_model
+def test_counting_every_so_many_conditionals_is_unbiased(name, stride, generator):
+    model = build(name, 6)
+    x = rows(model)
+    for ordering in orderings_of(model, 2, generator):
+        expected = fixed_order_costs(model, x, ordering)
+        found = [fixed_order_costs(model, x, ordering, start=start, stride=stride) for start in range(stride)]
+        torch.testing.assert_close(torch.stack(found).mean(0), expected, rtol=0, atol=1e-11)
+
+
 @any_order
 def test_the_estimate_is_unbiased(name, generator):
     model = build(name, 4, noise=0.3)

@@ -715,6 +715,25 @@ def test_a_fixed_order_needs_complete_validation_rows():
         trained(patterns(20, 6), model=model, validation=with_holes(20, 6), phases=FIXED)
 
 
+def test_a_fixed_order_learns_from_every_so_many_conditionals():
+    phases = (Phase(objective="fixed_order", epochs=60),)
+    costs = {}
+    for stride in (1, 3):
+        model = nade(6, hidden=4, generator=seeded())
+        _, history = trained(patterns(40, 6), model=model, phases=phases, stride=stride, validation=patterns(40, 6))
+        costs[stride] = [epoch.validation[0] for epoch in history]
+    assert costs[3] != costs[1]  # it has learnt from other costs
+    assert costs[3][-1] < costs[3][0] - 0.5
+    assert abs(costs[3][-1] - costs[1][-1]) < 0.3  # towards the same
+
+
+def test_a_stride_is_no_longer_than_a_row():
+    with pytest.raises(ValueError, match="stride: expected at most 6, the number of columns, found 7"):
+        trained(patterns(20, 6), stride=7)
+    with pytest.raises(ValueError, match="stride: expected at least 1, found 0"):
+        config(stride=0)
+
+
 def test_a_fixed_order_needs_a_model_with_one():
     with pytest.raises(ValueError, match="fixed_order objective needs a model with an ordering"):
         trained(patterns(20, 6), phases=FIXED)

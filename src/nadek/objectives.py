@@ -58,6 +58,8 @@ def fixed_order_costs(
     x: Shaped[Tensor, "B D"],
     ordering: Int[Tensor, " D"],
     *,
+    start: int = 0,
+    stride: int = 1,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "1 B"]:
     """The exact -log p(x | ordering), all D conditionals at once: the objective of classic NADE.
@@ -70,15 +72,18 @@ def fixed_order_costs(
         model: a NADE-k.
         x: complete rows of codes.
         ordering: the ordering.
+        start: the first position whose conditional is counted.
+        stride: from one that is counted to the next. With a stride above 1 the cost is an estimate, without bias if
+            ``start`` is drawn from 0 to stride - 1: what is counted counts so many times.
         generator: source of dropout while training.
     """
     visited = x[:, ordering].to(model.b.dtype)
     if has_columns(model) and model.steps == 1 and isinstance(model.variables, BinaryVariables):
-        scores = _one_step_conditionals(model, visited, ordering, generator)
+        scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
     else:
-        scores = _conditionals(model, x, ordering, generator)
+        scores = _conditionals(model, x, ordering, torch.arange(start, x.shape[1], stride, device=x.device), generator)
     scores = scores.float() if scores.dtype == torch.bfloat16 else scores
-    return -model.variables.log_prob(scores, visited).sum(1).unsqueeze(0)
+    return -stride * model.variables.log_prob(scores, visited[:, start::stride]).sum(1).unsqueeze(0)
 
 
 def reduce(costs: Float[Tensor, "k B"], objective: Objective) -> Float[Tensor, ""]:
@@ -100,28 +105,44 @@ def _hidden_cost(variables: Variables, logits: Tensor, x: Tensor, targets: Tenso
 
 
 def _one_step_conditionals(
-    model: Network, visited: Tensor, ordering: Tensor, generator: torch.Generator | None
-) -> Float[Tensor, "B D"]:
-    """Logit of each variable given those before it, in visiting order, for one step and binary variables."""
-    core: Core = model.core
-    W = model.W.t()[ordering]
+    model: Network,
+    visited: Float[Tensor, "B D"],
+    ordering: Int[Tensor, " D"],
+    start: int,
+    stride: int,
+    generator: torch.Generator | None,
+) -> Float[Tensor, "B n"]:
+    """Logits of every stride-th variable given all before it, in visiting order, for one step and binary variables.
+
+    What the first layer reads changes from one of them to the next by the columns of those in between: one product for
+    each stretch (all stretches in one call), and a cumulative sum over these.
+    """
+    counted = ordering[start::stride]
+    n, gap = len(counted), stride - start  # the first stretch is filled up with zeros, to be as long as the others
+
+    def stretches(weight: Tensor) -> Float[Tensor, "n s H"]:
+        return F.pad(weight.t()[ordering], (0, 0, gap, 0))[: n * stride].view(n, stride, -1)
+
+    revealed = F.pad(visited - model.fill[ordering], (gap, 0))[:, : n * stride].view(-1, n, stride)
     nothing_seen = model.c + model.fill @ model.W.t()
-    revealed = (visited - model.fill[ordering]).unsqueeze(2) * W  # [B, D, H]
+    added = (revealed.transpose(0, 1) @ stretches(model.W)).to(model.c.dtype)  # [n, B, H]
     if model.A is not None:
-        A = model.A.t()[ordering]
-        nothing_seen, revealed = nothing_seen + A.sum(0), revealed - A
-    seen_before = F.pad(revealed.cumsum(1)[:, :-1], (0, 0, 1, 0))
-    h, _ = core(nothing_seen + seen_before, None, generator=generator)
-    return (h * model.output_weight[ordering]).sum(2) + model.b[ordering]
+        nothing_seen = nothing_seen + model.A.sum(1)
+        added = added - stretches(model.A).sum(1, keepdim=True)
+    core: Core = model.core
+    h, _ = core(nothing_seen + added.cumsum(0), None, generator=generator)
+    return (h @ model.output_weight[counted].unsqueeze(2)).squeeze(2).t() + model.b[counted]
 
 
 def _conditionals(
-    model: ConditionalNetwork, x: Tensor, ordering: Tensor, generator: torch.Generator | None
-) -> Float[Tensor, "B D *L"]:
-    """Scores of each variable given those before it, for any network: D evaluations of it a row."""
-    n_rows, n_variables = x.shape
-    position = torch.arange(n_variables, device=x.device)[:, None]
-    missing = missing_at(rank_of(ordering).expand(n_variables, -1), position)  # [D, D], the row of each position
-    shape = (n_rows, n_variables, n_variables)
+    model: ConditionalNetwork,
+    x: Tensor,
+    ordering: Int[Tensor, " D"],
+    positions: Int[Tensor, " n"],
+    generator: torch.Generator | None,
+) -> Float[Tensor, "B n *L"]:
+    """Scores of some variables given those before each, for any network: n evaluations of it a row."""
+    shape = (len(x), len(positions), len(ordering))
+    missing = missing_at(rank_of(ordering).expand(shape[1:]), positions[:, None])  # [n, D], the row of each position
     logits = model(x.unsqueeze(1).expand(shape), missing.expand(shape), generator=generator)[-1]
-    return model.variables.scores(logits, ordering.expand(n_rows, -1))
+    return model.variables.scores(logits, ordering[positions].expand(shape[:2]))

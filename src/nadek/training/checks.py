@@ -24,6 +24,8 @@ def check_rows(model: ConditionalNetwork, config: TrainingConfig, rows: Rows, wh
         raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
     if config.mirror is not None and math.prod(config.mirror) != model.n_variables:
         raise ValueError(f"mirror: expected height and width of {model.n_variables} pixels, found {config.mirror}")
+    if config.stride > model.n_variables:
+        raise ValueError(f"stride: expected at most {model.n_variables}, the number of columns, found {config.stride}")
     objectives = {phase.objective for phase in config.phases}
     if model.config.ordering is not None and objectives != {"fixed_order"}:
         raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")

@@ -43,6 +43,8 @@ class TrainingConfig:
             return that; 0 for the weights themselves.
         centred: let the optimizer work as if the network read its inputs with their means taken off: the same model,
             meant for columns whose means are far from 0.5 (see `nadek.training.centring`).
+        stride: the fixed_order objective counts every so many-th conditional of the rows of a minibatch, from a place
+            drawn anew each time: as much less work, and more noise. 1 for all of them.
         precision: of the matrix products; weights, costs and sums stay float32.
         recompute: keep no activations of the k steps for the way back, but compute them again: less memory, which
             counts for large k and batches, and more time. The fixed_order objective does not know it.
@@ -62,6 +64,7 @@ class TrainingConfig:
     stratified: bool = True
     ema_decay: float = 0.999
     centred: bool = False
+    stride: int = 1
     precision: Literal["float32", "bfloat16"] = "float32"
     recompute: bool = False
     patience: int | None = None
@@ -71,7 +74,7 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "validate_every"):
+        for name in ("batch_size", "validate_every", "stride"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, found {getattr(self, name)}")
         if not 0 <= self.l2 < math.inf:

@@ -185,7 +185,9 @@ class _Run:
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
             if phase.objective == "fixed_order":
                 assert self.ordering is not None  # checked when the run began
-                costs = fixed_order_costs(self.model, x, self.ordering, generator=generator)
+                stride = self.config.stride
+                start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
+                costs = fixed_order_costs(self.model, x, self.ordering, start=start, stride=stride, generator=generator)
             else:
                 shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
                 missing = draw_missing(shown, stratified=self.config.stratified, generator=generator)
