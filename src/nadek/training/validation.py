@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork
-from nadek.objectives import Objective, fixed_order_costs, step_costs
+from nadek.likelihood import log_prob
+from nadek.objectives import Objective, step_costs
 from nadek.orderings import draw_missing
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.training.data import Rows
@@ -42,17 +43,13 @@ def prepare_validation(
 def validation_costs(model: ConditionalNetwork, validation: Validation) -> Float[Tensor, " k"]:
     """Mean cost after every step, in nats a row, float64 sums."""
     model.eval()
+    if validation.ordering is not None:
+        return -log_prob(model, validation.rows.values, validation.ordering).mean(0, keepdim=True).cpu()
     total = torch.zeros(1, dtype=torch.float64)
     n_rows = len(validation.rows.values)
-    per_row = bytes_per_row(model) * (model.steps + 1)
-    if validation.ordering is not None:
-        per_row *= model.n_variables
-    for rows in chunks(n_rows, per_row, MAX_BYTES):
+    for rows in chunks(n_rows, bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
         x, observed = validation.rows.batch(torch.arange(rows.start, rows.stop))
-        if validation.ordering is not None:
-            costs = fixed_order_costs(model, x, validation.ordering)
-        else:
-            costs = step_costs(model, x, validation.missing[rows], observed)
+        costs = step_costs(model, x, validation.missing[rows], observed)
         total = total + costs.double().sum(1).cpu()
     return total / n_rows
 
