@@ -3,12 +3,15 @@
     python experiments/ship.py table2-nade-2-1000h-modern caltech101-nade2-1000h
 
 copies the trained model of that record from runs/ to src/nadek/shipped/, without the history of its training, which the
-record keeps. The model card beside it (README.md) is written by hand; its numbers come from the record.
+record keeps; --matrices bfloat16 makes the file half as large. The model card beside it (README.md) is written by hand;
+its numbers come from the record.
 """
 
 import argparse
 from dataclasses import replace
 from pathlib import Path
+
+import torch
 
 from nadek.checkpoints import load_saved, save
 from nadek.experiments.records import read_record
@@ -22,6 +25,7 @@ def main() -> None:
     parser.add_argument("record", help="name of a record in experiments/results")
     parser.add_argument("name", help="what the model shall be called")
     parser.add_argument("--runs", type=Path, default=ROOT / "runs", help="where models are trained")
+    parser.add_argument("--matrices", choices=("float32", "bfloat16"), default="float32", help="what they are kept in")
     options = parser.parse_args()
     record = read_record(ROOT / "experiments" / "results" / f"{options.record}.json")
     saved = load_saved(options.runs / options.record)
@@ -30,7 +34,7 @@ def main() -> None:
             parser.error(f"the model in {options.runs / options.record} is not the record's: {key} differs")
     metrics = {key: value for key, value in saved.metrics.items() if key != "history"} | {"record": options.record}
     folder = ROOT / "src" / "nadek" / "shipped" / options.name
-    save(folder, replace(saved, metrics=metrics))
+    save(folder, replace(saved, metrics=metrics), matrices=getattr(torch, options.matrices))
     size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
     print(f"{folder.relative_to(ROOT)}: {size:.1f} MB")
 

@@ -435,3 +435,20 @@ def test_a_schema_of_kinds_beside_a_binary_model(folder):
     edit(folder / "schema.json", lambda schema: schema.update(kinds=kinds))
     told = f"{folder / 'schema.json'}: kinds[3]: expected 2 levels as in the model, found 1"
     assert refused(folder) == told
+
+
+# Rounded
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_matrices_can_be_kept_in_half_the_space(name, tmp_path):
+    original = build(name, 4)
+    save(tmp_path, SavedModel(original, Schema()), matrices=torch.bfloat16)
+    with safe_open(tmp_path / "model.safetensors", framework="pt") as file:
+        kept = {key: file.get_tensor(key).dtype for key in file.keys()}  # noqa: SIM118
+    weights, loaded = original.state_dict(), load(tmp_path).state_dict()
+    for key, value in weights.items():
+        assert kept[key] == (torch.bfloat16 if value.ndim >= 2 else value.dtype)
+        expected = value.bfloat16().to(value.dtype) if value.ndim >= 2 else value
+        assert torch.equal(loaded[key], expected)
+        assert loaded[key].dtype == value.dtype

@@ -66,8 +66,14 @@ class _Structure:
     model: NetworkConfig
 
 
-def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
+def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.dtype | None = None) -> None:
     """Write a model folder; each file is replaced as a whole, ``config.json`` last.
+
+    Args:
+        folder: where to.
+        saved: the model and what is to be known of it.
+        matrices: what matrices and filters are rounded to in the file, which bfloat16 makes half as large; vectors
+            stay as they are, and what is loaded is all of their dtype. None rounds nothing.
 
     Raises:
         OSError: where the folder cannot be written to.
@@ -76,7 +82,8 @@ def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CONFIG).unlink(missing_ok=True)  # from here until the end this is no model
     structure = encode(saved.model.config)
-    _write_tensors(folder / WEIGHTS, saved.model.state_dict(), {"config_sha256": _digest_of(structure)})
+    tensors = {name: _rounded(value, matrices) for name, value in saved.model.state_dict().items()}
+    _write_tensors(folder / WEIGHTS, tensors, {"config_sha256": _digest_of(structure)})
     _write_json(folder / SCHEMA, encode(saved.schema))
     _write_json(folder / METRICS, saved.metrics)
     config = {"format": FORMAT, "model": structure, "weights_sha256": _digest(folder / WEIGHTS)}
@@ -210,6 +217,10 @@ def _check_shapes(folder: Path, model: ConditionalNetwork, tensors: dict[str, Te
                 f"of shape {shape}" if shape else "no such weights" for shape in (expected.get(name), found.get(name))
             ]
             raise ValueError(f"{folder}: the config asks for {name} {told[0]}, the weights file has {told[1]}")
+
+
+def _rounded(value: Tensor, dtype: torch.dtype | None) -> Tensor:
+    return value if dtype is None or value.ndim < 2 else value.to(dtype)
 
 
 def _write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
