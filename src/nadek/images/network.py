@@ -104,11 +104,12 @@ class ImageNetwork(ConditionalNetwork):
         # whatever stood in the missing cells, NaN too, is gone
         shown, m = x.to(dtype).masked_fill(hidden, 0), hidden.to(dtype)
         p = self.fill.to(dtype)
+        place = self.place.to(dtype).unsqueeze(0).contiguous(memory_format=torch.channels_last)  # as the stream lies
         stream: Tensor | None = None
         outputs: list[Tensor] = []
 
         def step(p: Tensor, stream: Tensor | None, generator: torch.Generator | None) -> tuple[Tensor, Tensor | None]:
-            read = self.stem(self._planes(torch.addcmul(shown, m, p), m)) + self.place.to(dtype)
+            read = self.stem(self._planes(torch.addcmul(shown, m, p), m)) + place
             stream = normalised(self._unet(read if stream is None else read + stream, generator))
             return self._logits(stream), stream
 
