@@ -1,6 +1,6 @@
 """Samples and imputation of NADE-5 with one hidden layer of 500 units, D = 784: ratios within one run.
 
-    python benchmarks/sampling.py [--rows 1000] [--model runs/mnist --data mnist] [--record]
+    python benchmarks/sampling.py [--rows 1000] [--model mnist-nade5-2hl] [--record]
 
 Samples along one ordering against the straightforward sampler; rows with a pattern of holes of their own against rows
 that share one; several variables drawn at once, and what that costs in nats (needs a trained model and its test rows:
@@ -82,7 +82,7 @@ def main() -> None:
     """Measure, print, leave a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1000)
-    parser.add_argument("--model", type=Path, help="folder of a trained model, for the cost of chunks")
+    parser.add_argument("--model", type=Path, help="folder or name of a trained model, for the cost of chunks")
     parser.add_argument("--data", default="mnist", help="its data set (found by NADEK_DATA)")
     parser.add_argument("--record", action="store_true", help="write benchmarks/results/sampling.json")
     options = parser.parse_args()
@@ -90,15 +90,20 @@ def main() -> None:
     model = nade_k(D, hidden=(H,), steps=K, mean=torch.full((D,), 0.13), generator=generator).eval()
     trained, x = model, None
     if options.model is not None:
-        trained = load_saved(options.model).model
+        trained = load_saved(options.model).model  # or the name of a shipped one
         x = torch.as_tensor(load(options.data).test)[: options.rows].float()
-    tables = {
-        f"samples of NADE-{K} 1HL {H}, D = {D}": samples(model, options.rows, generator),
-        f"imputation of {options.rows} rows": imputations(model, options.rows, generator),
-        f"{options.rows} samples, several variables at once": chunked(trained, x, options.rows, generator),
+    titles = {
+        "samples": f"samples of NADE-{K} 1HL {H}, D = {D}",
+        "imputation": f"imputation of {options.rows} rows",
+        "chunks": f"{options.rows} samples, several variables at once",
     }
-    for title, table in tables.items():
-        show(title, list(table[0]), [list(row.values()) for row in table])
+    tables = {
+        "samples": samples(model, options.rows, generator),
+        "imputation": imputations(model, options.rows, generator),
+        "chunks": chunked(trained, x, options.rows, generator),
+    }
+    for name, table in tables.items():
+        show(titles[name], list(table[0]), [list(row.values()) for row in table])
     if options.record:
         told = {"rows": options.rows, "model": None if options.model is None else options.model.name}
         write("sampling", {**told, "tables": tables, "memory_peak_mib": memory_peak()})
