@@ -91,7 +91,8 @@ def main() -> None:
     trained, x = model, None
     if options.model is not None:
         trained = load_saved(options.model).model  # or the name of a shipped one
-        x = torch.as_tensor(load(options.data).test)[: options.rows].float()
+        test = torch.as_tensor(load(options.data).test)  # published parts may be sorted
+        x = test[torch.randperm(len(test), generator=generator)[: options.rows]].float()
     titles = {
         "samples": f"samples of NADE-{K} 1HL {H}, D = {D}",
         "imputation": f"imputation of {options.rows} rows",
