@@ -29,6 +29,9 @@ SHARED = (
 )
 """What the summary takes from a record as it is."""
 
+NOT_RUN = "*Not run yet.*"
+"""What stands in the place of a study without a record."""
+
 SPREADS = "table3"
 """The paper's table that is made from the records of another one."""
 
@@ -93,18 +96,24 @@ def _blocks(experiments: Path) -> dict[str, str]:
     if (experiments / f"{SPREADS}.toml").is_file():
         blocks[SPREADS] = variability_table(experiments, read_variability(experiments / f"{SPREADS}.toml"))
     for name in grids(experiments):
-        path = experiments / "results" / f"grid-{name}.json"
+        path = _record_of(experiments, name)
         if path.is_file():
             blocks[name] = grid_tables(read_grid(experiments / "grids" / f"{name}.toml"), read_record(path))
-    path = experiments / "results" / f"{MEANFIELD}.json"
+    path = _record_of(experiments, MEANFIELD)
     if path.is_file():
         blocks[MEANFIELD] = meanfield_table(experiments, read_record(path))
     return blocks
 
 
+def _record_of(experiments: Path, study: str) -> Path:
+    """Where the record of a grid, or of the mean field of RBMs, would be."""
+    return experiments / "results" / (f"{MEANFIELD}.json" if study == MEANFIELD else f"grid-{study}.json")
+
+
 def _extras(experiments: Path, page: Path) -> dict[str, str]:
     """What is shown only where the page has a place for it: claims, notes and pictures."""
-    shown = {f"figure {name}": block for name, block in pictures_of(experiments, page).items()}
+    shown = {name: NOT_RUN for name in (*grids(experiments), MEANFIELD) if not _record_of(experiments, name).is_file()}
+    shown |= {f"figure {name}": block for name, block in pictures_of(experiments, page).items()}
     for name in tables(experiments):
         shown[f"notes {name}"] = notes_of(read_table(experiments / name))
     if (experiments / "claims.toml").is_file():
