@@ -59,6 +59,12 @@ def test_a_study_that_was_not_run_is_said_to_be(copied):
     assert "meanfield" not in page.read_text()  # the page has no place for it
 
 
+def test_one_ordering_is_no_ensemble():
+    line = next(line for line in PAGE.read_text().splitlines() if line.startswith("| NADE 1HL (fixed order)"))
+    assert "1 ordering" in line
+    assert line.endswith("| – | – | – | – |")
+
+
 def test_what_is_shown_is_there():
     for file in re.findall(r"!\[.*?\]\((.*?)\)", PAGE.read_text()):
         assert (PAGE.parent / file).is_file()

@@ -32,6 +32,9 @@ SHARED = (
 NOT_RUN = "*Not run yet.*"
 """What stands in the place of a study without a record."""
 
+NO_ENSEMBLE = dict.fromkeys(("ensemble", "ensemble_standard_error", "ensemble_orderings", "ensemble_rows"))
+"""What is told of the ensemble of a model that has one ordering only."""
+
 SPREADS = "table3"
 """The paper's table that is made from the records of another one."""
 
@@ -128,6 +131,7 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
         title = f"{row.title} (cited)" if row.cited else row.title
         return title, NOTHING, paper, NOTHING, NOTHING, NOTHING, paper_ensemble, NOTHING, NOTHING, NOTHING
     of = found.record
+    ensemble = NO_ENSEMBLE if of["ensemble_orderings"] == 1 else of
     return (
         row.title,
         f"{found.kind} (changed since)" if found.stale else found.kind,
@@ -136,9 +140,9 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
         number(of["standard_error"]),
         over(of["orderings"], of["rows"]),
         paper_ensemble,
-        number(of["ensemble"]),
-        number(of["ensemble_standard_error"]),
-        over(of["ensemble_orderings"], of["ensemble_rows"]),
+        number(ensemble["ensemble"]),
+        number(ensemble["ensemble_standard_error"]),
+        over(ensemble["ensemble_orderings"], ensemble["ensemble_rows"]),
     )
 
 
