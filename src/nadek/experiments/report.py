@@ -131,7 +131,7 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
         title = f"{row.title} (cited)" if row.cited else row.title
         return title, NOTHING, paper, NOTHING, NOTHING, NOTHING, paper_ensemble, NOTHING, NOTHING, NOTHING
     of = found.record
-    ensemble = NO_ENSEMBLE if of["ensemble_orderings"] == 1 else of
+    ensemble = NO_ENSEMBLE if of["orderings"] == of["ensemble_orderings"] == 1 else of
     return (
         row.title,
         f"{found.kind} (changed since)" if found.stale else found.kind,
