@@ -25,17 +25,23 @@ def code(rows):
 # The mask law
 
 
+def law(size, n, tilt):
+    """P(hidden = S) for a set of so many cells out of n: 1 / (n C(n, |S|)) without a tilt."""
+    return ((size / n) ** (1 - tilt) - ((size - 1) / n) ** (1 - tilt)) / math.comb(n, size)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.6])
 @pytest.mark.parametrize("stratified", [False, True])
 @pytest.mark.parametrize("cells", ["1111", "1011", "0110"])
-def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, generator):
-    """P(hidden = S) is 1 / (n C(n, |S|)) over the sets of observed cells, and never-observed cells are missing too."""
+def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, tilt, generator):
+    """Over the sets of observed cells, and never-observed cells are missing too."""
     observed = torch.tensor([cell == "1" for cell in cells])
     n, draws = int(observed.sum()), 30_000
-    missing = draw_missing(observed.expand(draws, -1), stratified=stratified, generator=generator)
+    missing = draw_missing(observed.expand(draws, -1), stratified=stratified, tilt=tilt, generator=generator)
     assert missing[:, ~observed].all()
     hidden = reference.all_rows((2,) * 4).astype(bool) & observed.numpy()
     sets = np.unique(hidden[hidden.any(1)], axis=0)
-    expected = np.array([1 / (n * math.comb(n, int(s.sum()))) for s in sets])
+    expected = np.array([law(int(s.sum()), n, tilt) for s in sets])
     assert expected.sum() == pytest.approx(1)
     counts = np.bincount(code(missing & observed), minlength=16)[code(torch.from_numpy(sets))]
     assert counts.sum() == draws  # nothing but these sets: never the empty one
@@ -72,6 +78,27 @@ def test_drawing_leaves_the_global_random_state_alone(generator):
 
 
 # Costs
+
+
+@every_model
+def test_a_tilt_leaves_the_expected_cost_as_it_is(name, generator):
+    """Summed over all sets that can be hidden: the weights undo exactly what the draw prefers. Rows with holes, too."""
+    model, x = build(name, 4), torch.from_numpy(reference.all_rows((2,) * 4))
+    observed = torch.rand(x.shape, generator=generator) < 0.7
+    observed[~observed.any(1)] = True
+    x, n = x.masked_fill(~observed, 0), observed.sum(1)
+
+    def expected(tilt):
+        total = torch.zeros(model.steps, len(x), dtype=torch.float64)
+        for hidden in torch.from_numpy(reference.all_rows((2,) * 4)).bool():
+            targets = hidden & observed
+            rows = ((~hidden | observed).all(1) & targets.any(1)).nonzero().squeeze(1)  # this set can be hidden there
+            chances = torch.tensor([law(int(hidden.sum()), int(of), tilt) for of in n[rows]], dtype=torch.float64)
+            costs = step_costs(model, x[rows], targets[rows] | ~observed[rows], observed[rows], tilt=tilt)
+            total[:, rows] += chances * costs
+        return total
+
+    torch.testing.assert_close(expected(0.6), expected(0.0), rtol=1e-12, atol=1e-12)
 
 
 @every_model

@@ -15,7 +15,7 @@ from nadek.conditional import ConditionalNetwork
 from nadek.cores import Core
 from nadek.model import Network
 from nadek.networks import has_columns
-from nadek.orderings import missing_at, rank_of
+from nadek.orderings import hidden_probability, missing_at, rank_of
 from nadek.variables import BinaryVariables, Variables
 
 Objective = Literal["last_step", "all_steps", "fixed_order"]
@@ -27,6 +27,7 @@ def step_costs(
     missing: Bool[Tensor, "B D"],
     observed: Bool[Tensor, "B D"] | None = None,
     *,
+    tilt: float = 0.0,
     last_only: bool = False,
     recompute: bool = False,
     generator: torch.Generator | None = None,
@@ -41,13 +42,17 @@ def step_costs(
         x: codes; anything finite where nothing was observed.
         missing: what the network does not see, drawn by `nadek.orderings.draw_missing`.
         observed: True where x has a value; None when it has no holes. What is not observed is no target.
+        tilt: that of the draw; a row counts the less, the more often its number of hidden cells is drawn with it.
         last_only: leave out the costs of the steps before the last, [1, B]: a sixth of a training step's time.
         recompute: keep less for the way back, see `nadek.model.Network.forward`.
         generator: source of dropout while training.
     """
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
-    weight = n_observed / targets.sum(1).to(model.b.dtype)
+    n_hidden = targets.sum(1)
+    weight = n_observed / n_hidden.to(model.b.dtype)
+    if tilt:
+        weight = (weight / (n_observed * hidden_probability(n_hidden, n_observed, tilt))).to(weight.dtype)
     outputs = model(x, missing, recompute=recompute, generator=generator)
     counted = outputs[-1:] if last_only else outputs
     return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets) for logits in counted])

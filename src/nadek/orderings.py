@@ -48,7 +48,11 @@ def observed_first(missing: Bool[Tensor, "B D"], *, generator: torch.Generator |
 
 
 def draw_missing(
-    observed: Bool[Tensor, "B D"], *, stratified: bool = False, generator: torch.Generator | None = None
+    observed: Bool[Tensor, "B D"],
+    *,
+    stratified: bool = False,
+    tilt: float = 0.0,
+    generator: torch.Generator | None = None,
 ) -> Bool[Tensor, "B D"]:
     """Draw what to hide from each row: the mask law of the order-agnostic objective (Eq. criterion_sampled).
 
@@ -59,6 +63,7 @@ def draw_missing(
     Args:
         observed: True where the row has a value; each row needs at least one.
         stratified: spread d evenly over the rows of the batch: the same law for each row, less noise in their mean.
+        tilt: hide few cells more often, see `hidden_probability`; costs must be weighted for it.
         generator: source of randomness, on the device of ``observed``.
     """
     n_rows, device = observed.shape[0], observed.device
@@ -67,10 +72,28 @@ def draw_missing(
     if stratified:
         strata = torch.randperm(n_rows, device=device, generator=generator).unsqueeze(1)
         u = (strata + u) / n_rows
-    n_shown = (u * n_observed).long()  # d - 1, uniform on 0..n-1
+    if tilt:
+        u = 1 - (1 - u) ** (1 / (1 - tilt))
+    n_shown = (u * n_observed).long()  # d - 1, uniform on 0..n-1 without a tilt
     keys = _keys(observed, generator)
     threshold = _sorted(keys).gather(1, n_shown)
     return keys >= threshold
+
+
+def hidden_probability(
+    n_hidden: Int[Tensor, " B"], n_observed: Int[Tensor, " B"] | int, tilt: float
+) -> Float[Tensor, " B"]:
+    """How often `draw_missing` hides so many of a row's observed cells: ``(m/n)^(1-tilt) - ((m-1)/n)^(1-tilt)``.
+
+    Without a tilt every m in 1..n is as likely as any other, 1/n. A cost that counts m targets n/m times is the noisier
+    the fewer they are; a tilt of 0.5 draws rows of few targets more often, and counts each of them less.
+
+    Example:
+        >>> hidden_probability(torch.arange(1, 5), 4, 0.5)
+        tensor([0.5000, 0.2071, 0.1589, 0.1340], dtype=torch.float64)
+    """
+    most, least = n_hidden.double() / n_observed, (n_hidden.double() - 1) / n_observed
+    return most ** (1 - tilt) - least ** (1 - tilt)
 
 
 def _sorted(keys: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:

@@ -39,6 +39,8 @@ class TrainingConfig:
         batch_size: rows a minibatch; rows are reshuffled every epoch.
         l2: coefficient of the sum of squares of all matrices, added to the cost (the paper's regulariser).
         stratified: spread the number of hidden cells evenly over each minibatch (less noise, same expectation).
+        tilt: hide few cells more often than many, and weigh costs so that their expectation stays (see
+            `nadek.orderings.hidden_probability`): less noise with many columns. 0: the paper's law.
         ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
             return that; 0 for the weights themselves.
         centred: let the optimizer work as if the network read its inputs with their means taken off: the same model,
@@ -62,6 +64,7 @@ class TrainingConfig:
     batch_size: int = 100
     l2: float = 0.0
     stratified: bool = True
+    tilt: float = 0.0
     ema_decay: float = 0.999
     centred: bool = False
     stride: int = 1
@@ -81,8 +84,9 @@ class TrainingConfig:
             raise ValueError(f"l2: expected a number of at least 0, found {self.l2}")
         if not self.phases:
             raise ValueError("phases: expected at least one")
-        if not 0 <= self.ema_decay < 1:
-            raise ValueError(f"ema_decay: expected at least 0 and below 1, found {self.ema_decay}")
+        for name in ("ema_decay", "tilt"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 0 and below 1, found {getattr(self, name)}")
 
     @property
     def epochs(self) -> int:

@@ -190,10 +190,17 @@ class _Run:
                 costs = fixed_order_costs(self.model, x, self.ordering, start=start, stride=stride, generator=generator)
             else:
                 shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
-                missing = draw_missing(shown, stratified=self.config.stratified, generator=generator)
-                last_only, recompute = phase.objective == "last_step", self.config.recompute
+                tilt = self.config.tilt
+                missing = draw_missing(shown, stratified=self.config.stratified, tilt=tilt, generator=generator)
                 costs = step_costs(
-                    self.model, x, missing, observed, last_only=last_only, recompute=recompute, generator=generator
+                    self.model,
+                    x,
+                    missing,
+                    observed,
+                    tilt=tilt,
+                    last_only=phase.objective == "last_step",
+                    recompute=self.config.recompute,
+                    generator=generator,
                 )
         loss = reduce(costs, phase.objective)
         if self.config.l2:
