@@ -321,6 +321,26 @@ phases = [{ epochs = 1 }]
 """
 
 
+def test_rows_may_take_orderings_in_turn(tmp_path):
+    """Each row under one of them, and the ensemble beside on the rows that were chosen for it."""
+    text = TOML.replace("orderings = 3", "orderings = 3\nin_turn = true", 1)
+    row = read_row(write_row(tmp_path, text=text))
+    record = reproduce(row, "modern", place_in(tmp_path))
+    model = load_saved(tmp_path / "runs" / "table9-nade-2-modern").model
+    x = open_data("digits", split="test").x
+    scores = log_probs(model, x, 3, generator=torch.Generator().manual_seed(0))
+    one_each = scores[torch.arange(len(x)) % 3, torch.arange(len(x))]
+    assert record["test_log_likelihood"] == pytest.approx(one_each.mean().item(), abs=1e-6)
+    assert record["standard_error"] == pytest.approx(one_each.std().item() / len(x) ** 0.5, abs=1e-6)
+    assert (record["orderings"], record["in_turn"], record["rows"]) == (3, True, len(x))
+    assert (record["ensemble_orderings"], record["ensemble_rows"]) == (4, 10)
+    page = tmp_path / "page.md"
+    write_report(tmp_path / "experiments", page)
+    assert f"3 orderings in turn, {len(x)} rows" in page.read_text()
+    with pytest.raises(ValueError, match="in_turn: expected ensemble_orderings beside it"):
+        replace(row, ensemble_orderings=None, ensemble_rows=None)
+
+
 def test_a_network_of_images_is_scored_in_pieces_and_says_how_precisely(tmp_path, monkeypatch):
     row = read_row(write_row(tmp_path, text=IMAGES))
     monkeypatch.setattr(SCORING, "PIECE", 80)

@@ -33,10 +33,11 @@ def number(value: float | None, digits: int = 2) -> str:
     return NOTHING if value is None else f"{value:.{digits}f}"
 
 
-def over(orderings: int | None, rows: int | None) -> str:
+def over(orderings: int | None, rows: int | None, *, in_turn: bool = False) -> str:
     """What a mean was taken over; without orderings it is an estimate, without rows nothing."""
     if rows is None:
         return NOTHING
     if orderings is None:
         return f"estimate, {rows:,} rows"
-    return f"{orderings} orderings, {rows:,} rows" if orderings > 1 else f"1 ordering, {rows:,} rows"
+    turns = " in turn" if in_turn else ""
+    return f"{orderings} orderings{turns}, {rows:,} rows" if orderings > 1 else f"1 ordering, {rows:,} rows"

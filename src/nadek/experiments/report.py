@@ -138,7 +138,7 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
         paper,
         number(of["test_log_likelihood"]),
         number(of["standard_error"]),
-        over(of["orderings"], of["rows"]),
+        over(of["orderings"], of["rows"], in_turn=of.get("in_turn", False)),
         paper_ensemble,
         number(ensemble["ensemble"]),
         number(ensemble["ensemble_standard_error"]),
@@ -163,6 +163,7 @@ def _entry(row: Row, found: list[Found]) -> dict[str, Any]:
 def _told(found: Found) -> dict[str, Any]:
     return {
         **{key: found.record[key] for key in SHARED},
+        **({"in_turn": True} if found.record.get("in_turn") else {}),
         "best_validation": found.record["best_validation"],
         "record": found.path.name,
         "stale": found.stale,

@@ -47,6 +47,8 @@ class Row:
         paper: the paper's test log-likelihood, nats a row.
         paper_ensemble: the paper's value for the ensemble over orderings.
         orderings: how many random orderings to average over, on all test rows.
+        in_turn: score each test row under one of the orderings only, in turn: an estimate of the same mean, without
+            bias, where every conditional takes a whole network. Asks for ``ensemble_orderings``.
         ensemble_orderings: how many orderings to mix; None mixes those of ``orderings``.
         ensemble_rows: score that ensemble on so many test rows, a fixed random choice; None for all.
         scoring_dtype: of the matrix products while scoring; with "bfloat16" the record tells how far from float32.
@@ -63,6 +65,7 @@ class Row:
     paper: float | None = None
     paper_ensemble: float | None = None
     orderings: int = 10
+    in_turn: bool = False
     ensemble_orderings: int | None = None
     ensemble_rows: int | None = None
     scoring_dtype: Literal["float32", "bfloat16"] = "float32"
@@ -78,8 +81,9 @@ class Row:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name}: expected at least 1, found {value}")
-        if self.ensemble_rows is not None and self.ensemble_orderings is None:
-            raise ValueError("ensemble_rows: expected ensemble_orderings beside it, found none")
+        for name in ("ensemble_rows", "in_turn"):
+            if getattr(self, name) and self.ensemble_orderings is None:
+                raise ValueError(f"{name}: expected ensemble_orderings beside it, found none")
         given = [recipe for recipe in (self.recipes.modern, self.recipes.paper) if recipe is not None]
         if self.rbm is not None and given:
             raise ValueError("rbm: expected no recipes beside it, found some")

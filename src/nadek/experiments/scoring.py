@@ -40,7 +40,8 @@ class Scoring:
     Attributes:
         model: the model.
         x: all test rows [N, D].
-        orderings: for them.
+        orderings: for them, [O, D]; or one a row, [1, N, D].
+        n_orderings: how many different ones these are.
         mixed: rows and orderings of the ensemble; None where it is that of ``orderings``.
         dtype: of the matrix products; None for the network's own.
     """
@@ -48,6 +49,7 @@ class Scoring:
     model: ConditionalNetwork
     x: Tensor
     orderings: Tensor
+    n_orderings: int
     mixed: tuple[Tensor, Tensor] | None
     dtype: torch.dtype | None = None
 
@@ -58,8 +60,12 @@ class Scoring:
         if row.ensemble_orderings is not None:
             chosen = torch.randperm(len(x), generator=_generator())[: row.ensemble_rows]
             mixed = (x[chosen].to(model.b.device), _orderings(model, row.ensemble_orderings))
+        orderings = _orderings(model, row.orderings)
+        n_orderings = len(orderings)
+        if row.in_turn:
+            orderings = orderings[torch.arange(len(x)) % n_orderings].unsqueeze(0)
         dtype = torch.bfloat16 if row.scoring_dtype == "bfloat16" else None
-        return cls(model, x.to(model.b.device), _orderings(model, row.orderings), mixed, dtype)
+        return cls(model, x.to(model.b.device), orderings, n_orderings, mixed, dtype)
 
     @property
     def digest(self) -> str:
@@ -77,7 +83,8 @@ class Scoring:
         return {
             "test_log_likelihood": single.mean,
             "standard_error": single.standard_error,
-            "orderings": single.n_orderings,
+            "orderings": self.n_orderings,
+            **({"in_turn": True} if self.orderings.ndim == 3 else {}),
             "rows": single.n_rows,
             "ensemble": mixed.ensemble,
             "ensemble_standard_error": mixed.ensemble_standard_error,
@@ -111,7 +118,8 @@ class Scoring:
                     if progress is not None:
                         progress(before + done, scores.size)
 
-                found = log_prob(self.model, x[rows], orderings[index], dtype=self.dtype, progress=told)
+                along = orderings[index] if orderings.ndim == 2 else orderings[index, rows]
+                found = log_prob(self.model, x[rows], along, dtype=self.dtype, progress=told)
                 scores[index, rows] = found.cpu().numpy()
                 with replacing(cache) as stream:
                     np.savez(stream, digest=np.array(digest), scores=scores)
@@ -121,7 +129,7 @@ class Scoring:
         """How far scores in reduced precision are from those in the network's own, on a few rows, in nats."""
         if self.dtype is None:
             return {}
-        x, ordering = self.x[:CHECKED_ROWS], self.orderings[0]
+        x, ordering = self.x[:CHECKED_ROWS], self.orderings.flatten(0, -2)[0]
         away = log_prob(self.model, x, ordering, dtype=self.dtype) - log_prob(self.model, x, ordering)
         told = {"rows": len(x), "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
         return {"reduced_precision": told}
