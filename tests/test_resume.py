@@ -14,6 +14,7 @@ import torch
 
 from nadek.checkpoints import load_state, save_state
 from nadek.cores import DeepConfig
+from nadek.images import ImageConfig, ImageNetwork
 from nadek.model import ModelConfig, Network, nade, nade_k, residual_nade_k
 from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig, TrainingState, fit, prepare
 from test_cli import nadek
@@ -41,6 +42,11 @@ def ordered(seed):
     return nade(D, hidden=5, generator=torch.Generator().manual_seed(seed))
 
 
+def picture(seed):
+    config = ImageConfig(image_shape=(2, 3), channels=(3, 4), dense=5)
+    return ImageNetwork(config, generator=torch.Generator().manual_seed(seed))
+
+
 RUNS = {
     "adamw, average": (deep, {"ema_decay": 0.9}),
     "adamw, no average": (deep, {"ema_decay": 0.0}),
@@ -48,6 +54,7 @@ RUNS = {
     "adadelta, fresh phase": (deep, {"optimizer": AdaDelta(), "phases": FRESH, "ema_decay": 0.0}),
     "adadelta, average": (deep, {"optimizer": AdaDelta(), "ema_decay": 0.9}),
     "muon, fresh phase": (deep, {"optimizer": Muon(), "phases": FRESH, "ema_decay": 0.9}),
+    "muon, filters": (picture, {"optimizer": Muon(), "ema_decay": 0.9}),
     "sgd": (deep, {"optimizer": SGD(lr=0.1), "ema_decay": 0.0}),
     "sgd without momentum": (deep, {"optimizer": SGD(lr=0.1, momentum=0.0)}),
     "dropout and l2": (dropping, {"l2": 1e-3}),

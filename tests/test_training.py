@@ -169,6 +169,31 @@ def test_muon_moves_all_directions_of_a_matrix_equally_far_and_vectors_as_adamw(
     np.testing.assert_allclose(moved, bias - lr, rtol=1e-6)
 
 
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_muon_takes_filters_for_a_matrix(layout, generator):
+    """As it moves the weights of a dense layer that reads the same patches; twice, so that momentum counts."""
+    filters = torch.nn.Conv2d(3, 4, 2).double()
+    patches = torch.nn.Linear(12, 4).double()
+    patches.weight.data = filters.weight.detach().permute(0, 2, 3, 1).flatten(1).clone()
+    patches.bias.data = filters.bias.detach().clone()
+    filters.to(memory_format=layout)
+    config = Muon(lr=0.05)
+    optimizers = [config.build(filters), config.build(patches)]
+    for _ in range(2):
+        x = torch.randn(6, 3, 2, 2, dtype=torch.float64, generator=generator)
+        given = torch.randn(6, 4, dtype=torch.float64, generator=generator)
+        for optimizer in optimizers:
+            optimizer.zero_grad(set_to_none=True)
+        ((filters(x).flatten(1) - given) ** 2).sum().backward()
+        ((patches(x.permute(0, 2, 3, 1).flatten(1)) - given) ** 2).sum().backward()
+        for optimizer in optimizers:
+            optimizer.step()
+    moved = filters.weight.detach().permute(0, 2, 3, 1).flatten(1)
+    # torch's Muon makes updates orthogonal in bfloat16, and the order of a sum of squares counts there
+    torch.testing.assert_close(moved, patches.weight.detach(), rtol=0, atol=1e-3)
+    torch.testing.assert_close(filters.bias, patches.bias)
+
+
 def test_muon_says_what_it_needs(monkeypatch):
     monkeypatch.delattr(torch.optim, "Muon")
     with pytest.raises(ValueError, match=r"Muon needs torch 2\.9 or later, found"):

@@ -55,7 +55,8 @@ class Muon(_UpAndDown):
     """Momentum whose update is made orthogonal (Jordan and others 2024) for matrices, Adam for all else.
 
     All directions of a matrix move equally far. A step takes longer than AdamW's and brings more where minibatches are
-    large; the size of the updates is matched to AdamW's, so that learning rates and decays compare.
+    large; the size of the updates is matched to AdamW's, so that learning rates and decays compare. The filters of a
+    convolution are taken for a matrix, with a row for each channel.
 
     Attributes:
         lr: learning rate after the warm-up.
@@ -82,16 +83,18 @@ class Muon(_UpAndDown):
         """
         if not hasattr(torch.optim, "Muon"):
             raise ValueError(f"the optimizer Muon needs torch 2.9 or later, found {torch.__version__}")
-        matrices = [p for p in model.parameters() if p.ndim == 2]
+        matrices = [p for p in model.parameters() if _is_matrix(p)]
+        seen = [p if p.ndim == 2 else nn.Parameter(_matrix(p.detach(), p)) for p in matrices]
         first = torch.optim.Muon(
-            matrices,
+            seen,
             lr=self.lr,
             weight_decay=self.weight_decay,
             momentum=self.momentum,
             adjust_lr_fn="match_rms_adamw",
         )
-        others = _groups([p for p in model.parameters() if p.ndim != 2], self.weight_decay)
-        return _Several(first, torch.optim.AdamW(others, lr=self.lr, fused=True))
+        others = _groups([p for p in model.parameters() if not _is_matrix(p)], self.weight_decay)
+        filters = [pair for pair in zip(matrices, seen, strict=True) if pair[0] is not pair[1]]
+        return _Several(first, torch.optim.AdamW(others, lr=self.lr, fused=True), filters=filters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,15 +158,29 @@ OptimizerConfig = AdamW | Muon | AdaDelta | SGD
 
 
 class _Several(torch.optim.Optimizer):
-    """Optimizers of different parameters as one: they step in turn, and share its groups and state."""
+    """Optimizers of different parameters as one: they step in turn, and share its groups and state.
 
-    def __init__(self, *parts: torch.optim.Optimizer) -> None:
+    Args:
+        parts: the optimizers.
+        filters: weights with what a part sees in their place, the same memory in another shape: it is handed their
+            gradients before a step.
+    """
+
+    def __init__(self, *parts: torch.optim.Optimizer, filters: Iterable[tuple[Tensor, Tensor]] = ()) -> None:
         super().__init__([group for part in parts for group in part.param_groups], {})
-        self.parts = parts
+        self.parts, self.filters = parts, tuple(filters)
         self._share()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002 - torch's
+        """Forget all gradients."""
+        super().zero_grad(set_to_none)
+        for weight, _ in self.filters:
+            weight.grad = None
 
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Step all of them."""
+        for weight, seen in self.filters:
+            seen.grad = None if weight.grad is None else _matrix(weight.grad, weight)
         for part in self.parts:
             part.step()
 
@@ -177,6 +194,16 @@ class _Several(torch.optim.Optimizer):
         for part in self.parts:
             end = start + len(part.param_groups)
             part.param_groups, part.state, start = self.param_groups[start:end], self.state, end
+
+
+def _is_matrix(parameter: Tensor) -> bool:
+    """Whether Muon is for it; a matrix of one row or one column has nothing to be made orthogonal."""
+    return parameter.ndim in (2, 4) and min(len(parameter), parameter[0].numel()) > 1
+
+
+def _matrix(values: Tensor, weight: Tensor) -> Tensor:
+    """Filters [o, i, h, w], or their gradient, as a matrix [o, i h w]; no copy where they lie as ``weight`` does."""
+    return (values if weight.is_contiguous() else values.permute(0, 2, 3, 1)).flatten(1)
 
 
 def _groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict[str, Any]]:
