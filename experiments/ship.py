@@ -1,6 +1,6 @@
 """Put the model behind a record of a table into the package, where anybody can use it without training.
 
-    python experiments/ship.py table2-nade-2-1000h-modern caltech101-nade2-1000h
+    python experiments/ship.py table2-best-of-ours-modern caltech101-unet
 
 copies the trained model of that record from runs/ to src/nadek/shipped/, without the history of its training, which the
 record keeps; --matrices bfloat16 makes the file half as large. The model card beside it (README.md) is written by hand;

@@ -475,7 +475,7 @@ every_verb = pytest.mark.parametrize("verb", WITH_MODEL, ids=lambda verb: verb[0
 @every_verb
 def test_a_folder_that_is_not_there(verb, tmp_path):
     name, *rest = verb
-    others = "those that come with nadek: caltech101-nade2-1000h, mnist-nade5-2hl"
+    others = "those that come with nadek: caltech101-unet, mnist-nade5-2hl, mnist-unet"
     assert fails(name, tmp_path / "none", *rest) == f"there is no model at {tmp_path / 'none'}; {others}"
 
 

@@ -19,7 +19,7 @@ MODELS = shipped.names()
 
 
 def test_there_are_models():
-    assert MODELS == ["caltech101-nade2-1000h", "mnist-nade5-2hl"]
+    assert MODELS == ["caltech101-unet", "mnist-nade5-2hl", "mnist-unet"]
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -14,7 +14,7 @@ def find(folder: Path) -> Path:
     """The folder itself where there is one, else that of the shipped model of this name.
 
     Example:
-        >>> find(Path("caltech101-nade2-1000h")).is_dir()
+        >>> find(Path("caltech101-unet")).is_dir()
         True
     """
     return _HERE / folder if not folder.exists() and str(folder) in names() else folder

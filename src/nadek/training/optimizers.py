@@ -84,7 +84,7 @@ class Muon(_UpAndDown):
         if not hasattr(torch.optim, "Muon"):
             raise ValueError(f"the optimizer Muon needs torch 2.9 or later, found {torch.__version__}")
         matrices = [p for p in model.parameters() if _is_matrix(p)]
-        seen = [p if p.ndim == 2 else nn.Parameter(_matrix(p.detach(), p)) for p in matrices]
+        seen = [p if p.ndim == 2 else nn.Parameter(_lying(p.detach(), p).view(len(p), -1)) for p in matrices]
         first = torch.optim.Muon(
             seen,
             lr=self.lr,
@@ -180,7 +180,7 @@ class _Several(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Step all of them."""
         for weight, seen in self.filters:
-            seen.grad = None if weight.grad is None else _matrix(weight.grad, weight)
+            seen.grad = None if weight.grad is None else _lying(weight.grad, weight).flatten(1)
         for part in self.parts:
             part.step()
 
@@ -201,9 +201,9 @@ def _is_matrix(parameter: Tensor) -> bool:
     return parameter.ndim in (2, 4) and min(len(parameter), parameter[0].numel()) > 1
 
 
-def _matrix(values: Tensor, weight: Tensor) -> Tensor:
-    """Filters [o, i, h, w], or their gradient, as a matrix [o, i h w]; no copy where they lie as ``weight`` does."""
-    return (values if weight.is_contiguous() else values.permute(0, 2, 3, 1)).flatten(1)
+def _lying(values: Tensor, weight: Tensor) -> Tensor:
+    """Filters [o, i, h, w], or their gradient, with the axes in the order in which ``weight`` lies in memory."""
+    return values if weight.is_contiguous() else values.permute(0, 2, 3, 1)
 
 
 def _groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict[str, Any]]:
