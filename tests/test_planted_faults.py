@@ -10,16 +10,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-WEIGHT = "weight = n_observed / targets.sum(1).to(model.b.dtype)"
+WEIGHT = "weight = n_observed / n_hidden.to(model.b.dtype)"
 COST = "variables.costs(logits, "
 STATE = "p = self.variables.probabilities(outputs[-1])"
 FAULTS = {
     "loss weight D/(D-d+2)": (
-        ("objectives.py", WEIGHT, WEIGHT.replace("targets.sum(1)", "(targets.sum(1) + 1)")),
+        ("objectives.py", WEIGHT, WEIGHT.replace("n_hidden", "(n_hidden + 1)")),
         "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
     ),
     "loss weight D/(D-d)": (
-        ("objectives.py", WEIGHT, WEIGHT.replace("targets.sum(1)", "(targets.sum(1) - 1).clamp(min=1)")),
+        ("objectives.py", WEIGHT, WEIGHT.replace("n_hidden", "(n_hidden - 1).clamp(min=1)")),
         "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
     ),
     "double sigmoid": (
