@@ -40,8 +40,8 @@ class Scoring:
     Attributes:
         model: the model.
         x: all test rows [N, D].
-        orderings: for them, [O, D]; or one a row, [1, N, D].
-        n_orderings: how many different ones these are.
+        orderings: for them [O, D].
+        in_turn: whether each row is scored under one of these only, in turn.
         mixed: rows and orderings of the ensemble; None where it is that of ``orderings``.
         dtype: of the matrix products; None for the network's own.
     """
@@ -49,7 +49,7 @@ class Scoring:
     model: ConditionalNetwork
     x: Tensor
     orderings: Tensor
-    n_orderings: int
+    in_turn: bool
     mixed: tuple[Tensor, Tensor] | None
     dtype: torch.dtype | None = None
 
@@ -60,22 +60,25 @@ class Scoring:
         if row.ensemble_orderings is not None:
             chosen = torch.randperm(len(x), generator=_generator())[: row.ensemble_rows]
             mixed = (x[chosen].to(model.b.device), _orderings(model, row.ensemble_orderings))
-        orderings = _orderings(model, row.orderings)
-        n_orderings = len(orderings)
-        if row.in_turn:
-            orderings = orderings[torch.arange(len(x)) % n_orderings].unsqueeze(0)
         dtype = torch.bfloat16 if row.scoring_dtype == "bfloat16" else None
-        return cls(model, x.to(model.b.device), orderings, n_orderings, mixed, dtype)
+        return cls(model, x.to(model.b.device), _orderings(model, row.orderings), row.in_turn, mixed, dtype)
+
+    @property
+    def along(self) -> Tensor:
+        """What the rows are scored along, line by line of the scores: an ordering for all rows [D], or one a row."""
+        if not self.in_turn:
+            return self.orderings
+        return self.orderings[torch.arange(len(self.x)) % len(self.orderings)].unsqueeze(0)
 
     @property
     def digest(self) -> str:
         """Changes with anything that the numbers depend on."""
-        tensors = [*self.model.state_dict().values(), self.x, self.orderings, *(self.mixed or ())]
+        tensors = [*self.model.state_dict().values(), self.x, self.along, *(self.mixed or ())]
         return self._digest(tensors)
 
     def told(self, folder: Path, progress: Progress | None) -> dict[str, Any]:
         """Score, and tell it in numbers; what is done is kept in ``folder``, to go on from after an interruption."""
-        single = summarise(self._scores(folder / "scores.npz", self.x, self.orderings, progress))
+        single = summarise(self._scores(folder / "scores.npz", self.x, self.along, progress))
         mixed = single
         if self.mixed is not None:
             mixed = summarise(self._scores(folder / "ensemble-scores.npz", *self.mixed, progress))
@@ -83,8 +86,8 @@ class Scoring:
         return {
             "test_log_likelihood": single.mean,
             "standard_error": single.standard_error,
-            "orderings": self.n_orderings,
-            **({"in_turn": True} if self.orderings.ndim == 3 else {}),
+            "orderings": len(self.orderings),
+            **({"in_turn": True} if self.in_turn else {}),
             "rows": single.n_rows,
             "ensemble": mixed.ensemble,
             "ensemble_standard_error": mixed.ensemble_standard_error,
@@ -129,7 +132,7 @@ class Scoring:
         """How far scores in reduced precision are from those in the network's own, on a few rows, in nats."""
         if self.dtype is None:
             return {}
-        x, ordering = self.x[:CHECKED_ROWS], self.orderings.flatten(0, -2)[0]
+        x, ordering = self.x[:CHECKED_ROWS], self.orderings[0]
         away = log_prob(self.model, x, ordering, dtype=self.dtype) - log_prob(self.model, x, ordering)
         told = {"rows": len(x), "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
         return {"reduced_precision": told}
