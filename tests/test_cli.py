@@ -23,6 +23,7 @@ from nadek.defaults import defaults
 from nadek.likelihood import log_probs
 from nadek.tables import read_table
 
+CONSOLE = sys.modules["nadek.cli.console"]
 PNG = b"\x89PNG\r\n\x1a\n"
 COLUMNS = ("age", "b,c", "ü", "d", "e")
 
@@ -101,6 +102,25 @@ def survey(tmp_path_factory):
 
 
 # fit
+
+
+@pytest.mark.parametrize(
+    ("settings", "uses"),
+    [
+        (["training.precision=bfloat16"], "(precision)"),
+        (["training.optimizer.kind=muon"], "(the optimizer Muon)"),
+        (["training.precision=bfloat16", "training.optimizer.kind=muon"], "(precision and the optimizer Muon)"),
+    ],
+)
+def test_fit_says_where_the_processor_is_slow_in_bfloat16(tmp_path, monkeypatch, settings, uses):
+    options = [option for setting in settings for option in ("--set", setting)]
+    monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: False)
+    told = ok("fit", "digits", "-o", tmp_path / "slow", *FIT, *options).err
+    assert f"this processor has no bfloat16 products of its own, and the training works in them {uses}: " in told
+    assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "float32", *FIT).err
+    assert ok("fit", "digits", "-o", tmp_path / "quiet", *FIT, *options, "--quiet").err == ""
+    monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: True)
+    assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "quick", *FIT, *options).err
 
 
 def test_fit_writes_a_model_and_says_so_on_standard_error(tmp_path):

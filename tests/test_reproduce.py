@@ -42,6 +42,7 @@ RECIPES = [
     if row.rbm is None
 ]
 MODULE = sys.modules["nadek.experiments.reproduce"]
+CONSOLE = sys.modules["nadek.cli.console"]
 JOBS = sys.modules["nadek.experiments.jobs"]
 SCORING = sys.modules["nadek.experiments.scoring"]
 
@@ -562,6 +563,18 @@ def test_a_table_is_run_and_reported(tmp_path, options):
     assert (code, err) == (0, "")
     assert out.splitlines() == [str(options[1] / "results" / "summary.json"), str(tmp_path / "results.md")]
     assert f"{told['nade-2']['test_log_likelihood']:.2f}" in (tmp_path / "results.md").read_text()
+
+
+def test_a_row_in_bfloat16_says_where_the_processor_is_slow_before_it_is_trained(tmp_path, options, monkeypatch):
+    monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: False)
+    path = options[1] / "table9" / "nade-2.toml"
+    arguments = ("reproduce", "table9", *options, "--row", "nade-2", "--runs", tmp_path / "runs")
+    assert "bfloat16" not in nadek(*arguments)[2]
+    path.write_text(
+        path.read_text().replace("[recipes.modern.training]", '[recipes.modern.training]\nprecision = "bfloat16"')
+    )
+    assert nadek(*arguments, "--force")[2].count("no bfloat16 products of its own") == 1
+    assert "bfloat16" not in nadek(*arguments)[2]  # it is there
 
 
 def test_a_quick_look_is_called_so(tmp_path, options):

@@ -5,13 +5,14 @@ residual core that carries its stream from step to step, and a network that is t
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
 
 from nadek.cores import ResidualConfig
 from nadek.model import ModelConfig
+from nadek.processors import quick_in_bfloat16
 from nadek.training import AdamW, Phase, TrainingConfig
 
 Purpose = Literal["density", "imputation"]
@@ -90,7 +91,7 @@ def defaults(
         optimizer=AdamW(lr=learning_rate, weight_decay=WEIGHT_DECAY),
         batch_size=batch_size,
         ema_decay=_ema_decay(epochs * an_epoch),
-        precision="bfloat16" if width >= WIDE and _has_bfloat16(torch.device(device)) else "float32",
+        precision="bfloat16" if width >= WIDE and quick_in_bfloat16(device) else "float32",
         patience=max(5, round(PATIENCE * epochs / every)),
         validate_every=every,
     )
@@ -113,12 +114,3 @@ def _phases(epochs: int, steps: int) -> tuple[Phase, ...]:
     first = epochs // 2 if steps > 1 else 0
     last = Phase(objective="last_step", epochs=epochs - first)
     return (Phase(objective="all_steps", epochs=first), last) if first else (last,)
-
-
-def _has_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 products are quicker than float32's there."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
-    ask: Callable[[], dict[str, object]] = getattr(torch.cpu, "get_capabilities", dict)  # older ones cannot tell
-    capabilities = ask()
-    return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))

@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from nadek.files import replacing
-from nadek.training import Epoch
+from nadek.processors import quick_in_bfloat16
+from nadek.training import Epoch, Muon, TrainingConfig
 
 LOG_EVERY = 30.0
 """Seconds between two lines of progress in a log."""
@@ -60,6 +62,18 @@ def say(text: str, *, quiet: bool = False) -> None:
     """A message on standard error."""
     if not quiet:
         messages.print(text, highlight=False, soft_wrap=True, markup=False)
+
+
+def tell_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet: bool = False) -> None:
+    """Say so where a training works in bfloat16 and the processor does not: the same takes several times longer."""
+    uses = {"precision": training.precision == "bfloat16", "the optimizer Muon": isinstance(training.optimizer, Muon)}
+    told = " and ".join(name for name, used in uses.items() if used)
+    if told and not quick_in_bfloat16(device):
+        say(
+            f"this processor has no bfloat16 products of its own, and the training works in them ({told}):"
+            " it takes several times longer here than with training.precision=float32 and the optimizer adamw",
+            quiet=quiet,
+        )
 
 
 @contextmanager

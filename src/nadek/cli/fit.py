@@ -8,7 +8,7 @@ import torch
 import typer
 
 from nadek.checkpoints import Schema
-from nadek.cli.console import epochs_progress, say, show_json
+from nadek.cli.console import epochs_progress, say, show_json, tell_if_slow
 from nadek.cli.kinds import kind_rows, list_names
 from nadek.cli.options import DataArgument, DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
 from nadek.columns import n_levels
@@ -101,6 +101,7 @@ def fit(
         options = _for_table(rows, flags, epochs, where)
     recipe = _recipe(merge(options, flags), epochs, rows)
     _show_kinds(rows.schema, quiet=quiet)
+    tell_if_slow(recipe.training, where, quiet=quiet)
     try:
         with epochs_progress(quiet=quiet) as told:
             saved = train(

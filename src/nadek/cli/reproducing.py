@@ -1,10 +1,10 @@
 """What ``nadek reproduce`` does with each kind of target."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 
-from nadek.cli.console import epochs_progress, rows_progress, say, show_json, show_line, show_table
+from nadek.cli.console import epochs_progress, rows_progress, say, show_json, show_line, show_table, tell_if_slow
 from nadek.experiments import (
     Kind,
     Row,
@@ -20,6 +20,7 @@ from nadek.experiments import (
     variability_summary,
 )
 from nadek.experiments import reproduce as reproduce_row
+from nadek.training import Epoch
 
 
 class Wish(NamedTuple):
@@ -131,6 +132,12 @@ def run_machines(wish: Wish, place: Workplace) -> None:
 
 def _run_row(row: Row, wish: Wish, place: Workplace) -> dict[str, Any]:
     """One row, with a bar for its training and then one for its scoring."""
+
+    def training_bar(*, quiet: bool, label: str) -> AbstractContextManager[Callable[[Epoch], None]]:
+        if row.rbm is None:
+            tell_if_slow(row.recipe(wish.kind).training, place.device, quiet=quiet)
+        return epochs_progress(quiet=quiet, label=label)
+
     with _Bars(quiet=wish.quiet) as bars:
         bars.name(row.name)
         return reproduce_row(
@@ -138,7 +145,7 @@ def _run_row(row: Row, wish: Wish, place: Workplace) -> dict[str, Any]:
             wish.kind,
             place,
             force=wish.force,
-            on_epoch=lambda epoch: bars.of("training", epochs_progress)(epoch),
+            on_epoch=lambda epoch: bars.of("training", training_bar)(epoch),
             progress=lambda done, total: bars.of(f"scoring {total:,}", rows_progress)(done, total),
         )
 
