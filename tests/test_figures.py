@@ -182,6 +182,14 @@ def test_a_legend_stays_within_the_picture():
     assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
 
 
+def test_no_two_lines_look_alike():
+    told = {f"line {n}": figures.Line(x=[1, 2], y=[float(n), n + 1.0]) for n in range(12)}
+    figure = figures.lines({"a": told, "b": told}, x_label="k", y_label="nats")
+    looks = [[(line.get_color(), line.get_linestyle()) for line in axes.get_lines()] for axes in figure.axes]
+    assert looks[0] == looks[1]
+    assert len(set(looks[0])) == 12
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 @pytest.mark.parametrize("name", EVERY_FIGURE)
 def test_save_writes_the_same_bytes_twice(name, suffix, tmp_path):

@@ -248,12 +248,18 @@ def test_the_table_is_in_the_report(done, tmp_path):
     folder, grid, record = done
     table = grid_tables(grid, record)
     lines = table.splitlines()
-    assert lines[0].startswith("**digits** (exact, 2 orderings; 1 epochs, 100 training rows, at most 1,500 parameters)")
+    about = "exact, 2 orderings; 1 epochs, 100 training rows, at most 1,500 parameters"
+    assert lines[0] == f"**digits** ({about}; ± over 2 seeds)"
     assert lines[2] == "| core | k = 1 | k = 1, twice as long | k = 2 |"
     mean = mean_over_seeds(record["cells"], {"core": "deep", "k": "long"})
     assert lines[4].startswith("| 1 layer | ")
     assert f" {mean.value:.2f} ± {mean.error:.2f} " in lines[4]
     assert lines[5] == "| 1 block | – | – | – |"
+    one = {**record, "cells": {name: cell for name, cell in record["cells"].items() if name.endswith("s0")}}
+    assert grid_tables(grid, one).splitlines()[0] == f"**digits** ({about}; one seed, ± over rows)"
+    some = {**record, "cells": {name: cell for name, cell in record["cells"].items() if name != "digits-deep-k1-s1"}}
+    assert "1 to 2 seeds, ± over them, or over rows for one" in grid_tables(grid, some).splitlines()[0]
+    assert grid_tables(grid, {**record, "cells": {}}).splitlines() == [f"**digits** ({about})", "", "*Not run yet.*"]
     row = folder / "experiments" / "table9" / "a.toml"
     row.parent.mkdir(exist_ok=True)
     row.write_text('title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n')

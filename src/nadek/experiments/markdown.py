@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 
 NOTHING = "–"
+NOT_RUN = "*Not run yet.*"
+"""What stands in the place of a study, or a part of one, without a result."""
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:

@@ -8,7 +8,7 @@ from nadek.experiments.claims import claims_table, read_claims
 from nadek.experiments.extras import notes_of, pictures_of
 from nadek.experiments.found import Found, records_of
 from nadek.experiments.grids import grid_tables, grids, read_grid
-from nadek.experiments.markdown import NOTHING, markdown, number, over, placed
+from nadek.experiments.markdown import NOT_RUN, NOTHING, markdown, number, over, placed
 from nadek.experiments.meanfield import NAME as MEANFIELD
 from nadek.experiments.meanfield import meanfield_table
 from nadek.experiments.records import read_record
@@ -28,9 +28,6 @@ SHARED = (
     "ensemble_rows",
 )
 """What the summary takes from a record as it is."""
-
-NOT_RUN = "*Not run yet.*"
-"""What stands in the place of a study without a record."""
 
 NO_ENSEMBLE = dict.fromkeys(("ensemble", "ensemble_standard_error", "ensemble_orderings", "ensemble_rows"))
 """What is told of the ensemble of a model that has one ordering only."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from nadek.figures.style import DPI, INK, LINES, RULE, STYLE, legend_below, settled
+from nadek.figures.style import DPI, INK, LINES, PAPER, RULE, STYLE, legend_below, settled
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,9 @@ def lines(
     skip: float = 0.0,
     shared: bool = True,
 ) -> Figure:
-    """Draw lines in panels; a line has one colour in all panels, and short ones show their points.
+    """Draw lines in panels; a line looks the same in all of them, and short ones show their points.
+
+    Where there are more lines than colours, those that take a colour again are dashed and have hollow points.
 
     Args:
         panels: for each panel (by its title) its lines (by their names).
@@ -56,7 +59,7 @@ def lines(
         if not any(np.isfinite(_values(line)).any() for line in told.values()):
             raise ValueError(f"panel {title!r} must hold a line with a point, found none")
     names = list(dict.fromkeys(name for told in panels.values() for name in told))
-    colours = {name: LINES[place % len(LINES)] for place, name in enumerate(names)}
+    looks = {name: _look(place) for place, name in enumerate(names)}
     with rc_context(STYLE):
         figure = Figure(figsize=(0.6 + 2.9 * len(panels), 2.6 + 0.13 * len(names)), dpi=DPI, layout="constrained")
         every_axes = figure.subplots(1, len(panels), sharey=shared, squeeze=False)[0]
@@ -69,26 +72,38 @@ def lines(
             if mark is not None:
                 axes.axvline(mark, color=RULE, linewidth=0.8, zorder=0)
             for name, line in told.items():
-                _draw(axes, line, colours[name])
+                _draw(axes, line, looks[name])
             in_view = list(told.values()) if not shared else [one for t in panels.values() for one in t.values()]
             axes.set_ylim(*_limits(in_view, skip))
-        handles = [Line2D([], [], color=colours[name], linewidth=1.2) for name in names]
+        handles = [Line2D([], [], linewidth=1.2, **looks[name]) for name in names]
         legend_below(figure, handles, names)
         return settled(figure)
 
 
-def _draw(axes: Axes, line: Line, colour: str) -> None:
+def _look(place: int) -> dict[str, Any]:
+    """How a line is drawn, by its place among all."""
+    colour, again = LINES[place % len(LINES)], place >= len(LINES)
+    return {
+        "color": colour,
+        "linestyle": (0, (2, 1.5)) if again else "-",
+        "markerfacecolor": PAPER if again else colour,
+    }
+
+
+def _draw(axes: Axes, line: Line, look: Mapping[str, Any]) -> None:
     values = _values(line)
     if not len(line.x):
-        axes.axhline(values[0], color=colour, linewidth=1.0, linestyle=(0, (4, 3)))
+        axes.axhline(values[0], color=look["color"], linewidth=1.0, linestyle=(0, (4, 3)))
         return
     known = np.isfinite(values)
     x = np.asarray(line.x, dtype=np.float64)[known]
     marker = "o" if len(x) <= 20 else None
-    axes.plot(x, values[known], color=colour, linewidth=1.1, marker=marker, markersize=2.5)
+    axes.plot(x, values[known], linewidth=1.1, marker=marker, markersize=2.5, **look)
     if line.errors is not None:
         errors = np.array([np.nan if error is None else error for error in line.errors], dtype=np.float64)[known]
-        axes.fill_between(x, values[known] - errors, values[known] + errors, color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between(
+            x, values[known] - errors, values[known] + errors, color=look["color"], alpha=0.15, linewidth=0
+        )
 
 
 def _values(line: Line) -> np.ndarray:

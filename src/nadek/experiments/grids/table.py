@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from nadek.experiments.grids.grid import SET, Grid, Part
-from nadek.experiments.markdown import NOTHING, markdown
+from nadek.experiments.markdown import NOT_RUN, NOTHING, markdown
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,18 @@ def grid_tables(grid: Grid, record: Mapping[str, Any]) -> str:
     for name, part in grid.axes[SET].items():
         assert isinstance(part, Part)
         columns = list(grid.axes[columns_axis])
-        lines = []
+        lines, found = [], []
         for variants in _rows(grid, rows_axes, name):
             where = {SET: name, **dict(zip(rows_axes, variants, strict=True))}
             labels = [grid.axes[axis][variant].label for axis, variant in zip(rows_axes, variants, strict=True)]
             means = [mean_over_seeds(record["cells"], {**where, columns_axis: column}) for column in columns]
+            found += [mean for mean in means if mean is not None]
             lines.append([*labels, *map(_shown, means)])
+        if not any(cell.get(SET) == name for cell in record["cells"].values()):
+            tables.append(f"{_headline(part, found)}\n\n{NOT_RUN}")
+            continue
         heads = [grid.axes[columns_axis][column].label for column in columns]
-        tables.append(f"{_headline(part)}\n\n{markdown([*rows_axes, *heads], lines, words=len(rows_axes))}")
+        tables.append(f"{_headline(part, found)}\n\n{markdown([*rows_axes, *heads], lines, words=len(rows_axes))}")
     return "\n\n".join(tables)
 
 
@@ -67,11 +71,23 @@ def _rows(grid: Grid, axes: Sequence[str], part: str) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(tuple(cell.where[axis] for axis in axes) for cell in cells))
 
 
-def _headline(part: Part) -> str:
+def _headline(part: Part, means: Sequence[Mean]) -> str:
     scored = f"exact, {part.orderings} orderings" if part.scored == "exact" else f"estimate, {part.masks} masks a row"
     rows = "" if part.train_rows is None else f", {part.train_rows:,} training rows"
     size = "" if part.parameters is None else f", at most {part.parameters:,} parameters"
-    return f"**{part.label}** ({scored}; {part.epochs} epochs{rows}{size})"
+    return f"**{part.label}** ({scored}; {part.epochs} epochs{rows}{size}{_errors(means)})"
+
+
+def _errors(means: Sequence[Mean]) -> str:
+    """What the errors beside the means are."""
+    if not means:
+        return ""
+    fewest, most = min(mean.seeds for mean in means), max(mean.seeds for mean in means)
+    if most == 1:
+        return "; one seed, ± over rows"
+    return (
+        f"; ± over {most} seeds" if fewest == most else f"; {fewest} to {most} seeds, ± over them, or over rows for one"
+    )
 
 
 def _shown(mean: Mean | None) -> str:

@@ -56,7 +56,9 @@ def grid_lines(shows: GridLines, place: Workplace) -> tuple[Points, figures.Figu
     points = _grid_points(grid, shows, read_record(path)["cells"])
     panels: dict[str, dict[str, figures.Line]] = {}
     for point in points:
-        line = figures.Line(point["steps"], point["log_likelihood"], point["standard_error"])
+        # errors over rows say nothing here: all models are scored on the same rows
+        errors = [error if n > 1 else None for error, n in zip(point["standard_error"], point["seeds"], strict=True)]
+        line = figures.Line(point["steps"], point["log_likelihood"], errors)
         panels.setdefault(point["panel"], {})[point["label"]] = line
     label = "test log-likelihood (nats)"
     return points, figures.lines(panels, x_label="steps in training (k)", y_label=label, shared=False)
