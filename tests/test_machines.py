@@ -27,7 +27,7 @@ from nadek.experiments.machines import MachineJob
 from nadek.experiments.meanfield import machine_row, recipe_for
 from nadek.likelihood import estimate_log_prob
 from nadek.model import Network, from_rbm
-from nadek.rbm import exact_log_partition, fit_machine
+from nadek.rbm import Estimate, exact_log_partition, fit_machine
 from nadek.training import fit, prepare
 
 ROOT = Path(__file__).parents[1] / "experiments"
@@ -143,6 +143,55 @@ def test_an_interrupted_training_goes_on(done, tmp_path):
     assert again["test_log_likelihood"] == record["test_log_likelihood"]
 
 
+CHOOSING = ROW.replace("[rbm.annealing]", "[rbm.choice]\nevery = 2\nannealing = { temperatures = 30 }\n[rbm.annealing]")
+
+
+def chosen(folder, costs, monkeypatch, **options):
+    """A machine whose epochs' constants are made up, so that their costs are these; and all that it was told."""
+    row, told = read_row(write(folder, CHOOSING)), []
+    valid, left = open_data("digits", split="valid").x, iter(costs)
+
+    def constant(machine, *_, **__):
+        return Estimate(next(left) + machine.log_weight(valid).mean().item(), 0.0)
+
+    monkeypatch.setattr(MACHINES, "log_partition", constant)
+    job = MachineJob.of(row, place_in(folder))
+    machine, curve = job.trained(on_epoch=lambda epoch: told.append(options.get("on_epoch", lambda e: e)(epoch)))
+    return job, machine, curve, told
+
+
+@pytest.mark.parametrize(("costs", "epochs"), [((5.0, 7.0), 2), ((7.0, 5.0), 3)])
+def test_the_machine_that_validation_rows_like_best_is_taken(costs, epochs, tmp_path, monkeypatch):
+    job, machine, curve, told = chosen(tmp_path, costs, monkeypatch)
+    assert [point.get("validation") for point in curve] == [None, *map(pytest.approx, costs)]
+    assert [epoch.best for epoch in told] == [None, pytest.approx(costs[0]), pytest.approx(min(costs))]
+    averages = []
+    fit_machine(job.open("train"), job.recipe.training, on_epoch=lambda state, _: averages.append(state.average.copy()))
+    assert torch.equal(machine.W, averages[epochs - 1].W)
+    assert torch.equal(job.finished().W, machine.W)
+    assert not torch.equal(averages[1].W, averages[2].W)
+
+
+def test_a_training_that_goes_on_knows_the_best_machine(tmp_path, monkeypatch):
+    def stop(epoch):
+        if epoch.epoch == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        chosen(tmp_path, (5.0,), monkeypatch, on_epoch=stop)
+    _, machine, curve, _ = chosen(tmp_path, (7.0,), monkeypatch)
+    assert [point.get("validation") for point in curve] == [None, pytest.approx(5.0), pytest.approx(7.0)]
+    _, straight, _, _ = chosen(tmp_path / "straight", (5.0, 7.0), monkeypatch)
+    assert torch.equal(machine.W, straight.W)
+
+
+def test_a_chosen_machine_is_told_with_its_likelihood(tmp_path):
+    record = reproduce(read_row(write(tmp_path, CHOOSING)), "modern", place_in(tmp_path))
+    assert record["config"]["choice"] == {"every": 2, "annealing": {"chains": 100, "temperatures": 30, "seed": 0}}
+    estimates = [point["validation"] for point in record["curve"] if "validation" in point]
+    assert min(estimates) == pytest.approx(record["best_validation"], abs=2.0)
+
+
 def test_a_machine_of_another_recipe_is_not_taken(tmp_path):
     reproduce(read_row(write(tmp_path)), "modern", place_in(tmp_path, quick=True))
     row = read_row(write(tmp_path, ROW.replace("hidden = 8", "hidden = 6")))
@@ -155,6 +204,10 @@ def test_a_machine_of_another_recipe_is_not_taken(tmp_path):
     ("change", "told"),
     [
         (("hidden = 8", "hiden = 8"), "unknown option rbm.training.hiden; did you mean hidden"),
+        (
+            ("[rbm.annealing]", "[rbm.choice]\nevery = 0\n[rbm.annealing]"),
+            "rbm.choice: every: expected at least 1, found 0",
+        ),
         (("notes", "cited = true\nnotes"), "cited: expected a value of the paper and no recipes"),
         (("[rbm.training]", "[recipes.modern.model]\nn_variables = 64\n[rbm.training]"), "rbm: expected no recipes"),
     ],

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,7 +53,7 @@ class MachineJob:
             raise ValueError(f"{row.table}/{row.name}: expected an RBM, found a row that is none")
         if place.quick:
             short = replace(recipe.training, epochs=1), replace(recipe.annealing, temperatures=QUICK_TEMPERATURES)
-            recipe = MachineRecipe(training=short[0], annealing=short[1])
+            recipe = MachineRecipe(training=short[0], annealing=short[1])  # no choice: the one epoch
         return cls(f"{row.table}-{row.name}-modern", row.data, recipe, place)
 
     @property
@@ -67,8 +68,8 @@ class MachineJob:
 
     def finished(self) -> Machine | None:
         """The machine, if its training is finished."""
-        state = None if (found := self._kept()) is None else found[0]
-        return state.average if state is not None and state.epochs == self.recipe.training.epochs else None
+        kept = self._kept()
+        return None if kept is None or kept.state.epochs < self.recipe.training.epochs else kept.machine
 
     def trained(
         self, *, force: bool = False, on_epoch: Callable[[Epoch], None] | None = None
@@ -78,39 +79,81 @@ class MachineJob:
         Raises:
             ValueError: if the folder holds an RBM of another recipe.
         """
-        config, found = self.recipe.training, None if force else self._kept()
-        state, curve = (None, []) if found is None else found
-        if state is not None and state.epochs == config.epochs:
-            return state.average, curve
+        config, kept = self.recipe.training, None if force else self._kept()
+        if kept is not None and kept.state.epochs == config.epochs:
+            return kept.machine, kept.curve
+        curve, best = ([], None) if kept is None else (kept.curve, kept.best)
+        train, valid = self.open("train"), self.open("valid")
+        mean = train.mean(0)
         self.folder.mkdir(parents=True, exist_ok=True)
 
         def keep(state: MachineState, moved: float) -> None:
-            curve.append({"epoch": state.epochs, "moved": round(moved, 5)})
-            self._keep(state, curve)
+            nonlocal best
+            cost = self._look(state, mean, valid)
+            curve.append(
+                {"epoch": state.epochs, "moved": round(moved, 5)} | ({} if cost is None else {"validation": cost})
+            )
+            if cost is not None and cost <= min(point.get("validation", math.inf) for point in curve):
+                best = state.average.copy()
+            self._keep(_Kept(state, curve, best))
             if on_epoch is not None:
-                on_epoch(Epoch(state.epochs, config.epochs, "rbm", [moved], None, None, 0.0))
+                told = None if cost is None else [cost]
+                lowest = min((point["validation"] for point in curve if "validation" in point), default=None)
+                on_epoch(Epoch(state.epochs, config.epochs, "rbm", [moved], told, lowest, 0.0))
 
-        return fit_machine(self.open("train"), config, resume=state, on_epoch=keep).average, curve
+        state = fit_machine(train, config, resume=None if kept is None else kept.state, on_epoch=keep)
+        return state.average if best is None else best, curve
 
-    def _keep(self, state: MachineState, curve: list[dict[str, Any]]) -> None:
-        machines = {"machine": state.machine, "average": state.average, "velocity": state.velocity}
-        tensors = {f"{name}.{key}": value for name, one in machines.items() for key, value in vars(one).items()}
-        told = TrainingState({**tensors, "chains": state.chains}, {"epochs": state.epochs, "curve": curve})
-        save_state(self.folder, told, config=encode(self.recipe.training))
+    def _look(self, state: MachineState, mean: Tensor, valid: Tensor) -> float | None:
+        """Minus the estimated log-likelihood of the validation rows, where one is due."""
+        choice = self.recipe.choice
+        if choice is None or (state.epochs % choice.every and state.epochs < self.recipe.training.epochs):
+            return None
+        constant = log_partition(state.average, mean, choice.annealing).value
+        return constant - state.average.log_weight(valid).mean().item()
 
-    def _kept(self) -> tuple[MachineState, list[dict[str, Any]]] | None:
+    def _keep(self, kept: "_Kept") -> None:
+        state = kept.state
+        machines = {"machine": state.machine, "average": state.average, "velocity": state.velocity, "best": kept.best}
+        tensors = {f"{name}.{key}": value for name, one in machines.items() if one for key, value in vars(one).items()}
+        told = TrainingState({**tensors, "chains": state.chains}, {"epochs": state.epochs, "curve": kept.curve})
+        save_state(self.folder, told, **self._identity())
+
+    def _identity(self) -> dict[str, Any]:
+        """What a kept training has to agree in."""
+        choice = self.recipe.choice
+        return {"config": encode(self.recipe.training), "choice": None if choice is None else encode(choice)}
+
+    def _kept(self) -> "_Kept | None":
         found = load_state(self.folder)
         if found is None:
             return None
         kept, info = found
-        if info.get("config") != encode(self.recipe.training):
+        if {key: info.get(key) for key in ("config", "choice")} != self._identity():
             raise ValueError(f"{self.folder} holds an RBM of another recipe; use --force to train anew")
         tensors = {name: value.to(self.place.device) for name, value in kept.tensors.items()}
-        machine, average, velocity = (
-            Machine(*(tensors[f"{name}.{key}"] for key in ("W", "b", "c")))
-            for name in ("machine", "average", "velocity")
+
+        def machine(name: str) -> Machine:
+            return Machine(*(tensors[f"{name}.{key}"] for key in ("W", "b", "c")))
+
+        state = MachineState(
+            machine("machine"), machine("average"), machine("velocity"), tensors["chains"], kept.info["epochs"]
         )
-        return MachineState(machine, average, velocity, tensors["chains"], kept.info["epochs"]), kept.info["curve"]
+        return _Kept(state, kept.info["curve"], machine("best") if "best.W" in tensors else None)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A training as it is kept: its state, what happened, and the best machine where one is chosen."""
+
+    state: MachineState
+    curve: list[dict[str, Any]]
+    best: Machine | None
+
+    @property
+    def machine(self) -> Machine:
+        """The result, once it is finished."""
+        return self.state.average if self.best is None else self.best
 
 
 def reproduce_machine(

@@ -28,10 +28,34 @@ class Recipes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MachineChoice:
+    """Which epoch of an RBM is taken: the one that validation rows are likeliest under, by a short annealing.
+
+    Attributes:
+        every: epochs between two looks; there is one after the last, too.
+        annealing: how the normalising constant is estimated for it.
+    """
+
+    every: int = 10
+    annealing: AISConfig = field(default_factory=lambda: AISConfig(chains=50, temperatures=1000))
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"every: expected at least 1, found {self.every}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class MachineRecipe:
-    """How an RBM is trained, and how its normalising constant is estimated."""
+    """How an RBM is trained, which epoch of it is taken, and how its normalising constant is estimated.
+
+    Attributes:
+        training: see `nadek.rbm.MachineConfig`.
+        choice: how the epoch is chosen; None for the last.
+        annealing: for the likelihood of the test rows.
+    """
 
     training: MachineConfig
+    choice: MachineChoice | None = None
     annealing: AISConfig = field(default_factory=AISConfig)
 
 

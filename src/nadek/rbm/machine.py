@@ -22,6 +22,10 @@ class Machine:
     b: Tensor
     c: Tensor
 
+    def copy(self) -> "Machine":
+        """The same parameters in memory of their own."""
+        return Machine(self.W.clone(), self.b.clone(), self.c.clone())
+
     def log_weight(self, v: Shaped[Tensor, "B D"]) -> Float[Tensor, " B"]:
         """Log of the sum over h of exp(b'v + c'h + h'Wv): log p(v) but for the normalising constant (nats, float64)."""
         v = v.to(self.W)

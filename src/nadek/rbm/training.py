@@ -112,7 +112,7 @@ def _begin(x: Float[Tensor, "N D"], config: MachineConfig) -> MachineState:
     machine = Machine(W, torch.logit(x.mean(0).clamp(1e-2, 1 - 1e-2)), torch.zeros(config.hidden, device=device))
     still = Machine(*(torch.zeros_like(p) for p in (machine.W, machine.b, machine.c)))
     chains = x[torch.randperm(len(x), generator=generator, device=device)[: config.batch_size]].clone()
-    return MachineState(machine, _copy(machine), still, chains)
+    return MachineState(machine, machine.copy(), still, chains)
 
 
 def _step(
@@ -140,7 +140,3 @@ def _gradient(machine: Machine, v: Float[Tensor, "B D"], dreamt: Float[Tensor, "
     b = v_mean - dreamt.mean(0) - h_mean @ W
     c = h_mean - k.mean(0) - W @ v_mean
     return Machine(W, b, c)
-
-
-def _copy(machine: Machine) -> Machine:
-    return Machine(machine.W.clone(), machine.b.clone(), machine.c.clone())
