@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -89,28 +88,29 @@ class MachineJob:
 
         def keep(state: MachineState, moved: float) -> None:
             nonlocal best
-            cost = self._look(state, mean, valid)
-            curve.append(
-                {"epoch": state.epochs, "moved": round(moved, 5)} | ({} if cost is None else {"validation": cost})
-            )
-            if cost is not None and cost <= min(point.get("validation", math.inf) for point in curve):
-                best = state.average.copy()
+            point, cost, lowest = {"epoch": state.epochs, "moved": round(moved, 5)}, None, _lowest(curve)
+            if self._due(state.epochs):
+                cost = point["validation"] = self._cost(state.average, mean, valid)
+                best = state.average.copy() if lowest is None or cost < lowest else best
+            curve.append(point)
             self._keep(_Kept(state, curve, best))
             if on_epoch is not None:
                 told = None if cost is None else [cost]
-                lowest = min((point["validation"] for point in curve if "validation" in point), default=None)
-                on_epoch(Epoch(state.epochs, config.epochs, "rbm", [moved], told, lowest, 0.0))
+                on_epoch(Epoch(state.epochs, config.epochs, "rbm", [moved], told, _lowest(curve), 0.0))
 
         state = fit_machine(train, config, resume=None if kept is None else kept.state, on_epoch=keep)
         return state.average if best is None else best, curve
 
-    def _look(self, state: MachineState, mean: Tensor, valid: Tensor) -> float | None:
-        """Minus the estimated log-likelihood of the validation rows, where one is due."""
+    def _due(self, epochs: int) -> bool:
+        """Whether validation rows are to be looked at after so many epochs."""
         choice = self.recipe.choice
-        if choice is None or (state.epochs % choice.every and state.epochs < self.recipe.training.epochs):
-            return None
-        constant = log_partition(state.average, mean, choice.annealing).value
-        return constant - state.average.log_weight(valid).mean().item()
+        return choice is not None and (epochs % choice.every == 0 or epochs == self.recipe.training.epochs)
+
+    def _cost(self, machine: Machine, mean: Tensor, valid: Tensor) -> float:
+        """Minus the estimated log-likelihood of the validation rows."""
+        assert self.recipe.choice is not None
+        constant = log_partition(machine, mean, self.recipe.choice.annealing).value
+        return constant - machine.log_weight(valid).mean().item()
 
     def _keep(self, kept: "_Kept") -> None:
         state = kept.state
@@ -140,6 +140,11 @@ class MachineJob:
             machine("machine"), machine("average"), machine("velocity"), tensors["chains"], kept.info["epochs"]
         )
         return _Kept(state, kept.info["curve"], machine("best") if "best.W" in tensors else None)
+
+
+def _lowest(curve: Iterable[Mapping[str, Any]]) -> float | None:
+    """The best validation cost so far."""
+    return min((point["validation"] for point in curve if "validation" in point), default=None)
 
 
 @dataclass(frozen=True)
