@@ -146,7 +146,7 @@ def test_an_interrupted_training_goes_on(done, tmp_path):
 CHOOSING = ROW.replace("[rbm.annealing]", "[rbm.choice]\nevery = 2\nannealing = { temperatures = 30 }\n[rbm.annealing]")
 
 
-def chosen(folder, costs, monkeypatch, **options):
+def chosen(folder, costs, monkeypatch, on_epoch=lambda epoch: epoch):
     """A machine whose epochs' constants are made up, so that their costs are these; and all that it was told."""
     row, told = read_row(write(folder, CHOOSING)), []
     valid, left = open_data("digits", split="valid").x, iter(costs)
@@ -156,7 +156,7 @@ def chosen(folder, costs, monkeypatch, **options):
 
     monkeypatch.setattr(MACHINES, "log_partition", constant)
     job = MachineJob.of(row, place_in(folder))
-    machine, curve = job.trained(on_epoch=lambda epoch: told.append(options.get("on_epoch", lambda e: e)(epoch)))
+    machine, curve = job.trained(on_epoch=lambda epoch: told.append(on_epoch(epoch)))
     return job, machine, curve, told
 
 

@@ -99,7 +99,7 @@ class MachineJob:
                 on_epoch(Epoch(state.epochs, config.epochs, "rbm", [moved], told, _lowest(curve), 0.0))
 
         state = fit_machine(train, config, resume=None if kept is None else kept.state, on_epoch=keep)
-        return state.average if best is None else best, curve
+        return _Kept(state, curve, best).machine, curve
 
     def _due(self, epochs: int) -> bool:
         """Whether validation rows are to be looked at after so many epochs."""
