@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from nadek.checkpoints import load_saved
+from nadek.checkpoints import Schema, load_saved
 from nadek.experiments import (
     Workplace,
     markdown_table,
@@ -23,8 +23,9 @@ from nadek.experiments import (
     tables,
     write_report,
 )
-from nadek.experiments.machines import MachineJob
-from nadek.experiments.meanfield import machine_row, recipe_for
+from nadek.experiments.machines import MachineJob, machine_row, weights_of_machine
+from nadek.experiments.meanfield import recipe_for
+from nadek.experiments.run import train
 from nadek.likelihood import estimate_log_prob
 from nadek.model import Network, from_rbm
 from nadek.rbm import Estimate, exact_log_partition, fit_machine
@@ -222,6 +223,63 @@ def test_a_machine_has_no_other_recipe(tmp_path):
     assert row.kinds == ("modern",)
     with pytest.raises(ValueError, match="row rbm has no recipe 'paper': it is an RBM"):
         row.recipe("paper")
+
+
+# Rows that begin as a machine
+
+BEGINS = """
+title = "Begins"
+data = "digits"
+orderings = 2
+[model]
+n_variables = 64
+steps = 2
+core = { kind = "deep", hidden = [8] }
+[recipes.modern]
+start = "table9/rbm"
+[recipes.modern.training]
+ema_decay = 0.0
+phases = [{ epochs = 1 }]
+optimizer = { kind = "adamw", lr = 1e-9 }
+"""
+
+
+def test_a_row_begins_as_a_machine_that_is_trained_first(tmp_path):
+    machine_of = read_row(write(tmp_path))
+    row, told = read_row(write(tmp_path, BEGINS, "table9/begins.toml")), []
+    record = reproduce(row, "modern", place_in(tmp_path), on_epoch=lambda epoch: told.append(epoch.phase))
+    assert told == ["rbm"] * 3 + ["last_step"]
+    assert record["config"]["start"] == "table9/rbm"
+    machine = MachineJob.of(machine_of, place_in(tmp_path)).finished()
+    model = load_saved(tmp_path / "runs" / "table9-begins-modern").model
+    torch.testing.assert_close(model.W, machine.W / 2, atol=1e-5, rtol=0)
+    torch.testing.assert_close(model.fill, open_data("digits", split="train").x.mean(0))
+    told.clear()
+    reproduce(row, "modern", place_in(tmp_path), force=True, on_epoch=lambda epoch: told.append(epoch.phase))
+    assert told == ["last_step"]  # the machine is there
+
+
+@pytest.mark.parametrize(
+    ("start", "data", "found"),
+    [
+        ("table9/rbm", "nltcs", "expected an RBM of nltcs, found table9/rbm, which is one of digits"),
+        ("table9/begins", "digits", "expected an RBM, found a row that is none"),
+        ("table9/none", "digits", "has no row 'none'"),
+    ],
+)
+def test_a_start_that_does_not_fit(start, data, found, tmp_path):
+    write(tmp_path)
+    text = BEGINS.replace('start = "table9/rbm"', f'start = "{start}"')
+    recipe = read_row(write(tmp_path, text, "table9/begins.toml")).recipe("modern")
+    with pytest.raises(ValueError, match=found):
+        weights_of_machine(recipe, data, place_in(tmp_path))
+
+
+def test_a_start_belongs_to_a_row(tmp_path):
+    write(tmp_path)
+    recipe = read_row(write(tmp_path, BEGINS, "table9/begins.toml")).recipe("modern")
+    with pytest.raises(ValueError, match="start: expected none but in a row of a table, found 'table9/rbm'"):
+        train(recipe, tmp_path / "model", torch.zeros(4, 64), None, schema=Schema())
 
 
 # Mean field

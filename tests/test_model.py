@@ -10,7 +10,7 @@ import torch
 
 import nadek
 from nadek.cores import AlternatingConfig, Deep, DeepConfig, ResidualConfig
-from nadek.model import ModelConfig, Network, from_rbm
+from nadek.model import ModelConfig, Network, begin_as_rbm, from_rbm
 from nadek.model.unrolled import unrolls
 from nadek.sampling import reconstruction_probabilities
 from nadek.variables import variables_of
@@ -101,6 +101,74 @@ def test_from_rbm_is_mean_field_with_the_observed_units_clamped(steps, generator
 def test_from_rbm_refuses_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match=r"needs b \[6\] and c \[4\], found b \[5\] and c \[4\]"):
         inspect.unwrap(from_rbm)(torch.zeros(4, 6), torch.zeros(5), torch.zeros(4), steps=1)  # behind the shape hook
+
+
+def drawn_rbm(generator, *, scale=1.0):
+    W, b, c = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in ((4, 6), (6,), (4,)))
+    return scale * W, b, scale * c
+
+
+def logits_of(model, generator):
+    x = torch.randint(2, (9, 6), generator=generator).double()
+    missing = torch.rand(9, 6, generator=generator) < 0.5
+    return torch.stack(model.eval()(x, missing))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("activation", ["sigmoid", "tanh"])
+def test_a_network_of_one_layer_begins_as_an_rbm(activation, tied, generator):
+    rbm = drawn_rbm(generator)
+    core = DeepConfig(hidden=(4,), activation=activation)
+    config = ModelConfig(n_variables=6, core=core, steps=3, tied=tied)
+    mean = torch.rand(6, generator=generator, dtype=torch.float64)
+    model = Network(config, mean, generator=generator).double()
+    begin_as_rbm(model, *rbm)
+    twin = from_rbm(*rbm, steps=3, fill=model.fill)
+    state = generator.get_state()
+    expected = logits_of(twin, generator)
+    generator.set_state(state)
+    torch.testing.assert_close(logits_of(model, generator), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["mean told", "none told"])
+def test_a_network_that_reads_the_mask_begins_as_an_rbm(told, generator):
+    rbm = drawn_rbm(generator)
+    mean = torch.rand(6, generator=generator, dtype=torch.float64) if told else None
+    model = nadek.nade_mask(6, hidden=(4,), generator=generator).double()
+    begin_as_rbm(model, *rbm, mean=mean)
+    state = generator.get_state()
+    expected = logits_of(from_rbm(*rbm, steps=1, fill=mean), generator)
+    generator.set_state(state)
+    torch.testing.assert_close(logits_of(model, generator), expected, rtol=0, atol=1e-12)
+
+
+def test_further_layers_pass_on_units_that_have_decided(generator):
+    """Units of tanh that are near -1 or 1, as those of a trained RBM are, come through unchanged."""
+    rbm = drawn_rbm(generator, scale=1000.0)
+    model = nadek.nade_k(6, hidden=(4, 4, 4), steps=2, generator=generator).double()
+    begin_as_rbm(model, *rbm)
+    twin = from_rbm(*rbm, steps=2, fill=model.fill)
+    state = generator.get_state()
+    expected = logits_of(twin, generator)
+    generator.set_state(state)
+    torch.testing.assert_close(logits_of(model, generator), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"core": DeepConfig(hidden=(4,), activation="relu")}, "deep core of sigmoid or tanh"),
+        ({"core": ResidualConfig(width=4)}, "deep core of sigmoid or tanh"),
+        ({"core": DeepConfig(hidden=(4, 4), activation="sigmoid")}, "more than one hidden layer"),
+        ({"core": DeepConfig(hidden=(4, 4)), "tied": True}, "more than one hidden layer"),
+        ({"core": DeepConfig(hidden=(4, 3))}, r"hidden layers of 4 units and 6 columns as in the RBM, found \[3, 4\]"),
+        ({"core": DeepConfig(hidden=(4,)), "n_variables": 5}, "found \\[4\\] and 5"),
+    ],
+)
+def test_networks_that_cannot_begin_as_an_rbm(options, found, generator):
+    model = Network(ModelConfig(**{"n_variables": 6, "steps": 2, **options}), generator=generator).double()
+    with pytest.raises(ValueError, match=found):
+        begin_as_rbm(model, *drawn_rbm(generator))
 
 
 def test_the_alternating_core_is_mean_field_in_a_deep_boltzmann_machine(generator):

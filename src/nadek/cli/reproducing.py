@@ -145,9 +145,14 @@ def _run_row(row: Row, wish: Wish, place: Workplace) -> dict[str, Any]:
             wish.kind,
             place,
             force=wish.force,
-            on_epoch=lambda epoch: bars.of("training", training_bar)(epoch),
+            on_epoch=lambda epoch: bars.of(_part(row, epoch), training_bar)(epoch),
             progress=lambda done, total: bars.of(f"scoring {total:,}", rows_progress)(done, total),
         )
+
+
+def _part(row: Row, epoch: Epoch) -> str:
+    """What is trained: the row itself, or before it the RBM that it begins as."""
+    return "training the RBM it begins as" if epoch.phase == "rbm" and row.rbm is None else "training"
 
 
 class _Bars(ExitStack):

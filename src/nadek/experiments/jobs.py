@@ -65,7 +65,7 @@ class Job:
         recipe: how to train it.
         place: folders and device.
         train_rows: how many training rows to take, a fixed random choice; None for all.
-        start: weights to start from; None for random ones.
+        start: gives the weights to start from, where the model is not trained yet; None for random ones.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Job:
     recipe: Recipe
     place: Workplace
     train_rows: int | None = None
-    start: Mapping[str, Tensor] | None = None
+    start: Callable[[], Mapping[str, Tensor]] | None = None
 
     @property
     def folder(self) -> Path:
@@ -116,7 +116,7 @@ class Job:
             schema=source.schema,
             device=self.place.device,
             resume=not force,
-            start=self.start,
+            start=None if self.start is None else self.start(),
             save_every=60.0,
             on_epoch=on_epoch,
         )

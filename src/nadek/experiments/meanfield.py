@@ -13,12 +13,11 @@ from nadek.configs import decode
 from nadek.cores import DeepConfig
 from nadek.experiments.bysteps import log_probs_by_steps
 from nadek.experiments.jobs import Job, Workplace
-from nadek.experiments.machines import MachineJob
+from nadek.experiments.machines import MachineJob, machine_row
 from nadek.experiments.markdown import markdown, number
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, make_recipe, naming, read_recipe
 from nadek.experiments.records import read_record, write_record
-from nadek.experiments.rows import Row, read_table
 from nadek.model import ModelConfig, Network, from_rbm
 from nadek.rbm import Machine
 from nadek.summaries import summarise
@@ -120,16 +119,6 @@ def meanfield_table(experiments: Path, record: Mapping[str, Any]) -> str:
     return markdown(("machine", "as", "test log-likelihood", "±"), rows, words=2)
 
 
-def machine_row(experiments: Path, name: str) -> Row:
-    """The row of a machine.
-
-    Raises:
-        ValueError: if there is none of that name.
-    """
-    table, _, row = name.partition("/")
-    return read_table(experiments / table, only=row)[0]
-
-
 @dataclass(frozen=True)
 class _Case:
     """One machine of the study, trained before."""
@@ -161,7 +150,7 @@ class _Case:
     def jobs(self, options: Mapping[str, Any]) -> dict[str, Job]:
         """Two trainings that differ by where they start."""
         recipe = recipe_for(options, *self.machine.W.shape)
-        start = self._network(recipe.model.steps).state_dict()
+        start = self._network(recipe.model.steps).state_dict
         name = f"{NAME}-{self.name.replace('/', '-')}"
         # another machine is another start, which a recipe does not tell: its name does
         tuned = f"{name}-tuned-{self.own['digest'][:8]}"

@@ -25,12 +25,15 @@ class Recipe:
         model: the structure.
         training: the run.
         seed: of the initial weights (the training has its own).
+        start: the RBM that the weights begin as (see `nadek.model.begin_as_rbm`), a row of a table: "TABLE/ROW". None
+            begins with random ones.
         notes: why it is so; for people.
     """
 
     model: NetworkConfig
     training: TrainingConfig = field(default_factory=TrainingConfig)
     seed: int = 0
+    start: str | None = None
     notes: str = ""
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nadek.experiments.jobs import Job, Workplace, origin
-from nadek.experiments.machines import reproduce_machine
+from nadek.experiments.machines import reproduce_machine, weights_of_machine
 from nadek.experiments.records import read_record, write_record
 from nadek.experiments.rows import Kind, Row
 from nadek.experiments.scoring import Scoring
@@ -48,7 +49,7 @@ def reproduce(
     about = _told(row, kind, quick=place.quick)
     if row.rbm is not None:
         return reproduce_machine(row, place, about, force=force, on_epoch=on_epoch, progress=progress)
-    job = job_of(row, kind, place)
+    job = job_of(row, kind, place, on_epoch=on_epoch)
     saved = job.trained(force=force, on_epoch=on_epoch)
     scoring = Scoring.of(_looked_at(row) if place.quick else row, saved.model, job.open("test").x)
     path = place.record(job.name)
@@ -63,13 +64,22 @@ def reproduce(
     return read_record(path)
 
 
-def job_of(row: Row, kind: Kind, place: Workplace) -> Job:
+def job_of(row: Row, kind: Kind, place: Workplace, *, on_epoch: Callable[[Epoch], None] | None = None) -> Job:
     """The training that a row asks for.
+
+    Args:
+        row: what to run.
+        kind: which of its recipes.
+        place: folders and device.
+        on_epoch: told of the training of the RBM that it begins as, if there is one.
 
     Raises:
         ValueError: if the row has no such recipe.
     """
-    return Job(name=f"{row.table}-{row.name}-{kind}", data=row.data, recipe=row.recipe(kind), place=place)
+    recipe, start = row.recipe(kind), None
+    if recipe.start is not None:
+        start = partial(weights_of_machine, recipe, row.data, place, on_epoch=on_epoch)
+    return Job(name=f"{row.table}-{row.name}-{kind}", data=row.data, recipe=recipe, place=place, start=start)
 
 
 def record_path(experiments: Path, row: Row, kind: Kind) -> Path:

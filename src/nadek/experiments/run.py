@@ -54,14 +54,18 @@ def train(
         schema: what the columns are.
         device: where to train.
         resume: go on where an unfinished training of the same recipe and rows left off (begins where there is none).
-        start: weights (and fill) to start from, as a model's state; None for random ones.
+        start: weights (and fill) to start from, as a model's state; None for random ones. A recipe that tells where
+            to start does not find it by itself, see `nadek.experiments.machines.weights_of_machine`.
         save_every: seconds between two savings of the state, at the end of an epoch; 0 saves after each.
         on_epoch: told what happened after each epoch.
 
     Raises:
-        ValueError: if an unfinished training of another recipe or other rows is in the way.
+        ValueError: if an unfinished training of another recipe or other rows is in the way, and on a recipe with a
+            start that is not given.
         TrainingDivergedError: when a cost is not finite; the best model before that is saved, if there is one.
     """
+    if recipe.start is not None and start is None:
+        raise ValueError(f"start: expected none but in a row of a table, found {recipe.start!r}")
     folder = Path(folder)
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
         schema = replace(schema, image_shape=recipe.model.image_shape)

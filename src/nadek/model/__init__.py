@@ -2,19 +2,20 @@
 
 from nadek.model.assemblies import (
     dbm_like,
-    from_rbm,
     nade,
     nade_k,
     nade_mask,
     orderless_nade,
     residual_nade_k,
 )
+from nadek.model.boltzmann import begin_as_rbm, from_rbm
 from nadek.model.config import ModelConfig
 from nadek.model.network import Network
 
 __all__ = [
     "ModelConfig",
     "Network",
+    "begin_as_rbm",
     "dbm_like",
     "from_rbm",
     "nade",
