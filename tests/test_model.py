@@ -161,7 +161,7 @@ def test_further_layers_pass_on_units_that_have_decided(generator):
         ({"core": ResidualConfig(width=4)}, "deep core of sigmoid or tanh"),
         ({"core": DeepConfig(hidden=(4, 4), activation="sigmoid")}, "more than one hidden layer"),
         ({"core": DeepConfig(hidden=(4, 4)), "tied": True}, "more than one hidden layer"),
-        ({"core": DeepConfig(hidden=(4, 3))}, r"hidden layers of 4 units and 6 columns as in the RBM, found \[3, 4\]"),
+        ({"core": DeepConfig(hidden=(4, 3))}, r"hidden layers of 4 units and 6 columns as in the RBM, found \[4, 3\]"),
         ({"core": DeepConfig(hidden=(4,)), "n_variables": 5}, "found \\[4\\] and 5"),
     ],
 )

@@ -139,20 +139,22 @@ def _run_row(row: Row, wish: Wish, place: Workplace) -> dict[str, Any]:
         return epochs_progress(quiet=quiet, label=label)
 
     with _Bars(quiet=wish.quiet) as bars:
+
+        def told(epoch: Epoch) -> None:
+            if epoch.phase == "rbm" and row.rbm is None:
+                bars.of("training the RBM it begins as", epochs_progress)(epoch)
+            else:
+                bars.of("training", training_bar)(epoch)
+
         bars.name(row.name)
         return reproduce_row(
             row,
             wish.kind,
             place,
             force=wish.force,
-            on_epoch=lambda epoch: bars.of(_part(row, epoch), training_bar)(epoch),
+            on_epoch=told,
             progress=lambda done, total: bars.of(f"scoring {total:,}", rows_progress)(done, total),
         )
-
-
-def _part(row: Row, epoch: Epoch) -> str:
-    """What is trained: the row itself, or before it the RBM that it begins as."""
-    return "training the RBM it begins as" if epoch.phase == "rbm" and row.rbm is None else "training"
 
 
 class _Bars(ExitStack):

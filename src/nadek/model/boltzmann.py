@@ -8,9 +8,9 @@ import math
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from nadek.cores import Deep, DeepConfig
+from nadek.cores import DeepConfig
 from nadek.model.config import ModelConfig
 from nadek.model.network import Network
 
@@ -65,8 +65,8 @@ def begin_as_rbm(
 
     One layer of logistic units does that exactly, and so does one of tanh units, since
     ``sigmoid(u) = (1 + tanh(u / 2)) / 2``. Further layers of tanh units begin as ``tanh`` of the layer below, unit by
-    unit, and V takes back what a unit at 1 loses on the way: exact where the first layer is at -1, 0 or 1, which that of
-    a trained RBM is near to.
+    unit, and V takes back what a unit at 1 loses on the way: exact where the first layer is at -1, 0 or 1, as those of
+    a trained RBM nearly are.
 
     Args:
         model: a network of binary variables whose hidden layers are as wide as the RBM; its ``fill`` is left as it is.
@@ -79,26 +79,26 @@ def begin_as_rbm(
     Raises:
         ValueError: if such a network cannot begin so.
     """
-    core = model.core
-    if not isinstance(core, Deep) or core.activation not in ("sigmoid", "tanh"):
+    core = model.config.core
+    if not isinstance(core, DeepConfig) or core.activation not in ("sigmoid", "tanh"):
         raise ValueError("begin_as_rbm: expected a deep core of sigmoid or tanh units")
-    if core.layers and (core.activation == "sigmoid" or model.V is None):
+    if len(core.hidden) > 1 and (core.activation == "sigmoid" or model.V is None):
         raise ValueError("begin_as_rbm: expected tanh units and untied weights with more than one hidden layer")
-    widths = {core.n_in, *(len(layer.weight) for layer in core.layers)}
-    if widths != {len(W)} or model.W.shape != W.shape:
+    if set(core.hidden) != {len(W)} or model.W.shape != W.shape:
         raise ValueError(
             f"begin_as_rbm: expected hidden layers of {len(W)} units and {W.shape[1]} columns as in the RBM,"
-            f" found {sorted(widths)} and {model.W.shape[1]}"
+            f" found {list(core.hidden)} and {model.W.shape[1]}"
         )
     half = 1.0 if core.activation == "sigmoid" else 0.5
     model.W.copy_(half * W)
     model.c.copy_(half * c)
     model.b.copy_(b if half == 1 else b + half * W.sum(0))
     passed_on = 1.0
-    for layer in core.layers:
+    further = list(model.core.parameters())  # a matrix and a bias for each layer
+    for U, d in zip(further[::2], further[1::2], strict=True):
         passed_on = math.tanh(passed_on)
-        layer.weight.copy_(torch.eye(len(W)))
-        layer.bias.zero_()
+        nn.init.eye_(U)
+        d.zero_()
     if model.V is not None:
         model.V.copy_(half / passed_on * W.t())
     if model.A is not None:
