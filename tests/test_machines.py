@@ -254,6 +254,7 @@ def test_a_row_begins_as_a_machine_that_is_trained_first(tmp_path):
     model = load_saved(tmp_path / "runs" / "table9-begins-modern").model
     torch.testing.assert_close(model.W, machine.W / 2, atol=1e-5, rtol=0)
     torch.testing.assert_close(model.fill, open_data("digits", split="train").x.mean(0))
+    assert "| Begins | modern, from an RBM | " in markdown_table(tmp_path / "experiments", [row])
     told.clear()
     reproduce(row, "modern", place_in(tmp_path), force=True, on_epoch=lambda epoch: told.append(epoch.phase))
     assert told == ["last_step"]  # the machine is there

@@ -131,7 +131,7 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
     ensemble = NO_ENSEMBLE if of["orderings"] == of["ensemble_orderings"] == 1 else of
     return (
         row.title,
-        f"{found.kind} (changed since)" if found.stale else found.kind,
+        _recipe(found),
         paper,
         number(of["test_log_likelihood"]),
         number(of["standard_error"]),
@@ -141,6 +141,12 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
         number(ensemble["ensemble_standard_error"]),
         over(ensemble["ensemble_orderings"], ensemble["ensemble_rows"]),
     )
+
+
+def _recipe(found: Found) -> str:
+    """Which recipe, whether the weights began as those of an RBM, and whether the recipe was changed since."""
+    began = ", from an RBM" if found.record["config"].get("start") else ""
+    return f"{found.kind}{began} (changed since)" if found.stale else f"{found.kind}{began}"
 
 
 def _entry(row: Row, found: list[Found]) -> dict[str, Any]:
