@@ -23,11 +23,12 @@ from nadek.experiments import (
     tables,
     write_report,
 )
-from nadek.experiments.machines import MachineJob, machine_row, weights_of_machine
+from nadek.experiments.machines import MachineJob, begin_as_machine, machine_row
 from nadek.experiments.meanfield import recipe_for
 from nadek.experiments.run import train
 from nadek.likelihood import estimate_log_prob
 from nadek.model import Network, from_rbm
+from nadek.networks import build
 from nadek.rbm import Estimate, exact_log_partition, fit_machine
 from nadek.training import fit, prepare
 
@@ -273,7 +274,7 @@ def test_a_start_that_does_not_fit(start, data, found, tmp_path):
     text = BEGINS.replace('start = "table9/rbm"', f'start = "{start}"')
     recipe = read_row(write(tmp_path, text, "table9/begins.toml")).recipe("modern")
     with pytest.raises(ValueError, match=found):
-        weights_of_machine(recipe, data, place_in(tmp_path))
+        begin_as_machine(build(recipe.model), recipe.start, data, place_in(tmp_path))
 
 
 def test_a_start_belongs_to_a_row(tmp_path):
@@ -281,6 +282,25 @@ def test_a_start_belongs_to_a_row(tmp_path):
     recipe = read_row(write(tmp_path, BEGINS, "table9/begins.toml")).recipe("modern")
     with pytest.raises(ValueError, match="start: expected none but in a row of a table, found 'table9/rbm'"):
         train(recipe, tmp_path / "model", torch.zeros(4, 64), None, schema=Schema())
+
+
+def test_a_resumed_training_does_not_begin_again(tmp_path):
+    write(tmp_path)
+    recipe = read_row(write(tmp_path, BEGINS.replace("epochs = 1", "epochs = 2"), "table9/begins.toml")).recipe(
+        "modern"
+    )
+    x, began = open_data("digits", split="train").x[:50], []
+
+    def stop(epoch):
+        raise KeyboardInterrupt
+
+    def carry_on(**options):
+        train(recipe, tmp_path / "model", x, None, schema=Schema(), resume=True, begin=began.append, **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        carry_on(on_epoch=stop)
+    carry_on()
+    assert len(began) == 1
 
 
 # Mean field

@@ -98,9 +98,10 @@ def test_from_rbm_is_mean_field_with_the_observed_units_clamped(steps, generator
     np.testing.assert_allclose(states[-1, 0].numpy(), v, atol=1e-12, rtol=0)
 
 
-def test_from_rbm_refuses_shapes_that_do_not_fit():
+def test_an_rbm_of_shapes_that_do_not_fit_is_refused():
+    model = nadek.nade_k(6, hidden=(4,))
     with pytest.raises(ValueError, match=r"needs b \[6\] and c \[4\], found b \[5\] and c \[4\]"):
-        inspect.unwrap(from_rbm)(torch.zeros(4, 6), torch.zeros(5), torch.zeros(4), steps=1)  # behind the shape hook
+        inspect.unwrap(begin_as_rbm)(model, torch.zeros(4, 6), torch.zeros(5), torch.zeros(4))  # behind the shape hook
 
 
 def drawn_rbm(generator, *, scale=1.0):
@@ -162,6 +163,7 @@ def test_further_layers_pass_on_units_that_have_decided(generator):
         ({"core": DeepConfig(hidden=(4, 4), activation="sigmoid")}, "more than one hidden layer"),
         ({"core": DeepConfig(hidden=(4, 4)), "tied": True}, "more than one hidden layer"),
         ({"core": DeepConfig(hidden=(4, 3))}, r"hidden layers of 4 units and 6 columns as in the RBM, found \[4, 3\]"),
+        ({"core": DeepConfig(hidden=(4,)), "n_variables": 2, "levels": (3, 3)}, "expected binary variables"),
         ({"core": DeepConfig(hidden=(4,)), "n_variables": 5}, "found \\[4\\] and 5"),
     ],
 )

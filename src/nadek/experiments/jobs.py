@@ -1,6 +1,6 @@
 """Models that experiments need: where each lies, on which rows it is trained, and how to get it trained. Resumable."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel, holds_model, holds_state, load_saved, weights_digest
+from nadek.conditional import ConditionalNetwork
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
 from nadek.experiments.run import train
@@ -65,7 +66,7 @@ class Job:
         recipe: how to train it.
         place: folders and device.
         train_rows: how many training rows to take, a fixed random choice; None for all.
-        start: gives the weights to start from, where the model is not trained yet; None for random ones.
+        begin: overwrites the random weights of a training that begins; None leaves them.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Job:
     recipe: Recipe
     place: Workplace
     train_rows: int | None = None
-    start: Callable[[], Mapping[str, Tensor]] | None = None
+    begin: Callable[[ConditionalNetwork], object] | None = None
 
     @property
     def folder(self) -> Path:
@@ -116,7 +117,7 @@ class Job:
             schema=source.schema,
             device=self.place.device,
             resume=not force,
-            start=None if self.start is None else self.start(),
+            begin=self.begin,
             save_every=60.0,
             on_epoch=on_epoch,
         )

@@ -10,20 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from nadek.checkpoints import load_state, save_state
+from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
 from nadek.experiments.jobs import QUICK_ROWS, Workplace
 from nadek.experiments.provenance import provenance
-from nadek.experiments.recipe import Recipe
 from nadek.experiments.records import read_record, write_record
 from nadek.experiments.rows import MachineRecipe, Row, read_table
 from nadek.experiments.sources import Split, open_data
 from nadek.likelihood import Progress
 from nadek.model import Network, begin_as_rbm
-from nadek.networks import build
 from nadek.rbm import Machine, MachineState, fit_machine, log_partition
 from nadek.training import Epoch, TrainingState, data_mean
 
@@ -231,32 +229,35 @@ def machine_row(experiments: Path, name: str) -> Row:
     return read_table(experiments / table, only=row)[0]
 
 
-def weights_of_machine(
-    recipe: Recipe, data: str, place: Workplace, *, on_epoch: Callable[[Epoch], None] | None = None
-) -> dict[str, Tensor]:
-    """The weights of a network that begins as the RBM of its recipe, which is trained first where it is not yet.
+def begin_as_machine(
+    model: ConditionalNetwork,
+    name: str,
+    data: str,
+    place: Workplace,
+    *,
+    on_epoch: Callable[[Epoch], None] | None = None,
+) -> None:
+    """Let a network begin as an RBM of the tables, which is trained first where it is not yet.
 
     Args:
-        recipe: one with a ``start``.
-        data: what the network is trained on.
+        model: the network.
+        name: the RBM, "TABLE/ROW".
+        data: what the network will be trained on.
         place: folders and device.
-        on_epoch: told of the machine's training.
+        on_epoch: told of the RBM's training.
 
     Raises:
-        ValueError: if ``start`` is no RBM of these data, or the network cannot begin as one.
+        FileNotFoundError: if there is no such table.
+        ValueError: if it is no RBM of these data, or the network cannot begin as one.
     """
-    assert recipe.start is not None
-    row = machine_row(place.experiments, recipe.start)
+    row = machine_row(place.experiments, name)
     if row.data != data:
-        raise ValueError(f"start: expected an RBM of {data}, found {recipe.start}, which is one of {row.data}")
-    job = MachineJob.of(row, place)
-    machine, _ = job.trained(on_epoch=on_epoch)
-    mean = data_mean(job.open("train"))
-    model = build(recipe.model, mean, generator=torch.Generator().manual_seed(recipe.seed)).to(place.device)
+        raise ValueError(f"start: expected an RBM of {data}, found {name}, which is one of {row.data}")
     if not isinstance(model, Network):
         raise ValueError(f"start: expected a network with columns, found a {type(model).__name__}")
-    begin_as_rbm(model, machine.W, machine.b, machine.c, mean=mean)
-    return model.state_dict()
+    job = MachineJob.of(row, place)
+    machine, _ = job.trained(on_epoch=on_epoch)
+    begin_as_rbm(model, machine.W, machine.b, machine.c, mean=data_mean(job.open("train")))
 
 
 def _digest(machine: Machine, x: Tensor, recipe: MachineRecipe) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from nadek.checkpoints import SavedModel
+from nadek.conditional import ConditionalNetwork
 from nadek.configs import decode
 from nadek.cores import DeepConfig
 from nadek.experiments.bysteps import log_probs_by_steps
@@ -150,13 +151,17 @@ class _Case:
     def jobs(self, options: Mapping[str, Any]) -> dict[str, Job]:
         """Two trainings that differ by where they start."""
         recipe = recipe_for(options, *self.machine.W.shape)
-        start = self._network(recipe.model.steps).state_dict
+        turned = self._network(recipe.model.steps).state_dict()
         name = f"{NAME}-{self.name.replace('/', '-')}"
         # another machine is another start, which a recipe does not tell: its name does
         tuned = f"{name}-tuned-{self.own['digest'][:8]}"
         data, place = self.job.data, self.place
+
+        def begin(model: ConditionalNetwork) -> None:
+            model.load_state_dict(turned)
+
         return {
-            "fine-tuned from the RBM": Job(name=tuned, data=data, recipe=recipe, place=place, start=start),
+            "fine-tuned from the RBM": Job(name=tuned, data=data, recipe=recipe, place=place, begin=begin),
             "trained from scratch": Job(name=f"{name}-scratch", data=data, recipe=recipe, place=place),
         }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nadek.experiments.jobs import Job, Workplace, origin
-from nadek.experiments.machines import reproduce_machine, weights_of_machine
+from nadek.experiments.machines import begin_as_machine, reproduce_machine
 from nadek.experiments.records import read_record, write_record
 from nadek.experiments.rows import Kind, Row
 from nadek.experiments.scoring import Scoring
@@ -76,10 +76,10 @@ def job_of(row: Row, kind: Kind, place: Workplace, *, on_epoch: Callable[[Epoch]
     Raises:
         ValueError: if the row has no such recipe.
     """
-    recipe, start = row.recipe(kind), None
+    recipe, begin = row.recipe(kind), None
     if recipe.start is not None:
-        start = partial(weights_of_machine, recipe, row.data, place, on_epoch=on_epoch)
-    return Job(name=f"{row.table}-{row.name}-{kind}", data=row.data, recipe=recipe, place=place, start=start)
+        begin = partial(begin_as_machine, name=recipe.start, data=row.data, place=place, on_epoch=on_epoch)
+    return Job(name=f"{row.table}-{row.name}-{kind}", data=row.data, recipe=recipe, place=place, begin=begin)
 
 
 def record_path(experiments: Path, row: Row, kind: Kind) -> Path:

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from nadek.checkpoints import (
     save,
     save_state,
 )
+from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
@@ -40,7 +41,7 @@ def train(
     schema: Schema,
     device: torch.device | str = "cpu",
     resume: bool = False,
-    start: Mapping[str, Tensor] | None = None,
+    begin: Callable[[ConditionalNetwork], object] | None = None,
     save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> SavedModel:
@@ -54,17 +55,17 @@ def train(
         schema: what the columns are.
         device: where to train.
         resume: go on where an unfinished training of the same recipe and rows left off (begins where there is none).
-        start: weights (and fill) to start from, as a model's state; None for random ones. A recipe that tells where
-            to start does not find it by itself, see `nadek.experiments.machines.weights_of_machine`.
+        begin: overwrites the random weights of a training that begins; None leaves them. A recipe's ``start`` needs
+            it, see `nadek.experiments.machines.begin_as_machine`.
         save_every: seconds between two savings of the state, at the end of an epoch; 0 saves after each.
         on_epoch: told what happened after each epoch.
 
     Raises:
-        ValueError: if an unfinished training of another recipe or other rows is in the way, and on a recipe with a
-            start that is not given.
+        ValueError: if an unfinished training of another recipe or other rows is in the way, on a recipe with a
+            ``start`` and no ``begin``, and as that raises.
         TrainingDivergedError: when a cost is not finite; the best model before that is saved, if there is one.
     """
-    if recipe.start is not None and start is None:
+    if recipe.start is not None and begin is None:
         raise ValueError(f"start: expected none but in a row of a table, found {recipe.start!r}")
     folder = Path(folder)
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
@@ -76,8 +77,8 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
     model = build(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
-    if start is not None:
-        model.load_state_dict(dict(start))
+    if begin is not None and state is None:
+        begin(model)
 
     def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
         saved = SavedModel(model, schema, _metrics(recipe, rows, history, device, diverged=diverged))

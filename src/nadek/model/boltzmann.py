@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from nadek.cores import DeepConfig
 from nadek.model.config import ModelConfig
 from nadek.model.network import Network
+from nadek.variables import BinaryVariables
 
 
 def from_rbm(
@@ -38,11 +39,6 @@ def from_rbm(
         ValueError: if the shapes do not fit together.
     """
     n_hidden, n_variables = W.shape
-    if b.shape != (n_variables,) or c.shape != (n_hidden,):
-        raise ValueError(
-            f"from_rbm: W of shape {tuple(W.shape)} needs b [{n_variables}] and c [{n_hidden}],"
-            f" found b {list(b.shape)} and c {list(c.shape)}"
-        )
     core = DeepConfig(hidden=(n_hidden,), activation="sigmoid")
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=True)
     model = Network(config, generator=torch.Generator()).to(W)  # every weight is overwritten below
@@ -74,19 +70,27 @@ def begin_as_rbm(
         b: visible biases.
         c: hidden biases.
         mean: what the one step of a network with mask input and zero fill shall take missing cells for;
-            ``sigmoid(b)`` when None.
+            ``sigmoid(b)`` when None. Any other network begins with a mask input that says nothing.
 
     Raises:
-        ValueError: if such a network cannot begin so.
+        ValueError: if the shapes do not fit together, or such a network cannot begin so.
     """
+    n_hidden, n_variables = W.shape
+    if b.shape != (n_variables,) or c.shape != (n_hidden,):
+        raise ValueError(
+            f"an RBM with W of shape {tuple(W.shape)} needs b [{n_variables}] and c [{n_hidden}],"
+            f" found b {list(b.shape)} and c {list(c.shape)}"
+        )
     core = model.config.core
+    if not isinstance(model.variables, BinaryVariables):
+        raise ValueError("begin_as_rbm: expected binary variables, found some with more than two levels")
     if not isinstance(core, DeepConfig) or core.activation not in ("sigmoid", "tanh"):
         raise ValueError("begin_as_rbm: expected a deep core of sigmoid or tanh units")
     if len(core.hidden) > 1 and (core.activation == "sigmoid" or model.V is None):
         raise ValueError("begin_as_rbm: expected tanh units and untied weights with more than one hidden layer")
-    if set(core.hidden) != {len(W)} or model.W.shape != W.shape:
+    if set(core.hidden) != {n_hidden} or model.W.shape != W.shape:
         raise ValueError(
-            f"begin_as_rbm: expected hidden layers of {len(W)} units and {W.shape[1]} columns as in the RBM,"
+            f"begin_as_rbm: expected hidden layers of {n_hidden} units and {n_variables} columns as in the RBM,"
             f" found {list(core.hidden)} and {model.W.shape[1]}"
         )
     half = 1.0 if core.activation == "sigmoid" else 0.5
