@@ -85,6 +85,10 @@ def test_claims_are_differences():
     assert lines["so it is with ensembles over 128 orderings, one hidden layer"].endswith("| +1.48 | +1.00 | yes |")
     assert lines["a second hidden layer helps NADE-5"].endswith("| +2.88 | – | – |")
     assert len(lines) == 10
+    summary["table1"]["nade-5-1hl"]["ensemble_orderings"] = 10
+    told = claims_table(EXPERIMENTS, claims, summary)
+    assert "one hidden layer | +1.48 | – | – (ensembles of different orderings or rows) |" in told
+    assert "NADE-5 is better than NADE-mask | +2.15 | -1.00 | no |" in told
 
 
 def test_notes_are_told_once():

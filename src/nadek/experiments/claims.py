@@ -12,6 +12,7 @@ from nadek.experiments.recipe import naming, read_recipe
 from nadek.experiments.rows import Row, read_table
 
 COLUMNS = ("the paper says that", "better by, paper", "better by, ours", "here it is so")
+SIZES = ("ensemble_orderings", "ensemble_rows")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,8 @@ def read_claims(path: str | os.PathLike[str]) -> Claims:
 def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[str, Any]]) -> str:
     """A line a claim: by how many nats, in the paper and here (where both rows were run), and whether it holds here.
 
-    A row that was not run here is compared by its value in the paper, and said to be.
+    A row that was not run here is compared by its value in the paper, and said to be. Ensembles are compared if they
+    are over as many orderings, on as many rows.
     """
     lines = []
     for claim in told.claims:
@@ -67,6 +69,8 @@ def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[
         difference = None if ours is None or against is None else ours - against
         verdict = NOTHING if difference is None else "yes" if difference > 0 else "no"
         verdict += " (against the value cited)" if cited and difference is not None else ""
+        if difference is not None and not cited and not _alike(claim, summary[claim.table]):
+            difference, verdict = None, f"{NOTHING} (ensembles of different orderings or rows)"
         lines.append((claim.says, _signed(of_paper), _signed(difference), verdict))
     return markdown(COLUMNS, lines)
 
@@ -81,6 +85,12 @@ def _paper(row: Row, value: str) -> float:
 def _ours(row: Row, claim: Claim, summary: Mapping[str, Mapping[str, Any]]) -> float | None:
     entry = summary.get(row.table, {}).get(row.name)
     return None if entry is None else entry[claim.value]
+
+
+def _alike(claim: Claim, rows: Mapping[str, Any]) -> bool:
+    """Whether what was measured of two rows can be compared."""
+    sizes = [{key: rows[name].get(key) for key in SIZES} for name in (claim.better, claim.worse)]
+    return claim.value != "ensemble" or sizes[0] == sizes[1]
 
 
 def _signed(value: float | None) -> str:
