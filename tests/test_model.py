@@ -182,9 +182,10 @@ def test_a_network_begins_as_a_shallower_one(make, generator):
         with torch.no_grad():
             for parameter in shallower.parameters():
                 parameter.normal_(generator=generator)
+            model = make(6, hidden=(4, 3, 3), generator=generator).double()
+            model.core.layers[1].bias.fill_(5.0)  # to be overwritten
             shallower.core.layers[0].weight.mul_(scale)
             shallower.V.mul_(0.3)
-        model = make(6, hidden=(4, 3, 3), generator=generator).double()
         begin_as_shallower(model, shallower)
         state = generator.get_state()
         expected = logits_of(shallower, generator)
