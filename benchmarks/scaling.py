@@ -22,7 +22,7 @@ from common import memory_peak, seconds, show, write
 from nadek.likelihood import complete_rows, log_prob, log_probs
 from nadek.model import nade_k
 from nadek.objectives import step_costs
-from nadek.paths import MAX_BYTES, FastPath, bytes_per_row, chunks
+from nadek.paths import NEAR_BYTES, FastPath, bytes_per_row, chunks
 from nadek.walk import walk
 
 BASE = {"D": 784, "H": 500, "k": 3, "rows": 1000, "orderings": 1}
@@ -69,10 +69,10 @@ def evaluating(n_rows: int, n_orderings: int, n_positions: int) -> dict[str, flo
     before = memory_peak()
     table = torch.zeros(n_orderings, n_rows, dtype=torch.float64)
     with torch.no_grad():
-        for rows in chunks(n_rows, bytes_per_row(model), MAX_BYTES):
+        for rows in chunks(n_rows, bytes_per_row(model), NEAR_BYTES):
             path = FastPath(model, torch.randperm(D, generator=generator), rows.stop - rows.start)
             table[-1, rows] = walk(path, complete_rows(x, model.levels)[rows], stop=n_positions).log_probs.sum(1)
-    return {"peak_mib": memory_peak() - before, "chunk_rows": float(MAX_BYTES // bytes_per_row(model))}
+    return {"peak_mib": memory_peak() - before, "chunk_rows": float(NEAR_BYTES // bytes_per_row(model))}
 
 
 def learning(recompute: bool) -> dict[str, float]:  # noqa: FBT001

@@ -10,7 +10,7 @@ All are equal up to rounding.
 
 from nadek.paths.choice import shared_path
 from nadek.paths.fast import FastPath
-from nadek.paths.memory import MAX_BYTES, bytes_per_row, chunks
+from nadek.paths.memory import MAX_BYTES, NEAR_BYTES, bytes_per_row, chunks
 from nadek.paths.path import ALL, Path, Rows
 from nadek.paths.plain import PlainPath, products_in
 from nadek.paths.ragged import RaggedPath
@@ -18,6 +18,7 @@ from nadek.paths.ragged import RaggedPath
 __all__ = [
     "ALL",
     "MAX_BYTES",
+    "NEAR_BYTES",
     "FastPath",
     "Path",
     "PlainPath",
