@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -82,6 +83,19 @@ def test_chunks_change_nothing(name, path, max_bytes, generator):
     whole = log_prob(model, x, ordering, path=path)
     chunked = log_prob(model, x, ordering, path=path, max_bytes=max_bytes)
     torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
+
+
+def test_the_fast_path_takes_few_rows_at_once_on_a_cpu(generator, monkeypatch):
+    model = build("nade-5 1hl", 6)
+    x, ordering = rows(model), torch.arange(6)
+    whole = log_prob(model, x, ordering)
+    monkeypatch.setattr(sys.modules["nadek.likelihood"], "NEAR_BYTES", 5000)
+    for path, several in (("fast", True), ("plain", False)):
+        told = []
+        near = log_prob(model, x, ordering, path=path, progress=lambda done, total, told=told: told.append(done))
+        torch.testing.assert_close(near, whole, rtol=0, atol=1e-12)
+        assert told[-1] == len(x)
+        assert (len(told) > 1) == several
 
 
 @every_model
