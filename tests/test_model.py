@@ -10,7 +10,7 @@ import torch
 
 import nadek
 from nadek.cores import AlternatingConfig, Deep, DeepConfig, ResidualConfig
-from nadek.model import ModelConfig, Network, begin_as_rbm, begin_as_shallower, from_rbm
+from nadek.model import ModelConfig, Network, begin_as_rbm, from_rbm
 from nadek.model.unrolled import unrolls
 from nadek.sampling import reconstruction_probabilities
 from nadek.variables import variables_of
@@ -171,45 +171,6 @@ def test_networks_that_cannot_begin_as_an_rbm(options, found, generator):
     model = Network(ModelConfig(**{"n_variables": 6, "steps": 2, **options}), generator=generator).double()
     with pytest.raises(ValueError, match=found):
         begin_as_rbm(model, *drawn_rbm(generator))
-
-
-@pytest.mark.parametrize("make", [nadek.nade_k, nadek.nade_mask], ids=["NADE-k", "NADE-mask"])
-def test_a_network_begins_as_a_shallower_one(make, generator):
-    """The added layer hands on units exactly where they have decided, and nearly everywhere else."""
-    mean = torch.rand(6, generator=generator)
-    for scale, atol in ((1e5, 1e-9), (1.0, 0.05)):
-        shallower = make(6, hidden=(4, 3), mean=mean, generator=generator).double()
-        with torch.no_grad():
-            for parameter in shallower.parameters():
-                parameter.normal_(generator=generator)
-            model = make(6, hidden=(4, 3, 3), generator=generator).double()
-            model.core.layers[1].bias.fill_(5.0)  # to be overwritten
-            shallower.core.layers[0].weight.mul_(scale)
-            shallower.V.mul_(0.3)
-        begin_as_shallower(model, shallower)
-        state = generator.get_state()
-        expected = logits_of(shallower, generator)
-        generator.set_state(state)
-        torch.testing.assert_close(logits_of(model, generator), expected, rtol=0, atol=atol)
-
-
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [
-        ({"core": DeepConfig(hidden=(4,))}, r"hidden layers \[4\] begins as one with \[\].* found \[4\]"),
-        ({"core": DeepConfig(hidden=(4, 3))}, r"both last layers equally wide, found \[4\]"),
-        ({"core": DeepConfig(hidden=(4, 4), activation="relu")}, "deep cores of tanh units, not tied"),
-        ({"core": DeepConfig(hidden=(4, 4)), "tied": True}, "deep cores of tanh units, not tied"),
-        ({"core": ResidualConfig(width=4)}, "deep cores of tanh units"),
-        ({"core": DeepConfig(hidden=(4, 4)), "mask_input": True}, "same mask_input: expected True, found False"),
-        ({"core": DeepConfig(hidden=(4, 4)), "fill": "zero"}, "same fill: expected zero, found mean"),
-        ({"core": DeepConfig(hidden=(4, 4)), "n_variables": 5}, "same n_variables: expected 5, found 6"),
-    ],
-)
-def test_networks_that_cannot_begin_as_a_shallower_one(options, found, generator):
-    model = Network(ModelConfig(**{"n_variables": 6, **options}), generator=generator)
-    with pytest.raises(ValueError, match=found):
-        begin_as_shallower(model, nadek.nade_k(6, hidden=(4,), generator=generator))
 
 
 def test_the_alternating_core_is_mean_field_in_a_deep_boltzmann_machine(generator):

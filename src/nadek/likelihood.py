@@ -53,7 +53,8 @@ def log_prob(
             to a few tenths of a nat on single rows and thousandths on means. Sums are always float64.
         chunk: score the distribution in which so many variables at a time are independent given those before: the
             one that `nadek.sampling` draws from with the same option. What it costs in nats is the difference to 1.
-        max_bytes: bound on the working memory; the rows are scored in chunks that respect it.
+        max_bytes: bound on the working memory; the rows are scored in chunks that respect it (the fast path takes less
+            than it may on a CPU, see `nadek.paths.NEAR_BYTES`).
         progress: called after each chunk.
 
     Raises:

@@ -140,9 +140,11 @@ def _run_row(row: Row, wish: Wish, place: Workplace) -> dict[str, Any]:
 
     with _Bars(quiet=wish.quiet) as bars:
 
-        def told_of_start(epoch: Epoch) -> None:
-            what = "RBM" if epoch.phase == "rbm" else "network"
-            bars.of(f"training the {what} it begins as", epochs_progress)(epoch)
+        def told(epoch: Epoch) -> None:
+            if epoch.phase == "rbm" and row.rbm is None:
+                bars.of("training the RBM it begins as", epochs_progress)(epoch)
+            else:
+                bars.of("training", training_bar)(epoch)
 
         bars.name(row.name)
         return reproduce_row(
@@ -150,8 +152,7 @@ def _run_row(row: Row, wish: Wish, place: Workplace) -> dict[str, Any]:
             wish.kind,
             place,
             force=wish.force,
-            on_epoch=lambda epoch: bars.of("training", training_bar)(epoch),
-            on_start=told_of_start,
+            on_epoch=told,
             progress=lambda done, total: bars.of(f"scoring {total:,}", rows_progress)(done, total),
         )
 

@@ -22,11 +22,10 @@ from nadek.experiments.recipe import (
 )
 from nadek.experiments.records import read_record, write_record
 from nadek.experiments.report import markdown_table, summary, write_report
-from nadek.experiments.reproduce import record_path, reproduce
+from nadek.experiments.reproduce import job_of, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
 from nadek.experiments.run import check_output, evaluate, train
 from nadek.experiments.sources import Source, matching, open_data, open_training, rows_for, source_for
-from nadek.experiments.starts import job_of
 from nadek.experiments.values import completed, drawn, spread_levels
 from nadek.experiments.variability import Variability, read_variability, variability_summary, variability_table
 

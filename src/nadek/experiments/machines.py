@@ -1,4 +1,7 @@
-"""Rows that are RBMs: train one, estimate its normalising constant, leave a record like that of any row. Resumable."""
+"""Rows that are RBMs: train one, estimate its normalising constant, leave a record like that of any row. Resumable.
+
+Other rows may begin as such a machine.
+"""
 
 import hashlib
 import json
@@ -10,15 +13,17 @@ from typing import Any
 from torch import Tensor
 
 from nadek.checkpoints import load_state, save_state
+from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
 from nadek.experiments.jobs import QUICK_ROWS, Workplace
 from nadek.experiments.provenance import provenance
 from nadek.experiments.records import read_record, write_record
-from nadek.experiments.rows import MachineRecipe, Row
+from nadek.experiments.rows import MachineRecipe, Row, read_table
 from nadek.experiments.sources import Split, open_data
 from nadek.likelihood import Progress
+from nadek.model import Network, begin_as_rbm
 from nadek.rbm import Machine, MachineState, fit_machine, log_partition
-from nadek.training import Epoch, TrainingState
+from nadek.training import Epoch, TrainingState, data_mean
 
 QUICK_TEMPERATURES = 20
 """How many temperatures a quick look takes."""
@@ -207,6 +212,52 @@ def reproduce_machine(
     }
     write_record(path, record, lines="curve")
     return read_record(path)
+
+
+def machine_row(experiments: Path, name: str) -> Row:
+    """The row of a machine.
+
+    Args:
+        experiments: the folder of the tables.
+        name: its table and row, "TABLE/ROW".
+
+    Raises:
+        FileNotFoundError: if there is no such table.
+        ValueError: if it has no such row.
+    """
+    table, _, row = name.partition("/")
+    return read_table(experiments / table, only=row)[0]
+
+
+def begin_as_machine(
+    model: ConditionalNetwork,
+    name: str,
+    data: str,
+    place: Workplace,
+    *,
+    on_epoch: Callable[[Epoch], None] | None = None,
+) -> None:
+    """Let a network begin as an RBM of the tables, which is trained first where it is not yet.
+
+    Args:
+        model: the network.
+        name: the RBM, "TABLE/ROW".
+        data: what the network will be trained on.
+        place: folders and device.
+        on_epoch: told of the RBM's training.
+
+    Raises:
+        FileNotFoundError: if there is no such table.
+        ValueError: if it is no RBM of these data, or the network cannot begin as one.
+    """
+    row = machine_row(place.experiments, name)
+    if row.data != data:
+        raise ValueError(f"start: expected an RBM of {data}, found {name}, which is one of {row.data}")
+    if not isinstance(model, Network):
+        raise ValueError(f"start: expected a network with columns, found a {type(model).__name__}")
+    job = MachineJob.of(row, place)
+    machine, _ = job.trained(on_epoch=on_epoch)
+    begin_as_rbm(model, machine.W, machine.b, machine.c, mean=data_mean(job.open("train")))
 
 
 def _digest(machine: Machine, x: Tensor, recipe: MachineRecipe) -> str:

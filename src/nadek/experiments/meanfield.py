@@ -14,12 +14,11 @@ from nadek.configs import decode
 from nadek.cores import DeepConfig
 from nadek.experiments.bysteps import log_probs_by_steps
 from nadek.experiments.jobs import Job, Workplace
-from nadek.experiments.machines import MachineJob
+from nadek.experiments.machines import MachineJob, machine_row
 from nadek.experiments.markdown import markdown, number
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, make_recipe, naming, read_recipe
 from nadek.experiments.records import read_record, write_record
-from nadek.experiments.rows import find_row
 from nadek.model import ModelConfig, Network, from_rbm
 from nadek.rbm import Machine
 from nadek.summaries import summarise
@@ -111,7 +110,7 @@ def meanfield_table(experiments: Path, record: Mapping[str, Any]) -> str:
     """A line for each number of the record."""
     rows = [
         (
-            find_row(experiments, line["machine"]).title,
+            machine_row(experiments, line["machine"]).title,
             line["as"],
             number(line["test_log_likelihood"]),
             number(line["standard_error"]),
@@ -134,7 +133,7 @@ class _Case:
 
     @classmethod
     def of(cls, name: str, study: MeanField, place: Workplace) -> "_Case":
-        row = find_row(place.experiments, name)
+        row = machine_row(place.experiments, name)
         job = MachineJob.of(row, place)
         machine, path = job.finished(), place.record(job.name)
         if machine is None or not path.is_file():

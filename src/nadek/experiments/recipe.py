@@ -25,8 +25,8 @@ class Recipe:
         model: the structure.
         training: the run.
         seed: of the initial weights (the training has its own).
-        start: a row of a table, "TABLE/ROW", that the weights begin as: an RBM, or a network with a hidden layer less
-            (see `nadek.model.begin_as_rbm` and `nadek.model.begin_as_shallower`). None begins with random ones.
+        start: the RBM that the weights begin as (see `nadek.model.begin_as_rbm`), a row of a table: "TABLE/ROW". None
+            begins with random ones.
         notes: why it is so; for people.
     """
 

@@ -12,7 +12,7 @@ from nadek.experiments.markdown import NOT_RUN, NOTHING, markdown, number, over,
 from nadek.experiments.meanfield import NAME as MEANFIELD
 from nadek.experiments.meanfield import meanfield_table
 from nadek.experiments.records import read_record
-from nadek.experiments.rows import KINDS, Row, find_row, read_table, tables
+from nadek.experiments.rows import KINDS, Row, read_table, tables
 from nadek.experiments.variability import read_variability, variability_summary, variability_table
 from nadek.files import replacing
 
@@ -86,7 +86,7 @@ def markdown_table(experiments: Path, rows: list[Row]) -> str:
     lines: list[tuple[str, ...]] = []
     for row in sorted(rows, key=lambda row: row.cited):
         found = records_of(experiments, row)
-        lines += [_line(experiments, row, one) for one in found] or [_line(experiments, row, None)]
+        lines += [_line(row, one) for one in found] or [_line(row, None)]
     return markdown(COLUMNS, lines, words=2)
 
 
@@ -122,7 +122,7 @@ def _extras(experiments: Path, page: Path) -> dict[str, str]:
     return shown
 
 
-def _line(experiments: Path, row: Row, found: Found | None) -> tuple[str, ...]:
+def _line(row: Row, found: Found | None) -> tuple[str, ...]:
     paper, paper_ensemble = number(row.paper), number(row.paper_ensemble)
     if found is None:
         title = f"{row.title} (cited)" if row.cited else row.title
@@ -131,7 +131,7 @@ def _line(experiments: Path, row: Row, found: Found | None) -> tuple[str, ...]:
     ensemble = NO_ENSEMBLE if of["orderings"] == of["ensemble_orderings"] == 1 else of
     return (
         row.title,
-        _recipe(experiments, found),
+        _recipe(found),
         paper,
         number(of["test_log_likelihood"]),
         number(of["standard_error"]),
@@ -143,12 +143,9 @@ def _line(experiments: Path, row: Row, found: Found | None) -> tuple[str, ...]:
     )
 
 
-def _recipe(experiments: Path, found: Found) -> str:
-    """Which recipe, what the weights began as if not at random, and whether the recipe was changed since."""
-    start, began = found.record["config"].get("start"), ""
-    if start is not None:
-        row = find_row(experiments, start)
-        began = ", from an RBM" if row.rbm is not None else f", from {row.title}"
+def _recipe(found: Found) -> str:
+    """Which recipe, whether the weights began as those of an RBM, and whether the recipe was changed since."""
+    began = ", from an RBM" if found.record["config"].get("start") else ""
     return f"{found.kind}{began} (changed since)" if found.stale else f"{found.kind}{began}"
 
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nadek.experiments.jobs import Workplace, origin
-from nadek.experiments.machines import reproduce_machine
+from nadek.experiments.jobs import Job, Workplace, origin
+from nadek.experiments.machines import begin_as_machine, reproduce_machine
 from nadek.experiments.records import read_record, write_record
 from nadek.experiments.rows import Kind, Row
 from nadek.experiments.scoring import Scoring
-from nadek.experiments.starts import job_of
 from nadek.likelihood import Progress
 from nadek.training import Epoch
 
@@ -25,7 +25,6 @@ def reproduce(
     *,
     force: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
-    on_start: Callable[[Epoch], None] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Train a row's model, or go on with it, or take the finished one; score it; return its record.
@@ -40,7 +39,6 @@ def reproduce(
         place: folders and device.
         force: begin anew, whatever is there.
         on_epoch: told what happened after each epoch.
-        on_start: the same for the training of what the weights begin as, where that is not there yet.
         progress: told how many rows were scored.
 
     Raises:
@@ -51,7 +49,7 @@ def reproduce(
     about = _told(row, kind, quick=place.quick)
     if row.rbm is not None:
         return reproduce_machine(row, place, about, force=force, on_epoch=on_epoch, progress=progress)
-    job = job_of(row, kind, place, on_start=on_start)
+    job = job_of(row, kind, place, on_epoch=on_epoch)
     saved = job.trained(force=force, on_epoch=on_epoch)
     scoring = Scoring.of(_looked_at(row) if place.quick else row, saved.model, job.open("test").x)
     path = place.record(job.name)
@@ -64,6 +62,24 @@ def reproduce(
     write_record(path, record, lines="curve")
     scoring.forget(job.folder)
     return read_record(path)
+
+
+def job_of(row: Row, kind: Kind, place: Workplace, *, on_epoch: Callable[[Epoch], None] | None = None) -> Job:
+    """The training that a row asks for.
+
+    Args:
+        row: what to run.
+        kind: which of its recipes.
+        place: folders and device.
+        on_epoch: told of the training of the RBM that it begins as, if there is one.
+
+    Raises:
+        ValueError: if the row has no such recipe.
+    """
+    recipe, begin = row.recipe(kind), None
+    if recipe.start is not None:
+        begin = partial(begin_as_machine, name=recipe.start, data=row.data, place=place, on_epoch=on_epoch)
+    return Job(name=f"{row.table}-{row.name}-{kind}", data=row.data, recipe=recipe, place=place, begin=begin)
 
 
 def record_path(experiments: Path, row: Row, kind: Kind) -> Path:

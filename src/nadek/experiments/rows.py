@@ -186,21 +186,6 @@ def read_table(folder: str | os.PathLike[str], *, only: str | None = None) -> li
     return [read_row(path) for path in paths]
 
 
-def find_row(experiments: Path, name: str) -> Row:
-    """Read a row that another one names.
-
-    Args:
-        experiments: the folder of the tables.
-        name: its table and row, "TABLE/ROW".
-
-    Raises:
-        FileNotFoundError: if there is no such table.
-        ValueError: if it has no such row, and as `read_row`.
-    """
-    table, _, row = name.partition("/")
-    return read_table(experiments / table, only=row)[0]
-
-
 def tables(experiments: str | os.PathLike[str]) -> list[str]:
     """Names of the tables: the folders ``table*`` that hold rows, sorted."""
     return sorted({path.parent.name for path in Path(experiments).glob("table*/*.toml")})

@@ -56,7 +56,7 @@ def train(
         device: where to train.
         resume: go on where an unfinished training of the same recipe and rows left off (begins where there is none).
         begin: overwrites the random weights of a training that begins; None leaves them. A recipe's ``start`` needs
-            it, see `nadek.experiments.starts.begin_as_row`.
+            it, see `nadek.experiments.machines.begin_as_machine`.
         save_every: seconds between two savings of the state, at the end of an epoch; 0 saves after each.
         on_epoch: told what happened after each epoch.
 

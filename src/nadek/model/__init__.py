@@ -10,15 +10,12 @@ from nadek.model.assemblies import (
 )
 from nadek.model.boltzmann import begin_as_rbm, from_rbm
 from nadek.model.config import ModelConfig
-from nadek.model.growth import begin_as_shallower, check_growth
 from nadek.model.network import Network
 
 __all__ = [
     "ModelConfig",
     "Network",
     "begin_as_rbm",
-    "begin_as_shallower",
-    "check_growth",
     "dbm_like",
     "from_rbm",
     "nade",

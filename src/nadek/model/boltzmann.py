@@ -4,13 +4,14 @@ The RBM is ``p(v, h)`` proportional to ``exp(b'v + c'h + h'Wv)``. A mean-field u
 the visible ones, with the observed ones clamped, is a step of the network with logistic units and V = W transposed.
 """
 
+import math
+
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from nadek.cores import DeepConfig
 from nadek.model.config import ModelConfig
-from nadek.model.growth import hand_on
 from nadek.model.network import Network
 from nadek.variables import BinaryVariables
 
@@ -59,8 +60,9 @@ def begin_as_rbm(
     """Overwrite a network's weights: its steps are then mean-field updates of an RBM, or near to them.
 
     One layer of logistic units does that exactly, and so does one of tanh units, since
-    ``sigmoid(u) = (1 + tanh(u / 2)) / 2``. Further layers of tanh units hand on the layer below, unit by unit: exactly
-    where the first layer is at -1, 0 or 1, as those of a trained RBM nearly are.
+    ``sigmoid(u) = (1 + tanh(u / 2)) / 2``. Further layers of tanh units begin as ``tanh`` of the layer below, unit by
+    unit, and V takes back what a unit at 1 loses on the way: exact where the first layer is at -1, 0 or 1, as those of
+    a trained RBM nearly are.
 
     Args:
         model: a network of binary variables whose hidden layers are as wide as the RBM; its ``fill`` is left as it is.
@@ -95,12 +97,14 @@ def begin_as_rbm(
     model.W.copy_(half * W)
     model.c.copy_(half * c)
     model.b.copy_(b if half == 1 else b + half * W.sum(0))
-    full = 1.0
+    passed_on = 1.0
     further = list(model.core.parameters())  # a matrix and a bias for each layer
     for U, d in zip(further[::2], further[1::2], strict=True):
-        full = hand_on(U, d, full=full)
+        passed_on = math.tanh(passed_on)
+        nn.init.eye_(U)
+        d.zero_()
     if model.V is not None:
-        model.V.copy_(half / full * W.t())
+        model.V.copy_(half / passed_on * W.t())
     if model.A is not None:
         reads = torch.sigmoid(b) if mean is None else mean
         model.A.copy_(model.W * reads if model.steps == 1 and model.config.fill == "zero" else torch.zeros_like(W))

@@ -8,9 +8,8 @@ MAX_BYTES = 256 * 2**20
 """Default bound on the working memory of an evaluation, on top of data and model."""
 
 NEAR_BYTES = 64 * 2**20
-"""On a CPU the fast path scores no more rows at once than fit into this, whatever the bound: what it goes over at every
-position stays near the processor. It was up to a quarter quicker than with four times as many; on a GPU it would be
-slower."""
+"""What the fast path scores at once on a CPU fits into this, whatever larger bound is given: what it goes over at every
+position then stays nearer to the processor."""
 
 
 def bytes_per_row(model: ConditionalNetwork) -> int:

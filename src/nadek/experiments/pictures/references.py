@@ -7,8 +7,8 @@ from nadek.checkpoints import SavedModel
 from nadek.experiments.grids import job_of_cell, read_grid
 from nadek.experiments.jobs import Job, Workplace
 from nadek.experiments.records import read_record
+from nadek.experiments.reproduce import job_of
 from nadek.experiments.rows import Kind, read_table
-from nadek.experiments.starts import job_of
 
 
 @dataclass(frozen=True)
