@@ -662,7 +662,7 @@ def test_defaults_fit_the_table(n_rows, n_variables):
     assert training.epochs <= 400
     assert minibatches <= 40_000
     assert minibatches >= (5000 if n_rows > 3000 else 1)
-    assert 0 <= training.ema_decay <= 0.999
+    assert 0 <= training.average_decay(n_rows) <= 0.999
 
 
 # --- copies of estimators -------------------------------------------------------------------------------------------

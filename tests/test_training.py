@@ -410,6 +410,27 @@ def test_no_average_gives_the_weights_themselves():
     assert same(weights(model), optimizer.seen[-1])
 
 
+@pytest.mark.parametrize(
+    ("asked", "epochs", "n_rows", "decay"),
+    [
+        (None, 50, 10_000, 0.999),
+        (None, 5, 1_000, 0.9),
+        (None, 1, 300, 0.0),
+        (0.999, 1, 300, 0.999),
+        (0.0, 50, 10_000, 0.0),
+    ],
+)
+def test_the_average_of_a_short_run_forgets_its_beginning(asked, epochs, n_rows, decay):
+    assert config(phases=(Phase(epochs=epochs),), batch_size=100, ema_decay=asked).average_decay(n_rows) == decay
+
+
+def test_a_short_run_is_averaged_as_it_says():
+    x, options = patterns(40, 6), {"phases": (Phase(epochs=10),)}
+    short, _ = trained(x, ema_decay=None, **options)
+    named, _ = trained(x, ema_decay=1 - 5 / 20, **options)
+    assert same(weights(short), weights(named))
+
+
 def test_validation_is_of_the_average():
     x, held_out = patterns(40, 6), patterns(20, 6, seed=1)
     histories = [trained(x, validation=held_out, ema_decay=decay)[1] for decay in (0.0, 0.99)]

@@ -22,8 +22,6 @@ WIDTH = 400
 """Units of the stream, for tables that can teach so many; see `_width`."""
 BLOCKS = 2
 WEIGHT_DECAY = 0.1
-EMA_DECAY = 0.999
-"""Of the averaged weights; less where a run has few minibatches, see `_ema_decay`."""
 ROWS_SEEN = 1_500_000
 """How many rows a run shall read, counted each time, within `FEWEST_EPOCHS` and `MOST_EPOCHS`."""
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 400
@@ -82,7 +80,6 @@ def defaults(
     coarse = n_rows >= (SMALL_TABLE if purpose == "imputation" else LARGE_TABLE)
     usual_batch_size, learning_rate = COARSE if coarse else FINE
     batch_size = usual_batch_size if batch_size is None else batch_size
-    an_epoch = math.ceil(n_rows / batch_size)
     if epochs is None:
         epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(ROWS_SEEN / n_rows)))
     every = max(1, min(8192 // n_rows, epochs // 10))  # a validation reads thousands of rows: not after each tiny epoch
@@ -90,7 +87,6 @@ def defaults(
         phases=_phases(epochs, steps),
         optimizer=AdamW(lr=learning_rate, weight_decay=WEIGHT_DECAY),
         batch_size=batch_size,
-        ema_decay=_ema_decay(epochs * an_epoch),
         precision="bfloat16" if width >= WIDE and quick_in_bfloat16(device) else "float32",
         patience=max(5, round(PATIENCE * epochs / every)),
         validate_every=every,
@@ -102,11 +98,6 @@ def _width(n_rows: int, n_variables: int) -> int:
     """Narrower for few rows, which it would learn by heart, and for few variables; a multiple of 16."""
     width = min(WIDTH, 32 * n_variables, 8 * math.sqrt(n_rows))
     return max(16, 16 * int(width / 16))
-
-
-def _ema_decay(n_minibatches: int) -> float:
-    """The average reaches over at most the last fifth of a run."""
-    return max(0.0, min(EMA_DECAY, 1 - 5 / n_minibatches))
 
 
 def _phases(epochs: int, steps: int) -> tuple[Phase, ...]:

@@ -22,7 +22,7 @@ UsageError: type[Exception] = typer.BadParameter.mro()[1]
 
 app = typer.Typer(
     name="nadek",
-    help="NADE-k: one network that fills in, scores and samples rows of yes/no data, in any order.",
+    help="NADE-k: one network that fills in, scores and samples rows of answers, categories and numbers, in any order.",
     epilog="Set NADEK_TRACEBACK=1 to see where an error came from.",
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

@@ -49,8 +49,12 @@ def fit(
         int | None,
         typer.Option("--epochs", min=1, help="Passes over the rows. [dim]\\[chosen from the shape of the table][/]"),
     ] = None,
-    batch_size: Annotated[int | None, typer.Option("--batch-size", help="Rows a minibatch. [dim]\\[100][/]")] = None,
-    lr: Annotated[float | None, typer.Option("--lr", help="Learning rate. [dim]\\[0.002][/]")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", help="Rows a minibatch. [dim]\\[100; 300 in huge tables][/]")
+    ] = None,
+    lr: Annotated[
+        float | None, typer.Option("--lr", help="Learning rate. [dim]\\[0.002; 0.004 in huge tables][/]")
+    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", help="Any option of a recipe, as path=value, e.g. model.mask_input=true. Repeatable."),

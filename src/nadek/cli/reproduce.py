@@ -26,7 +26,9 @@ class RecipeKind(StrEnum):
 def reproduce(
     target: Annotated[
         str,
-        typer.Argument(help="A table of the paper (table2), figures, or a grid (steps).", show_default=False),
+        typer.Argument(
+            help="table1, table2, table3, figures, meanfield, or a grid (ksweep, steps)", show_default=False
+        ),
     ],
     *,
     row: Annotated[

@@ -11,8 +11,10 @@ from nadek.experiments.markdown import NOTHING, markdown
 from nadek.experiments.recipe import naming, read_recipe
 from nadek.experiments.rows import Row, read_table
 
-COLUMNS = ("the paper says that", "better by, paper", "better by, ours", "here it is so")
+COLUMNS = ("the paper says that", "better by, paper", "better by, ours", "holds here")
 SIZES = ("ensemble_orderings", "ensemble_rows")
+LEVEL = 0.1
+"""Nats. A smaller difference between two trainings says nothing: another seed could turn it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,8 @@ def read_claims(path: str | os.PathLike[str]) -> Claims:
 def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[str, Any]]) -> str:
     """A line a claim: by how many nats, in the paper and here (where both rows were run), and whether it holds here.
 
+    "level" stands where the difference is below `LEVEL`.
+
     A row that was not run here is compared by its value in the paper, and said to be. Ensembles are compared if they
     are over as many orderings, on as many rows.
     """
@@ -67,7 +71,7 @@ def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[
         if against is None and (worse.cited or worse.rbm is not None):
             against, cited = _paper(worse, claim.value), True
         difference = None if ours is None or against is None else ours - against
-        verdict = NOTHING if difference is None else "yes" if difference > 0 else "no"
+        verdict = _verdict(difference)
         verdict += " (against the value cited)" if cited and difference is not None else ""
         if difference is not None and not cited and not _alike(claim, summary[claim.table]):
             difference, verdict = None, f"{NOTHING} (ensembles of different orderings or rows)"
@@ -91,6 +95,12 @@ def _alike(claim: Claim, rows: Mapping[str, Any]) -> bool:
     """Whether what was measured of two rows can be compared."""
     sizes = [{key: rows[name].get(key) for key in SIZES} for name in (claim.better, claim.worse)]
     return claim.value != "ensemble" or sizes[0] == sizes[1]
+
+
+def _verdict(difference: float | None) -> str:
+    if difference is None:
+        return NOTHING
+    return "level" if abs(difference) < LEVEL else "yes" if difference > 0 else "no"
 
 
 def _signed(value: float | None) -> str:

@@ -1,6 +1,7 @@
 """Curves and comparisons in numbers."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from nadek.figures.style import ACCENT, DPI, FRAME, INK, RULE, STEPS, STYLE, legend_below, settled
+from nadek.figures.style import ACCENT, DPI, FRAME, INK, LINES, RULE, STEPS, STYLE, legend_below, settled
 
 
 def training_curves(epochs: Sequence[Mapping[str, Any]]) -> Figure:
@@ -98,8 +99,7 @@ def reliability(panels: Mapping[str, Mapping[str, Sequence[Sequence[float | int]
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     if not any(row[2] >= least for lines in panels.values() for rows in lines.values() for row in rows):
         raise ValueError(f"panels must hold a bin with at least {least} cases, found none in {len(panels)} panels")
-    others = STEPS(np.linspace(0, 1, max(len(names) - 1, 2)))
-    colours = dict(zip(names, [ACCENT, *others], strict=False))
+    colours = dict(zip(names, cycle(LINES)))
     with rc_context(STYLE):
         figure = Figure(figsize=(0.5 + 1.75 * len(panels), 2.6), dpi=DPI, layout="constrained")
         every_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]

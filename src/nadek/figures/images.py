@@ -24,6 +24,9 @@ from nadek.figures.style import (
     TILE,
 )
 
+SCALE = 0.99
+"""The part of a filter's weights that its scale holds."""
+
 
 def samples(
     x: Real[np.ndarray, "N D"],
@@ -57,6 +60,8 @@ def filters(
 ) -> Figure:
     """Draw weights as images: red above zero, blue below, each filter on its own symmetric scale.
 
+    The few largest weights of a filter may lie beyond its scale: one of them alone would make all others pale.
+
     Args:
         weights: one hidden unit a row, shape [n, D].
         image_shape: height and width of an image in pixels; their product is D.
@@ -69,8 +74,8 @@ def filters(
     """
     shown = weights[:max_filters]
     _check_images("weights", shown, image_shape)
-    largest = np.abs(shown).max(axis=1, keepdims=True)
-    return _grid(SIGNED(0.5 + 0.5 * shown / np.where(largest > 0, largest, 1))[..., :3], image_shape, columns, title)
+    large = np.quantile(np.abs(shown), SCALE, axis=1, keepdims=True)
+    return _grid(SIGNED(0.5 + 0.5 * shown / np.where(large > 0, large, 1))[..., :3], image_shape, columns, title)
 
 
 def inpainting(

@@ -13,6 +13,9 @@ from matplotlib.ticker import MaxNLocator
 
 from nadek.figures.style import DPI, INK, LINES, PAPER, RULE, STYLE, legend_below, settled
 
+SHORT = 20
+"""Lines of at most so many points show them."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -75,7 +78,7 @@ def lines(
                 _draw(axes, line, looks[name])
             in_view = list(told.values()) if not shared else [one for t in panels.values() for one in t.values()]
             axes.set_ylim(*_limits(in_view, skip))
-        handles = [Line2D([], [], linewidth=1.2, **looks[name]) for name in names]
+        handles = [_handle([told[name] for told in panels.values() if name in told], looks[name]) for name in names]
         legend_below(figure, handles, names)
         return settled(figure)
 
@@ -97,13 +100,25 @@ def _draw(axes: Axes, line: Line, look: Mapping[str, Any]) -> None:
         return
     known = np.isfinite(values)
     x = np.asarray(line.x, dtype=np.float64)[known]
-    marker = "o" if len(x) <= 20 else None
-    axes.plot(x, values[known], linewidth=1.1, marker=marker, markersize=2.5, **look)
+    axes.plot(x, values[known], linewidth=1.1, marker=_marker(line), markersize=2.5, **look)
     if line.errors is not None:
         errors = np.array([np.nan if error is None else error for error in line.errors], dtype=np.float64)[known]
         axes.fill_between(
             x, values[known] - errors, values[known] + errors, color=look["color"], alpha=0.15, linewidth=0
         )
+
+
+def _marker(line: Line) -> str | None:
+    """Short lines show their points."""
+    return "o" if len(line.x) <= SHORT else None
+
+
+def _handle(told: Sequence[Line], look: Mapping[str, Any]) -> Line2D:
+    """What the legend shows of a line: its points if it has any to show, and no line where all are single points."""
+    single = all(len(line.x) > 0 and np.isfinite(_values(line)).sum() == 1 for line in told)
+    marker = next((_marker(line) for line in told if len(line.x)), None)
+    style = {**look, "linestyle": "none"} if single else look
+    return Line2D([], [], linewidth=1.2, marker=marker, markersize=2.5, **style)
 
 
 def _values(line: Line) -> np.ndarray:

@@ -7,6 +7,9 @@ from typing import Literal
 from nadek.objectives import Objective
 from nadek.training.optimizers import AdamW, OptimizerConfig
 
+EMA_DECAY = 0.999
+"""Of averaged weights, a minibatch, unless something else is asked for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
@@ -42,7 +45,7 @@ class TrainingConfig:
         tilt: hide few cells more often than many, and weigh costs so that their expectation stays (see
             `nadek.orderings.hidden_probability`): less noise with many columns. 0: the paper's law.
         ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
-            return that; 0 for the weights themselves.
+            return that; 0 for the weights themselves. None: `EMA_DECAY`, and less in a short run (`average_decay`).
         centred: let the optimizer work as if the network read its inputs with their means taken off: the same model,
             meant for columns whose means are far from 0.5 (see `nadek.training.centring`).
         stride: the fixed_order objective counts every so many-th conditional of the rows of a minibatch, from a place
@@ -65,7 +68,7 @@ class TrainingConfig:
     l2: float = 0.0
     stratified: bool = True
     tilt: float = 0.0
-    ema_decay: float = 0.999
+    ema_decay: float | None = None
     centred: bool = False
     stride: int = 1
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -85,10 +88,22 @@ class TrainingConfig:
         if not self.phases:
             raise ValueError("phases: expected at least one")
         for name in ("ema_decay", "tilt"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected at least 0 and below 1, found {getattr(self, name)}")
+            found = getattr(self, name)
+            if found is not None and not 0 <= found < 1:
+                raise ValueError(f"{name}: expected at least 0 and below 1, found {found}")
 
     @property
     def epochs(self) -> int:
         """Epochs of all phases."""
         return sum(phase.epochs for phase in self.phases)
+
+    def average_decay(self, n_rows: int) -> float:
+        """Decay of the averaged weights in a run over so many rows: what ``ema_decay`` says.
+
+        If it says nothing: `EMA_DECAY`, but never so much that the average reaches over more than the last fifth of the
+        run. It would hold the weights that the run began with otherwise.
+        """
+        if self.ema_decay is not None:
+            return self.ema_decay
+        n_minibatches = self.epochs * math.ceil(n_rows / self.batch_size)
+        return max(0.0, min(EMA_DECAY, 1 - 5 / n_minibatches))

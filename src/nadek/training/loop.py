@@ -108,8 +108,8 @@ class _Run:
             last = self.config.phases[-1].objective
             self.validation = prepare_validation(self.validation_rows, self.model, last, self._generator(-1))
         self.average: AveragedModel | None = None
-        if self.config.ema_decay > 0:
-            self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(self.config.ema_decay))
+        if (decay := self.config.average_decay(len(self.train.values))) > 0:
+            self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(decay))
         self.optimizer = self.config.optimizer.build(self.model)
         self.centre = centre_of(self.model, self.train) if self.config.centred else None
         self.last_good = self.weights()
