@@ -82,7 +82,7 @@ def test_claims_are_differences():
     }
     lines = {line.split(" | ")[0][2:]: line for line in claims_table(EXPERIMENTS, claims, summary).splitlines()[2:]}
     assert lines["with one hidden layer, NADE-5 is better than NADE-mask"].endswith("| +2.15 | -1.00 | no |")
-    assert lines["so it is with ensembles over 128 orderings, one hidden layer"].endswith("| +1.48 | +1.00 | yes |")
+    assert lines["the same for ensembles of 128 orderings, one hidden layer"].endswith("| +1.48 | +1.00 | yes |")
     assert lines["a second hidden layer helps NADE-5"].endswith("| +2.88 | – | – |")
     assert len(lines) == 10
     summary["table1"]["nade-5-1hl"]["ensemble_orderings"] = 10

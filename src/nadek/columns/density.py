@@ -14,30 +14,34 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
 
     In an inner bin a number may lie anywhere with equal density. In the two outermost ones the density falls
     exponentially from the inner edge outwards, at the mean distance of the training values there: so a number far
-    outside is less likely than others of its bin. A bin that held one single value counts as typical.
+    outside is less likely than others of its bin. Around a value that had a bin to itself it falls to both sides, at the
+    distance of a typical width: what lies between it and the next bin was never seen.
 
     Args:
         column: the column.
         numbers: [M].
 
     Returns:
-        [M], 0 for a number in an inner bin of typical width, the range of the training values by the number of bins.
+        [M], 0 for a number in an inner bin of typical width: the range of the training values by the number of bins. A
+        column that held one value only has none; its size stands in for it, or 1 for 0.
 
     Example:
         >>> column = Numeric(edges=(1.0, 2.0), means=(0.5, 1.5, 2.5), low=0.0, high=3.0, integer=False)
         >>> log_density_within(column, np.array([1.2, 1.7, 2.5, 12.0])).round(2).tolist()
         [0.0, 0.0, -0.31, -19.31]
     """
-    typical = (column.high - column.low) / len(column.means)
-    if typical == 0:
-        return np.zeros(len(numbers))
+    typical = (column.high - column.low) / len(column.means) or abs(column.low) or 1.0
     left, means = np.array((column.low, *column.edges)), np.array(column.means)
+    right = np.append(left[1:], column.high)
     single = means == left
-    scale = np.diff(np.append(left, column.high))
-    scale[0], scale[-1] = left[1] - means[0], means[-1] - left[-1]
+    scale = right - left
+    scale[0], scale[-1] = right[0] - means[0], means[-1] - left[-1]
     scale = np.where(single, typical, np.maximum(scale, NARROWEST * typical))
     place = np.searchsorted(left[1:], numbers, side="right")
-    inner_edge = column.low if single[0] else left[1]
-    outwards = np.select([place == 0, place == len(left) - 1], [inner_edge - numbers, numbers - left[-1]], 0.0)
+    outwards = np.select(
+        [single[place], place == 0, place == len(left) - 1],
+        [np.abs(numbers - left[place]), right[0] - numbers, numbers - left[-1]],
+        0.0,
+    )
     density: NDArray[np.float64] = np.log(typical / scale)[place] - outwards / scale[place]
     return density
