@@ -18,6 +18,7 @@ from nadek.columns import (
     expected,
     infer,
     is_plain,
+    log_density_within,
     n_levels,
 )
 
@@ -223,6 +224,34 @@ def test_means_of_bins_of_one_value_are_that_value():
     values = np.repeat([0.1, 0.7, 1e9 + 0.3], 7)
     column = infer(values, name="x")
     assert column.means == (0.1, 0.7, 1e9 + 0.3)
+
+
+# How densely numbers lie
+
+
+def test_what_lies_between_a_frequent_number_and_the_next_bin_is_less_likely_than_both():
+    column = Numeric(edges=(5000.0, 5050.0), means=(0.0, 5025.0, 5075.0), low=0.0, high=5100.0, integer=False)
+    seen, *between = log_density_within(column, np.array([0.0, 10.0, 2500.0, 4999.0]))
+    assert seen == 0
+    assert (np.diff([seen, *between]) < 0).all()
+
+
+def test_between_numbers_that_have_a_bin_each_the_nearer_one_counts_by_its_distance():
+    column = Numeric(edges=(100.0, 200.0), means=(0.0, 100.0, 200.0), low=0.0, high=200.0, integer=False)
+    numbers = np.array([0.0, 100.0, 200.0, 101.0, 199.0, -50.0, 900.0])
+    density = log_density_within(column, numbers)
+    assert (density[:3] == 0).all()
+    assert (density[3:] < 0).all()
+    assert density[3] > density[4]
+    assert density[6] == density.min()
+
+
+@pytest.mark.parametrize("value", [5.5, 0.0, -3.0])
+def test_a_number_that_is_not_the_only_one_is_unlikely_the_more_the_farther_it_is(value):
+    column = Numeric(edges=(), means=(value,), low=value, high=value, integer=False)
+    density = log_density_within(column, value + np.array([0.0, 0.1, -10.0, 1e9]))
+    assert density[0] == 0
+    assert (np.diff(density) < 0).all()
 
 
 # Codes there and back

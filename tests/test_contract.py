@@ -15,7 +15,9 @@ from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log
 from nadek.model import ModelConfig, Network
 from nadek.objectives import fixed_order_costs, reduce, step_costs
 from nadek.orderings import missing_at, rank_of
+from nadek.queries import explain_cells
 from nadek.sampling import impute, level_probabilities, missing_probabilities, reconstruction_probabilities, sample
+from nadek.variables import MixedVariables
 from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
 
 every_model = pytest.mark.parametrize("name", list(ZOO))
@@ -59,6 +61,29 @@ def test_paths_agree(name, generator):
         plain, *others = (log_prob(model, x, ordering, path=path) for path in paths_of(name))
         for other in others:
             torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
+
+
+def test_tables_of_levels_count_as_memory(monkeypatch, generator):
+    """One variable of many levels among many of two: every row has a table of all variables and all levels."""
+    model = Network(
+        ModelConfig(n_variables=21, levels=(2,) * 20 + (64,), core=DeepConfig(hidden=(4,)), steps=2),
+        torch.full((84,), 0.1),
+        generator=generator,
+    )
+    x, bound, seen = torch.zeros(100, 21), 2**18, []
+    table = MixedVariables._log_levels
+
+    def watched(*arguments):
+        found = table(*arguments)
+        seen.append(found.numel() * found.element_size())
+        return found
+
+    monkeypatch.setattr(MixedVariables, "_log_levels", watched)
+    monkeypatch.setattr("nadek.sampling.MAX_BYTES", bound)
+    log_prob(model, x, torch.arange(21), path="plain", max_bytes=bound)
+    explain_cells(model, x, max_bytes=bound)
+    level_probabilities(model, x)
+    assert max(seen) <= bound / 4
 
 
 @with_columns

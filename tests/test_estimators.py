@@ -368,6 +368,13 @@ def test_probabilities_have_the_levels_of_their_column(density):
         np.testing.assert_allclose(found[name].sum(1), 1, atol=1e-12)
 
 
+def test_probabilities_of_cells_are_the_same_some_rows_at_a_time(density, monkeypatch):
+    whole = density.predict_missing_proba(people())
+    monkeypatch.setattr("nadek.estimators.cells.PROBABILITIES", 1)
+    for name, found in density.predict_missing_proba(people()).items():
+        np.testing.assert_allclose(found, whole[name], rtol=0, atol=1e-12)
+
+
 def test_completions_are_joint_draws(learnt):
     unknown = np.tile([[np.nan, np.nan, 1.0]], (300, 1))
     first, second = learnt.sample_conditional(unknown, 2, random_state=0)
@@ -506,6 +513,16 @@ def test_a_number_far_outside_is_an_outlier():
     assert detector.predict([[171, 170], [171, 900]]).tolist() == [1, -1]
     cells = detector.explain([[171, 900]])[0]
     assert cells.argmin() == 1
+
+
+def test_a_number_between_those_that_occur_is_no_more_usual_than_they_are():
+    """Most people spent nothing, the others about 5,000: 2,500 falls into the bin of nothing."""
+    rng = np.random.default_rng(0)
+    spent = np.where(rng.random(600) < 0.6, 0.0, rng.uniform(5000, 5100, 600))
+    detector = nadek.NADEkOutlierDetector(**QUICK).fit(np.column_stack([spent, rng.random(600) < 0.5]))
+    nothing, *between = detector.score_samples([[0, 0], [2500, 0], [4900, 0], [4999, 0]])
+    assert max(between) < nothing
+    assert detector.explain([[4900, 0]])[0].argmin() == 0
 
 
 def test_columns_without_any_value_are_left_out_or_kept(copies):

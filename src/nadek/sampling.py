@@ -185,12 +185,16 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
 
     Returns:
         For each cell a distribution over levels, L being the largest number of levels (0 beyond a variable's own);
-        an observed cell has probability 1 on what it is.
+        an observed cell has probability 1 on what it is. All of it is much larger than the table where one variable
+        has many levels: ask for some rows at a time then.
     """
     missing = missing_cells(model, x)
-    probabilities = model.variables.level_probabilities(_one_pass(model, x, missing)).to(x.dtype)
-    observed = x.unsqueeze(-1) == torch.arange(probabilities.shape[-1], device=x.device)
-    return torch.where(missing.unsqueeze(-1), probabilities, observed.to(x.dtype))
+    level, parts = torch.arange(max(model.levels), device=x.device), []
+    for rows in chunks(x.shape[0], bytes_per_row(model), MAX_BYTES):
+        probabilities = model.variables.level_probabilities(model(x[rows], missing[rows])[-1]).to(x.dtype)
+        observed = x[rows].unsqueeze(-1) == level
+        parts.append(torch.where(missing[rows].unsqueeze(-1), probabilities, observed.to(x.dtype)))
+    return torch.cat(parts)
 
 
 @asking

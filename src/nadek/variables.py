@@ -39,7 +39,7 @@ class BinaryVariables(nn.Module):
     def __init__(self, n_variables: int) -> None:
         super().__init__()
         self.levels = (2,) * n_variables
-        self.n_columns = n_variables
+        self.n_columns, self.n_cells = n_variables, 0
 
     def encode(self, x: Shaped[Tensor, "*batch D"]) -> Shaped[Tensor, "*batch C"]:
         """The columns that stand for codes."""
@@ -142,6 +142,7 @@ class MixedVariables(nn.Module):
         widths = [1 if n == 2 else n for n in levels]
         self._starts = list(accumulate(widths, initial=0))
         self.n_columns, self._widest = self._starts[-1], max(levels)
+        self.n_cells = len(levels) * self._widest  # of the table, which every row has for itself
         shape = (len(levels), self._widest)
         table, back, variable, level = torch.zeros(shape, dtype=torch.long), [], [], []
         for j, n in enumerate(levels):

@@ -14,8 +14,8 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
 
     In an inner bin a number may lie anywhere with equal density. In the two outermost ones the density falls
     exponentially from the inner edge outwards, at the mean distance of the training values there: so a number far
-    outside is less likely than others of its bin. Around a value that had a bin to itself it falls to both sides, at the
-    distance of a typical width: what lies between it and the next bin was never seen.
+    outside is less likely than others of its bin. Around a value that had a bin to itself it falls to both sides, at a
+    typical width: what lies between it and the next bin was never seen.
 
     Args:
         column: the column.

@@ -1,15 +1,22 @@
 """What each missing cell may hold, one by one: shared by the density and the imputer."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
+from torch import Tensor
 
 from nadek.columns import n_levels
 from nadek.estimators.base import NADEkBase
 from nadek.estimators.encoding import level_labels
 from nadek.estimators.options import MatrixLike
 from nadek.sampling import level_probabilities
+
+PROBABILITIES = 2**24
+"""At most so many are asked for at once: together they are far more than a table of codes."""
 
 
 class Cells(NADEkBase):
@@ -31,8 +38,20 @@ class Cells(NADEkBase):
             ``levels_[column]``; an observed cell has probability 1 on what it is.
         """
         _, codes = self._read(X)
-        found, keys = level_probabilities(self.network_, codes).double().cpu().numpy(), self._keys()
-        return {keys[j]: found[:, place, : n_levels(column)] for place, (j, column) in enumerate(self._known())}
+        keys, known = self._keys(), self._known()
+        answers = {keys[j]: np.empty((len(codes), n_levels(column))) for j, column in known}
+        for rows, found in self._level_probabilities(codes, torch.arange(len(codes), device=codes.device)):
+            for place, (j, column) in enumerate(known):
+                answers[keys[j]][rows] = found[:, place, : n_levels(column)]
+        return answers
+
+    def _level_probabilities(
+        self, codes: Tensor, rows: Int[Tensor, " M"]
+    ) -> Iterator[tuple[Int[np.ndarray, " m"], Float[np.ndarray, "m D L"]]]:
+        """Probabilities of all levels of all cells of some rows, so many rows at a time that they fit into memory."""
+        size = max(1, PROBABILITIES // (codes.shape[1] * max(self.network_.levels)))
+        for some in rows.split(size) if len(rows) else ():
+            yield some.cpu().numpy(), level_probabilities(self.network_, codes[some]).double().cpu().numpy()
 
     def _ready(self) -> None:
         super()._ready()

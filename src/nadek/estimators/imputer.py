@@ -33,12 +33,8 @@ from nadek.estimators.options import (
     check_choice,
     check_whole,
 )
-from nadek.sampling import level_probabilities
 
 STRATEGIES = ("mean", "mode", "sample")
-
-PROBABILITIES = 2**24
-"""At most so many probabilities are asked for at once."""
 
 
 class NADEkImputer(TransformerMixin, Cells):
@@ -208,13 +204,11 @@ class NADEkImputer(TransformerMixin, Cells):
         """For every missing cell its expectation, where that is what is filled in, or else its most probable code."""
         answers = np.zeros(codes.shape)
         rows = codes.isnan().any(1).nonzero().squeeze(1)
-        size = max(1, PROBABILITIES // (codes.shape[1] * max(self.network_.levels)))
-        for some in rows.split(size) if len(rows) else ():
-            found = level_probabilities(self.network_, codes[some]).double().cpu().numpy()
+        for some, found in self._level_probabilities(codes, rows):
             for place, (_, column) in enumerate(self._known()):
                 of_one = found[:, place]
                 averaged = self._is_averaged(column)
-                answers[some.cpu().numpy(), place] = expected(column, of_one) if averaged else of_one.argmax(1)
+                answers[some, place] = expected(column, of_one) if averaged else of_one.argmax(1)
         return answers
 
     def _is_averaged(self, column: Column) -> bool:

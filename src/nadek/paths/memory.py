@@ -11,11 +11,15 @@ NEAR_BYTES = 64 * 2**20
 """What the fast path scores at once on a CPU fits into this, whatever larger bound is given: what it goes over at every
 position then stays nearer to the processor."""
 
+TABLES = 4
+"""So many tables of variables and levels live at once, where variables are not all binary: scores, their softmax, its
+exponential, and what is gathered from it."""
+
 
 def bytes_per_row(model: ConditionalNetwork) -> int:
     """A generous count of the bytes that one row keeps alive along a path."""
-    n_columns = model.variables.n_columns
-    return model.b.element_size() * model.units_per_row + 24 * n_columns
+    variables = model.variables
+    return model.b.element_size() * (model.units_per_row + TABLES * variables.n_cells) + 24 * variables.n_columns
 
 
 def chunks(n_rows: int, bytes_per_row: int, max_bytes: int) -> Iterator[slice]:
