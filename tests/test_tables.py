@@ -461,6 +461,9 @@ WORDS = {
     "booleans as text": (["true", " x"], "text", objects("true", "x")),
     "zeros before what shall be numbers": (["01", "7"], "numbers", np.array([1, 7])),
     "words among what shall be numbers": (["true", "x"], "numbers", objects(1.0, "x")),
+    "ranges with underscores": (["18_25", "26_35", ""], "guess", objects("18_25", "26_35", None)),
+    "digits of another script": (["١٢", "٣"], "guess", objects("١٢", "٣")),
+    "an underscore among what shall be numbers": (["1_0", "7"], "numbers", objects("1_0", 7.0)),
     "a late word": (["1"] * 200 + ["x"], "guess", objects(*[1.0] * 200, "x")),
 }
 
@@ -475,6 +478,19 @@ def test_csv_words_become_values(csv_file, case):
         found = found.astype(np.float64)
     assert found.dtype.kind == values.dtype.kind
     np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("first", ["2019_1,2019_2", "٢٠١٩,٢٠٢٠"])
+def test_csv_of_any_number_whose_first_row_only_resembles_numbers_has_a_header(csv_file, first):
+    path = csv_file(f"{first}\n0.5,7\n")
+    assert read_raw(path).columns == read_table(path, binary=False).columns == tuple(first.split(","))
+
+
+@pytest.mark.parametrize("cell", ["1_0", "١"])
+def test_csv_of_any_number_refuses_what_only_resembles_one(csv_file, cell):
+    path = csv_file(f"a,b\n0.25,7\n{cell},1\n")
+    with pytest.raises(ValueError, match=f"row 2, column \"a\": expected a number or missing, found '{cell}'$"):
+        read_table(path, binary=False)
 
 
 def test_csv_cells_with_line_breaks_are_read(csv_file):
