@@ -1,5 +1,6 @@
 """nadek.tables: any table in and out, and what is said about a wrong one."""
 
+import csv
 import gzip
 import io
 import stat
@@ -261,6 +262,24 @@ def test_csv_names_are_stripped(csv_file):
     assert read_table(csv_file("a, b\n0, 1\n")).columns == ("a", "b")
 
 
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("first", ['"a\nb",c', 'a,"b\nc,d"', '"a\r\n\r\nb","c\rd ""e"""', 'a,5" b'])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_csv_names_may_have_line_breaks_in_quotes(csv_file, read, first, end):
+    path = csv_file(f"{first}{end}0,1{end}1,0{end}")
+    assert read(path).columns == tuple(next(csv.reader(io.StringIO(first, newline=""))))
+    np.testing.assert_array_equal(read_table(path).values, [[0, 1], [1, 0]])
+
+
+@with_names
+def test_names_with_line_breaks_come_back(tmp_path, suffix):
+    names = ("colour=line\nbreak", "colour=two\n\nbreaks, one comma", '"')
+    write_table(tmp_path / f"t{suffix}", WITH_MISSING, columns=names)
+    table = read_table(tmp_path / f"t{suffix}")
+    assert table.columns == names
+    np.testing.assert_array_equal(table.values, WITH_MISSING)
+
+
 def test_csv_blank_lines_are_skipped(csv_file):
     np.testing.assert_array_equal(read_table(csv_file("\n\na,b\n0,1\n\n1,0\n\n")).values, [[0, 1], [1, 0]])
 
@@ -325,6 +344,10 @@ def test_csv_of_any_number_names_what_is_none(csv_file):
         ("a,b\n0,1\n\n0,1,1\n", "row 2: expected 2 cells, found 3"),
         ("a,b\n0,1\n0\n", "row 2: expected 2 cells, found 1"),
         ("0,1\n0,1\n0\n", "row 3: expected 2 cells, found 1"),
+        (
+            'a,"b\n0,1\n1,0\n',
+            "expected CSV text in UTF-8, found something else (a quote in the first row is never closed)",
+        ),
         ("a\n0\n\n1\n", 'found a blank line in a file of one column; write "" for a missing cell'),
     ],
 )

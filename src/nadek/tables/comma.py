@@ -3,7 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from nadek.tables.raw import RawTable
 from nadek.tables.table import Table, check_names
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
@@ -119,18 +121,26 @@ def _split_names(
 
 
 def _split_first(data: bytes, where: str) -> tuple[list[str], bytes]:
-    """The cells of the first row, and the text below it."""
+    """The cells of the first row, which may have line breaks in quotes, and the text below it."""
     if not data.strip():
         raise ValueError(f"{where}: expected a table, found an empty file")
-    end = re.search(rb"\r\n|\r|\n", data)
-    line, body = (data, b"") if end is None else (data[: end.start()], data[end.end() :])
     try:
         data.decode("utf-8")  # all of it here, so that no column turns out to be bytes
-        if b"\0" in line:
-            raise ValueError("zero bytes")
-        return next(csv.reader([line.decode("utf-8")])), body
+        reader = csv.reader(_first_lines(data))
+        first = next(reader)
     except (ValueError, csv.Error) as error:
         raise ValueError(f"{where}: expected CSV text in UTF-8, found something else ({error})") from error
+    last = next(islice(_LINE.finditer(data), reader.line_num - 1, None))
+    return first, data[last.end() :]
+
+
+def _first_lines(data: bytes) -> Iterator[str]:
+    """Lines for a reader of one row, which asks for another only while a quote is open."""
+    for line in _LINE.finditer(data):
+        if b"\0" in line[0]:
+            raise ValueError("zero bytes")
+        yield line[0].decode("utf-8")
+    raise ValueError("a quote in the first row is never closed")
 
 
 def _is_header(first: list[str], *, binary: bool) -> bool:
