@@ -358,6 +358,29 @@ def test_csv_of_wrong_shape(csv_file, text, said):
     assert message(error, path) == f"file.csv: {said}"
 
 
+LONG = "x" * 200_000  # more than the csv module takes for one cell
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('a,b\n1,0\n\n"1,0\n' + "1,0\n" * 50_000, "file.csv: row 2: found a quote that is never closed"),
+        (f'a,b\n1,"{LONG}"\n1\n', "Expected 2 columns, got 1: 1"),
+        (
+            'a,"b\n' + "1,0\n" * 50_000,
+            "expected CSV text in UTF-8, found something else (a quote in the first row is never closed)",
+        ),
+    ],
+    ids=["open quote", "long cell", "open quote in the first row"],
+)
+def test_csv_of_wrong_shape_with_very_much_in_one_cell(csv_file, read, text, said):
+    path = csv_file(text)
+    with pytest.raises(ValueError, match=r"expected|found|Expected") as error:
+        read(path)
+    assert message(error, path).endswith(said)
+
+
 @pytest.mark.parametrize(
     "data", [b"PAR1\x00\x00", "a,b\n0,1\n".encode("utf-16"), gzip.compress(b"0,1\n"), b"\x93NUMPY"]
 )

@@ -16,6 +16,7 @@ from nadek.tables.raw import RawTable
 from nadek.tables.table import Table, check_names
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OPEN_QUOTE = "a quote in the first row is never closed"
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
@@ -129,7 +130,8 @@ def _split_first(data: bytes, where: str) -> tuple[list[str], bytes]:
         reader = csv.reader(_first_lines(data))
         first = next(reader)
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{where}: expected CSV text in UTF-8, found something else ({error})") from error
+        reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(data) else error
+        raise ValueError(f"{where}: expected CSV text in UTF-8, found something else ({reason})") from error
     last = next(islice(_LINE.finditer(data), reader.line_num - 1, None))
     return first, data[last.end() :]
 
@@ -140,7 +142,7 @@ def _first_lines(data: bytes) -> Iterator[str]:
         if b"\0" in line[0]:
             raise ValueError("zero bytes")
         yield line[0].decode("utf-8")
-    raise ValueError("a quote in the first row is never closed")
+    raise ValueError(_OPEN_QUOTE)
 
 
 def _is_header(first: list[str], *, binary: bool) -> bool:
@@ -183,8 +185,20 @@ def _arrow_columns(rows: bytes, dim: int, where: str, *, words: bool = False) ->
 
 
 def _ragged(rows: bytes, dim: int) -> str | None:
-    """The message about the first row that has not `dim` cells."""
+    """The message about the first row that has not `dim` cells, if it can be told."""
     reader = csv.reader(io.StringIO(rows.decode("utf-8", "replace"), newline=""))
-    full = (cells for cells in reader if cells)
-    wrong = next(((i, cells) for i, cells in enumerate(full, start=1) if len(cells) != dim), None)
-    return None if wrong is None else f"row {wrong[0]}: expected {dim} cells, found {len(wrong[1])}"
+    row = 0
+    try:
+        for cells in filter(None, reader):
+            row += 1
+            if len(cells) != dim:
+                return f"row {row}: expected {dim} cells, found {len(cells)}"
+    except csv.Error:  # a cell is longer than the reader permits
+        if _has_open_quote(rows):
+            return f"row {row + 1}: found a quote that is never closed"
+    return None
+
+
+def _has_open_quote(text: bytes) -> bool:
+    """Whether a quote is never closed, as far as their number tells."""
+    return text.count(b'"') % 2 == 1
