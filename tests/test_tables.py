@@ -358,6 +358,20 @@ def test_csv_of_wrong_shape(csv_file, text, said):
     assert message(error, path) == f"file.csv: {said}"
 
 
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("rest", ["", "\n", "\n1,0\n", "\n1,0\n" * 10, "\n1,0" * 500_000])
+def test_csv_whose_last_cells_quote_is_never_closed_loses_no_rows(csv_file, read, rest):
+    path = csv_file(f'a,b\n1,0\n1,"0{rest}')
+    with pytest.raises(ValueError, match=r"row 2: found a quote that is never closed$") as error:
+        read(path)
+    message(error, path)
+
+
+def test_csv_cells_may_have_single_quotes_within_them(csv_file):
+    raw = read_raw(csv_file('a,b\n5" x,1\n"6"" ""x",2\n'))
+    assert raw.column(0).tolist() == ['5" x', '6" "x']
+
+
 LONG = "x" * 200_000  # more than the csv module takes for one cell
 
 

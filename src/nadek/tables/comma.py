@@ -167,6 +167,8 @@ def _numbers_are_names(data: bytes, first: list[str], where: str) -> bool:
 
 def _arrow_columns(rows: bytes, dim: int, where: str, *, words: bool = False) -> list[pa.ChunkedArray]:
     names = [str(j) for j in range(dim)]
+    if _has_open_quote(rows) and (told := _wrong_row(rows, dim)):  # Arrow would take the rest as one cell, or lose it
+        raise ValueError(f"{where}: {told}")
     try:
         table = pa_csv.read_csv(
             pa.BufferReader(rows),
@@ -180,17 +182,24 @@ def _arrow_columns(rows: bytes, dim: int, where: str, *, words: bool = False) ->
             ),
         )
     except pa.ArrowInvalid as error:
-        raise ValueError(f"{where}: {_ragged(rows, dim) or ' '.join(str(error).split())}") from error
+        raise ValueError(f"{where}: {_wrong_row(rows, dim) or ' '.join(str(error).split())}") from error
     return list(table.columns)
 
 
-def _ragged(rows: bytes, dim: int) -> str | None:
-    """The message about the first row that has not `dim` cells, if it can be told."""
-    reader = csv.reader(io.StringIO(rows.decode("utf-8", "replace"), newline=""))
+def _wrong_row(rows: bytes, dim: int) -> str | None:
+    """The message about the first row that has a quote that is never closed, or not `dim` cells, if it can be told."""
+    ended: list[bool] = []
+
+    def lines() -> Iterator[str]:
+        yield from io.StringIO(rows.decode("utf-8", "replace"), newline="")
+        ended.append(True)
+
     row = 0
     try:
-        for cells in filter(None, reader):
+        for cells in filter(None, csv.reader(lines())):
             row += 1
+            if ended:  # the reader asked for another line in the middle of a row
+                return f"row {row}: found a quote that is never closed"
             if len(cells) != dim:
                 return f"row {row}: expected {dim} cells, found {len(cells)}"
     except csv.Error:  # a cell is longer than the reader permits
