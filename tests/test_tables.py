@@ -518,6 +518,7 @@ WORDS = {
     "nothing": (["", "NA"], "guess", np.array([NAN, NAN])),
     "infinity": (["inf", "1"], "guess", np.array([np.inf, 1])),
     "numbers as text": (["1", "", "007"], "text", objects("1", None, "007")),
+    "text with its spaces": ([" a", "a ", "", " NA", " ", "1"], "exact", objects(" a", "a ", None, " NA", " ", "1")),
     "booleans as text": (["true", " x"], "text", objects("true", "x")),
     "zeros before what shall be numbers": (["01", "7"], "numbers", np.array([1, 7])),
     "words among what shall be numbers": (["true", "x"], "numbers", objects(1.0, "x")),
