@@ -8,6 +8,7 @@ import time
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -665,6 +666,28 @@ def test_parquet_names_the_first_wrong_cell(tmp_path, column, found):
 def test_parquet_of_any_number(tmp_path):
     values = read_table(parquet(tmp_path, a=[7, None], b=[0.25, -1.0]), binary=False).values
     np.testing.assert_array_equal(values, [[7, 0.25], [NAN, -1]])
+
+
+@pytest.mark.parametrize("index", [[7, 3], ["x", "y"], [[0, 1], ["x", "y"]]], ids=["numbers", "words", "levels"])
+def test_parquet_index_of_pandas_without_a_name_is_left_out(tmp_path, index):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"a": [0, 1], "b": [1, 0]}, index=index).to_parquet(path)
+    assert len(pq.ParquetFile(path).schema.names) > 2
+    assert read_raw(path).columns == ("a", "b")
+    np.testing.assert_array_equal(read_table(path).values, [[0, 1], [1, 0]])
+
+
+def test_parquet_index_of_pandas_with_a_name_is_a_column(tmp_path):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"a": [0, 1]}, index=pd.Index([7, 3], name="id")).to_parquet(path)
+    assert read_raw(path).columns == ("a", "id")
+
+
+def test_parquet_column_that_is_only_called_like_an_index_is_kept(tmp_path):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"__index_level_0__": [0, 1]}).to_parquet(path)
+    assert read_raw(path).columns == ("__index_level_0__",)
+    assert read_raw(parquet(tmp_path, __index_level_0__=[0, 1])).columns == ("__index_level_0__",)
 
 
 def test_parquet_with_a_name_twice(tmp_path):
