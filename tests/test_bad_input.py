@@ -323,6 +323,13 @@ def test_a_column_without_values_is_named(tmp_path, output):
     assert told == 'column "ü" has no value in any training row: leave it out, or find some values'
 
 
+def test_a_column_whose_only_value_would_be_held_out_is_learnt(tmp_path):
+    x = answers(20)
+    x[:, 2] = NAN
+    x[2, 2] = 1
+    ok("fit", write_csv(tmp_path / "t.csv", x), "-o", tmp_path / "model", *FIT, "--seed", "36")
+
+
 def test_a_row_without_values_is_skipped_with_a_count_and_imputed_as_a_sample(tmp_path):
     x = answers(30)
     x[[1, 4, 9]] = NAN

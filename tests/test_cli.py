@@ -374,7 +374,7 @@ def test_sample_writes_tables(survey, tmp_path, suffix):
     assert table.columns == COLUMNS
 
 
-@pytest.mark.parametrize(("suffix", "magic"), [(".png", PNG), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", PNG), (".PNG", PNG), (".svg", b"<?xml"), (".pdf", b"%PDF")])
 def test_sample_draws_pictures(digits, tmp_path, suffix, magic):
     ok("sample", digits, "-n", "4", "-o", tmp_path / f"new{suffix}")
     assert (tmp_path / f"new{suffix}").read_bytes().startswith(magic)

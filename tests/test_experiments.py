@@ -181,6 +181,26 @@ def test_a_part_of_a_table_is_held_out(tmp_path):
     assert not torch.equal(held_out.x, other.x)
 
 
+@pytest.mark.parametrize("only", range(20))
+@pytest.mark.parametrize("fraction", [0.05, 0.1])
+def test_a_row_with_the_only_value_of_a_column_is_learnt_from(only, fraction, tmp_path):
+    numbers = (torch.arange(20)[:, None] >> torch.arange(5)) & 1
+
+    def parts(column):
+        path = write(tmp_path / "t.csv", torch.column_stack([numbers, column]))
+        opened = open_training(path, fraction=fraction, seed=36)
+        return [[] if part is None else (part.x[:, :5] @ 2.0 ** torch.arange(5)).tolist() for part in opened]
+
+    train, held_out = parts(torch.ones(20))
+    found = parts(torch.where(torch.arange(20) == only, 1.0, torch.nan))
+    if held_out == [only]:
+        assert found == [list(range(20)), []]
+    elif only in held_out:
+        assert found == [[*train, only], [row for row in held_out if row != only]]
+    else:
+        assert found == [train, held_out]
+
+
 @pytest.mark.parametrize(("n", "fraction"), [(9, 0.1), (40, 0.0)])
 def test_nothing_is_held_out_of_few_rows_or_when_told(n, fraction, tmp_path):
     source, held_out = open_training(write(tmp_path / "t.csv", rows(n)), fraction=fraction)

@@ -225,6 +225,20 @@ def test_words_that_look_like_numbers_stay_words(saved, tmp_path):
     assert source.values[5].tolist() == ["10999"]
 
 
+def test_words_with_spaces_around_them_are_those_of_the_model(tmp_path):
+    kinds = (Categorical(levels=(" maybe", " yes", "no")), Binary(levels=("n", "y")))
+    config = ModelConfig(n_variables=2, levels=(3, 2))
+    network = Network(config, torch.full((4,), 0.3), generator=torch.Generator().manual_seed(0))
+    saved = SavedModel(network, Schema(columns=("a", "b"), kinds=kinds))
+    (tmp_path / "t.csv").write_text("a,b\n yes, y\nno,n\n,y\n maybe,\n")
+    source = source_for(saved, str(tmp_path / "t.csv"))
+    np.testing.assert_array_equal(source.x.numpy(), [[1, 1], [2, 0], [NAN, 1], [0, NAN]])
+    assert source.values[0].tolist() == [" yes", "no", None, " maybe"]
+    (tmp_path / "t.csv").write_text("a,b\nno,y\n no,y\n")
+    with pytest.raises(ValueError, match=r"row 2, column \"a\": expected ' maybe', ' yes', .* found ' no'$"):
+        source_for(saved, str(tmp_path / "t.csv"))
+
+
 @pytest.mark.parametrize(
     ("header", "told"),
     [

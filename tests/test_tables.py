@@ -1,5 +1,6 @@
 """nadek.tables: any table in and out, and what is said about a wrong one."""
 
+import csv
 import gzip
 import io
 import stat
@@ -7,6 +8,7 @@ import time
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -261,6 +263,24 @@ def test_csv_names_are_stripped(csv_file):
     assert read_table(csv_file("a, b\n0, 1\n")).columns == ("a", "b")
 
 
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("first", ['"a\nb",c', 'a,"b\nc,d"', '"a\r\n\r\nb","c\rd ""e"""', 'a,5" b'])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_csv_names_may_have_line_breaks_in_quotes(csv_file, read, first, end):
+    path = csv_file(f"{first}{end}0,1{end}1,0{end}")
+    assert read(path).columns == tuple(next(csv.reader(io.StringIO(first, newline=""))))
+    np.testing.assert_array_equal(read_table(path).values, [[0, 1], [1, 0]])
+
+
+@with_names
+def test_names_with_line_breaks_come_back(tmp_path, suffix):
+    names = ("colour=line\nbreak", "colour=two\n\nbreaks, one comma", '"')
+    write_table(tmp_path / f"t{suffix}", WITH_MISSING, columns=names)
+    table = read_table(tmp_path / f"t{suffix}")
+    assert table.columns == names
+    np.testing.assert_array_equal(table.values, WITH_MISSING)
+
+
 def test_csv_blank_lines_are_skipped(csv_file):
     np.testing.assert_array_equal(read_table(csv_file("\n\na,b\n0,1\n\n1,0\n\n")).values, [[0, 1], [1, 0]])
 
@@ -325,6 +345,10 @@ def test_csv_of_any_number_names_what_is_none(csv_file):
         ("a,b\n0,1\n\n0,1,1\n", "row 2: expected 2 cells, found 3"),
         ("a,b\n0,1\n0\n", "row 2: expected 2 cells, found 1"),
         ("0,1\n0,1\n0\n", "row 3: expected 2 cells, found 1"),
+        (
+            'a,"b\n0,1\n1,0\n',
+            "expected CSV text in UTF-8, found something else (a quote in the first row is never closed)",
+        ),
         ("a\n0\n\n1\n", 'found a blank line in a file of one column; write "" for a missing cell'),
     ],
 )
@@ -333,6 +357,43 @@ def test_csv_of_wrong_shape(csv_file, text, said):
     with pytest.raises(ValueError, match=r"expected|found") as error:
         read_table(path)
     assert message(error, path) == f"file.csv: {said}"
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("rest", ["", "\n", "\n1,0\n", "\n1,0\n" * 10, "\n1,0" * 500_000])
+def test_csv_whose_last_cells_quote_is_never_closed_loses_no_rows(csv_file, read, rest):
+    path = csv_file(f'a,b\n1,0\n1,"0{rest}')
+    with pytest.raises(ValueError, match=r"row 2: found a quote that is never closed$") as error:
+        read(path)
+    message(error, path)
+
+
+def test_csv_cells_may_have_single_quotes_within_them(csv_file):
+    raw = read_raw(csv_file('a,b\n5" x,1\n"6"" ""x",2\n'))
+    assert raw.column(0).tolist() == ['5" x', '6" "x']
+
+
+LONG = "x" * 200_000  # more than the csv module takes for one cell
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('a,b\n1,0\n\n"1,0\n' + "1,0\n" * 50_000, "file.csv: row 2: found a quote that is never closed"),
+        (f'a,b\n1,"{LONG}"\n1\n', "Expected 2 columns, got 1: 1"),
+        (
+            'a,"b\n' + "1,0\n" * 50_000,
+            "expected CSV text in UTF-8, found something else (a quote in the first row is never closed)",
+        ),
+    ],
+    ids=["open quote", "long cell", "open quote in the first row"],
+)
+def test_csv_of_wrong_shape_with_very_much_in_one_cell(csv_file, read, text, said):
+    path = csv_file(text)
+    with pytest.raises(ValueError, match=r"expected|found|Expected") as error:
+        read(path)
+    assert message(error, path).endswith(said)
 
 
 @pytest.mark.parametrize(
@@ -458,9 +519,13 @@ WORDS = {
     "nothing": (["", "NA"], "guess", np.array([NAN, NAN])),
     "infinity": (["inf", "1"], "guess", np.array([np.inf, 1])),
     "numbers as text": (["1", "", "007"], "text", objects("1", None, "007")),
+    "text with its spaces": ([" a", "a ", "", " NA", " ", "1"], "exact", objects(" a", "a ", None, " NA", " ", "1")),
     "booleans as text": (["true", " x"], "text", objects("true", "x")),
     "zeros before what shall be numbers": (["01", "7"], "numbers", np.array([1, 7])),
     "words among what shall be numbers": (["true", "x"], "numbers", objects(1.0, "x")),
+    "ranges with underscores": (["18_25", "26_35", ""], "guess", objects("18_25", "26_35", None)),
+    "digits of another script": (["١٢", "٣"], "guess", objects("١٢", "٣")),
+    "an underscore among what shall be numbers": (["1_0", "7"], "numbers", objects("1_0", 7.0)),
     "a late word": (["1"] * 200 + ["x"], "guess", objects(*[1.0] * 200, "x")),
 }
 
@@ -475,6 +540,19 @@ def test_csv_words_become_values(csv_file, case):
         found = found.astype(np.float64)
     assert found.dtype.kind == values.dtype.kind
     np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("first", ["2019_1,2019_2", "٢٠١٩,٢٠٢٠"])
+def test_csv_of_any_number_whose_first_row_only_resembles_numbers_has_a_header(csv_file, first):
+    path = csv_file(f"{first}\n0.5,7\n")
+    assert read_raw(path).columns == read_table(path, binary=False).columns == tuple(first.split(","))
+
+
+@pytest.mark.parametrize("cell", ["1_0", "١"])
+def test_csv_of_any_number_refuses_what_only_resembles_one(csv_file, cell):
+    path = csv_file(f"a,b\n0.25,7\n{cell},1\n")
+    with pytest.raises(ValueError, match=f"row 2, column \"a\": expected a number or missing, found '{cell}'$"):
+        read_table(path, binary=False)
 
 
 def test_csv_cells_with_line_breaks_are_read(csv_file):
@@ -588,6 +666,28 @@ def test_parquet_names_the_first_wrong_cell(tmp_path, column, found):
 def test_parquet_of_any_number(tmp_path):
     values = read_table(parquet(tmp_path, a=[7, None], b=[0.25, -1.0]), binary=False).values
     np.testing.assert_array_equal(values, [[7, 0.25], [NAN, -1]])
+
+
+@pytest.mark.parametrize("index", [[7, 3], ["x", "y"], [[0, 1], ["x", "y"]]], ids=["numbers", "words", "levels"])
+def test_parquet_index_of_pandas_without_a_name_is_left_out(tmp_path, index):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"a": [0, 1], "b": [1, 0]}, index=index).to_parquet(path)
+    assert len(pq.ParquetFile(path).schema.names) > 2
+    assert read_raw(path).columns == ("a", "b")
+    np.testing.assert_array_equal(read_table(path).values, [[0, 1], [1, 0]])
+
+
+def test_parquet_index_of_pandas_with_a_name_is_a_column(tmp_path):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"a": [0, 1]}, index=pd.Index([7, 3], name="id")).to_parquet(path)
+    assert read_raw(path).columns == ("a", "id")
+
+
+def test_parquet_column_that_is_only_called_like_an_index_is_kept(tmp_path):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"__index_level_0__": [0, 1]}).to_parquet(path)
+    assert read_raw(path).columns == ("__index_level_0__",)
+    assert read_raw(parquet(tmp_path, __index_level_0__=[0, 1])).columns == ("__index_level_0__",)
 
 
 def test_parquet_with_a_name_twice(tmp_path):

@@ -62,7 +62,7 @@ def sample(
     kinds = kinds_of(saved)
     check_words(kinds, output)
     x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
-    if output is not None and output.suffix in PICTURES:
+    if output is not None and output.suffix.lower() in PICTURES:
         write_pictures(x, saved.schema.image_shape, output)
     elif all(map(is_plain, kinds)):
         write_rows(x, saved.schema.columns, output)

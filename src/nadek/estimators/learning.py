@@ -14,7 +14,7 @@ from numpy.random import RandomState
 from nadek.cores import ResidualConfig
 from nadek.defaults import Purpose, defaults
 from nadek.model import ModelConfig, Network
-from nadek.training import AdamW, Epoch, TrainingConfig, data_mean, fit, prepare
+from nadek.training import AdamW, Epoch, TrainingConfig, data_mean, fit, needed_rows, prepare
 
 WHOLE = ("max_iter", "n_iter_no_change", "batch_size", "steps", "width", "blocks")
 FRACTIONS = ("dropout", "learning_rate", "weight_decay")
@@ -92,8 +92,7 @@ def split(
     if n_held_out >= len(rows):
         n_held_out = 0
     held_out, train = rows[:n_held_out], rows[n_held_out:]
-    lost = observed[held_out].any(0) & ~observed[train].any(0)
-    needed = observed[held_out][:, lost].any(1)
+    needed = needed_rows(torch.from_numpy(observed), torch.from_numpy(held_out)).numpy()
     return np.sort(np.concatenate([train, held_out[needed]])), np.sort(held_out[~needed])
 
 

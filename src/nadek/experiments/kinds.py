@@ -182,8 +182,11 @@ def _places(raw: RawTable, schema: Schema, n_columns: int) -> list[int]:
 
 
 def _reading(kind: Column) -> Reading:
-    """How words are read for a known column: text that looks like numbers stays text."""
-    return "text" if not isinstance(kind, Numeric) and isinstance(kind.levels[0], str) else "numbers"
+    """How words are read for a known column: text that looks like numbers stays text; spaces count if a level's do."""
+    texts = [] if isinstance(kind, Numeric) else [level for level in kind.levels if isinstance(level, str)]
+    if not texts:
+        return "numbers"
+    return "text" if all(text == text.strip() for text in texts) else "exact"
 
 
 def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:

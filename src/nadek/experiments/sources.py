@@ -16,6 +16,7 @@ from nadek.checkpoints import SavedModel, Schema
 from nadek.columns import Binary, Column, is_plain
 from nadek.experiments.kinds import Choices, decide, kinds_of, read_as
 from nadek.tables import SUFFIXES, RawTable, Table, align_columns, from_matrix, read_raw, read_table
+from nadek.training import needed_rows
 
 Split = Literal["train", "valid", "test"]
 Folder = str | os.PathLike[str] | None
@@ -71,7 +72,8 @@ def open_training(
     Args:
         data: a known data set or a table.
         validation: a table to validate on.
-        fraction: how much of a table to hold out where there is nothing else to validate on; 0 for none.
+        fraction: how much of a table to hold out where there is nothing else to validate on; 0 for none. Rows with the
+            only values of a column are learnt from.
         seed: of the choice.
         data_dir: see `open_data`.
         choices: what the user says of the columns of a table.
@@ -96,9 +98,11 @@ def open_training(
         raise ValueError(f"validation fraction: expected at least 0 and below 1, found {fraction}")
     order = torch.randperm(len(train.x), generator=torch.Generator().manual_seed(seed))
     n_held = int(fraction * len(train.x))
-    if n_held == 0:
+    needed = needed_rows(~train.x.isnan(), order[:n_held])
+    held, rest = order[:n_held][~needed], torch.cat([order[n_held:], order[:n_held][needed]])
+    if len(held) == 0:
         return train, None
-    return Source(train.x[order[n_held:]], train.schema), Source(train.x[order[:n_held]], train.schema)
+    return Source(train.x[rest], train.schema), Source(train.x[held], train.schema)
 
 
 def source_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:

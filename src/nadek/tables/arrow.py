@@ -1,5 +1,6 @@
 """Tables as Parquet, and a matrix as Arrow columns."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 
 from nadek.tables.cells import is_binary, matrix
 from nadek.tables.table import Table, check_names
+
+_NO_NAME = re.compile(r"__index_level_\d+__")
+"""What pandas calls the levels of an index that have no name."""
 
 
 def to_columns(values: NDArray[Any]) -> list[pa.Array]:
@@ -41,20 +45,27 @@ def read_parquet(path: str, *, binary: bool) -> Table:
 
 
 def load_parquet(path: str) -> tuple[list[pa.ChunkedArray], tuple[str, ...]]:
-    """The columns of a Parquet file, whatever is in them, and their names.
+    """The columns of a Parquet file, whatever is in them, and their names; without an index of pandas that has no name.
 
     Raises:
         ValueError: It is none, holds nothing, or has a name twice.
     """
     try:
         with pq.ParquetFile(path) as file:
-            table = file.read()
+            table = _without_index(file.read())
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{path}: expected a whole Parquet file ({reason})") from error
     if 0 in table.shape:
         raise ValueError(f"{path}: expected rows and columns, found shape {table.shape}")
     return table.columns, check_names(table.column_names, table.num_columns, where=path)
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """Leave out what numbers the rows of a pandas table; an index that has a name may be data."""
+    unnamed = [name for name in table.column_names if _NO_NAME.fullmatch(name)]
+    told = (table.schema.pandas_metadata or {}).get("index_columns", []) if unnamed else []
+    return table.drop_columns([name for name in unnamed if name in told])
 
 
 def write_parquet(stream: BinaryIO, values: Sequence[pa.Array], columns: Sequence[str] | None) -> None:

@@ -18,12 +18,14 @@ _WORDS = dict.fromkeys(MISSING, np.nan) | dict.fromkeys(TRUE, 1.0) | dict.fromke
 def number(text: str) -> float | None:
     """The value of a cell of text: NaN when it is missing, None when it is no number.
 
-    >>> number("1.0"), number("true"), number("NA"), number("age")
-    (1.0, 1.0, nan, None)
+    >>> number("1.0"), number("true"), number("NA"), number("age"), number("18_25")
+    (1.0, 1.0, nan, None, None)
     """
     word = text.strip()
     if word in _WORDS:
         return float(_WORDS[word])
+    if "_" in word or not word.isascii():  # Python would take 18_25 for 1825, and the digits of every script
+        return None
     try:
         return float(word)
     except ValueError:

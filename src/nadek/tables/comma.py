@@ -3,7 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from nadek.tables.raw import RawTable
 from nadek.tables.table import Table, check_names
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OPEN_QUOTE = "a quote in the first row is never closed"
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
@@ -119,18 +122,27 @@ def _split_names(
 
 
 def _split_first(data: bytes, where: str) -> tuple[list[str], bytes]:
-    """The cells of the first row, and the text below it."""
+    """The cells of the first row, which may have line breaks in quotes, and the text below it."""
     if not data.strip():
         raise ValueError(f"{where}: expected a table, found an empty file")
-    end = re.search(rb"\r\n|\r|\n", data)
-    line, body = (data, b"") if end is None else (data[: end.start()], data[end.end() :])
     try:
         data.decode("utf-8")  # all of it here, so that no column turns out to be bytes
-        if b"\0" in line:
-            raise ValueError("zero bytes")
-        return next(csv.reader([line.decode("utf-8")])), body
+        reader = csv.reader(_first_lines(data))
+        first = next(reader)
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{where}: expected CSV text in UTF-8, found something else ({error})") from error
+        reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(data) else error
+        raise ValueError(f"{where}: expected CSV text in UTF-8, found something else ({reason})") from error
+    last = next(islice(_LINE.finditer(data), reader.line_num - 1, None))
+    return first, data[last.end() :]
+
+
+def _first_lines(data: bytes) -> Iterator[str]:
+    """Lines for a reader of one row, which asks for another only while a quote is open."""
+    for line in _LINE.finditer(data):
+        if b"\0" in line[0]:
+            raise ValueError("zero bytes")
+        yield line[0].decode("utf-8")
+    raise ValueError(_OPEN_QUOTE)
 
 
 def _is_header(first: list[str], *, binary: bool) -> bool:
@@ -155,6 +167,8 @@ def _numbers_are_names(data: bytes, first: list[str], where: str) -> bool:
 
 def _arrow_columns(rows: bytes, dim: int, where: str, *, words: bool = False) -> list[pa.ChunkedArray]:
     names = [str(j) for j in range(dim)]
+    if _has_open_quote(rows) and (told := _wrong_row(rows, dim)):  # Arrow would take the rest as one cell, or lose it
+        raise ValueError(f"{where}: {told}")
     try:
         table = pa_csv.read_csv(
             pa.BufferReader(rows),
@@ -168,13 +182,32 @@ def _arrow_columns(rows: bytes, dim: int, where: str, *, words: bool = False) ->
             ),
         )
     except pa.ArrowInvalid as error:
-        raise ValueError(f"{where}: {_ragged(rows, dim) or ' '.join(str(error).split())}") from error
+        raise ValueError(f"{where}: {_wrong_row(rows, dim) or ' '.join(str(error).split())}") from error
     return list(table.columns)
 
 
-def _ragged(rows: bytes, dim: int) -> str | None:
-    """The message about the first row that has not `dim` cells."""
-    reader = csv.reader(io.StringIO(rows.decode("utf-8", "replace"), newline=""))
-    full = (cells for cells in reader if cells)
-    wrong = next(((i, cells) for i, cells in enumerate(full, start=1) if len(cells) != dim), None)
-    return None if wrong is None else f"row {wrong[0]}: expected {dim} cells, found {len(wrong[1])}"
+def _wrong_row(rows: bytes, dim: int) -> str | None:
+    """The message about the first row that has a quote that is never closed, or not `dim` cells, if it can be told."""
+    ended: list[bool] = []
+
+    def lines() -> Iterator[str]:
+        yield from io.StringIO(rows.decode("utf-8", "replace"), newline="")
+        ended.append(True)
+
+    row = 0
+    try:
+        for cells in filter(None, csv.reader(lines())):
+            row += 1
+            if ended:  # the reader asked for another line in the middle of a row
+                return f"row {row}: found a quote that is never closed"
+            if len(cells) != dim:
+                return f"row {row}: expected {dim} cells, found {len(cells)}"
+    except csv.Error:  # a cell is longer than the reader permits
+        if _has_open_quote(rows):
+            return f"row {row + 1}: found a quote that is never closed"
+    return None
+
+
+def _has_open_quote(text: bytes) -> bool:
+    """Whether a quote is never closed, as far as their number tells."""
+    return text.count(b'"') % 2 == 1

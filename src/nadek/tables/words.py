@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from nadek.tables.cells import FALSE, MISSING, TRUE, number
 
-Reading = Literal["guess", "text", "numbers"]
-"""Whether words are taken as what they look like, left as they are, or taken as numbers where they can be."""
+Reading = Literal["guess", "text", "exact", "numbers"]
+"""Whether words are taken as what they look like, as text (without spaces around it), as text exactly as it stands, or
+as numbers where they can be."""
 
 _LARGEST = 2**53
 """Up to here floats tell all whole numbers apart."""
@@ -30,9 +31,11 @@ def read_words(column: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
         int64, float64 or bool [N], or objects where text or holes need them. Where words and numbers are mixed,
         numbers are floats among text.
     """
-    words = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    words = column.cast(pa.string())
+    if reading != "exact":
+        words = pc.utf8_trim_whitespace(words)
     words = pc.if_else(pc.is_in(words, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), words)
-    if reading == "text":
+    if reading in ("text", "exact"):
         return to_objects(words)
     numbers = _all_numbers(words)
     if numbers is not None:

@@ -1,7 +1,7 @@
 """Training as data (`TrainingConfig`) and the loop that carries it out (`fit`)."""
 
 from nadek.training.config import Phase, TrainingConfig
-from nadek.training.data import Rows, data_mean, prepare
+from nadek.training.data import Rows, data_mean, needed_rows, prepare
 from nadek.training.history import Epoch
 from nadek.training.loop import TrainingDivergedError, fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
@@ -20,5 +20,6 @@ __all__ = [
     "TrainingState",
     "data_mean",
     "fit",
+    "needed_rows",
     "prepare",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Shaped, UInt8
+from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from torch import Tensor
 
 from nadek.variables import split_missing, variables_of
@@ -65,6 +65,24 @@ def prepare(
         told = f"column {rows.name(empty[0])}{more} has no value in any training row"
         raise ValueError(f"{told}: leave it out, or find some values")
     return rows
+
+
+def needed_rows(observed: Bool[Tensor, "N D"], held_out: Int[Tensor, " V"]) -> Bool[Tensor, " V"]:
+    """Which of the rows held out have to be learnt from: those that know a column of which no other row knows a value.
+
+    Args:
+        observed: where there are values.
+        held_out: places of the rows that are to be held out.
+
+    Example:
+        >>> observed = torch.tensor([[True, True], [True, False], [True, False]])
+        >>> needed_rows(observed, torch.tensor([2, 0]))
+        tensor([False,  True])
+    """
+    left = torch.ones(len(observed), dtype=torch.bool)
+    left[held_out] = False
+    lost = observed[held_out].any(0) & ~observed[left].any(0)
+    return observed[held_out][:, lost].any(1)
 
 
 def mirrored(
