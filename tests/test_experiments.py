@@ -201,6 +201,17 @@ def test_a_row_with_the_only_value_of_a_column_is_learnt_from(only, fraction, tm
         assert found == [train, held_out]
 
 
+def test_rows_without_any_value_are_nothing_to_validate_on(tmp_path):
+    x = torch.ones(20, 2)
+    _, held_out = open_training(write(tmp_path / "t.csv", x), fraction=0.1, seed=36)
+    assert len(held_out.x) == 2
+    order = torch.randperm(20, generator=torch.Generator().manual_seed(36))
+    x[order[:2]] = torch.nan
+    train, held_out = open_training(write(tmp_path / "t.csv", x), fraction=0.1, seed=36)
+    assert len(train.x) == 20
+    assert held_out is None
+
+
 @pytest.mark.parametrize(("n", "fraction"), [(9, 0.1), (40, 0.0)])
 def test_nothing_is_held_out_of_few_rows_or_when_told(n, fraction, tmp_path):
     source, held_out = open_training(write(tmp_path / "t.csv", rows(n)), fraction=fraction)

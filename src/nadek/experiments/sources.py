@@ -100,7 +100,7 @@ def open_training(
     n_held = int(fraction * len(train.x))
     needed = needed_rows(~train.x.isnan(), order[:n_held])
     held, rest = order[:n_held][~needed], torch.cat([order[n_held:], order[:n_held][needed]])
-    if len(held) == 0:
+    if train.x[held].isnan().all():  # nothing to validate on, not even where there are rows
         return train, None
     return Source(train.x[rest], train.schema), Source(train.x[held], train.schema)
 
