@@ -412,6 +412,20 @@ def test_answers_for_a_row_do_not_hang_on_the_others(density):
     np.testing.assert_allclose(density.score_samples(table)[:7], density.score_samples(table[:7]), rtol=1e-12)
 
 
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_large_floats_are_drawn_and_filled_as_floats(container):
+    rng = np.random.default_rng(0)
+    whole = pd.DataFrame({"mass": rng.lognormal(69, 1, 300), "y": rng.integers(0, 2, 300)})
+    lowest, highest = whole["mass"].min(), whole["mass"].max()
+    table = whole.assign(mass=whole["mass"].where(np.arange(300) % 3 > 0))
+    table, whole = (pl.from_pandas(one) if container == "polars" else one for one in (table, whole))
+    for drawn in [nadek.NADEk(**QUICK).fit(whole).sample(20, random_state=0)["mass"]] + [
+        nadek.NADEkImputer(**QUICK, strategy=strategy).fit_transform(table)["mass"] for strategy in ("sample", "mode")
+    ]:
+        assert drawn.min() >= lowest
+        assert drawn.max() <= highest
+
+
 # --- imputer --------------------------------------------------------------------------------------------------------
 
 
