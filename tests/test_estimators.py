@@ -426,6 +426,47 @@ def test_large_floats_are_drawn_and_filled_as_floats(container):
         assert drawn.max() <= highest
 
 
+def listing(container, values, categories, *, ordered=False):
+    """A frame of a categorical column ``e`` whose type lists these categories."""
+    if container == "polars":
+        return pl.DataFrame({"e": pl.Series(values, dtype=pl.Enum(categories))})
+    return pd.DataFrame({"e": pd.Categorical(values, categories=categories, ordered=ordered)})
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_cells_are_filled_with_categories_that_their_table_does_not_list(container):
+    train = nw.from_native(listing(container, ["a", "b", "b", None] * 60, ["a", "b"]))
+    asked = nw.from_native(listing(container, ["b", "b", None], ["b"], ordered=True))
+    train, asked = (
+        frame.with_columns(nw.new_series("u", u, backend=frame.implementation)).to_native()
+        for frame, u in ((train, [1, 0, 0, 1] * 60), (asked, [0, 0, 1]))
+    )
+    density = nadek.NADEk(max_iter=60, width=16, blocks=1, random_state=0).fit(train)
+    imputer = nadek.NADEkImputer(max_iter=60, width=16, blocks=1, random_state=0).fit(train)
+    for whole in (imputer.transform(asked), density.complete(asked)[0]):
+        assert whole["e"].to_list() == ["b", "b", "a"]
+        assert list(nw.from_native(whole)["e"].cat.get_categories()) == ["b", "a"]
+        assert container == "polars" or whole["e"].cat.ordered
+    assert not any(holes(whole).any() for whole in density.sample_conditional(asked, 3, random_state=0))
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+@pytest.mark.parametrize("categories", [["low", "high"], []])
+def test_empty_columns_of_categories_are_kept(container, categories):
+    table = nw.from_native(listing(container, [None] * 12, categories))
+    table = table.with_columns(nw.new_series("u", [0, 1, 1] * 4, backend=table.implementation)).to_native()
+    filled = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit_transform(table)
+    assert filled["e"].to_list() == ["missing_value"] * 12
+    assert list(nw.from_native(filled)["e"].cat.get_categories()) == [*categories, "missing_value"]
+
+
+def test_empty_columns_of_numbers_as_categories_are_kept_as_numbers():
+    table = listing("pandas", [None] * 12, [3, 5]).assign(u=[0, 1, 1] * 4)
+    filled = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit_transform(table)
+    assert filled["e"].tolist() == [0] * 12
+    assert filled["e"].cat.categories.tolist() == [3, 5, 0]
+
+
 # --- imputer --------------------------------------------------------------------------------------------------------
 
 

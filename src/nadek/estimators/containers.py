@@ -89,8 +89,20 @@ def is_missing(table: Table, column: int) -> np.ndarray:
 
 
 def is_text(table: Table, column: int) -> bool:
-    """Whether the type of a frame's column says that it holds text."""
-    return table.named and bool(table.native[:, column].dtype in (nw.String, *CATEGORICAL))
+    """Whether the type of a frame's column says that it holds text, and categories that it may list are texts."""
+    listed = table.categories[column]
+    texts = listed is None or all(isinstance(category, str) for category in listed)
+    return table.named and texts and bool(table.native[:, column].dtype in (nw.String, *CATEGORICAL))
+
+
+def categories_of(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwhals series of whatever frame
+    """What the type of a column lists; polars' Categorical lists whatever any column of the process has held."""
+    if series.dtype not in CATEGORICAL or (series.dtype == nw.Categorical and series.implementation.is_polars()):
+        return None
+    listed = series.cat.get_categories().to_list()
+    categories = np.empty(len(listed), dtype=object)
+    categories[:] = listed
+    return categories
 
 
 def names_in(estimator: BaseEstimator, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
@@ -148,17 +160,7 @@ def _read_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool) -> Tabl
     series = [frame[:, j] for j in range(len(names))]
     columns = tuple(_values(one, name) for one, name in zip(series, names, strict=True))
     categorical = tuple(one.dtype in CATEGORICAL for one in series)
-    return Table(columns, tuple(names), categorical, tuple(map(_categories, series)), frame)
-
-
-def _categories(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwhals series of whatever frame
-    """What the type of a column lists; polars' Categorical lists whatever any column of the process has held."""
-    if series.dtype not in CATEGORICAL or (series.dtype == nw.Categorical and series.implementation.is_polars()):
-        return None
-    listed = series.cat.get_categories().to_list()
-    categories = np.empty(len(listed), dtype=object)
-    categories[:] = listed
-    return categories
+    return Table(columns, tuple(names), categorical, tuple(map(categories_of, series)), frame)
 
 
 def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhals series of whatever frame

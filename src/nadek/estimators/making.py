@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 from numpy.typing import NDArray
 
-from nadek.estimators.containers import Table
+from nadek.estimators.containers import CATEGORICAL, Table, categories_of
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 """For the index of a column, which of its cells to replace, and their new values in turn."""
@@ -23,7 +23,8 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
         fillings: what to replace, and by what.
 
     Returns:
-        An array or a frame; a numeric column of whole numbers that is given others becomes one of floats.
+        An array or a frame; a numeric column of whole numbers that is given others becomes one of floats, and a
+        categorical type that lists its categories is given those that it lacks.
     """
     columns = {j: _replaced(table.columns[j], where, new) for j, (where, new) in fillings.items() if where.any()}
     if isinstance(table.native, np.ndarray):
@@ -138,10 +139,23 @@ def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narw
     fractions = like.dtype.is_integer() and values.dtype.kind == "f" and not (values == np.floor(values)).all()
     if fractions or like.dtype == nw.Unknown:  # the latter is a column that knew nothing but nulls
         typed = made
-    elif like.implementation.is_pandas_like():
-        typed = made.astype(old.dtype)
+    elif like.implementation.is_pyarrow():
+        typed = made.cast(old.type)
     else:
-        typed = made.cast(old.type if like.implementation.is_pyarrow() else old.dtype)
+        dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else old.dtype
+        typed = made.astype(dtype) if like.implementation.is_pandas_like() else made.cast(dtype)
     if like.implementation.is_pandas_like() and len(old) == len(typed):
         typed.index = old.index
     return nw.from_native(typed, series_only=True).alias(like.name)
+
+
+def _with_categories(like: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401 - a type of pandas or polars
+    """The type of a categorical column; where it lists its categories, the values that these lack come after them."""
+    old, listed = like.to_native(), categories_of(like)
+    if listed is None:
+        return old.dtype
+    known = set(listed)
+    lacking = [value for value in dict.fromkeys(values) if value not in known]
+    if like.implementation.is_pandas_like():
+        return old.cat.add_categories(lacking).dtype
+    return type(old.dtype)([*listed, *lacking])
