@@ -786,6 +786,21 @@ def test_a_saved_model_answers_the_same(container, tmp_path, copies):
     )
 
 
+def test_a_model_of_an_array_of_text_is_saved(tmp_path):
+    table = np.random.default_rng(0).choice(["no", "yes", "maybe"], (100, 3))
+    model = nadek.NADEk(**QUICK).fit(table)
+    model.save(tmp_path / "model")
+    loaded = nadek.NADEk.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.score_samples(table), model.score_samples(table))
+    drawn = loaded.sample(4, random_state=0)
+    assert drawn.dtype == model.sample(4, random_state=0).dtype
+    assert drawn.tolist() == model.sample(4, random_state=0).tolist()
+    metrics = tmp_path / "model" / "metrics.json"
+    metrics.write_text(metrics.read_text().replace('"<U5"', '"str160"'))  # as it was written once
+    again = nadek.NADEk.load(tmp_path / "model").sample(4, random_state=0)
+    assert (again.dtype, again.tolist()) == (object, drawn.tolist())
+
+
 def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
     table = np.insert(copies, 1, np.nan, axis=1)
     table[::3, 0] = np.nan

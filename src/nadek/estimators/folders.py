@@ -101,8 +101,16 @@ def _template(kinds: Sequence[Column], names: Sequence[str] | None, extra: Mappi
     """An empty table of the library that the training table was of; of one that is there, where it is not."""
     container = extra.get("container", "numpy" if names is None else "pandas")
     if names is None or container == "numpy":
-        return Template(np.empty((0, len(kinds)), dtype=extra.get("dtype", "float64")))
+        return Template(np.empty((0, len(kinds)), dtype=_dtype(extra.get("dtype", "float64"))))
     backend: Any = container if find_spec(container) is not None else "pyarrow"
     values = [decode(kind, np.zeros(1)) for kind in kinds]
     made = {name: one.tolist() for name, one in zip(names, values, strict=True)}
     return Template(nw.DataFrame.from_dict(made, backend=backend).head(0).to_native())
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    """The type of an array; objects where NumPy does not know the name, as folders of arrays of text once had it."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return np.dtype(object)

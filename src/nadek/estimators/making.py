@@ -92,7 +92,8 @@ class Template:
     def describe(self) -> dict[str, str]:
         """The library, and the type of an array."""
         if isinstance(self.empty, np.ndarray):
-            return {"container": "numpy", "dtype": self.empty.dtype.name}
+            dtype = self.empty.dtype
+            return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
         return {"container": nw.from_native(self.empty).implementation.value}
 
 
