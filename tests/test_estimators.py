@@ -5,6 +5,7 @@ import inspect
 import io
 import pickle
 import re
+from decimal import Decimal
 from itertools import product
 from pathlib import Path
 
@@ -424,6 +425,46 @@ def test_large_floats_are_drawn_and_filled_as_floats(container):
     ]:
         assert drawn.min() >= lowest
         assert drawn.max() <= highest
+
+
+LARGE = [9007199254740993, -(2**60) - 1, 5, None] * 15
+EXTREME = [2**63 - 1, -(2**63), 5, None] * 15
+DECIMAL = [Decimal("12345678901234567.89"), Decimal("0.10"), Decimal("7.35"), None] * 15
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(LARGE, dtype="Int64"),
+        pd.Series(LARGE, dtype="int64[pyarrow]"),
+        pd.Series(EXTREME, dtype="Int64"),
+        pd.Series([3, 2**64 - 1, 2**63 + 1, None] * 15, dtype="UInt64"),
+        pd.Series([3, 2**53 + 1, -(2**53) - 1, None] * 15, dtype="object"),
+        pl.Series(LARGE),
+        pl.Series(EXTREME),
+        pl.Series(DECIMAL, dtype=pl.Decimal(20, 2)),
+        pa.chunked_array([LARGE]),
+        pa.chunked_array([pa.array(DECIMAL, pa.decimal128(20, 2))]),
+        pd.Series(pd.array(DECIMAL, pd.ArrowDtype(pa.decimal128(20, 2))), index=range(60, 0, -1)),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
+)
+@pytest.mark.parametrize("options", [{}, {"categorical_features": ["id"]}], ids=["numbers", "categories"])
+def test_numbers_that_floats_would_change_stay_as_they_are(column, options):
+    old = nw.from_native(column, series_only=True).alias("id")
+    other = nw.new_series("u", [0, 1, 1, 0, 1] * 12, backend=old.implementation)
+    table = old.to_frame().with_columns(other).to_native()
+    known = old.drop_nulls().to_list()
+    for strategy in ("mode", "sample", "mean"):
+        filled = nadek.NADEkImputer(**QUICK, **options, strategy=strategy).fit_transform(table)
+        new = nw.from_native(filled)["id"]
+        assert new.dtype == old.dtype
+        for was, now in zip(old.to_list(), new.to_list(), strict=True):
+            assert not pd.isna(now)
+            assert pd.isna(was) or now == was
+            assert (
+                not options or old.dtype == nw.UInt64 or old.dtype.is_decimal() or now in known
+            )  # a category is one of those that there are
 
 
 def listing(container, values, categories, *, ordered=False):

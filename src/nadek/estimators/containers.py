@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from nadek.columns import LARGEST_EXACT
 from nadek.estimators.options import MatrixLike
 
 CATEGORICAL = (nw.Categorical, nw.Enum)
@@ -164,12 +165,12 @@ def _read_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool) -> Tabl
 
 
 def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhals series of whatever frame
-    """The cells of one column; numbers with holes are floats."""
+    """The cells of one column; numbers with holes are floats, or objects where floats would change them."""
     if series.dtype.is_decimal():
         series = series.cast(nw.Float64)
     if not (series.dtype.is_numeric() or series.dtype in UNDERSTOOD):
         raise ValueError(f'column "{name}": expected text, numbers, booleans or categories, found {series.dtype}')
-    if series.dtype in CATEGORICAL:  # Arrow's dictionaries lose their nulls on the direct way
+    if series.dtype in CATEGORICAL or _is_inexact(series):  # Arrow's dictionaries lose their nulls on the direct way
         values = np.empty(len(series), dtype=object)
         values[:] = series.to_list()
     else:
@@ -177,3 +178,11 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
     if values.dtype == object:
         check_cells(values, name)
     return values
+
+
+def _is_inexact(series: Any) -> bool:  # noqa: ANN401 - a narwhals series of whatever frame
+    """Whether a column has holes and whole numbers that floats would change."""
+    if series.dtype not in (nw.Int64, nw.UInt64):
+        return False
+    observed = series.drop_nulls()
+    return 0 < len(observed) < len(series) and max(-int(observed.min()), int(observed.max())) > LARGEST_EXACT

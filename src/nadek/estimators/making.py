@@ -23,14 +23,15 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
         fillings: what to replace, and by what.
 
     Returns:
-        An array or a frame; a numeric column of whole numbers that is given others becomes one of floats, and a
-        categorical type that lists its categories is given those that it lacks.
+        An array or a frame; observed cells are what they were. A column of whole numbers that is given others becomes
+        one of floats; if floats would change its own, the others are rounded. A categorical type that lists its
+        categories is given those that it lacks.
     """
     columns = {j: _replaced(table.columns[j], where, new) for j, (where, new) in fillings.items() if where.any()}
     if isinstance(table.native, np.ndarray):
         return _filled_array(table.native, columns)
     frame = table.native
-    series = [_series_like(frame[:, j], values) for j, values in columns.items()]
+    series = [_with_own(frame[:, j], fillings[j][0], _series_like(frame[:, j], new)) for j, new in columns.items()]
     whole = (frame.with_columns(*series) if series else frame.clone()).to_native()
     if frame.implementation.is_pyarrow() and whole.schema != frame.to_native().schema:
         return whole.replace_schema_metadata()  # what pandas left there tells of the old types, and it believes it
@@ -113,6 +114,13 @@ def _replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[
     return out
 
 
+def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa: ANN401 - narwhals series
+    """The new series, with the cells that it does not replace as they were: decimals lose digits on their way."""
+    if not old.dtype.is_decimal():
+        return new
+    return old.zip_with(nw.new_series(old.name, ~where, backend=old.implementation), new)
+
+
 def _filled_array(array: NDArray[Any], columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
     """A copy of an array with some columns replaced; its type changes only where it cannot hold them."""
     out = array.copy()
@@ -135,8 +143,7 @@ def _array_like(empty: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray
 
 def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series of whatever frame
     """A series of new values under the name of another, in its type where that holds them."""
-    plain = values.tolist() if values.dtype.kind in "OUS" else values
-    made, old = nw.new_series(like.name, plain, backend=like.implementation).to_native(), like.to_native()
+    made, old = _series_of(values, like).to_native(), like.to_native()
     fractions = like.dtype.is_integer() and values.dtype.kind == "f" and not (values == np.floor(values)).all()
     if fractions or like.dtype == nw.Unknown:  # the latter is a column that knew nothing but nulls
         typed = made
@@ -148,6 +155,16 @@ def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narw
     if like.implementation.is_pandas_like() and len(old) == len(typed):
         typed.index = old.index
     return nw.from_native(typed, series_only=True).alias(like.name)
+
+
+def _series_of(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - narwhals series of whatever frame
+    """A series of new values, in the library of another and of whatever type it takes these for."""
+    if values.dtype == object and like.dtype.is_integer():  # its numbers are too large for floats
+        least, most = np.iinfo(str(like.dtype).lower()).min, np.iinfo(str(like.dtype).lower()).max
+        whole = [min(max(round(value), least), most) for value in values]
+        return nw.new_series(like.name, whole, like.dtype, backend=like.implementation)
+    plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
+    return nw.new_series(like.name, plain, backend=like.implementation)
 
 
 def _with_categories(like: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401 - a type of pandas or polars
