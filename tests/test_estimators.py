@@ -860,6 +860,23 @@ def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
         nadek.NADEk.load(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_an_imputer_with_an_empty_column_is_loaded_as_an_imputer_only(named, tmp_path, copies):
+    table = np.insert(copies, 1, np.nan, axis=1)
+    table = pd.DataFrame(table, columns=["a", "e", "b", "c"]) if named else table
+    imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit(table)
+    imputer.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        nadek.NADEkImputer.load(tmp_path / "model").transform(table), imputer.transform(table)
+    )
+    for estimator in (nadek.NADEk, nadek.NADEkOutlierDetector):
+        message = (
+            f"expected a model that was trained with values in every column, found .* in '{'e' if named else 1}'; "
+        )
+        with pytest.raises(ValueError, match=message):
+            estimator.load(tmp_path / "model")
+
+
 def test_a_model_of_the_torch_layer_is_loaded(tmp_path, copies):
     network = nadek.residual_nade_k(3, width=16, blocks=1, steps=2, generator=torch.Generator().manual_seed(0))
     nadek.save(tmp_path / "model", nadek.SavedModel(network, nadek.Schema(columns=("a", "b", "c"))))

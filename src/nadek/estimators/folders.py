@@ -54,12 +54,13 @@ def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
     """
     known = [j for j, column in enumerate(fitted.columns) if column is not None]
     kinds = tuple(column for column in fitted.columns if column is not None)
+    empty = [j for j in range(len(fitted.columns)) if j not in known]
+    names = [fitted.names[j] for j in empty] if fitted.names else []
     schema = Schema(
         columns=None if fitted.names is None else tuple(fitted.names[j] for j in known),
         kinds=None if all(map(is_plain, kinds)) else kinds,
+        dropped=tuple(names or [str(j + 1) for j in empty]) or None,
     )
-    empty = [j for j in range(len(fitted.columns)) if j not in known]
-    names = [fitted.names[j] for j in empty] if fitted.names else []
     last = fitted.history[-1]
     metrics = {
         "epochs": last.epoch,
