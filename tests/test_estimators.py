@@ -285,6 +285,15 @@ def test_frames_without_text_as_names_are_told_by_position(copies):
     assert list(model.sample(2).columns) == [0, 1, 2]
 
 
+def test_integers_are_positions_also_where_columns_are_called_by_integers():
+    table = pd.DataFrame({10: [0, 1] * 10, 1: [1, 2, 3, 1] * 5, 0: [5, 7, 9, 7] * 5})
+    model = nadek.NADEk(**QUICK, categorical_features=[1]).fit(table)
+    assert [type(column) for column in model.columns_] == [Binary, Categorical, Numeric]
+    message = r"^categorical_features: expected indices from 0 to 2, found 10 \(integers are positions, from 0\)$"
+    with pytest.raises(ValueError, match=message):
+        nadek.NADEk(**QUICK, categorical_features=[10]).fit(table)
+
+
 def test_set_output_changes_the_container():
     table = people()
     for given in CONTAINERS:
