@@ -869,6 +869,15 @@ def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
         nadek.NADEk.load(tmp_path / "nothing")
 
 
+def test_options_that_are_numbers_of_numpy_are_saved(tmp_path, copies):
+    options = {"max_iter": np.int64(2), "width": np.int32(16), "dropout": np.float64(0.25), "random_state": np.int64(0)}
+    for which in ([np.int64(1)], np.array([1])):
+        nadek.NADEk(**options, categorical_features=which).fit(copies).save(tmp_path / "model")
+        loaded = nadek.NADEk.load(tmp_path / "model").get_params()
+        assert {name: loaded[name] for name in options} == options
+        assert loaded["categorical_features"] == [1]
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_an_imputer_with_an_empty_column_is_loaded_as_an_imputer_only(named, tmp_path, copies):
     table = np.insert(copies, 1, np.nan, axis=1)

@@ -133,7 +133,8 @@ class NADEkBase(BaseEstimator):
             OSError: where the folder cannot be written to.
         """
         check_is_fitted(self)
-        options = {name: value for name, value in self.get_params().items() if _is_plain(value)}
+        options = {name: _python(value) for name, value in self.get_params().items()}
+        options = {name: value for name, value in options.items() if _is_plain(value)}
         names = getattr(self, "feature_names_in_", None)
         extra = {"name": type(self).__name__, "options": options, "seed": self._seed, **self._extra()}
         names = None if names is None else tuple(names)
@@ -262,6 +263,13 @@ def _about_empty(fitted: Fitted) -> str:
     empty = [name for name, column in zip(names, fitted.columns, strict=True) if column is None]
     found = f"found none in training in {', '.join(map(repr, empty))}"
     return f"expected a model that was trained with values in every column, {found}"
+
+
+def _python(value: object) -> object:
+    """Python's own numbers and lists in place of NumPy's."""
+    if isinstance(value, list | tuple):
+        return [_python(one) for one in value]
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def _is_plain(value: object) -> bool:
