@@ -476,6 +476,28 @@ def test_numbers_that_floats_would_change_stay_as_they_are(column, options):
             )  # a category is one of those that there are
 
 
+@pytest.mark.parametrize(
+    "missing",
+    [
+        pd.Series([None, None], dtype="Int64"),
+        pl.Series([None, None], dtype=pl.Int64),
+        pa.chunked_array([pa.array([None, None], pa.int64())]),
+        pd.Series([None, 5.0], dtype="Float32"),
+        pl.Series([None, 5.0], dtype=pl.Float64),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
+)
+def test_a_large_whole_number_is_filled_in_as_it_is(missing):
+    imputer = nadek.NADEkImputer(**QUICK, categorical_features=["id"])
+    imputer.fit(pd.DataFrame({"id": LARGE[:3] * 20, "u": [0, 1, 1, 0, 1] * 12}))
+    asked = nw.from_native(missing, series_only=True).alias("id").to_frame()
+    asked = asked.with_columns(nw.new_series("u", [0, 1], backend=asked.implementation))
+    filled = nw.from_native(imputer.transform(asked.to_native()))["id"]
+    assert filled.dtype == asked["id"].dtype
+    known = nw.new_series("id", LARGE[:3], nw.Int64, backend="polars").cast(filled.dtype)
+    assert set(filled.to_list()) <= set(known.to_list())
+
+
 def listing(container, values, categories, *, ordered=False):
     """A frame of a categorical column ``e`` whose type lists these categories."""
     if container == "polars":

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 from numpy.typing import NDArray
 
+from nadek.columns import LARGEST_EXACT
 from nadek.estimators.containers import CATEGORICAL, Table, categories_of
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
@@ -107,11 +108,16 @@ def template_of(table: Table) -> Template:
 def _replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[Any]) -> NDArray[Any]:
     """A copy with some cells replaced, in a type that holds all of them."""
     dtype = values.dtype if values.dtype == object or values.dtype.kind == new.dtype.kind == "f" else object
-    if values.dtype.kind == "f" and new.dtype.kind in "buif":
+    if values.dtype.kind == "f" and new.dtype.kind in "buif" and not _is_large(new):
         dtype = values.dtype
     out = values.astype(dtype)
     out[where] = new
     return out
+
+
+def _is_large(new: NDArray[Any]) -> bool:
+    """Whether floats would change whole numbers."""
+    return new.dtype.kind == "i" and max(-int(new.min()), int(new.max())) > LARGEST_EXACT
 
 
 def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa: ANN401 - narwhals series
@@ -159,6 +165,8 @@ def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narw
 
 def _series_of(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - narwhals series of whatever frame
     """A series of new values, in the library of another and of whatever type it takes these for."""
+    if values.dtype == object and (like.dtype.is_float() or like.dtype.is_decimal()):
+        values = values.astype(np.float64)
     if values.dtype == object and like.dtype.is_integer():  # its numbers are too large for floats
         least, most = np.iinfo(str(like.dtype).lower()).min, np.iinfo(str(like.dtype).lower()).max
         whole = [min(max(round(value), least), most) for value in values]
