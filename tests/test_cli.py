@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
 import typer
 
+from nadek import NADEkImputer
 from nadek.checkpoints import load, load_saved
 from nadek.cli import main
 from nadek.cli.app import app
@@ -411,6 +413,22 @@ def test_impute_prints_csv(survey, tmp_path):
     assert len(lines) == 7
     assert "" not in [cell for row in lines for cell in row]
     assert result.err == ""
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_impute_leaves_out_columns_that_an_imputer_found_empty(header, tmp_path):
+    x = np.insert(answers(60, missing=0.2), 1, np.nan, axis=1)
+    names = ["age", "empty", *COLUMNS[1:]]
+    imputer = NADEkImputer(max_iter=2, random_state=0, width=16, blocks=1, keep_empty_features=True)
+    imputer.fit(pd.DataFrame(x, columns=names) if header else x).save(tmp_path / "model")
+    table = write_csv(tmp_path / "answers.csv", x, names if header else None)
+    ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
+    whole = read_table(tmp_path / "whole.csv")
+    assert whole.columns == (COLUMNS if header else None)
+    kept = np.delete(x, 1, axis=1)
+    assert whole.values.shape == kept.shape
+    assert ((whole.values == kept) | np.isnan(kept)).all()
+    assert set(np.unique(whole.values)) == {0, 1}
 
 
 def test_impute_gives_probabilities(survey, tmp_path):

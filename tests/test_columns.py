@@ -226,6 +226,33 @@ def test_means_of_bins_of_one_value_are_that_value():
     assert column.means == (0.1, 0.7, 1e9 + 0.3)
 
 
+@pytest.mark.parametrize("kind", ["auto", "numeric", "categorical"])
+def test_floats_so_large_that_they_are_always_whole_stay_floats(kind):
+    values = np.array([2.5e20, 7e18, -4e18, 2.0**53])
+    column = infer(values, name="mass", kind=kind, integers="numeric")
+    codes = encode(column, values, name="mass")
+    for back in (decode(column, codes), draw(column, codes, rng=np.random.default_rng(0))):
+        assert back.dtype == np.float64
+        assert back.tolist() == values.tolist()
+    coarse = infer(values, name="mass", kind="numeric", n_bins=1)
+    drawn = draw(coarse, np.zeros(50), rng=np.random.default_rng(0))
+    assert drawn.min() >= -4e18
+    assert drawn.max() > 1e19
+    assert "whole numbers from -4000" in refused(infer, values, name="mass")  # they may still be codes: asked about
+
+
+@pytest.mark.parametrize("extreme", [2**60 + 1, 2**63 - 1, -(2**63)])
+def test_whole_numbers_too_large_for_floats_stay_whole(extreme):
+    values = np.array([3, 4, 5, 8, extreme])
+    for n_bins in (2, 16):
+        column = infer(values, name="x", kind="numeric", n_bins=n_bins)
+        codes = np.repeat(encode(column, values, name="x"), 20)
+        for back in (decode(column, codes), draw(column, codes, rng=np.random.default_rng(0))):
+            assert back.dtype == np.int64
+            assert back.min() >= values.min()
+            assert back.max() <= values.max()
+
+
 # How densely numbers lie
 
 

@@ -5,6 +5,7 @@ import inspect
 import io
 import pickle
 import re
+from decimal import Decimal
 from itertools import product
 from pathlib import Path
 
@@ -284,6 +285,15 @@ def test_frames_without_text_as_names_are_told_by_position(copies):
     assert list(model.sample(2).columns) == [0, 1, 2]
 
 
+def test_integers_are_positions_also_where_columns_are_called_by_integers():
+    table = pd.DataFrame({10: [0, 1] * 10, 1: [1, 2, 3, 1] * 5, 0: [5, 7, 9, 7] * 5})
+    model = nadek.NADEk(**QUICK, categorical_features=[1]).fit(table)
+    assert [type(column) for column in model.columns_] == [Binary, Categorical, Numeric]
+    message = r"^categorical_features: expected indices from 0 to 2, found 10 \(integers are positions, from 0\)$"
+    with pytest.raises(ValueError, match=message):
+        nadek.NADEk(**QUICK, categorical_features=[10]).fit(table)
+
+
 def test_set_output_changes_the_container():
     table = people()
     for given in CONTAINERS:
@@ -417,6 +427,123 @@ def test_the_next_question_is_the_one_that_tells_most(learnt):
 def test_answers_for_a_row_do_not_hang_on_the_others(density):
     table = people()
     np.testing.assert_allclose(density.score_samples(table)[:7], density.score_samples(table[:7]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_large_floats_are_drawn_and_filled_as_floats(container):
+    rng = np.random.default_rng(0)
+    whole = pd.DataFrame({"mass": rng.lognormal(69, 1, 300), "y": rng.integers(0, 2, 300)})
+    lowest, highest = whole["mass"].min(), whole["mass"].max()
+    table = whole.assign(mass=whole["mass"].where(np.arange(300) % 3 > 0))
+    table, whole = (pl.from_pandas(one) if container == "polars" else one for one in (table, whole))
+    for drawn in [nadek.NADEk(**QUICK).fit(whole).sample(20, random_state=0)["mass"]] + [
+        nadek.NADEkImputer(**QUICK, strategy=strategy).fit_transform(table)["mass"] for strategy in ("sample", "mode")
+    ]:
+        assert drawn.min() >= lowest
+        assert drawn.max() <= highest
+
+
+LARGE = [9007199254740993, -(2**60) - 1, 5, None] * 15
+EXTREME = [2**63 - 1, -(2**63), 5, None] * 15
+DECIMAL = [Decimal("12345678901234567.89"), Decimal("0.10"), Decimal("7.35"), None] * 15
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(LARGE, dtype="Int64"),
+        pd.Series(LARGE, dtype="int64[pyarrow]"),
+        pd.Series(EXTREME, dtype="Int64"),
+        pd.Series([3, 2**64 - 1, 2**63 + 1, None] * 15, dtype="UInt64"),
+        pd.Series([3, 2**53 + 1, -(2**53) - 1, None] * 15, dtype="object"),
+        pl.Series(LARGE),
+        pl.Series(EXTREME),
+        pl.Series(DECIMAL, dtype=pl.Decimal(20, 2)),
+        pa.chunked_array([LARGE]),
+        pa.chunked_array([pa.array(DECIMAL, pa.decimal128(20, 2))]),
+        pd.Series(pd.array(DECIMAL, pd.ArrowDtype(pa.decimal128(20, 2))), index=range(60, 0, -1)),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
+)
+@pytest.mark.parametrize("options", [{}, {"categorical_features": ["id"]}], ids=["numbers", "categories"])
+def test_numbers_that_floats_would_change_stay_as_they_are(column, options):
+    old = nw.from_native(column, series_only=True).alias("id")
+    other = nw.new_series("u", [0, 1, 1, 0, 1] * 12, backend=old.implementation)
+    table = old.to_frame().with_columns(other).to_native()
+    known = old.drop_nulls().to_list()
+    for strategy in ("mode", "sample", "mean"):
+        filled = nadek.NADEkImputer(**QUICK, **options, strategy=strategy).fit_transform(table)
+        new = nw.from_native(filled)["id"]
+        assert new.dtype == old.dtype
+        for was, now in zip(old.to_list(), new.to_list(), strict=True):
+            assert not pd.isna(now)
+            assert pd.isna(was) or now == was
+            assert (
+                not options or old.dtype == nw.UInt64 or old.dtype.is_decimal() or now in known
+            )  # a category is one of those that there are
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        pd.Series([None, None], dtype="Int64"),
+        pl.Series([None, None], dtype=pl.Int64),
+        pa.chunked_array([pa.array([None, None], pa.int64())]),
+        pd.Series([None, 5.0], dtype="Float32"),
+        pl.Series([None, 5.0], dtype=pl.Float64),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
+)
+def test_a_large_whole_number_is_filled_in_as_it_is(missing):
+    imputer = nadek.NADEkImputer(**QUICK, categorical_features=["id"])
+    imputer.fit(pd.DataFrame({"id": LARGE[:3] * 20, "u": [0, 1, 1, 0, 1] * 12}))
+    asked = nw.from_native(missing, series_only=True).alias("id").to_frame()
+    asked = asked.with_columns(nw.new_series("u", [0, 1], backend=asked.implementation))
+    filled = nw.from_native(imputer.transform(asked.to_native()))["id"]
+    assert filled.dtype == asked["id"].dtype
+    known = nw.new_series("id", LARGE[:3], nw.Int64, backend="polars").cast(filled.dtype)
+    assert set(filled.to_list()) <= set(known.to_list())
+
+
+def listing(container, values, categories, *, ordered=False):
+    """A frame of a categorical column ``e`` whose type lists these categories."""
+    if container == "polars":
+        return pl.DataFrame({"e": pl.Series(values, dtype=pl.Enum(categories))})
+    return pd.DataFrame({"e": pd.Categorical(values, categories=categories, ordered=ordered)})
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_cells_are_filled_with_categories_that_their_table_does_not_list(container):
+    train = nw.from_native(listing(container, ["a", "b", "b", None] * 60, ["a", "b"]))
+    asked = nw.from_native(listing(container, ["b", "b", None], ["b"], ordered=True))
+    train, asked = (
+        frame.with_columns(nw.new_series("u", u, backend=frame.implementation)).to_native()
+        for frame, u in ((train, [1, 0, 0, 1] * 60), (asked, [0, 0, 1]))
+    )
+    density = nadek.NADEk(max_iter=60, width=16, blocks=1, random_state=0).fit(train)
+    imputer = nadek.NADEkImputer(max_iter=60, width=16, blocks=1, random_state=0).fit(train)
+    for whole in (imputer.transform(asked), density.complete(asked)[0]):
+        assert whole["e"].to_list() == ["b", "b", "a"]
+        assert list(nw.from_native(whole)["e"].cat.get_categories()) == ["b", "a"]
+        assert container == "polars" or whole["e"].cat.ordered
+    assert not any(holes(whole).any() for whole in density.sample_conditional(asked, 3, random_state=0))
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+@pytest.mark.parametrize("categories", [["low", "high"], []])
+def test_empty_columns_of_categories_are_kept(container, categories):
+    table = nw.from_native(listing(container, [None] * 12, categories))
+    table = table.with_columns(nw.new_series("u", [0, 1, 1] * 4, backend=table.implementation)).to_native()
+    filled = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit_transform(table)
+    assert filled["e"].to_list() == ["missing_value"] * 12
+    assert list(nw.from_native(filled)["e"].cat.get_categories()) == [*categories, "missing_value"]
+
+
+def test_empty_columns_of_numbers_as_categories_are_kept_as_numbers():
+    table = listing("pandas", [None] * 12, [3, 5]).assign(u=[0, 1, 1] * 4)
+    filled = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit_transform(table)
+    assert filled["e"].tolist() == [0] * 12
+    assert filled["e"].cat.categories.tolist() == [3, 5, 0]
 
 
 # --- imputer --------------------------------------------------------------------------------------------------------
@@ -748,6 +875,21 @@ def test_a_saved_model_answers_the_same(container, tmp_path, copies):
     )
 
 
+def test_a_model_of_an_array_of_text_is_saved(tmp_path):
+    table = np.random.default_rng(0).choice(["no", "yes", "maybe"], (100, 3))
+    model = nadek.NADEk(**QUICK).fit(table)
+    model.save(tmp_path / "model")
+    loaded = nadek.NADEk.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.score_samples(table), model.score_samples(table))
+    drawn = loaded.sample(4, random_state=0)
+    assert drawn.dtype == model.sample(4, random_state=0).dtype
+    assert drawn.tolist() == model.sample(4, random_state=0).tolist()
+    metrics = tmp_path / "model" / "metrics.json"
+    metrics.write_text(metrics.read_text().replace('"<U5"', '"str160"'))  # as it was written once
+    again = nadek.NADEk.load(tmp_path / "model").sample(4, random_state=0)
+    assert (again.dtype, again.tolist()) == (object, drawn.tolist())
+
+
 def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
     table = np.insert(copies, 1, np.nan, axis=1)
     table[::3, 0] = np.nan
@@ -764,6 +906,32 @@ def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
         nadek.NADEkOutlierDetector.load(tmp_path / "density")
     with pytest.raises(FileNotFoundError):
         nadek.NADEk.load(tmp_path / "nothing")
+
+
+def test_options_that_are_numbers_of_numpy_are_saved(tmp_path, copies):
+    options = {"max_iter": np.int64(2), "width": np.int32(16), "dropout": np.float64(0.25), "random_state": np.int64(0)}
+    for which in ([np.int64(1)], np.array([1])):
+        nadek.NADEk(**options, categorical_features=which).fit(copies).save(tmp_path / "model")
+        loaded = nadek.NADEk.load(tmp_path / "model").get_params()
+        assert {name: loaded[name] for name in options} == options
+        assert loaded["categorical_features"] == [1]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_imputer_with_an_empty_column_is_loaded_as_an_imputer_only(named, tmp_path, copies):
+    table = np.insert(copies, 1, np.nan, axis=1)
+    table = pd.DataFrame(table, columns=["a", "e", "b", "c"]) if named else table
+    imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit(table)
+    imputer.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        nadek.NADEkImputer.load(tmp_path / "model").transform(table), imputer.transform(table)
+    )
+    for estimator in (nadek.NADEk, nadek.NADEkOutlierDetector):
+        message = (
+            f"expected a model that was trained with values in every column, found .* in '{'e' if named else 1}'; "
+        )
+        with pytest.raises(ValueError, match=message):
+            estimator.load(tmp_path / "model")
 
 
 def test_a_model_of_the_torch_layer_is_loaded(tmp_path, copies):

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 Sort = Literal["nothing", "booleans", "numbers", "text"]
 
+LARGEST_EXACT = 2**53
+"""Up to here a float can be any whole number; beyond, it skips some and is always whole, which tells nothing."""
+
 
 class MixedColumnError(ValueError):
     """A column holds several sorts of values, such as text and numbers."""

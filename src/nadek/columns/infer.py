@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.columns.cells import Cells, listed, place_of, read_cells, shown
+from nadek.columns.cells import LARGEST_EXACT, Cells, listed, place_of, read_cells, shown
 from nadek.columns.kinds import MOST_LEVELS, Binary, Categorical, Column, Level, Numeric
 
 Declared = Literal["auto", "binary", "categorical", "numeric"]
@@ -61,7 +61,7 @@ def infer(
     if cells.sort == "nothing" or not len(cells.values):
         raise ValueError(f'column "{name}" has no value in any row: leave it out, or find some values')
     if kind == "numeric":
-        return _numeric(numbers_of(cells, name=name), n_bins)
+        return _numeric(cells, numbers_of(cells, name=name), n_bins)
     levels = _levels(cells)
     if kind == "categorical":
         return _categorical(levels, name)
@@ -73,13 +73,13 @@ def infer(
         return _words(levels, len(cells.values), name)
     if len(levels) == 1:
         return Categorical(levels=tuple(levels))
-    if integers == "ask" and not any(isinstance(level, float) for level in levels):
+    if integers == "ask" and all(float(level).is_integer() for level in levels):
         raise UndecidedColumnError(_about_whole_numbers(cells, levels, name), column=name)
-    return _numeric(cells.values.astype(np.float64), n_bins)
+    return _numeric(cells, numbers_of(cells, name=name), n_bins)
 
 
 def numbers_of(cells: Cells, *, name: str, first_row: int = 1) -> NDArray[np.float64]:
-    """The observed cells as numbers [M].
+    """The observed cells as numbers [M]; the largest whole ones stay in the range of int64 when they are rounded.
 
     Raises:
         ValueError: on text; names the first such cell.
@@ -87,15 +87,21 @@ def numbers_of(cells: Cells, *, name: str, first_row: int = 1) -> NDArray[np.flo
     if cells.sort == "text":
         place = place_of(name, first_row + int(cells.rows[0]))
         raise ValueError(f"{place}: expected a number or missing, found {shown(cells.values[0])}")
-    return cells.values.astype(np.float64)
+    numbers = cells.values.astype(np.float64)
+    return np.minimum(numbers, np.nextafter(2.0**63, 0)) if cells.values.dtype.kind == "i" else numbers
 
 
 def _levels(cells: Cells) -> list[Level]:
-    """The different values, sorted; numbers that are whole as integers."""
+    """The different values, sorted; numbers that are whole as integers, except floats that could be nothing else."""
     if cells.sort == "text":
         return sorted(set(map(str, cells.values)))
     different = np.unique(cells.values).tolist()
-    return [int(value) if isinstance(value, float) and value.is_integer() else value for value in different]
+    return [int(value) if isinstance(value, float) and _tells_whole(value) else value for value in different]
+
+
+def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 - as many booleans as numbers
+    """Whether floats are whole, and small enough that they need not be."""
+    return (np.floor(numbers) == numbers) & (np.abs(numbers) < LARGEST_EXACT)
 
 
 def _is_binary(levels: list[Level]) -> bool:
@@ -128,11 +134,12 @@ def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
     """The question what they are; a single wrong cell in a column of 0 and 1 shall be found by it too."""
     first = int(np.argmax((cells.values != 0) & (cells.values != 1)))
     example = f"{shown(cells.values[first])} in row {cells.rows[first] + 1}"
-    found = f'column "{name}" has whole numbers from {levels[0]} to {levels[-1]}, {len(levels)} different ones'
+    ends = f"from {shown(levels[0])} to {shown(levels[-1])}"
+    found = f'column "{name}" has whole numbers {ends}, {len(levels)} different ones'
     return f"{found} ({example}): say whether they are categories or numbers"
 
 
-def _numeric(observed: NDArray[np.float64], n_bins: int) -> Numeric:
+def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeric:
     different = np.unique(observed)
     edges = different[1:] if len(different) <= n_bins else _quantiles(observed, different, n_bins)
     place = np.searchsorted(edges, observed, side="right")
@@ -145,7 +152,7 @@ def _numeric(observed: NDArray[np.float64], n_bins: int) -> Numeric:
         means=tuple(np.clip(means, left, last).tolist()),
         low=float(different[0]),
         high=float(different[-1]),
-        integer=bool((different == np.floor(different)).all()),
+        integer=cells.values.dtype.kind == "i" or bool(_tells_whole(different).all()),
     )
 
 

@@ -55,7 +55,7 @@ class Numeric:
         means: the mean of the training values of each bin, one more than edges.
         low: the smallest training value, the left edge of the first bin.
         high: the largest.
-        integer: whether all values are whole numbers.
+        integer: whether all values are whole numbers, and not only because floats so large always are.
     """
 
     edges: tuple[float, ...]

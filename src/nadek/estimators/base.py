@@ -41,6 +41,7 @@ class NADEkBase(BaseEstimator):
     network_: Network
     columns_: tuple[Column | None, ...]
     _purpose: Purpose = "density"
+    _takes_empty: bool = False
     _template: Template
     history_: list[Epoch]
     n_iter_: int
@@ -79,9 +80,7 @@ class NADEkBase(BaseEstimator):
             with contextlib.suppress(ValueError):
                 self.network_.to(pick_device(self.get_params()["device"]))
 
-    def _fit(
-        self, X: MatrixLike, *, X_val: MatrixLike | None = None, keep_empty: bool = False
-    ) -> tuple[Table, NDArray[np.int64]]:
+    def _fit(self, X: MatrixLike, *, X_val: MatrixLike | None = None) -> tuple[Table, NDArray[np.int64]]:
         """Learn from a table; returns what was read, and which of its rows were held out."""
         options = self.get_params()
         check_options(options)
@@ -94,7 +93,7 @@ class NADEkBase(BaseEstimator):
                 table,
                 categorical_features=options["categorical_features"],
                 n_bins=options["n_bins"],
-                keep_empty=keep_empty,
+                keep_empty=self._takes_empty,
             )
         else:
             columns = self.columns_
@@ -134,7 +133,8 @@ class NADEkBase(BaseEstimator):
             OSError: where the folder cannot be written to.
         """
         check_is_fitted(self)
-        options = {name: value for name, value in self.get_params().items() if _is_plain(value)}
+        options = {name: _python(value) for name, value in self.get_params().items()}
+        options = {name: value for name, value in options.items() if _is_plain(value)}
         names = getattr(self, "feature_names_in_", None)
         extra = {"name": type(self).__name__, "options": options, "seed": self._seed, **self._extra()}
         names = None if names is None else tuple(names)
@@ -153,6 +153,8 @@ class NADEkBase(BaseEstimator):
             ValueError: if it is no model, was damaged or edited, or does not hold what the estimator needs.
         """
         fitted = read_fitted(folder, device=pick_device(device))
+        if None in fitted.columns and not cls._takes_empty:
+            raise ValueError(f"{folder}: {_about_empty(fitted)}; load it with NADEkImputer, which can leave them out")
         known = cls._get_param_names()
         options = {name: value for name, value in fitted.extra.get("options", {}).items() if name in known}
         estimator = cls(**{**options, "device": device})
@@ -253,6 +255,21 @@ def _network_of(config: ModelConfig, weights: dict[str, NDArray[Any]]) -> Networ
     network = Network(config, generator=torch.Generator()).to(tensors["W"].dtype)
     network.load_state_dict(tensors)
     return network.eval()
+
+
+def _about_empty(fitted: Fitted) -> str:
+    """What is wrong with a folder for an estimator that needs values in every column."""
+    names = fitted.names or tuple(map(str, range(len(fitted.columns))))
+    empty = [name for name, column in zip(names, fitted.columns, strict=True) if column is None]
+    found = f"found none in training in {', '.join(map(repr, empty))}"
+    return f"expected a model that was trained with values in every column, {found}"
+
+
+def _python(value: object) -> object:
+    """Python's own numbers and lists in place of NumPy's."""
+    if isinstance(value, list | tuple):
+        return [_python(one) for one in value]
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def _is_plain(value: object) -> bool:

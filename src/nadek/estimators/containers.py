@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from nadek.columns import LARGEST_EXACT
 from nadek.estimators.options import MatrixLike
 
 CATEGORICAL = (nw.Categorical, nw.Enum)
@@ -89,8 +90,20 @@ def is_missing(table: Table, column: int) -> np.ndarray:
 
 
 def is_text(table: Table, column: int) -> bool:
-    """Whether the type of a frame's column says that it holds text."""
-    return table.named and bool(table.native[:, column].dtype in (nw.String, *CATEGORICAL))
+    """Whether the type of a frame's column says that it holds text, and categories that it may list are texts."""
+    listed = table.categories[column]
+    texts = listed is None or all(isinstance(category, str) for category in listed)
+    return table.named and texts and bool(table.native[:, column].dtype in (nw.String, *CATEGORICAL))
+
+
+def categories_of(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwhals series of whatever frame
+    """What the type of a column lists; polars' Categorical lists whatever any column of the process has held."""
+    if series.dtype not in CATEGORICAL or (series.dtype == nw.Categorical and series.implementation.is_polars()):
+        return None
+    listed = series.cat.get_categories().to_list()
+    categories = np.empty(len(listed), dtype=object)
+    categories[:] = listed
+    return categories
 
 
 def names_in(estimator: BaseEstimator, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
@@ -148,26 +161,16 @@ def _read_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool) -> Tabl
     series = [frame[:, j] for j in range(len(names))]
     columns = tuple(_values(one, name) for one, name in zip(series, names, strict=True))
     categorical = tuple(one.dtype in CATEGORICAL for one in series)
-    return Table(columns, tuple(names), categorical, tuple(map(_categories, series)), frame)
-
-
-def _categories(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwhals series of whatever frame
-    """What the type of a column lists; polars' Categorical lists whatever any column of the process has held."""
-    if series.dtype not in CATEGORICAL or (series.dtype == nw.Categorical and series.implementation.is_polars()):
-        return None
-    listed = series.cat.get_categories().to_list()
-    categories = np.empty(len(listed), dtype=object)
-    categories[:] = listed
-    return categories
+    return Table(columns, tuple(names), categorical, tuple(map(categories_of, series)), frame)
 
 
 def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhals series of whatever frame
-    """The cells of one column; numbers with holes are floats."""
+    """The cells of one column; numbers with holes are floats, or objects where floats would change them."""
     if series.dtype.is_decimal():
         series = series.cast(nw.Float64)
     if not (series.dtype.is_numeric() or series.dtype in UNDERSTOOD):
         raise ValueError(f'column "{name}": expected text, numbers, booleans or categories, found {series.dtype}')
-    if series.dtype in CATEGORICAL:  # Arrow's dictionaries lose their nulls on the direct way
+    if series.dtype in CATEGORICAL or _is_inexact(series):  # Arrow's dictionaries lose their nulls on the direct way
         values = np.empty(len(series), dtype=object)
         values[:] = series.to_list()
     else:
@@ -175,3 +178,11 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
     if values.dtype == object:
         check_cells(values, name)
     return values
+
+
+def _is_inexact(series: Any) -> bool:  # noqa: ANN401 - a narwhals series of whatever frame
+    """Whether a column has holes and whole numbers that floats would change."""
+    if series.dtype not in (nw.Int64, nw.UInt64):
+        return False
+    observed = series.drop_nulls()
+    return 0 < len(observed) < len(series) and max(-int(observed.min()), int(observed.max())) > LARGEST_EXACT

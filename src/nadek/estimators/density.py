@@ -56,8 +56,8 @@ class NADEk(DensityMixin, Questions):
         weight_decay: of the matrices, decoupled.
         batch_size: rows a minibatch.
         n_bins: at most so many bins for a column of numbers.
-        categorical_features: columns whose numbers are categories: names, indices or a boolean mask. None: the
-            columns of a categorical type.
+        categorical_features: columns whose numbers are categories: names, indices or a boolean mask (integers are
+            positions, from 0, whatever columns are called). None: the columns of a categorical type.
         n_orderings: orderings that log-probabilities are mixed over.
         device: "auto", "cpu", "cuda" or another of PyTorch's.
         random_state: of everything random in `fit`; an int makes it repeatable.

@@ -54,12 +54,13 @@ def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
     """
     known = [j for j, column in enumerate(fitted.columns) if column is not None]
     kinds = tuple(column for column in fitted.columns if column is not None)
+    empty = [j for j in range(len(fitted.columns)) if j not in known]
+    names = [fitted.names[j] for j in empty] if fitted.names else []
     schema = Schema(
         columns=None if fitted.names is None else tuple(fitted.names[j] for j in known),
         kinds=None if all(map(is_plain, kinds)) else kinds,
+        dropped=tuple(names or [str(j + 1) for j in empty]) or None,
     )
-    empty = [j for j in range(len(fitted.columns)) if j not in known]
-    names = [fitted.names[j] for j in empty] if fitted.names else []
     last = fitted.history[-1]
     metrics = {
         "epochs": last.epoch,
@@ -101,8 +102,16 @@ def _template(kinds: Sequence[Column], names: Sequence[str] | None, extra: Mappi
     """An empty table of the library that the training table was of; of one that is there, where it is not."""
     container = extra.get("container", "numpy" if names is None else "pandas")
     if names is None or container == "numpy":
-        return Template(np.empty((0, len(kinds)), dtype=extra.get("dtype", "float64")))
+        return Template(np.empty((0, len(kinds)), dtype=_dtype(extra.get("dtype", "float64"))))
     backend: Any = container if find_spec(container) is not None else "pyarrow"
     values = [decode(kind, np.zeros(1)) for kind in kinds]
     made = {name: one.tolist() for name, one in zip(names, values, strict=True)}
     return Template(nw.DataFrame.from_dict(made, backend=backend).head(0).to_native())
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    """The type of an array; objects where NumPy does not know the name, as folders of arrays of text once had it."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return np.dtype(object)

@@ -69,6 +69,7 @@ class NADEkImputer(TransformerMixin, Cells):
     """
 
     _purpose = "imputation"
+    _takes_empty = True
 
     def __init__(
         self,
@@ -135,7 +136,7 @@ class NADEkImputer(TransformerMixin, Cells):
         check_whole("n_imputations", self.n_imputations)
         for name in ("add_indicator", "keep_empty_features"):
             check_choice(name, getattr(self, name), (True, False))
-        table, _ = self._fit(X, X_val=X_val, keep_empty=True)
+        table, _ = self._fit(X, X_val=X_val)
         self._with_holes = [j for j in range(self.n_features_in_) if is_missing(table, j).any()]
         empty = [label for label, column in zip(table.labels, self.columns_, strict=True) if column is None]
         if empty and not self.keep_empty_features:

@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Bool
 from numpy.typing import NDArray
 
-from nadek.estimators.containers import Table
+from nadek.columns import LARGEST_EXACT
+from nadek.estimators.containers import CATEGORICAL, Table, categories_of
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 """For the index of a column, which of its cells to replace, and their new values in turn."""
@@ -23,13 +24,15 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
         fillings: what to replace, and by what.
 
     Returns:
-        An array or a frame; a numeric column of whole numbers that is given others becomes one of floats.
+        An array or a frame; observed cells are what they were. A column of whole numbers that is given others becomes
+        one of floats; if floats would change its own, the others are rounded. A categorical type that lists its
+        categories is given those that it lacks.
     """
     columns = {j: _replaced(table.columns[j], where, new) for j, (where, new) in fillings.items() if where.any()}
     if isinstance(table.native, np.ndarray):
         return _filled_array(table.native, columns)
     frame = table.native
-    series = [_series_like(frame[:, j], values) for j, values in columns.items()]
+    series = [_with_own(frame[:, j], fillings[j][0], _series_like(frame[:, j], new)) for j, new in columns.items()]
     whole = (frame.with_columns(*series) if series else frame.clone()).to_native()
     if frame.implementation.is_pyarrow() and whole.schema != frame.to_native().schema:
         return whole.replace_schema_metadata()  # what pandas left there tells of the old types, and it believes it
@@ -91,7 +94,8 @@ class Template:
     def describe(self) -> dict[str, str]:
         """The library, and the type of an array."""
         if isinstance(self.empty, np.ndarray):
-            return {"container": "numpy", "dtype": self.empty.dtype.name}
+            dtype = self.empty.dtype
+            return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
         return {"container": nw.from_native(self.empty).implementation.value}
 
 
@@ -104,11 +108,23 @@ def template_of(table: Table) -> Template:
 def _replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[Any]) -> NDArray[Any]:
     """A copy with some cells replaced, in a type that holds all of them."""
     dtype = values.dtype if values.dtype == object or values.dtype.kind == new.dtype.kind == "f" else object
-    if values.dtype.kind == "f" and new.dtype.kind in "buif":
+    if values.dtype.kind == "f" and new.dtype.kind in "buif" and not _is_large(new):
         dtype = values.dtype
     out = values.astype(dtype)
     out[where] = new
     return out
+
+
+def _is_large(new: NDArray[Any]) -> bool:
+    """Whether floats would change whole numbers."""
+    return new.dtype.kind == "i" and max(-int(new.min()), int(new.max())) > LARGEST_EXACT
+
+
+def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa: ANN401 - narwhals series
+    """The new series, with the cells that it does not replace as they were: decimals lose digits on their way."""
+    if not old.dtype.is_decimal():
+        return new
+    return old.zip_with(nw.new_series(old.name, ~where, backend=old.implementation), new)
 
 
 def _filled_array(array: NDArray[Any], columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
@@ -133,15 +149,39 @@ def _array_like(empty: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray
 
 def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series of whatever frame
     """A series of new values under the name of another, in its type where that holds them."""
-    plain = values.tolist() if values.dtype.kind in "OUS" else values
-    made, old = nw.new_series(like.name, plain, backend=like.implementation).to_native(), like.to_native()
+    made, old = _series_of(values, like).to_native(), like.to_native()
     fractions = like.dtype.is_integer() and values.dtype.kind == "f" and not (values == np.floor(values)).all()
     if fractions or like.dtype == nw.Unknown:  # the latter is a column that knew nothing but nulls
         typed = made
-    elif like.implementation.is_pandas_like():
-        typed = made.astype(old.dtype)
+    elif like.implementation.is_pyarrow():
+        typed = made.cast(old.type)
     else:
-        typed = made.cast(old.type if like.implementation.is_pyarrow() else old.dtype)
+        dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else old.dtype
+        typed = made.astype(dtype) if like.implementation.is_pandas_like() else made.cast(dtype)
     if like.implementation.is_pandas_like() and len(old) == len(typed):
         typed.index = old.index
     return nw.from_native(typed, series_only=True).alias(like.name)
+
+
+def _series_of(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - narwhals series of whatever frame
+    """A series of new values, in the library of another and of whatever type it takes these for."""
+    if values.dtype == object and (like.dtype.is_float() or like.dtype.is_decimal()):
+        values = values.astype(np.float64)
+    if values.dtype == object and like.dtype.is_integer():  # its numbers are too large for floats
+        least, most = np.iinfo(str(like.dtype).lower()).min, np.iinfo(str(like.dtype).lower()).max
+        whole = [min(max(round(value), least), most) for value in values]
+        return nw.new_series(like.name, whole, like.dtype, backend=like.implementation)
+    plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
+    return nw.new_series(like.name, plain, backend=like.implementation)
+
+
+def _with_categories(like: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401 - a type of pandas or polars
+    """The type of a categorical column; where it lists its categories, the values that these lack come after them."""
+    old, listed = like.to_native(), categories_of(like)
+    if listed is None:
+        return old.dtype
+    known = set(listed)
+    lacking = [value for value in dict.fromkeys(values) if value not in known]
+    if like.implementation.is_pandas_like():
+        return old.cat.add_categories(lacking).dtype
+    return type(old.dtype)([*listed, *lacking])

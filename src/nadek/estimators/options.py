@@ -108,6 +108,8 @@ def pick_device(device: DeviceName) -> torch.device:
 def chosen_columns(what: str, which: Which, labels: Sequence[str], *, named: bool) -> Bool[np.ndarray, " D"]:
     """Columns told by their names, their indices, or a boolean for each.
 
+    Integers are positions, from 0, also in a frame whose column names are integers: as in scikit-learn.
+
     Args:
         what: the option, for the messages.
         which: what it was set to.
@@ -140,7 +142,8 @@ def column_index(what: str, item: object, labels: Sequence[str], *, named: bool)
     if isinstance(item, bool) or not isinstance(item, int):
         raise ValueError(f"{what}: expected column names or indices, found {item!r}")
     if not 0 <= item < len(labels):
-        raise ValueError(f"{what}: expected indices from 0 to {len(labels) - 1}, found {item}")
+        found = f"found {item} (integers are positions, from 0)"
+        raise ValueError(f"{what}: expected indices from 0 to {len(labels) - 1}, {found}")
     return item
 
 
