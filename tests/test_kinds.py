@@ -294,6 +294,14 @@ def test_observed_cells_stay_what_they_are(table, saved):
     assert columns[5].tolist() == ["01234", "01234", "10999", "01234", "20000"]
 
 
+def test_a_large_whole_number_is_filled_in_as_it_is():
+    """Also where its column, having holes, came as floats, which would round it."""
+    kinds = (Categorical(levels=(7, 8, 2**53 + 1)),)
+    codes, missing = torch.tensor([[0.0], [2.0]]), torch.tensor([[False], [True]])
+    (column,) = completed([np.array([7.0, NAN])], missing, kinds, codes, rng=np.random.default_rng(0))
+    assert column.tolist() == [7, 2**53 + 1]
+
+
 def test_numbers_that_no_code_tells_stay_too():
     kinds = (Numeric(edges=(2.0,), means=(1.0, 2.5), low=1.0, high=3.0, integer=True), Binary())
     values = [np.array([7.5, NAN, 2.0]), np.array([True, None, False], dtype=object)]

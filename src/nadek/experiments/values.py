@@ -9,7 +9,7 @@ from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nadek.columns import Binary, Column, decode, draw, level_names, n_levels
+from nadek.columns import LARGEST_EXACT, Binary, Column, decode, draw, level_names, n_levels
 
 
 def drawn(
@@ -80,6 +80,8 @@ def _filled(values: NDArray[Any], holes: NDArray[np.bool_], new: NDArray[Any]) -
     # a table may say true and false where the model's said 1 and 0
     if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
         values = values.astype(np.float64)
-    filled = np.where(holes, new, values)
-    whole = new.dtype.kind == "i" and filled.dtype.kind == "f" and bool((filled == np.floor(filled)).all())
-    return filled.astype(np.int64) if whole else filled
+    if new.dtype.kind == "i" and values.dtype.kind == "f":
+        observed = np.where(holes, 0, values)  # whole numbers that holes made floats, which would round large new ones
+        if ((observed == np.floor(observed)) & (np.abs(observed) < LARGEST_EXACT)).all():
+            values = observed.astype(np.int64)
+    return np.where(holes, new, values)
