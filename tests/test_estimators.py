@@ -380,7 +380,7 @@ def test_probabilities_have_the_levels_of_their_column(density):
 
 def test_probabilities_of_cells_are_the_same_some_rows_at_a_time(density, monkeypatch):
     whole = density.predict_missing_proba(people())
-    monkeypatch.setattr("nadek.estimators.cells.PROBABILITIES", 1)
+    monkeypatch.setattr("nadek.sampling.PROBABILITIES", 1)
     for name, found in density.predict_missing_proba(people()).items():
         np.testing.assert_allclose(found, whole[name], rtol=0, atol=1e-12)
 

@@ -19,6 +19,9 @@ from nadek.patterns import groups, in_stages, missing_cells
 from nadek.variables import Variables
 from nadek.walk import as_orderings, check_chunk, walk_apart, walk_together
 
+PROBABILITIES = 2**24
+"""Of all levels of all cells: so many at a time, see `rows_at_once`."""
+
 ROWS_AN_ORDERING = 1024
 """So many rows with different holes share an ordering; the next ones get another."""
 ABLE = "can fill in cells that come last in it; found observed cells after missing ones"
@@ -186,7 +189,7 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
     Returns:
         For each cell a distribution over levels, L being the largest number of levels (0 beyond a variable's own);
         an observed cell has probability 1 on what it is. All of it is much larger than the table where one variable
-        has many levels: ask for some rows at a time then.
+        has many levels: ask for `rows_at_once` then.
     """
     missing = missing_cells(model, x)
     level, parts = torch.arange(max(model.levels), device=x.device), []
@@ -195,6 +198,11 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
         observed = x[rows].unsqueeze(-1) == level
         parts.append(torch.where(missing[rows].unsqueeze(-1), probabilities, observed.to(x.dtype)))
     return torch.cat(parts)
+
+
+def rows_at_once(model: ConditionalNetwork) -> int:
+    """How many rows to ask `level_probabilities` of, where what it gives is cut down to what a table needs."""
+    return max(1, PROBABILITIES // (model.n_variables * max(model.levels)))
 
 
 @asking

@@ -29,12 +29,9 @@ from nadek.cli.output import PICTURES, check_words, write_pictures, write_rows, 
 from nadek.columns import is_plain
 from nadek.experiments import completed, drawn, kinds_of, source_for, spread_levels
 from nadek.sampling import impute as impute_rows
-from nadek.sampling import level_probabilities, missing_probabilities
+from nadek.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.sampling import sample as sample_rows
 from nadek.tables import SUFFIXES
-
-PROBABILITIES = 2**24
-"""At most so many are asked for at once: together they are far more than the columns that are written."""
 
 
 def sample(
@@ -119,6 +116,6 @@ def _level_columns(saved: SavedModel, x: Tensor) -> tuple[list[NDArray[Any]], li
     """The probability of every level in every cell, and what the columns are called."""
     kinds = kinds_of(saved)
     names = saved.schema.columns or [str(j) for j, _ in enumerate(kinds, start=1)]
-    size = max(1, PROBABILITIES // (x.shape[1] * max(saved.model.levels)))
-    parts = [spread_levels(names, kinds, level_probabilities(saved.model, rows)) for rows in x.split(size)]
+    some = x.split(rows_at_once(saved.model))
+    parts = [spread_levels(names, kinds, level_probabilities(saved.model, rows)) for rows in some]
     return [np.concatenate(column) for column in zip(*(columns for _, columns in parts), strict=True)], parts[0][0]

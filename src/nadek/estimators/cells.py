@@ -13,10 +13,7 @@ from nadek.columns import n_levels
 from nadek.estimators.base import NADEkBase
 from nadek.estimators.encoding import level_labels
 from nadek.estimators.options import MatrixLike
-from nadek.sampling import level_probabilities
-
-PROBABILITIES = 2**24
-"""At most so many are asked for at once: together they are far more than a table of codes."""
+from nadek.sampling import level_probabilities, rows_at_once
 
 
 class Cells(NADEkBase):
@@ -49,8 +46,7 @@ class Cells(NADEkBase):
         self, codes: Tensor, rows: Int[Tensor, " M"]
     ) -> Iterator[tuple[Int[np.ndarray, " m"], Float[np.ndarray, "m D L"]]]:
         """Probabilities of all levels of all cells of some rows, so many rows at a time that they fit into memory."""
-        size = max(1, PROBABILITIES // (codes.shape[1] * max(self.network_.levels)))
-        for some in rows.split(size) if len(rows) else ():
+        for some in rows.split(rows_at_once(self.network_)) if len(rows) else ():
             yield some.cpu().numpy(), level_probabilities(self.network_, codes[some]).double().cpu().numpy()
 
     def _ready(self) -> None:

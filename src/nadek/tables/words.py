@@ -7,14 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nadek.columns import LARGEST_EXACT
 from nadek.tables.cells import FALSE, MISSING, TRUE, number
 
 Reading = Literal["guess", "text", "exact", "numbers"]
 """Whether words are taken as what they look like, as text (without spaces around it), as text exactly as it stands, or
 as numbers where they can be."""
-
-_LARGEST = 2**53
-"""Up to here floats tell all whole numbers apart."""
 
 
 def read_words(column: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
@@ -50,7 +48,7 @@ def to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     """
     if pa.types.is_integer(column.type) and column.null_count:
         ends = pc.min_max(column).as_py()
-        if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) > _LARGEST:
+        if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) > LARGEST_EXACT:
             return to_objects(column)
     if not pa.types.is_integer(column.type):
         column = column.cast(pa.float64(), safe=False)
