@@ -229,6 +229,27 @@ def test_csv_whose_first_row_holds_something_else_has_a_header(csv_file, first):
     assert table.values.shape == (1, 3)
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("header", ["a,b", '"a;x\ty",b'])
+def test_csv_without_commas_is_separated_by_semicolons_or_tabs(csv_file, separator, header):
+    text = header.rsplit(",", 1)
+    file = csv_file(separator.join(text) + "\n" + separator.join("01") + "\n" + separator.join(["1", ""]) + "\n")
+    table, raw = read_table(file), read_raw(file)
+    assert table.columns == raw.columns == tuple(name.strip('"') for name in text)
+    np.testing.assert_array_equal(table.values, [[0, 1], [1, NAN]])
+    np.testing.assert_array_equal(raw.column(1), [1, NAN])
+
+
+def test_csv_with_semicolons_keeps_commas_in_cells_and_counts_cells(csv_file):
+    np.testing.assert_array_equal(read_raw(csv_file("w;x\n1,5;0\na,b;1\n")).column(0), objects("1,5", "a,b"))
+    with pytest.raises(ValueError, match="row 2: expected 2 cells, found 3"):
+        read_raw(csv_file("w;x\na;0\na;b;1\n"))
+
+
+def test_csv_with_commas_keeps_semicolons_in_cells(csv_file):
+    assert read_table(csv_file("a;b,c;d\n0,1\n")).columns == ("a;b", "c;d")
+
+
 def test_csv_of_repeated_numbers_has_no_header(csv_file):
     with pytest.raises(ValueError, match=r"row 1, column 2: expected 0, 1 or missing, found 7$"):
         read_table(csv_file("0,7,0,1\n0,1,0,1\n"))

@@ -15,13 +15,16 @@ from nadek.tables.cells import FALSE, MISSING, TRUE, is_binary, matrix, number
 from nadek.tables.raw import RawTable
 from nadek.tables.table import Table, check_names
 
+SEPARATORS = (";", "\t")
+"""What stands between cells where it is no comma: spreadsheets write semicolons where numbers have decimal commas."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OPEN_QUOTE = "a quote in the first row is never closed"
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
-    """Read comma separated text in UTF-8.
+    """Read comma separated text in UTF-8, or text with one of `SEPARATORS` if there is no comma in the first row.
 
     The first row is the header unless all its cells could be values, or all are numbers of which some repeat: names
     such as 0, 1, 2, which pandas gives, are names.
@@ -34,14 +37,14 @@ def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
     Raises:
         ValueError: Says what is wrong, and in which row and column (rows count from 1, the first below the header).
     """
-    data, first, body = _opened(data, where)
+    data, first, body, separator = _opened(data, where)
     names, rows = _split_names(data, first, body, where, header=_is_header(first, binary=binary))
-    columns = _arrow_columns(rows, len(first), where)
+    columns = _arrow_columns(rows, len(first), where, separator)
     return Table(matrix(columns, names, where=where, binary=binary, text=True), names)
 
 
 def parse_words(data: bytes, *, where: str) -> RawTable:
-    """Read comma separated text in UTF-8 whose cells may be anything.
+    """Read text as `parse_csv` does whose cells may be anything.
 
     The first row is the header if one of its cells is a word. A first row of numbers is one where it names the columns
     0, 1, 2 and so on, as pandas does, or stands above a table of 0 and 1 (see `parse_csv`).
@@ -53,10 +56,11 @@ def parse_words(data: bytes, *, where: str) -> RawTable:
     Raises:
         ValueError: Says what is wrong, and in which row.
     """
-    data, first, body = _opened(data, where)
+    data, first, body, separator = _opened(data, where)
     header = _is_header(first, binary=False) or _numbers_are_names(data, first, where)
     names, rows = _split_names(data, first, body, where, header=header)
-    return RawTable(tuple(_arrow_columns(rows, len(first), where, words=True)), names, are_words=True, where=where)
+    cells = _arrow_columns(rows, len(first), where, separator, words=True)
+    return RawTable(tuple(cells), names, are_words=True, where=where)
 
 
 def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> bytes:
@@ -102,10 +106,14 @@ def _line(cells: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _opened(data: bytes, where: str) -> tuple[bytes, list[str], bytes]:
-    """The text without what stands before it, the cells of its first row, and the text below that."""
+def _opened(data: bytes, where: str) -> tuple[bytes, list[str], bytes, str]:
+    """The text without what stands before it, the cells of its first row, the text below that, and the separator."""
     data = data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
-    return data, *_split_first(data, where)
+    first, body, separator = *_split_first(data, where), ","
+    for other in SEPARATORS:
+        if len(first) == 1 and len(cells := _split_first(data, where, other)[0]) > 1:
+            first, separator = cells, other
+    return data, first, body, separator
 
 
 def _split_names(
@@ -121,13 +129,13 @@ def _split_names(
     return names, rows
 
 
-def _split_first(data: bytes, where: str) -> tuple[list[str], bytes]:
+def _split_first(data: bytes, where: str, separator: str = ",") -> tuple[list[str], bytes]:
     """The cells of the first row, which may have line breaks in quotes, and the text below it."""
     if not data.strip():
         raise ValueError(f"{where}: expected a table, found an empty file")
     try:
         data.decode("utf-8")  # all of it here, so that no column turns out to be bytes
-        reader = csv.reader(_first_lines(data))
+        reader = csv.reader(_first_lines(data), delimiter=separator)
         first = next(reader)
     except (ValueError, csv.Error) as error:
         reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(data) else error
@@ -165,15 +173,16 @@ def _numbers_are_names(data: bytes, first: list[str], where: str) -> bool:
     return True
 
 
-def _arrow_columns(rows: bytes, dim: int, where: str, *, words: bool = False) -> list[pa.ChunkedArray]:
+def _arrow_columns(rows: bytes, dim: int, where: str, separator: str, *, words: bool = False) -> list[pa.ChunkedArray]:
     names = [str(j) for j in range(dim)]
-    if _has_open_quote(rows) and (told := _wrong_row(rows, dim)):  # Arrow would take the rest as one cell, or lose it
+    # After an open quote Arrow would take the rest as one cell, or lose it.
+    if _has_open_quote(rows) and (told := _wrong_row(rows, dim, separator)):
         raise ValueError(f"{where}: {told}")
     try:
         table = pa_csv.read_csv(
             pa.BufferReader(rows),
             read_options=pa_csv.ReadOptions(column_names=names),
-            parse_options=pa_csv.ParseOptions(newlines_in_values=words),
+            parse_options=pa_csv.ParseOptions(delimiter=separator, newlines_in_values=words),
             convert_options=pa_csv.ConvertOptions(
                 null_values=list(MISSING),
                 true_values=["1", *TRUE],
@@ -182,11 +191,11 @@ def _arrow_columns(rows: bytes, dim: int, where: str, *, words: bool = False) ->
             ),
         )
     except pa.ArrowInvalid as error:
-        raise ValueError(f"{where}: {_wrong_row(rows, dim) or ' '.join(str(error).split())}") from error
+        raise ValueError(f"{where}: {_wrong_row(rows, dim, separator) or ' '.join(str(error).split())}") from error
     return list(table.columns)
 
 
-def _wrong_row(rows: bytes, dim: int) -> str | None:
+def _wrong_row(rows: bytes, dim: int, separator: str) -> str | None:
     """The message about the first row that has a quote that is never closed, or not `dim` cells, if it can be told."""
     ended: list[bool] = []
 
@@ -196,7 +205,7 @@ def _wrong_row(rows: bytes, dim: int) -> str | None:
 
     row = 0
     try:
-        for cells in filter(None, csv.reader(lines())):
+        for cells in filter(None, csv.reader(lines(), delimiter=separator)):
             row += 1
             if ended:  # the reader asked for another line in the middle of a row
                 return f"row {row}: found a quote that is never closed"

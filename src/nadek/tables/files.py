@@ -36,8 +36,9 @@ def read_table(path: str | os.PathLike[str], *, binary: bool = True) -> Table:
     """Read a table from CSV, Parquet, NumPy's files or `.amat` text.
 
     Missing are an empty cell, NaN, nan, NA, null or None in CSV, null or NaN in Parquet, and NaN in npy and npz. The
-    first row of CSV is a header unless all its cells could be values. An npz holds one array, or one called "values"
-    (with its names in "columns"). In messages rows count from 1, the first row with data; so do columns without names.
+    first row of CSV is a header unless all its cells could be values; where it has no comma, semicolons or tabs
+    separate cells. An npz holds one array, or one called "values" (with its names in "columns"). In messages rows
+    count from 1, the first row with data; so do columns without names.
 
     Args:
         path: File that ends in .csv, .csv.gz, .parquet, .npz, .npy, .amat or .amat.gz.
