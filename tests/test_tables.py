@@ -242,8 +242,15 @@ def test_csv_without_commas_is_separated_by_semicolons_or_tabs(csv_file, separat
 
 def test_csv_with_semicolons_keeps_commas_in_cells_and_counts_cells(csv_file):
     np.testing.assert_array_equal(read_raw(csv_file("w;x\n1,5;0\na,b;1\n")).column(0), objects("1,5", "a,b"))
+    np.testing.assert_array_equal(read_raw(csv_file("w;x\n1,5;0\n1,5,2;1\n")).column(0), objects("1,5", "1,5,2"))
     with pytest.raises(ValueError, match="row 2: expected 2 cells, found 3"):
         read_raw(csv_file("w;x\na;0\na;b;1\n"))
+
+
+def test_numbers_between_semicolons_may_have_decimal_commas(csv_file):
+    raw = read_raw(csv_file("w;x\n1,5;0\n-,25;\n;1\n1,5;7\n"))
+    np.testing.assert_array_equal(raw.column(0), [1.5, -0.25, NAN, 1.5])
+    np.testing.assert_array_equal(raw.column(1), [0, NAN, 1, 7])
 
 
 def test_csv_with_commas_keeps_semicolons_in_cells(csv_file):

@@ -20,6 +20,7 @@ SEPARATORS = (";", "\t")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OPEN_QUOTE = "a quote in the first row is never closed"
+_DECIMAL_COMMA = re.compile(r"(\s*[+-]?\d*),(\d+\s*)")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
@@ -44,7 +45,7 @@ def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
 
 
 def parse_words(data: bytes, *, where: str) -> RawTable:
-    """Read text as `parse_csv` does whose cells may be anything.
+    """Read text as `parse_csv` does whose cells may be anything; between semicolons numbers may have decimal commas.
 
     The first row is the header if one of its cells is a word. A first row of numbers is one where it names the columns
     0, 1, 2 and so on, as pandas does, or stands above a table of 0 and 1 (see `parse_csv`).
@@ -60,6 +61,8 @@ def parse_words(data: bytes, *, where: str) -> RawTable:
     header = _is_header(first, binary=False) or _numbers_are_names(data, first, where)
     names, rows = _split_names(data, first, body, where, header=header)
     cells = _arrow_columns(rows, len(first), where, separator, words=True)
+    if separator == ";":
+        cells = [_with_points(column) for column in cells]
     return RawTable(tuple(cells), names, are_words=True, where=where)
 
 
@@ -193,6 +196,16 @@ def _arrow_columns(rows: bytes, dim: int, where: str, separator: str, *, words: 
     except pa.ArrowInvalid as error:
         raise ValueError(f"{where}: {_wrong_row(rows, dim, separator) or ' '.join(str(error).split())}") from error
     return list(table.columns)
+
+
+def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of numbers of which some have decimal commas, with points; any other column as it is."""
+    encoded = column.combine_chunks().dictionary_encode()
+    known = encoded.dictionary.to_pylist()
+    pointed = [_DECIMAL_COMMA.sub(r"\1.\2", word) if _DECIMAL_COMMA.fullmatch(word) else word for word in known]
+    if pointed == known or any(number(word) is None for word in pointed):
+        return column
+    return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
 
 
 def _wrong_row(rows: bytes, dim: int, separator: str) -> str | None:
