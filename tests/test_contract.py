@@ -154,6 +154,9 @@ def test_a_missing_value_is_never_read(name):
         changed = torch.where(missing, other, x)
         for a, b in zip(model(x, missing), model(changed, missing), strict=True):
             assert torch.equal(a, b)
+    codes = torch.where(missing, torch.tensor(77), x.long()).to(torch.uint8)
+    for a, b in zip(model(x, missing), model(codes, missing), strict=True):
+        assert torch.equal(a, b)
 
 
 @every_model
