@@ -253,6 +253,12 @@ def test_numbers_between_semicolons_may_have_decimal_commas(csv_file):
     np.testing.assert_array_equal(raw.column(1), [0, NAN, 1, 7])
 
 
+def test_names_between_semicolons_may_have_line_breaks_in_quotes(csv_file):
+    table = read_table(csv_file('a;"b\nc"\n0;1\n'))
+    assert table.columns == ("a", "b\nc")
+    np.testing.assert_array_equal(table.values, [[0, 1]])
+
+
 def test_csv_with_commas_keeps_semicolons_in_cells(csv_file):
     assert read_table(csv_file("a;b,c;d\n0,1\n")).columns == ("a;b", "c;d")
 

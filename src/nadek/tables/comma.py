@@ -20,7 +20,7 @@ SEPARATORS = (";", "\t")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OPEN_QUOTE = "a quote in the first row is never closed"
-_DECIMAL_COMMA = re.compile(r"(\s*[+-]?\d*),(\d+\s*)")
+_DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
@@ -112,11 +112,11 @@ def _line(cells: Sequence[str]) -> str:
 def _opened(data: bytes, where: str) -> tuple[bytes, list[str], bytes, str]:
     """The text without what stands before it, the cells of its first row, the text below that, and the separator."""
     data = data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
-    first, body, separator = *_split_first(data, where), ","
-    for other in SEPARATORS:
-        if len(first) == 1 and len(cells := _split_first(data, where, other)[0]) > 1:
-            first, separator = cells, other
-    return data, first, body, separator
+    for separator in (",", *SEPARATORS):
+        first, body = _split_first(data, where, separator)
+        if len(first) > 1:
+            return data, first, body, separator
+    return data, *_split_first(data, where, ","), ","
 
 
 def _split_names(
@@ -132,7 +132,7 @@ def _split_names(
     return names, rows
 
 
-def _split_first(data: bytes, where: str, separator: str = ",") -> tuple[list[str], bytes]:
+def _split_first(data: bytes, where: str, separator: str) -> tuple[list[str], bytes]:
     """The cells of the first row, which may have line breaks in quotes, and the text below it."""
     if not data.strip():
         raise ValueError(f"{where}: expected a table, found an empty file")
@@ -202,7 +202,7 @@ def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of numbers of which some have decimal commas, with points; any other column as it is."""
     encoded = column.combine_chunks().dictionary_encode()
     known = encoded.dictionary.to_pylist()
-    pointed = [_DECIMAL_COMMA.sub(r"\1.\2", word) if _DECIMAL_COMMA.fullmatch(word) else word for word in known]
+    pointed = [_DECIMAL_COMMA.sub(r"\1.\2", word) for word in known]
     if pointed == known or any(number(word) is None for word in pointed):
         return column
     return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
