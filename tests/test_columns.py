@@ -63,11 +63,11 @@ TOLD = {
     "one other number": (np.array([0.5, NAN]), Categorical(levels=(0.5,))),
     "decimals": (
         objects(Decimal("0.5"), Decimal("NaN"), Decimal(2)),
-        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False),
+        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False, decimals=1),
     ),
     "fractions": (
         np.array([0.5, NAN, 2.0, 0.5], dtype=np.float32),
-        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False),
+        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False, decimals=1),
     ),
 }
 
@@ -124,7 +124,7 @@ DECLARED = {
         "numeric",
         Numeric(edges=(1.0,), means=(0.0, 1.0), low=0.0, high=1.0, integer=True),
     ),
-    "one number": (np.array([5.5]), "numeric", Numeric(edges=(), means=(5.5,), low=5.5, high=5.5, integer=False)),
+    "one number": (np.array([5.5]), "numeric", Numeric(edges=(), means=(5.5,), low=5.5, high=5.5, integer=False, decimals=1)),
 }
 
 
@@ -182,7 +182,7 @@ def test_the_number_of_bins_is_checked():
 
 def test_few_different_numbers_get_a_bin_each():
     column = infer(np.array([2.5, 1.0, 7.0, 2.5]), name="x")
-    assert column == Numeric(edges=(2.5, 7.0), means=(1.0, 2.5, 7.0), low=1.0, high=7.0, integer=False)
+    assert column == Numeric(edges=(2.5, 7.0), means=(1.0, 2.5, 7.0), low=1.0, high=7.0, integer=False, decimals=1)
 
 
 def test_many_numbers_get_bins_that_hold_as_many_each():
@@ -210,6 +210,25 @@ def test_a_frequent_number_gets_a_bin_of_its_own(n_bins):
     smallest = infer(np.abs(values[:1000]), name="x", n_bins=n_bins)  # the frequent one is the first
     if n_bins > 1:
         assert smallest.means[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "decimals"),
+    [
+        ([0.5, 1.0, 2.0], 1),
+        ([19.99, 5.0, 0.1], 2),
+        ([-0.000001, 3.0], 6),
+        ([0.1 + 0.2, 1.0], None),  # 0.30000000000000004
+        ([1e-7, 1.0], None),
+        ([1.5, 2.0**52], None),  # so large that any digits would be what the float can hold
+        ([1.0, 2.0], None),  # whole numbers
+        ([5e-324, 1e300], None),
+    ],
+)
+def test_decimals_of_numbers_are_counted(values, decimals):
+    column = infer(np.array(values), name="x", kind="numeric")
+    assert column.decimals == decimals
+    assert column.integer == (values == [1.0, 2.0])
 
 
 def test_bins_are_a_function_of_the_values_and_not_of_their_order():
@@ -397,6 +416,19 @@ def test_whole_numbers_are_drawn_from_all_of_their_bin():
     assert set(drawn[600:]) == {4, 5, 6}
 
 
+def test_prices_are_drawn_in_cents():
+    prices = np.random.default_rng(0).integers(1, 2000, size=4000) / 100
+    column = infer(prices, name="price")
+    assert n_levels(column) == 16
+    drawn = draw(column, encode(column, np.repeat(prices, 10), name="price"), rng=np.random.default_rng(1))
+    assert all(value == float(f"{value:.2f}") for value in drawn)  # 19.99, not 19.990000000000002
+    assert (encode(column, drawn, name="price") == encode(column, np.repeat(prices, 10), name="price")).all()
+    assert set(drawn) == set(np.arange(1, 2000) / 100)  # all of them, the dearest too
+    counts = np.bincount(np.rint(drawn * 100).astype(int))[1:]
+    assert counts.std() / counts.mean() < 0.3  # evenly: 20 of each expected
+    assert all(value == float(f"{value:.2f}") for value in decode(column, np.arange(16.0)))
+
+
 def test_drawing_is_a_function_of_its_generator():
     codes = np.array([0.0, NAN, 1.0])
     a, b, c = (draw(NUMERIC, codes, rng=np.random.default_rng(seed)) for seed in (1, 1, 2))
@@ -437,6 +469,14 @@ def test_expectations():
         (
             lambda: Numeric(edges=(2.0,), means=(1.0,), low=0.0, high=3.0, integer=False),
             "means: expected one for each of at most 256 bins, found 1",
+        ),
+        (
+            lambda: Numeric(edges=(), means=(1.0,), low=0.0, high=3.0, integer=False, decimals=7),
+            "decimals: expected 1 to 6, found 7",
+        ),
+        (
+            lambda: Numeric(edges=(), means=(1.0,), low=0.0, high=3.0, integer=True, decimals=1),
+            "decimals: expected none for whole numbers, found 1",
         ),
         (
             lambda: Numeric(edges=(), means=(NAN,), low=0.0, high=3.0, integer=False),

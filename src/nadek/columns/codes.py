@@ -49,7 +49,7 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
 
 
 def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
-    """The values that codes stand for: levels, and the means of bins (rounded where all values were whole).
+    """The values that codes stand for: levels, and the means of bins (with as many decimals as the values had).
 
     Args:
         column: what the column is.
@@ -69,11 +69,14 @@ def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     """
     if not isinstance(column, Numeric):
         return _chosen(column.levels, codes, n_levels(column))
-    return _chosen([round(mean) if column.integer else mean for mean in column.means], codes, n_levels(column))
+    means = column.rounded(np.array(column.means)).tolist()
+    return _chosen([int(mean) for mean in means] if column.integer else means, codes, n_levels(column))
 
 
 def draw(column: Column, codes: NDArray[Any], *, rng: np.random.Generator) -> NDArray[Any]:
     """As `decode`, but a number is drawn evenly from its bin; a bin that held one value only gives this one.
+
+    It has no more decimals than the values of the column had: whole numbers where these were whole, prices in cents.
 
     Args:
         column: what the column is.
@@ -90,11 +93,11 @@ def draw(column: Column, codes: NDArray[Any], *, rng: np.random.Generator) -> ND
         return decode(column, codes)
     missing, places = _split(codes, n_levels(column))
     left = np.array((column.low, *column.edges))
-    right = np.array((*column.edges, column.high + 1 if column.integer else column.high))
+    right = np.array((*column.edges, column.high + column.step))
     right = np.where(np.array(column.means) == left, left, right)
-    drawn: NDArray[np.float64] = left[places] + rng.random(len(places)) * (right - left)[places]
-    if column.integer:
-        drawn = np.floor(drawn)
+    width, share = (right - left)[places], rng.random(len(places))
+    inwards = np.floor(share * np.round(width / column.step)) * column.step if column.step else share * width
+    drawn = column.rounded(left[places] + inwards)
     if missing.any():
         return np.where(missing, np.nan, drawn)
     return drawn.astype(np.int64) if column.integer else drawn

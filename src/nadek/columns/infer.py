@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadek.columns.cells import LARGEST_EXACT, Cells, listed, place_of, read_cells, shown
-from nadek.columns.kinds import MOST_LEVELS, Binary, Categorical, Column, Level, Numeric
+from nadek.columns.kinds import MOST_DECIMALS, MOST_LEVELS, Binary, Categorical, Column, Level, Numeric
 
 Declared = Literal["auto", "binary", "categorical", "numeric"]
 
@@ -147,13 +147,24 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     # rounding must not move the mean of one single value, which stands for "nothing else is in this bin"
     left = np.concatenate((different[:1], edges))
     last = different[np.append(np.searchsorted(different, edges), len(different)) - 1]
+    integer = cells.values.dtype.kind == "i" or bool(_tells_whole(different).all())
     return Numeric(
         edges=tuple(edges.tolist()),
         means=tuple(np.clip(means, left, last).tolist()),
         low=float(different[0]),
         high=float(different[-1]),
-        integer=cells.values.dtype.kind == "i" or bool(_tells_whole(different).all()),
+        integer=integer,
+        decimals=None if integer else _decimals(different),
     )
+
+
+def _decimals(different: NDArray[np.float64]) -> int | None:
+    """How many digits behind the point numbers need; None for too many, or floats too large to tell."""
+    largest = np.abs(different).max()
+    for digits in range(1, MOST_DECIMALS + 1):
+        if largest * 10**digits < LARGEST_EXACT and (np.round(different, digits) == different).all():
+            return digits
+    return None
 
 
 def _quantiles(observed: NDArray[np.float64], different: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:

@@ -4,11 +4,17 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 Level = str | int | float | bool
 """One value that a column can take, in the user's own words."""
 
 MOST_LEVELS = 256
 """More levels than this do not fit the bytes that training rows are kept in."""
+
+MOST_DECIMALS = 6
+"""Numbers that need more digits behind the point are measured so finely that nobody counts them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +62,8 @@ class Numeric:
         low: the smallest training value, the left edge of the first bin.
         high: the largest.
         integer: whether all values are whole numbers, and not only because floats so large always are.
+        decimals: how many digits behind the point the values need, at most `MOST_DECIMALS`; None for whole numbers and
+            where more are needed.
     """
 
     edges: tuple[float, ...]
@@ -63,6 +71,7 @@ class Numeric:
     low: float
     high: float
     integer: bool
+    decimals: int | None = None
     kind: Literal["numeric"] = "numeric"
 
     def __post_init__(self) -> None:
@@ -73,6 +82,20 @@ class Numeric:
             raise ValueError(f"edges: expected increasing numbers between low and high, found {self.edges}")
         if len(self.means) != len(left) or len(left) > MOST_LEVELS:
             raise ValueError(f"means: expected one for each of at most {MOST_LEVELS} bins, found {len(self.means)}")
+        if self.decimals is not None and (self.integer or not 1 <= self.decimals <= MOST_DECIMALS):
+            expected = "none for whole numbers" if self.integer else f"1 to {MOST_DECIMALS}"
+            raise ValueError(f"decimals: expected {expected}, found {self.decimals}")
+
+    @property
+    def step(self) -> float:
+        """How far apart neighbouring numbers may lie: 1 for whole numbers, 0.01 for two decimals, 0 for any number."""
+        if self.integer:
+            return 1.0
+        return 0.0 if self.decimals is None else 10.0**-self.decimals
+
+    def rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers with no more digits behind the point than the column has."""
+        return np.round(numbers, self.decimals or 0) + 0.0 if self.step else numbers  # + 0.0: no -0.0
 
 
 Column = Binary | Categorical | Numeric
