@@ -124,7 +124,11 @@ DECLARED = {
         "numeric",
         Numeric(edges=(1.0,), means=(0.0, 1.0), low=0.0, high=1.0, integer=True),
     ),
-    "one number": (np.array([5.5]), "numeric", Numeric(edges=(), means=(5.5,), low=5.5, high=5.5, integer=False, decimals=1)),
+    "one number": (
+        np.array([5.5]),
+        "numeric",
+        Numeric(edges=(), means=(5.5,), low=5.5, high=5.5, integer=False, decimals=1),
+    ),
 }
 
 

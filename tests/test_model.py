@@ -234,6 +234,19 @@ def test_the_public_names_exist_and_the_import_is_light():
     assert done.returncode == 0, done.stderr
 
 
+def test_the_command_line_starts_without_what_few_commands_need():
+    code = (
+        "import sys, nadek.cli.app;"
+        "heavy = {'matplotlib', 'sklearn', 'pandas', 'polars'} & set(sys.modules);"
+        "assert not heavy, heavy;"
+        "from nadek import figures;"
+        "assert all(hasattr(figures, name) for name in figures.__all__);"
+        "assert callable(figures.lines) and 'matplotlib' in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", [name for name in WITH_COLUMNS if isinstance(build(name, 2).core, Deep)])
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("dropout", [0.0, 0.4])

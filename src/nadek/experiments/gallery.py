@@ -1,5 +1,7 @@
 """The pictures of one trained model: samples, inpainting, filters, training curves."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import torch

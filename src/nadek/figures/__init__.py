@@ -9,13 +9,17 @@ Example:
     (346, 346, 3)
 """
 
-from matplotlib.figure import Figure
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from nadek.figures.charts import model_comparison, reliability, training_curves
-from nadek.figures.images import filters, inpainting, samples
-from nadek.figures.lines import Line, lines
-from nadek.figures.structures import structures
-from nadek.figures.style import save
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from nadek.figures.charts import model_comparison, reliability, training_curves
+    from nadek.figures.diagrams import structures
+    from nadek.figures.images import filters, inpainting, samples
+    from nadek.figures.plots import Line, lines
+    from nadek.figures.style import save
 
 __all__ = [
     "Figure",
@@ -30,3 +34,20 @@ __all__ = [
     "structures",
     "training_curves",
 ]
+
+_HOMES = {
+    "matplotlib.figure": ("Figure",),
+    "nadek.figures.charts": ("model_comparison", "reliability", "training_curves"),
+    "nadek.figures.images": ("filters", "inpainting", "samples"),
+    "nadek.figures.plots": ("Line", "lines"),
+    "nadek.figures.diagrams": ("structures",),
+    "nadek.figures.style": ("save",),
+}
+"""Matplotlib takes a quarter of the command line's start: it is loaded with the first picture."""
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,7 @@
 """Pictures of numbers: training curves, the effect of k in training and at test time."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import torch

@@ -1,5 +1,7 @@
 """Pictures of rows that are images: samples, reconstructions and filters of a trained model."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

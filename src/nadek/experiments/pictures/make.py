@@ -1,5 +1,7 @@
 """Make a picture: the PNG, and the record of what is behind it."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from nadek import figures
