@@ -253,6 +253,23 @@ def test_numbers_between_semicolons_may_have_decimal_commas(csv_file):
     np.testing.assert_array_equal(raw.column(1), [0, NAN, 1, 7])
 
 
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("a;b (x, y);c\n1;0;1\n0;1;1\n", ("a", "b (x, y)", "c")),  # commas in the names only
+        ("a, b\tc\n\n1\t0\n", ("a, b", "c")),
+        ("a;b,c\n1,0\n", ("a;b", "c")),
+    ],
+)
+def test_the_separator_cuts_the_first_two_rows_alike(csv_file, text, columns):
+    assert read_table(csv_file(text)).columns == columns
+
+
+def test_commas_come_first_where_there_is_no_second_row(csv_file):
+    with pytest.raises(ValueError, match=r"expected rows, found only a header"):
+        read_table(csv_file("a;b,c\n"))
+
+
 def test_names_between_semicolons_may_have_line_breaks_in_quotes(csv_file):
     table = read_table(csv_file('a;"b\nc"\n0;1\n'))
     assert table.columns == ("a", "b\nc")

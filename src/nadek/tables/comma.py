@@ -25,7 +25,7 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
-    """Read comma separated text in UTF-8, or text with one of `SEPARATORS` if there is no comma in the first row.
+    """Read comma separated text in UTF-8, or text with one of `SEPARATORS` if commas do not cut its first two rows alike.
 
     The first row is the header unless all its cells could be values, or all are numbers of which some repeat: names
     such as 0, 1, 2, which pandas gives, are names.
@@ -112,11 +112,21 @@ def _line(cells: Sequence[str]) -> str:
 def _opened(data: bytes, where: str) -> tuple[bytes, list[str], bytes, str]:
     """The text without what stands before it, the cells of its first row, the text below that, and the separator."""
     data = data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
+    several = []
     for separator in (",", *SEPARATORS):
         first, body = _split_first(data, where, separator)
         if len(first) > 1:
-            return data, first, body, separator
-    return data, *_split_first(data, where, ","), ","
+            several.append((data, first, body, separator))
+    even = (found for found in several if _goes_on(*found[1:]))
+    return next(even, several[0] if several else (data, *_split_first(data, where, ","), ","))
+
+
+def _goes_on(first: list[str], body: bytes, separator: str) -> bool:
+    """Whether the second row has as many cells as the first; also where there is none, or none that can be read."""
+    try:
+        return len(_split_first(body.lstrip(b"\r\n"), "", separator)[0]) == len(first)
+    except ValueError:
+        return True
 
 
 def _split_names(
