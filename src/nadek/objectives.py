@@ -28,6 +28,7 @@ def step_costs(
     observed: Bool[Tensor, "B D"] | None = None,
     *,
     tilt: float = 0.0,
+    taught: Float[Tensor, "B C"] | None = None,
     last_only: bool = False,
     recompute: bool = False,
     generator: torch.Generator | None = None,
@@ -43,6 +44,9 @@ def step_costs(
         missing: what the network does not see, drawn by `nadek.orderings.draw_missing`.
         observed: True where x has a value; None when it has no holes. What is not observed is no target.
         tilt: that of the draw; a row counts the less, the more often its number of hidden cells is drawn with it.
+        taught: logits of a teacher for these rows and holes: what hidden cells hold on average by its word stands for
+            what they hold, and the cost is a cross-entropy. Its gradient has the same aim with less noise, as far as
+            the teacher is right (Hinton, Vinyals and Dean 2015).
         last_only: leave out the costs of the steps before the last, [1, B]: a sixth of a training step's time.
         recompute: keep less for the way back, see `nadek.model.Network.forward`.
         generator: source of dropout while training.
@@ -55,7 +59,7 @@ def step_costs(
         weight = (weight / (n_observed * hidden_probability(n_hidden, n_observed, tilt))).to(weight.dtype)
     outputs = model(x, missing, recompute=recompute, generator=generator)
     counted = outputs[-1:] if last_only else outputs
-    return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets) for logits in counted])
+    return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets, taught) for logits in counted])
 
 
 def fixed_order_costs(
@@ -102,11 +106,12 @@ def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:
     return torch.stack(squares).sum()
 
 
-def _hidden_cost(variables: Variables, logits: Tensor, x: Tensor, targets: Tensor) -> Tensor:
-    """Negative log-probability of the targets, summed by row; at least float32."""
+def _hidden_cost(variables: Variables, logits: Tensor, x: Tensor, targets: Tensor, taught: Tensor | None) -> Tensor:
+    """Negative log-probability of the targets, or of what a teacher expects there, summed by row; at least float32."""
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
+    costs = variables.costs(logits, x) if taught is None else variables.expected_costs(logits, taught.to(logits.dtype))
     # a product with the 0/1 targets, not a selection: holes may hold anything finite, and shapes stay fixed
-    return (variables.costs(logits, x) * targets).sum(1)
+    return (costs * targets).sum(1)
 
 
 def _one_step_conditionals(

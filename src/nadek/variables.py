@@ -8,7 +8,8 @@ as many columns as variables, and codes are what its columns read.
 Everything above speaks of variables; where the network's columns matter, it asks a `Variables`:
 
 - ``encode``, ``spread``: codes and holes, as columns;
-- ``probabilities``, ``level_probabilities``, ``costs``: of all variables at once, from the logits of all columns;
+- ``probabilities``, ``level_probabilities``, ``costs``, ``expected_costs``: of all variables at once, from the logits
+  of all columns;
 - ``scores``, ``log_prob``, ``level_log_probs``, ``draw``: of one variable a row, as a walk visits it;
 - ``ordered``, ``columns``, ``start``, ``encode_at``, ``spread_at``, ``scores_at``, ``probabilities_``: for a path that
   has permuted the columns, and speaks of variables by their places.
@@ -64,6 +65,12 @@ class BinaryVariables(nn.Module):
     def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
         """Negative log-probability of each code, in nats; anything finite may stand where no code is known."""
         return F.binary_cross_entropy_with_logits(logits, x.to(logits.dtype), reduction="none")
+
+    def expected_costs(
+        self, logits: Float[Tensor, "*batch C"], taught: Float[Tensor, "*batch C"]
+    ) -> Float[Tensor, "*batch D"]:
+        """What `costs` is on average where codes follow other logits: the cross-entropy of each variable, in nats."""
+        return F.binary_cross_entropy_with_logits(logits, taught.sigmoid().to(logits.dtype), reduction="none")
 
     def encode_at(self, x: Shaped[Tensor, "B w"], places: slice) -> Shaped[Tensor, "B c"]:
         """The columns that stand for the codes of some consecutive variables."""
@@ -186,6 +193,14 @@ class MixedVariables(nn.Module):
         """See `BinaryVariables`."""
         level = x.long().clamp(min=0).minimum(self.top).unsqueeze(-1)
         return -self._log_levels(logits).gather(-1, level).squeeze(-1)
+
+    def expected_costs(
+        self, logits: Float[Tensor, "*batch C"], taught: Float[Tensor, "*batch C"]
+    ) -> Float[Tensor, "*batch D"]:
+        """See `BinaryVariables`."""
+        probabilities, log_levels = self.level_probabilities(taught), self._log_levels(logits)
+        there = ~self.absent  # a level that a variable does not have has 0 and -infinity
+        return -torch.where(there, probabilities * log_levels, 0).sum(-1)
 
     def encode_at(self, x: Shaped[Tensor, "B w"], places: slice) -> Bool[Tensor, "B c"]:
         """See `BinaryVariables`."""

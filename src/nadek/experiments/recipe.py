@@ -27,6 +27,8 @@ class Recipe:
         seed: of the initial weights (the training has its own).
         start: the RBM that the weights begin as (see `nadek.model.begin_as_rbm`), a row of a table: "TABLE/ROW". None
             begins with random ones.
+        teacher: a model to learn from: the name of one that comes with the package, or a folder. The network learns
+            what it expects of hidden cells instead of what they hold.
         notes: why it is so; for people.
     """
 
@@ -34,6 +36,7 @@ class Recipe:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     seed: int = 0
     start: str | None = None
+    teacher: str | None = None
     notes: str = ""
 
 

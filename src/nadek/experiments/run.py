@@ -17,6 +17,7 @@ from nadek.checkpoints import (
     forget_state,
     holds_model,
     holds_state,
+    load,
     load_state,
     save,
     save_state,
@@ -62,7 +63,8 @@ def train(
 
     Raises:
         ValueError: if an unfinished training of another recipe or other rows is in the way, on a recipe with a
-            ``start`` and no ``begin``, and as that raises.
+            ``start`` and no ``begin``, on a ``teacher`` that is no model or does not fit, and as ``begin`` raises.
+        FileNotFoundError: if there is no such ``teacher``.
         TrainingDivergedError: when a cost is not finite; the best model before that is saved, if there is one.
     """
     if recipe.start is not None and begin is None:
@@ -74,6 +76,7 @@ def train(
     rows, held_out = ready(x), None if validation is None else ready(validation, training=False)
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
     state = _unfinished(folder, recipe, identity) if resume else None
+    teacher = None if recipe.teacher is None else load(recipe.teacher, device=device)
     folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
     model = build(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
@@ -91,6 +94,7 @@ def train(
             rows,
             held_out,
             config=recipe.training,
+            teacher=teacher,
             resume=state,
             on_epoch=on_epoch,
             save_state=lambda state: save_state(folder, state, **identity),

@@ -25,7 +25,7 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
-    """Read comma separated text in UTF-8, or text with one of `SEPARATORS` if commas do not cut its first two rows alike.
+    """Read comma separated text in UTF-8, or text with one of `SEPARATORS` where commas do not cut two rows alike.
 
     The first row is the header unless all its cells could be values, or all are numbers of which some repeat: names
     such as 0, 1, 2, which pandas gives, are names.

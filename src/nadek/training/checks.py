@@ -35,6 +35,34 @@ def check_rows(model: ConditionalNetwork, config: TrainingConfig, rows: Rows, wh
         raise ValueError(f'missing values are refused (missing = "refuse"), found {_holes(rows, what)}')
 
 
+def check_teacher(model: ConditionalNetwork, config: TrainingConfig, teacher: ConditionalNetwork | None) -> None:
+    """Refuse a teacher that cannot tell this model what it is to learn.
+
+    Args:
+        model: the model to be.
+        config: the run.
+        teacher: the trained network; None where there is none.
+
+    Raises:
+        ValueError: on other variables, on one that knows one ordering only, and on an objective that has no use for it.
+    """
+    if teacher is None:
+        return
+    if teacher.levels != model.levels:
+        raise ValueError(f"teacher: expected {_variables(model)} as in the model, found {_variables(teacher)}")
+    if teacher.config.ordering is not None:
+        raise ValueError("teacher: expected a model of every ordering, found one that knows one ordering only")
+    if any(phase.objective == "fixed_order" for phase in config.phases):
+        raise ValueError("teacher: expected objectives over all orderings, found fixed_order")
+
+
+def _variables(model: ConditionalNetwork) -> str:
+    """The variables of a model, in words."""
+    levels = set(model.levels)
+    told = f"{min(levels)}" if len(levels) == 1 else f"{min(levels)} to {max(levels)}"
+    return f"{model.n_variables} variables of {told} levels"
+
+
 def _holes(rows: Rows, what: str) -> str:
     """Which values are missing, in words."""
     if rows.observed is None:

@@ -13,7 +13,7 @@ from nadek.conditional import ConditionalNetwork
 from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
 from nadek.orderings import draw_missing
 from nadek.training.centring import centre_of, centred
-from nadek.training.checks import check_rows
+from nadek.training.checks import check_rows, check_teacher
 from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows, mirrored
 from nadek.training.history import Epoch
@@ -38,6 +38,7 @@ def fit(
     validation: Rows | None = None,
     *,
     config: TrainingConfig,
+    teacher: ConditionalNetwork | None = None,
     resume: TrainingState | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     save_state: Callable[[TrainingState], None] | None = None,
@@ -50,6 +51,8 @@ def fit(
         train: from `nadek.training.prepare`.
         validation: rows to choose the best epoch by, with the same masks every time; None takes the last epoch.
         config: the run.
+        teacher: a trained network of the same variables, on the same device: the model learns what it expects of hidden
+            cells instead of what they hold (see `nadek.objectives.step_costs`). Validation looks at what they hold.
         resume: the state that an interrupted run of the same config, model and rows left; the run goes on from
             there and ends with the same weights, to the bit, as one that was never stopped (CPU, same threads).
         on_epoch: told what happened after each epoch.
@@ -61,13 +64,14 @@ def fit(
 
     Raises:
         TrainingDivergedError: when a cost is not finite; the model then holds the last good weights.
-        ValueError: on rows of another width than the model's, on holes that are refused, and on an objective that
-            does not fit the model or the rows.
+        ValueError: on rows of another width than the model's, on holes that are refused, and on an objective or a
+            teacher that does not fit the model or the rows.
     """
     check_rows(model, config, train, "training")
+    check_teacher(model, config, teacher)
     if validation is not None:
         check_rows(model, config, validation, "validation")
-    run = _Run(model, config, train, validation)
+    run = _Run(model, config, train, validation, teacher)
     if resume is not None:
         run.restore(resume)
     last_saved = -np.inf
@@ -92,6 +96,7 @@ class _Run:
     config: TrainingConfig
     train: Rows
     validation_rows: Rows | None
+    teacher: ConditionalNetwork | None
     history: list[Epoch] = field(default_factory=list)
     best: dict[str, Tensor] | None = None
     best_cost: float | None = None
@@ -110,6 +115,8 @@ class _Run:
         self.average: AveragedModel | None = None
         if (decay := self.config.average_decay(len(self.train.values))) > 0:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(decay))
+        if self.teacher is not None:
+            self.teacher.eval()
         self.optimizer = self.config.optimizer.build(self.model)
         self.centre = centre_of(self.model, self.train) if self.config.centred else None
         self.last_good = self.weights()
@@ -198,6 +205,7 @@ class _Run:
                     missing,
                     observed,
                     tilt=tilt,
+                    taught=self._taught(x, missing),
                     last_only=phase.objective == "last_step",
                     recompute=self.config.recompute,
                     generator=generator,
@@ -212,6 +220,11 @@ class _Run:
         if self.average is not None:
             self.average.update_parameters(self.model)
         return costs.detach().double().sum(1)
+
+    @torch.no_grad()
+    def _taught(self, x: Tensor, missing: Tensor) -> Tensor | None:
+        """What the teacher says of the hidden cells."""
+        return None if self.teacher is None else self.teacher(x, missing)[-1]
 
     def _batch(self, rows: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """Values and holes of a minibatch, with half of the images mirrored where that is asked for."""
