@@ -129,7 +129,7 @@ def test_the_rows_of_the_paper_are_there():
 def test_every_row_says_what_differs_and_why(row):
     assert row.notes
     assert row.paper is not None or row.name in ("dbm-like-500-500", "best-of-ours")
-    for recipe in (row.recipes.modern, row.recipes.paper):
+    for recipe in vars(row.recipes).values():
         assert recipe is None or recipe.notes
 
 
@@ -181,6 +181,8 @@ def test_the_recipes_of_a_row_share_its_model(tmp_path):
         (("init_std = 0.01", "steps = 3"), "recipes: expected one structure, found two"),
         (("recipes.paper", "recipes.papers"), "unknown option recipes.papers; did you mean paper"),
         (("hidden = [8]", "hiden = [8]"), "unknown option recipes.modern.model.core.hiden; did you mean hidden"),
+        (("seed = 3", 'teacher = "mnist-unet"'), r"paper.teacher: expected none \(the recipe .taught. is for that\)"),
+        (("recipes.paper", "recipes.taught"), "taught.teacher: expected a model to learn from, found none"),
         (("[model]", "[model"), "is not valid TOML"),
     ],
 )
@@ -190,7 +192,7 @@ def test_a_row_that_is_wrong_is_told_by_its_file(change, told, tmp_path):
 
 
 def test_a_row_needs_a_recipe_or_is_cited(tmp_path):
-    with pytest.raises(ValueError, match="recipes: expected at least one of modern, paper, found none"):
+    with pytest.raises(ValueError, match="recipes: expected at least one of modern, paper, taught, found none"):
         read_row(write_row(tmp_path, text='title = "x"\ndata = "digits"\n'))
     row = read_row(write_row(tmp_path, text=CITED))
     with pytest.raises(ValueError, match="table9: row nade-2 has no recipe 'paper': its value is only cited"):
@@ -470,6 +472,42 @@ def test_the_summary_takes_the_recipe_that_validates_best(tmp_path):
         "modern": -21.0,
         "paper": -23.0,
     }
+
+
+def test_a_row_is_taught_by_another_model(tmp_path):
+    rows = {"nade-2": TOML, "pupil": taught_by(tmp_path / "runs" / "table9-nade-2-modern")}
+    rows = {name: read_row(write_row(tmp_path, name, text)) for name, text in rows.items()}
+    with pytest.raises(FileNotFoundError, match="there is no model at"):
+        reproduce(rows["pupil"], "taught", place_in(tmp_path))
+    reproduce(rows["nade-2"], "modern", place_in(tmp_path))
+    alone, taught = (reproduce(rows["pupil"], kind, place_in(tmp_path)) for kind in ("modern", "taught"))
+    assert alone["test_log_likelihood"] != taught["test_log_likelihood"]
+    assert taught["config"]["teacher"] == rows["pupil"].recipes.taught.teacher
+    assert "teacher" not in alone["config"]
+    assert f"| NADE-2 | taught by {taught['config']['teacher']} | -20.50" in markdown_table(
+        tmp_path / "experiments", list(rows.values())
+    )
+
+
+def taught_by(folder):
+    """A row that learns in its usual way, and so from a model."""
+    modern = TOML[TOML.index("[recipes.modern.training]") : TOML.index("[recipes.paper]")]
+    head = TOML[: TOML.index("[recipes.paper]")]
+    return f'{head}[recipes.taught]\nteacher = "{folder}"\n{modern.replace("modern", "taught")}'
+
+
+def test_spreads_are_of_what_learnt_from_rows(tmp_path):
+    row = read_row(write_row(tmp_path, text=taught_by("mnist-unet")))
+    spreads = {"ensemble_spread_over_orderings": 2.0, "ensemble_spread_over_rows": 20.0}
+    made_up(tmp_path, row, "modern", **spreads)
+    made_up(tmp_path, row, "taught", best_validation=20.0, test_log_likelihood=-19.0, **spreads)
+    (tmp_path / "experiments" / "table3.toml").write_text(
+        'title = "spreads"\ntable = "table9"\n[[rows]]\nrow = "nade-2"\nmean = -20.5\nover_orderings = 2.1\n'
+        "over_rows = 21.0\n"
+    )
+    told = summary(tmp_path / "experiments")
+    assert told["table9"]["nade-2"]["recipe"] == "taught"
+    assert (told["table3"]["nade-2"]["recipe"], told["table3"]["nade-2"]["test_log_likelihood"]) == ("modern", -21.125)
 
 
 def test_the_tables_are_these(tmp_path):

@@ -71,21 +71,33 @@ def test_what_is_shown_is_there():
         assert (PAGE.parent / file).is_file()
 
 
+def entry(*recipes):
+    """A row of the summary with these results, by recipe."""
+    told = dict(recipes)
+    return {"recipes": {kind: {"best_validation": 90.0, **result} for kind, result in told.items()}}
+
+
 def test_claims_are_differences():
     claims = read_claims(EXPERIMENTS / "claims.toml")
+    five = {"test_log_likelihood": -89.0, "ensemble": -86.0}
     summary = {
         "table1": {
-            "nade-5-1hl": {"test_log_likelihood": -89.0, "ensemble": -86.0},
-            "nade-mask-1hl": {"test_log_likelihood": -88.0, "ensemble": -87.0},
+            "nade-5-1hl": entry(
+                ("modern", five),
+                ("paper", {"test_log_likelihood": -70.0, "best_validation": 95.0}),  # validates worse
+                ("taught", {"test_log_likelihood": -60.0, "best_validation": 80.0}),  # had a teacher
+            ),
+            "nade-mask-1hl": entry(("modern", {"test_log_likelihood": -88.0, "ensemble": -87.0})),
+            "nade-5-2hl": entry(("taught", five)),
         },
-        "table2": {"nade-5-4000h": {"test_log_likelihood": -100.0}},
+        "table2": {"nade-5-4000h": entry(("modern", {"test_log_likelihood": -100.0}))},
     }
     lines = {line.split(" | ")[0][2:]: line for line in claims_table(EXPERIMENTS, claims, summary).splitlines()[2:]}
     assert lines["with one hidden layer, NADE-5 is better than NADE-mask"].endswith("| +2.15 | -1.00 | no |")
     assert lines["the same for ensembles of 128 orderings, one hidden layer"].endswith("| +1.48 | +1.00 | yes |")
     assert lines["a second hidden layer helps NADE-5"].endswith("| +2.88 | – | – |")
     assert len(lines) == 10
-    summary["table1"]["nade-5-1hl"]["ensemble_orderings"] = 10
+    summary["table1"]["nade-5-1hl"]["recipes"]["modern"]["ensemble_orderings"] = 10
     told = claims_table(EXPERIMENTS, claims, summary)
     assert "one hidden layer | +1.48 | – | – (ensembles of different orderings or rows) |" in told
     assert "NADE-5 is better than NADE-mask | +2.15 | -1.00 | no |" in told

@@ -21,6 +21,7 @@ class RecipeKind(StrEnum):
 
     modern = "modern"
     paper = "paper"
+    taught = "taught"
 
 
 def reproduce(
@@ -36,7 +37,8 @@ def reproduce(
         typer.Option("--row", help="One row, figure or cell only, by its name.", show_default=False),
     ] = None,
     recipe: Annotated[
-        RecipeKind, typer.Option("--recipe", help="Our training, or as the paper and its authors' code did it.")
+        RecipeKind,
+        typer.Option("--recipe", help="Our training, as the paper and its authors' code did it, or by a teacher."),
     ] = RecipeKind.modern,
     quick: Annotated[bool, typer.Option("--quick", help="A look: an epoch, few rows; leaves no result.")] = False,
     experiments: Experiments = Path("experiments"),
@@ -65,7 +67,7 @@ def reproduce(
         quick=quick,
         pictures=pictures,
     )
-    wish = Wish(target, row, "modern" if recipe is RecipeKind.modern else "paper", force, as_json, quiet)
+    wish = Wish(target, row, recipe.value, force, as_json, quiet)
     try:
         if target == "figures":
             run_figures(wish, place)

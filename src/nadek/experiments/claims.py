@@ -60,8 +60,9 @@ def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[
 
     "level" stands where the difference is below `LEVEL`.
 
-    A row that was not run here is compared by its value in the paper, and said to be. Ensembles are compared if they
-    are over as many orderings, on as many rows.
+    What learnt from a teacher is left out: the claims are about structures that learn from the same rows. A row that
+    was not run here is compared by its value in the paper, and said to be. Ensembles are compared if they are over as
+    many orderings, on as many rows.
     """
     lines = []
     for claim in told.claims:
@@ -73,7 +74,7 @@ def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[
         difference = None if ours is None or against is None else ours - against
         verdict = _verdict(difference)
         verdict += " (against the value cited)" if cited and difference is not None else ""
-        if difference is not None and not cited and not _alike(claim, summary[claim.table]):
+        if difference is not None and not cited and not _alike(claim, summary):
             difference, verdict = None, f"{NOTHING} (ensembles of different orderings or rows)"
         lines.append((claim.says, _signed(of_paper), _signed(difference), verdict))
     return markdown(COLUMNS, lines)
@@ -87,13 +88,21 @@ def _paper(row: Row, value: str) -> float:
 
 
 def _ours(row: Row, claim: Claim, summary: Mapping[str, Mapping[str, Any]]) -> float | None:
-    entry = summary.get(row.table, {}).get(row.name)
+    entry = _entry(claim.table, row.name, summary)
     return None if entry is None else entry[claim.value]
 
 
-def _alike(claim: Claim, rows: Mapping[str, Any]) -> bool:
+def _entry(table: str, row: str, summary: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What was measured of a row, by the recipe that validates best of those without a teacher."""
+    by_kind = summary.get(table, {}).get(row, {}).get("recipes", {})
+    own = [told for kind, told in by_kind.items() if kind != "taught"]
+    return min(own, key=lambda told: told["best_validation"], default=None)
+
+
+def _alike(claim: Claim, summary: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether what was measured of two rows can be compared."""
-    sizes = [{key: rows[name].get(key) for key in SIZES} for name in (claim.better, claim.worse)]
+    entries = [_entry(claim.table, name, summary) or {} for name in (claim.better, claim.worse)]
+    sizes = [{key: entry.get(key) for key in SIZES} for entry in entries]
     return claim.value != "ensemble" or sizes[0] == sizes[1]
 
 

@@ -41,6 +41,11 @@ def records_of(experiments: Path, row: Row) -> list[Found]:
         raise ValueError(f"{found[0].path.parent}: a record of {row.table}-{row.name} has no {error}") from None
 
 
+def untaught(found: list[Found]) -> list[Found]:
+    """Those that learnt from rows alone: what says how good a structure is, beside others that learnt so too."""
+    return [one for one in found if one.kind != "taught"]
+
+
 def _is_of(row: Row, kind: Kind, kept: Any) -> bool:  # noqa: ANN401 - whatever JSON held
     """Whether a record was trained as the row's file says today."""
     return kept == row.config(kind) if row.rbm is not None else is_recipe(row.recipe(kind), kept)

@@ -144,9 +144,11 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
 
 
 def _recipe(found: Found) -> str:
-    """Which recipe, whether the weights began as those of an RBM, and whether the recipe was changed since."""
-    began = ", from an RBM" if found.record["config"].get("start") else ""
-    return f"{found.kind}{began} (changed since)" if found.stale else f"{found.kind}{began}"
+    """Which recipe, its teacher, whether the weights began as those of an RBM, and whether it was changed since."""
+    config = found.record["config"]
+    teacher = f" by {config['teacher']}" if config.get("teacher") else ""
+    began = ", from an RBM" if config.get("start") else ""
+    return f"{found.kind}{teacher}{began}{' (changed since)' if found.stale else ''}"
 
 
 def _entry(row: Row, found: list[Found]) -> dict[str, Any]:

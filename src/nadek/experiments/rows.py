@@ -13,10 +13,11 @@ from nadek.images import ImageConfig
 from nadek.networks import NetworkConfig
 from nadek.rbm import AISConfig, MachineConfig
 
-Kind = Literal["modern", "paper"]
-"""Ours, found on validation data; or as the paper and its authors' code did it."""
+Kind = Literal["modern", "paper", "taught"]
+"""Ours, found on validation data; as the paper and its authors' code did it; or from another network, which learnt from
+the same rows."""
 
-KINDS: tuple[Kind, ...] = ("modern", "paper")
+KINDS: tuple[Kind, ...] = ("modern", "paper", "taught")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,13 @@ class Recipes:
 
     modern: Recipe | None = None
     paper: Recipe | None = None
+    taught: Recipe | None = None
+
+    def __post_init__(self) -> None:
+        for kind, recipe in vars(self).items():
+            if recipe is not None and (recipe.teacher is not None) != (kind == "taught"):
+                expected = "a model to learn from" if kind == "taught" else 'none (the recipe "taught" is for that)'
+                raise ValueError(f"{kind}.teacher: expected {expected}, found {recipe.teacher or 'none'}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +116,7 @@ class Row:
         for name in ("ensemble_rows", "in_turn"):
             if getattr(self, name) and self.ensemble_orderings is None:
                 raise ValueError(f"{name}: expected ensemble_orderings beside it, found none")
-        given = [recipe for recipe in (self.recipes.modern, self.recipes.paper) if recipe is not None]
+        given = [recipe for recipe in vars(self.recipes).values() if recipe is not None]
         if self.rbm is not None and given:
             raise ValueError("rbm: expected no recipes beside it, found some")
         if self.cited and (self.kinds or self.paper is None):
@@ -139,7 +147,7 @@ class Row:
         Raises:
             ValueError: if the row has no such recipe.
         """
-        found = self.recipes.modern if kind == "modern" else self.recipes.paper
+        found: Recipe | None = getattr(self.recipes, kind)
         if found is None:
             why = "its value is only cited" if self.cited else "it is an RBM" if self.rbm else "its file has none"
             raise ValueError(f"{self.table}: row {self.name} has no recipe {kind!r}: {why}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nadek.configs import decode
-from nadek.experiments.found import Found, records_of
+from nadek.experiments.found import Found, records_of, untaught
 from nadek.experiments.markdown import NOTHING, markdown, number, over
 from nadek.experiments.recipe import naming, read_recipe
 from nadek.experiments.rows import Row, read_table
@@ -79,9 +79,12 @@ def read_variability(path: str | os.PathLike[str]) -> Variability:
 
 
 def variability_summary(experiments: Path, told: Variability) -> dict[str, dict[str, Any]]:
-    """Row -> the paper's values beside ours, of the recipe that validates best; rows without a record are left out."""
+    """Row -> the paper's values beside ours, of the recipe that validates best (but for taught ones).
+
+    Rows without a record are left out.
+    """
     rows = zip(told.rows, told.read_rows(experiments), strict=True)
-    found = {spread.row: (spread, row, records_of(experiments, row)) for spread, row in rows}
+    found = {spread.row: (spread, row, untaught(records_of(experiments, row))) for spread, row in rows}
     return {name: _entry(spread, row, records[0]) for name, (spread, row, records) in found.items() if records}
 
 
