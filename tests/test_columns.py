@@ -227,12 +227,15 @@ def test_a_frequent_number_gets_a_bin_of_its_own(n_bins):
         ([1.5, 2.0**52], None),  # so large that any digits would be what the float can hold
         ([1.0, 2.0], None),  # whole numbers
         ([5e-324, 1e300], None),
+        (np.array([19.99, 5.0, 0.1], dtype=np.float32), 2),  # 19.9899997711
+        (np.array([1 / 3, 5.0], dtype=np.float32), None),
+        (np.array([2.0**22 + 0.5, 1.0], dtype=np.float32), None),
     ],
 )
 def test_decimals_of_numbers_are_counted(values, decimals):
     column = infer(np.array(values), name="x", kind="numeric")
     assert column.decimals == decimals
-    assert column.integer == (values == [1.0, 2.0])
+    assert column.integer == (list(values) == [1.0, 2.0])
 
 
 def test_bins_are_a_function_of_the_values_and_not_of_their_order():

@@ -13,6 +13,9 @@ Declared = Literal["auto", "binary", "categorical", "numeric"]
 MOST_WORDS = 32
 """With more different texts than this a column may well hold names or remarks: its user is asked."""
 
+LARGEST_EXACT_SINGLE = 2**24
+"""`LARGEST_EXACT` of single precision."""
+
 
 class UndecidedColumnError(ValueError):
     """The values do not tell what a column is; its user has to say.
@@ -159,10 +162,13 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
 
 
 def _decimals(different: NDArray[np.float64]) -> int | None:
-    """How many digits behind the point numbers need; None for too many, or floats too large to tell."""
-    largest = np.abs(different).max()
+    """How many digits behind the point numbers need; None for too many, or numbers too large to tell."""
+    with np.errstate(over="ignore"):
+        single = bool((different.astype(np.float32) == different).all())  # 0.1 came as 0.10000000149
+    held, most = (np.float32, LARGEST_EXACT_SINGLE) if single else (np.float64, LARGEST_EXACT)
     for digits in range(1, MOST_DECIMALS + 1):
-        if largest * 10**digits < LARGEST_EXACT and (np.round(different, digits) == different).all():
+        rounded = np.round(different, digits).astype(held)
+        if np.abs(different).max() * 10**digits < most and (rounded == different).all():
             return digits
     return None
 
