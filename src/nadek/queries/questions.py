@@ -1,5 +1,8 @@
 """Which unknown cell to ask for next: how much each answer is expected to tell."""
 
+from collections.abc import Callable, Iterator
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -32,7 +35,8 @@ def expected_information(
         model: a NADE-k of every ordering.
         x: codes and NaN for unknown.
         target: True for the variables to learn about. None: all others, so that no cell's own entropy counts.
-        max_bytes: bound on the working memory: all questions of a row are asked in one batch, of as many rows as fit.
+        max_bytes: bound on the working memory: as many rows are asked about at once as fit, and of one row that is too
+            large as many cells.
 
     Returns:
         The expected information, at least 0; NaN for cells that are known.
@@ -55,10 +59,11 @@ def expected_information(
     _check_target(missing, target)
     out = torch.full(x.shape, torch.nan, dtype=torch.float64, device=x.device)
     levels = torch.tensor(model.levels, device=x.device)
-    asked = int((missing * levels).sum(1).max()) if len(x) else 0
     a_question = bytes_per_row(model) + 8 * x.shape[1] * (5 * max(model.levels) + 1)
+    asked = int((missing * levels).sum(1).max()) if len(x) else 0
     for rows in chunks(len(x), max(1, asked) * a_question, max_bytes):
-        out[rows] = _information(model, x[rows], missing[rows], target, levels)
+        parts = partial(chunks, bytes_per_row=max(model.levels) * a_question, max_bytes=max_bytes)
+        out[rows] = _information(model, x[rows], missing[rows], target, levels, parts)
     return out
 
 
@@ -75,33 +80,52 @@ def _check_target(missing: Tensor, target: Tensor | None) -> None:
 
 
 def _information(
-    model: ConditionalNetwork, x: Tensor, missing: Tensor, target: Tensor | None, levels: Int[Tensor, " D"]
+    model: ConditionalNetwork,
+    x: Tensor,
+    missing: Tensor,
+    target: Tensor | None,
+    levels: Int[Tensor, " D"],
+    parts: Callable[[int], Iterator[slice]],
 ) -> Float[Tensor, "B D"]:
     """All questions of a few rows: one pass for what is likely now, one for every level of every unknown cell."""
     now = model.variables.level_probabilities(model(x, missing)[-1].double())  # [B, D, L]
-    there = torch.arange(now.shape[2], device=x.device) < levels[:, None]
-    row, variable, level = (missing[:, :, None] & there).nonzero(as_tuple=True)
-    question = torch.arange(len(row), device=x.device)
-    answered, unknown = x[row], missing[row]
-    answered[question, variable] = level.to(x.dtype)
-    unknown[question, variable] = False
-    then = model.variables.level_probabilities(model(answered, unknown)[-1].double())  # [N, D, L]
-    weight = now[row, variable, level]
-    told = unknown if target is None else unknown & target
-    gained = weight * (_divergence(then, weight, row * x.shape[1] + variable) * told).sum(1)
-    found = torch.zeros(missing.shape, dtype=torch.float64, device=x.device)
-    found.index_put_((row, variable), gained, accumulate=True)
+    row, variable = missing.nonzero(as_tuple=True)
+    found = torch.full(missing.shape, torch.nan, dtype=torch.float64, device=x.device)
+    for part in parts(len(row)):
+        r, j = row[part], variable[part]
+        found[r, j] = _gained(model, x[r], missing[r], j, now[r, j], target, levels[j])
     if target is not None:
         found += -torch.xlogy(now, now).sum(2) * target
-    return found.masked_fill(~missing, torch.nan)
+    return found
+
+
+def _gained(
+    model: ConditionalNetwork,
+    x: Tensor,
+    missing: Tensor,
+    variable: Int[Tensor, " N"],
+    likely: Float[Tensor, "N L"],
+    target: Tensor | None,
+    levels: Int[Tensor, " N"],
+) -> Float[Tensor, " N"]:
+    """What the answers about one cell a row are expected to tell about other cells of their rows."""
+    here, level = (torch.arange(likely.shape[1], device=x.device) < levels[:, None]).nonzero(as_tuple=True)
+    question = torch.arange(len(here), device=x.device)
+    answered, unknown = x[here], missing[here]
+    answered[question, variable[here]] = level.to(x.dtype)
+    unknown[question, variable[here]] = False
+    then = model.variables.level_probabilities(model(answered, unknown)[-1].double())  # [Q, D, L]
+    weight = likely[here, level]
+    told = unknown if target is None else unknown & target
+    gained = weight * (_divergence(then, weight, here) * told).sum(1)
+    return torch.zeros(len(x), dtype=torch.float64, device=x.device).index_add_(0, here, gained)
 
 
 def _divergence(
-    then: Float[Tensor, "N D L"], weight: Float[Tensor, " N"], cell: Int[Tensor, " N"]
-) -> Float[Tensor, "N D"]:
+    then: Float[Tensor, "Q D L"], weight: Float[Tensor, " Q"], cell: Int[Tensor, " Q"]
+) -> Float[Tensor, "Q D"]:
     """KL of what each answer leads to from the mean over all answers about the same cell."""
-    _, which = torch.unique_consecutive(cell, return_inverse=True)
-    mean = then.new_zeros(int(which[-1]) + 1 if len(which) else 0, *then.shape[1:])
-    mean.index_add_(0, which, weight[:, None, None] * then)
+    mean = then.new_zeros(int(cell[-1]) + 1, *then.shape[1:])
+    mean.index_add_(0, cell, weight[:, None, None] * then)
     mean.clamp_(min=torch.finfo(then.dtype).tiny)  # so that an answer of probability 0 counts 0 times a finite number
-    return (torch.xlogy(then, then) - torch.xlogy(then, mean[which])).sum(2).clamp(min=0)
+    return (torch.xlogy(then, then) - torch.xlogy(then, mean[cell])).sum(2).clamp(min=0)
