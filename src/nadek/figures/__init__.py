@@ -5,7 +5,8 @@ global state. Images are rows of D values in row-major order, and show 1 as ink 
 
 Example:
     >>> import numpy as np
-    >>> samples(np.eye(16), image_shape=(4, 4), title="sixteen pixels").axes[0].images[0].get_array().shape
+    >>> from nadek import figures
+    >>> figures.samples(np.eye(16), image_shape=(4, 4), title="sixteen pixels").axes[0].images[0].get_array().shape
     (346, 346, 3)
 """
 
