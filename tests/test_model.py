@@ -222,6 +222,12 @@ def test_impossible_structures_are_refused(make, message):
     assert message in str(caught.value) or "Type" in type(caught.value).__name__  # the tests' shape hook comes first
 
 
+def run_alone(code):
+    """Run code in a process of its own, where nothing is imported yet."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_public_names_exist_and_the_import_is_light():
     code = (
         "import sys, nadek; lazy = {'NADEk', 'NADEkImputer', 'NADEkOutlierDetector'} & set(nadek.__all__);"
@@ -230,8 +236,7 @@ def test_the_public_names_exist_and_the_import_is_light():
         "assert not heavy, heavy;"
         "assert all(hasattr(nadek, name) for name in lazy) and len(lazy) == 3"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_alone(code)
 
 
 def test_the_command_line_starts_without_what_few_commands_need():
@@ -243,8 +248,7 @@ def test_the_command_line_starts_without_what_few_commands_need():
         "assert all(hasattr(figures, name) for name in figures.__all__);"
         "assert callable(figures.lines) and 'matplotlib' in sys.modules"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_alone(code)
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_COLUMNS if isinstance(build(name, 2).core, Deep)])

@@ -70,7 +70,7 @@ class BinaryVariables(nn.Module):
         self, logits: Float[Tensor, "*batch C"], taught: Float[Tensor, "*batch C"]
     ) -> Float[Tensor, "*batch D"]:
         """What `costs` is on average where codes follow other logits: the cross-entropy of each variable, in nats."""
-        return F.binary_cross_entropy_with_logits(logits, taught.sigmoid().to(logits.dtype), reduction="none")
+        return self.costs(logits, self.probabilities(taught))
 
     def encode_at(self, x: Shaped[Tensor, "B w"], places: slice) -> Shaped[Tensor, "B c"]:
         """The columns that stand for the codes of some consecutive variables."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nadek.figures.charts import model_comparison, reliability, training_curves
     from nadek.figures.diagrams import structures
     from nadek.figures.images import filters, inpainting, samples
-    from nadek.figures.plots import Line, lines
+    from nadek.figures.panels import Line, lines
     from nadek.figures.style import save
 
 __all__ = [
@@ -40,11 +40,13 @@ _HOMES = {
     "matplotlib.figure": ("Figure",),
     "nadek.figures.charts": ("model_comparison", "reliability", "training_curves"),
     "nadek.figures.images": ("filters", "inpainting", "samples"),
-    "nadek.figures.plots": ("Line", "lines"),
+    "nadek.figures.panels": ("Line", "lines"),
     "nadek.figures.diagrams": ("structures",),
     "nadek.figures.style": ("save",),
 }
-"""Matplotlib takes a quarter of the command line's start: it is loaded with the first picture."""
+"""Matplotlib takes a quarter of the command line's start: it is loaded with the first picture.
+
+No module here is called as what it holds: Python would put the module in the place of the function."""
 
 
 def __getattr__(name: str) -> object:

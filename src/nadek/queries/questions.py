@@ -61,8 +61,8 @@ def expected_information(
     levels = torch.tensor(model.levels, device=x.device)
     a_question = bytes_per_row(model) + 8 * x.shape[1] * (5 * max(model.levels) + 1)
     asked = int((missing * levels).sum(1).max()) if len(x) else 0
+    parts = partial(chunks, bytes_per_row=max(model.levels) * a_question, max_bytes=max_bytes)
     for rows in chunks(len(x), max(1, asked) * a_question, max_bytes):
-        parts = partial(chunks, bytes_per_row=max(model.levels) * a_question, max_bytes=max_bytes)
         out[rows] = _information(model, x[rows], missing[rows], target, levels, parts)
     return out
 

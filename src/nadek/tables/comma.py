@@ -112,13 +112,14 @@ def _line(cells: Sequence[str]) -> str:
 def _opened(data: bytes, where: str) -> tuple[bytes, list[str], bytes, str]:
     """The text without what stands before it, the cells of its first row, the text below that, and the separator."""
     data = data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
-    several = []
+    uneven = None
     for separator in (",", *SEPARATORS):
         first, body = _split_first(data, where, separator)
-        if len(first) > 1:
-            several.append((data, first, body, separator))
-    even = (found for found in several if _goes_on(*found[1:]))
-    return next(even, several[0] if several else (data, *_split_first(data, where, ","), ","))
+        if len(first) > 1 and _goes_on(first, body, separator):
+            return data, first, body, separator
+        if len(first) > 1 and uneven is None:
+            uneven = data, first, body, separator
+    return uneven or (data, *_split_first(data, where, ","), ",")
 
 
 def _goes_on(first: list[str], body: bytes, separator: str) -> bool:
