@@ -277,10 +277,10 @@ def test_a_start_that_does_not_fit(start, data, found, tmp_path):
         begin_as_machine(build(recipe.model), recipe.start, data, place_in(tmp_path))
 
 
-def test_a_start_belongs_to_a_row(tmp_path):
+def test_an_rbm_to_begin_as_belongs_to_a_row(tmp_path):
     write(tmp_path)
     recipe = read_row(write(tmp_path, BEGINS, "table9/begins.toml")).recipe("modern")
-    with pytest.raises(ValueError, match="start: expected none but in a row of a table, found 'table9/rbm'"):
+    with pytest.raises(FileNotFoundError, match="table9/rbm"):
         train(recipe, tmp_path / "model", torch.zeros(4, 64), None, schema=Schema())
 
 

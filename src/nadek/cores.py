@@ -20,9 +20,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nadek.products import ACTIVATIONS, activate, affine
+
 Activation = Literal["tanh", "sigmoid", "relu", "gelu"]
-ACTIVATIONS = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": F.gelu}
-IN_PLACE = {"tanh": torch.tanh_, "sigmoid": torch.sigmoid_, "relu": torch.relu_, "gelu": F.gelu}
 
 State = tuple[Tensor, ...] | None
 """What a core hands to its next step; None before the first."""
@@ -115,13 +115,12 @@ class Deep(nn.Module):
         self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
     ) -> tuple[Float[Tensor, "*batch H2"], State]:
         """The last hidden layer; ``state`` passes through unread."""
-        h = self._units(u, generator)
+        dropout = self.dropout if self.training else 0.0
+        h = drop(activate(self.activation, u), dropout, generator)
         for layer in self.layers:
-            h = self._units(layer(h), generator)
+            assert isinstance(layer, nn.Linear)
+            h = drop(affine(h, layer.weight, layer.bias, self.activation), dropout, generator)
         return h, state
-
-    def _units(self, u: Tensor, generator: torch.Generator | None) -> Tensor:
-        return drop(activate(self.activation, u), self.dropout if self.training else 0.0, generator)
 
 
 class Alternating(nn.Module):
@@ -204,18 +203,6 @@ def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
     """A layer whose weights are drawn later, by the network: torch's own would come from the global generator."""
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
     return layer
-
-
-def activate(name: str, u: Tensor) -> Tensor:
-    """The non-linearity, in place where no gradient needs ``u`` again.
-
-    On a CPU bfloat16 takes the way through float32: PyTorch's own bfloat16 tanh is slower than that.
-    """
-    if u.dtype == torch.bfloat16 and u.device.type == "cpu":
-        return activate(name, u.float()).bfloat16()
-    table = ACTIVATIONS if torch.is_grad_enabled() else IN_PLACE
-    h: Tensor = table[name](u)
-    return h
 
 
 def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, whole: int = 0) -> Tensor:

@@ -11,8 +11,8 @@ Everything above speaks of variables; where the network's columns matter, it ask
 - ``probabilities``, ``level_probabilities``, ``costs``, ``expected_costs``: of all variables at once, from the logits
   of all columns;
 - ``scores``, ``log_prob``, ``level_log_probs``, ``draw``: of one variable a row, as a walk visits it;
-- ``ordered``, ``columns``, ``start``, ``encode_at``, ``spread_at``, ``scores_at``, ``probabilities_``: for a path that
-  has permuted the columns, and speaks of variables by their places.
+- ``ordered``, ``columns``, ``start``, ``encode_at``, ``spread_at``, ``scores_at``, ``probabilities_of``: for a path
+  that has permuted the columns, and speaks of variables by their places.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from nadek.products import affine
 
 MEAN_MARGIN = 1e-4
 """Data means are kept this far from 0 and 1, so that a constant column has finite logits."""
@@ -54,9 +56,11 @@ class BinaryVariables(nn.Module):
         """What each column is on average (Eq. v_to_prob)."""
         return logits.sigmoid()
 
-    def probabilities_(self, logits: Float[Tensor, "B c"], first: int) -> Float[Tensor, "B c"]:
-        """The same in place, for logits that begin with the columns of variable ``first``."""
-        return logits.sigmoid_()
+    def probabilities_of(
+        self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, " c"], first: int
+    ) -> Float[Tensor, "B c"]:
+        """The same for the logits ``h V' + b``, which begin with the columns of variable ``first``."""
+        return affine(h, V, b, "sigmoid")
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
         """Probability of each level of each variable."""
@@ -180,10 +184,12 @@ class MixedVariables(nn.Module):
         """See `BinaryVariables`."""
         return self._log_levels(logits).exp().flatten(-2).index_select(-1, self.back)
 
-    def probabilities_(self, logits: Float[Tensor, "B c"], first: int) -> Float[Tensor, "B c"]:
+    def probabilities_of(
+        self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, " c"], first: int
+    ) -> Float[Tensor, "B c"]:
         """See `BinaryVariables`."""
-        levels = self._log_levels(logits, first).exp().flatten(-2)
-        return logits.copy_(levels.index_select(-1, self.back[self.start(first) :] - first * self._widest))
+        levels = self._log_levels(affine(h, V, b), first).exp().flatten(-2)
+        return levels.index_select(-1, self.back[self.start(first) :] - first * self._widest)
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
         """See `BinaryVariables`; 0 for levels that a variable does not have."""

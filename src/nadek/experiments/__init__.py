@@ -1,5 +1,6 @@
 """Recipes, what carries them out, and the records they leave."""
 
+from nadek.experiments.beginnings import begin_as_model
 from nadek.experiments.demo import Demo, demo
 from nadek.experiments.found import Found
 from nadek.experiments.gallery import draw_model
@@ -45,6 +46,7 @@ __all__ = [
     "UndecidedColumnsError",
     "Variability",
     "Workplace",
+    "begin_as_model",
     "check_output",
     "completed",
     "demo",

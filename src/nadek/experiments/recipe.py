@@ -5,11 +5,14 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from nadek.conditional import Structure
 from nadek.configs import decode, encode
+from nadek.images import ImageConfig
+from nadek.model import ModelConfig
 from nadek.networks import NetworkConfig
 from nadek.training import TrainingConfig
 
@@ -25,8 +28,9 @@ class Recipe:
         model: the structure.
         training: the run.
         seed: of the initial weights (the training has its own).
-        start: the RBM that the weights begin as (see `nadek.model.begin_as_rbm`), a row of a table: "TABLE/ROW". None
-            begins with random ones.
+        start: what the weights begin as: a trained model of the same structure, by its folder or the name of one that
+            comes with the package; or, in a row of a table, the RBM of another row, "TABLE/ROW" (see
+            `nadek.model.begin_as_rbm`). None begins with random ones.
         teacher: a model to learn from: the name of one that comes with the package, or a folder. The network learns
             what it expects of hidden cells instead of what they hold.
         notes: why it is so; for people.
@@ -38,6 +42,14 @@ class Recipe:
     start: str | None = None
     teacher: str | None = None
     notes: str = ""
+
+
+def trained_alike(model: Structure) -> Structure:
+    """The structure without what matters while it is trained only: equal for networks that can share their weights."""
+    if isinstance(model, ImageConfig):
+        return replace(model, dropout=0.0)
+    assert isinstance(model, ModelConfig)
+    return replace(model, init_std=None, core=replace(model.core, dropout=0.0))
 
 
 def is_recipe(recipe: Recipe, kept: Any) -> bool:  # noqa: ANN401 - whatever JSON held

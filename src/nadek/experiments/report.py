@@ -144,10 +144,11 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
 
 
 def _recipe(found: Found) -> str:
-    """Which recipe, its teacher, whether the weights began as those of an RBM, and whether it was changed since."""
+    """Which recipe, its teacher, what the weights began as, and whether it was changed since."""
     config = found.record["config"]
     teacher = f" by {config['teacher']}" if config.get("teacher") else ""
-    began = ", from an RBM" if config.get("start") else ""
+    start = config.get("start")
+    began = "" if start is None else ", from an RBM" if "/" in start else f", from {start}"
     return f"{found.kind}{teacher}{began}{' (changed since)' if found.stale else ''}"
 
 

@@ -8,9 +8,7 @@ from typing import Any, Literal
 
 from nadek import datasets
 from nadek.configs import decode, encode
-from nadek.experiments.recipe import Recipe, merge, naming, read_recipe
-from nadek.images import ImageConfig
-from nadek.networks import NetworkConfig
+from nadek.experiments.recipe import Recipe, merge, naming, read_recipe, trained_alike
 from nadek.rbm import AISConfig, MachineConfig
 
 Kind = Literal["modern", "paper", "taught"]
@@ -123,7 +121,7 @@ class Row:
             raise ValueError("cited: expected a value of the paper and no recipes")
         if not self.cited and not self.kinds:
             raise ValueError(f"recipes: expected at least one of {', '.join(KINDS)}, found none")
-        if len({repr(_identity(recipe.model)) for recipe in given}) > 1:
+        if len({repr(trained_alike(recipe.model)) for recipe in given}) > 1:
             raise ValueError("recipes: expected one structure, found two; only init_std and dropout may differ")
 
     @property
@@ -210,10 +208,3 @@ def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
             for kind, recipe in recipes.items()
         }
     return options
-
-
-def _identity(model: NetworkConfig) -> NetworkConfig:
-    """What has to be the same in all recipes of a row."""
-    if isinstance(model, ImageConfig):
-        return replace(model, dropout=0.0)
-    return replace(model, init_std=None, core=replace(model.core, dropout=0.0))

@@ -24,6 +24,7 @@ from nadek.checkpoints import (
 )
 from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
+from nadek.experiments.beginnings import begin_as_model
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
 from nadek.images import ImageConfig
@@ -56,32 +57,32 @@ def train(
         schema: what the columns are.
         device: where to train.
         resume: go on where an unfinished training of the same recipe and rows left off (begins where there is none).
-        begin: overwrites the random weights of a training that begins; None leaves them. A recipe's ``start`` needs
-            it, see `nadek.experiments.machines.begin_as_machine`.
+        begin: overwrites the random weights of a training that begins, in place of the model that the recipe's
+            ``start`` names; an RBM of the tables needs it, see `nadek.experiments.machines.begin_as_machine`.
         save_every: seconds between two savings of the state, at the end of an epoch; 0 saves after each.
         on_epoch: told what happened after each epoch.
 
     Raises:
-        ValueError: if an unfinished training of another recipe or other rows is in the way, on a recipe with a
-            ``start`` and no ``begin``, on a ``teacher`` that is no model or does not fit, and as ``begin`` raises.
-        FileNotFoundError: if there is no such ``teacher``.
+        ValueError: if an unfinished training of another recipe or other rows is in the way, on a ``start`` or a
+            ``teacher`` that is no model or does not fit, and as ``begin`` raises.
+        FileNotFoundError: if there is no such ``start`` or ``teacher``.
         TrainingDivergedError: when a cost is not finite; the best model before that is saved, if there is one.
     """
-    if recipe.start is not None and begin is None:
-        raise ValueError(f"start: expected none but in a row of a table, found {recipe.start!r}")
     folder = Path(folder)
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
         schema = replace(schema, image_shape=recipe.model.image_shape)
+    if recipe.start is not None and begin is None:
+        begin = partial(begin_as_model, start=recipe.start, schema=schema)
     ready = partial(prepare, levels=recipe.model.levels, columns=schema.columns, device=device)
     rows, held_out = ready(x), None if validation is None else ready(validation, training=False)
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
     state = _unfinished(folder, recipe, identity) if resume else None
     teacher = None if recipe.teacher is None else load(recipe.teacher, device=device)
-    folder.mkdir(parents=True, exist_ok=True)
     weights = torch.Generator().manual_seed(recipe.seed)
     model = build(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
     if begin is not None and state is None:
         begin(model)
+    folder.mkdir(parents=True, exist_ok=True)
 
     def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
         saved = SavedModel(model, schema, _metrics(recipe, rows, history, device, diverged=diverged))

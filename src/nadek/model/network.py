@@ -10,6 +10,7 @@ from nadek.conditional import ConditionalNetwork, product_dtype
 from nadek.cores import Core, State
 from nadek.model.config import ModelConfig
 from nadek.model.unrolled import unroll, unrolls
+from nadek.products import affine
 from nadek.variables import variables_of
 
 
@@ -97,9 +98,9 @@ class Network(ConditionalNetwork):
         outputs: list[Tensor] = []
 
         def step(p: Tensor, state: State, generator: torch.Generator | None) -> tuple[Tensor, State]:
-            u = F.linear(torch.addcmul(shown, m, p), self.W, self.c)  # v = m * p + (1 - m) * x
+            u = affine(torch.addcmul(shown, m, p), self.W, self.c)  # v = m * p + (1 - m) * x
             h, state = core(u if mask_input is None else u + mask_input, state, generator=generator)
-            return F.linear(h, self.output_weight, self.b), state
+            return affine(h, self.output_weight, self.b), state
 
         anew = recompute and torch.is_grad_enabled()
         for _ in range(n_steps):

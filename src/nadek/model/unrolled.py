@@ -18,7 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.cores import Core, Deep, activate, keep, thinned
+from nadek.cores import Core, Deep, keep, thinned
+from nadek.products import IN_PLACE, activate, affine
 from nadek.variables import BinaryVariables, Variables
 
 BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -85,6 +86,7 @@ class _Unrolled(torch.autograd.Function):
     ) -> Tensor:
         """The loop. ``h`` are the units, ``read`` what the layer above reads of them, the same without dropout."""
         base, W, V, b, *layers = (weight.to(shown.dtype) for weight in weights)
+        base = base[0] if len(base) == 1 else base
         U, d = layers[::2], layers[1::2]
         v = shown.new_empty(steps, *shown.shape)
         logits = torch.empty_like(v)
@@ -95,7 +97,7 @@ class _Unrolled(torch.autograd.Function):
         for t in range(steps):
             below = torch.addcmul(shown, m, p, out=v[t])
             for i, (weight, bias) in enumerate(zip((W, *U), (base, *d), strict=True)):
-                h[i][t] = activate(activation, torch.addmm(bias, below, weight.t()))
+                h[i][t] = units(activation, below, weight, bias)
                 if dropout:
                     kept[i][t] = keep(h[i][t], dropout, generator)
                     read[i][t] = thinned(h[i][t], kept[i][t], dropout)
@@ -105,7 +107,7 @@ class _Unrolled(torch.autograd.Function):
                 p = logits[t].sigmoid()
         ctx.save_for_backward(m, v, V, W, *U, *h, *read, *kept)
         ctx.activation, ctx.dropout, ctx.n_layers = activation, dropout, len(h)
-        ctx.dtypes, ctx.base_rows = [weight.dtype for weight in weights], len(base)
+        ctx.dtypes, ctx.base_rows = [weight.dtype for weight in weights], len(weights[0])
         return logits
 
     @staticmethod
@@ -131,6 +133,14 @@ class _Unrolled(torch.autograd.Function):
         for i in range(1, len(h)):
             gradients += [_outer(g_units[i], read[i - 1]), g_units[i].sum((0, 1))]
         return (None,) * 7 + tuple(g.to(dtype) for g, dtype in zip(gradients, ctx.dtypes, strict=True))
+
+
+def units(activation: str, below: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """A layer's units from the layer below. In float32 a training keeps to the products that its records came from."""
+    if bias.ndim == 1 and below.dtype == torch.bfloat16:
+        return affine(below, weight, bias, activation)
+    u = torch.addmm(bias, below, weight.t())
+    return IN_PLACE[activation](u) if u.dtype != torch.bfloat16 else activate(activation, u)
 
 
 def _outer(g: Tensor, read: Tensor) -> Tensor:

@@ -9,12 +9,10 @@ from torch import Tensor
 from nadek.cores import Core
 from nadek.model import Network
 from nadek.paths.path import ALL, Rows
+from nadek.products import added, block_of
 
-REDUCED_BLOCK = 32
-"""Reduced-precision products are compiled for each shape they meet (by oneDNN), which takes longer than the product:
-the number of missing columns is rounded up to a multiple of this."""
-REDUCED_PARTS = 8
-"""For the same reason a number of rows is rounded up to a multiple of a part of all."""
+PARTS = 8
+"""Where products are compiled for their shapes, a number of rows is rounded up to a multiple of this part of all."""
 
 
 class FastPath:
@@ -24,7 +22,8 @@ class FastPath:
     Two running sums [B, H] follow what is revealed by updates of rank 1: ``seen = c + A missing + W x_observed``, and
     ``first``, the same plus ``W fill_missing``, which is all that the first step needs. The steps between read and
     predict the missing variables only; the last computes the logits asked for. For ``steps`` = 1 nothing but
-    vectors is left. Buffers are made once; running sums and logits keep the dtype of the model.
+    vectors is left. Running sums and logits keep the dtype of the model. Where products are compiled for their shapes
+    (see `nadek.products`) the missing columns are rounded up to blocks.
 
     Args:
         model: a network that has columns (see `nadek.networks`).
@@ -39,7 +38,7 @@ class FastPath:
         exact = model.b.dtype
         dtype = exact if dtype is None else dtype
         self.core: Core = model.core if dtype == exact else copy.deepcopy(model.core).to(dtype)
-        self.steps, self.block = model.steps, 1 if dtype == exact else REDUCED_BLOCK
+        self.steps, self.block = model.steps, block_of(dtype, model.W.device, n_rows * model.W.numel())
         self.variables, columns = model.variables.ordered(ordering), model.variables.columns(ordering)
         self.shared, self.fill = True, model.fill[columns]
         weights = (model.W.t()[columns].contiguous(), model.output_weight[columns].contiguous(), model.b[columns])
@@ -49,30 +48,26 @@ class FastPath:
         nothing_seen = model.c if self.A is None else model.c + self.A.sum(0)
         self.seen = nothing_seen.expand(n_rows, -1).clone()
         self.first = self.seen + self.fill @ self.W_exact
-        self.u = torch.empty_like(self.seen, dtype=dtype)
-        self.v = torch.empty(n_rows * len(columns) if self.steps > 1 else 0, dtype=dtype, device=self.u.device)
+        self.dtype = dtype
 
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
         """See `Path`."""
         chosen = self._rounded(rows)
         first = self.first[chosen]
-        u = self.u[: len(first)]
-        h, state = self.core(u.copy_(first), None)
+        h, state = self.core(first.to(self.dtype, copy=True), None)  # in place
         if self.steps > 1:
             low = self._low(positions.start)
             start = self.variables.start(low)
-            W, V, b = self.W[start:], self.V[start:].t(), self.b[start:]
-            v, base = self.v[: len(u) * len(b)].view(len(u), len(b)), self.seen[chosen].to(u.dtype)
+            W, V, b = self.W[start:], self.V[start:], self.b[start:]
+            base = self.seen[chosen].to(self.dtype)
             known, missing = self.variables.start(positions.start) - start, self._missing(positions.start, chosen)
             for _ in range(self.steps - 1):
-                torch.addmm(b, h, V, out=v)
-                self.variables.probabilities_(v, low)
+                v = self.variables.probabilities_of(h, V, b, low)
                 if missing is None:
                     v[:, :known] = 0  # revealed already, part of the sum
                 else:
                     v *= missing
-                torch.addmm(base, v, W, out=u)
-                h, state = self.core(u, state)
+                h, state = self.core(added(base, v, W), state)
         asked, h = self._columns(positions), h if chosen is rows else h[: len(rows)]  # type: ignore[arg-type]
         logits = torch.addmm(self.b_exact[asked], h.to(first.dtype), self.V_exact[asked].t())
         return self.variables.scores_at(logits, positions)
@@ -109,9 +104,9 @@ class FastPath:
         return slice(self.variables.start(positions.start), self.variables.start(positions.stop))
 
     def _rounded(self, rows: Rows) -> Rows:
-        """Some rows; for reduced precision with the first one repeated, so that few different numbers occur."""
+        """Some rows; where products are compiled, with the first one repeated, so that few different numbers occur."""
         if isinstance(rows, slice) or self.block == 1:
             return rows
         n_rows = len(self.first)
-        extra = -len(rows) % -(-n_rows // REDUCED_PARTS)
+        extra = -len(rows) % -(-n_rows // PARTS)
         return torch.cat([rows, rows[:1].expand(min(extra, n_rows - len(rows)))])

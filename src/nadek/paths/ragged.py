@@ -36,7 +36,7 @@ class RaggedPath(FastPath):
         unseen = (stage == 2).any(0).nonzero()
         self.all_seen = int(unseen[0]) if len(unseen) else stage.shape[1]
         n_columns = len(self.b) if self.steps > 1 else 0
-        self.missing = torch.ones(len(stage), n_columns, dtype=self.u.dtype, device=self.u.device)
+        self.missing = torch.ones(len(stage), n_columns, dtype=self.dtype, device=self.b.device)
 
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
         """See `Path`."""

@@ -1,0 +1,100 @@
+"""A training that goes on from a trained model instead of random weights."""
+
+import pytest
+import torch
+
+from nadek.checkpoints import SavedModel, Schema, load, load_saved, save
+from nadek.columns import Categorical
+from nadek.cores import DeepConfig
+from nadek.experiments import Recipe, begin_as_model, read_row, reproduce, train
+from nadek.model import ModelConfig, Network, nade_k
+from nadek.training import AdamW, Phase, TrainingConfig
+from test_cli import nadek, ok
+from test_reproduce import TOML, place_in, write_row
+
+D = 6
+NAMES = tuple("abcdef")
+STILL = TrainingConfig(phases=(Phase(epochs=1),), optimizer=AdamW(lr=1e-12), ema_decay=0.0)
+
+
+def lively(seed=0, **options):
+    """A network whose weights are told from new ones."""
+    generator = torch.Generator().manual_seed(seed)
+    model = nade_k(D, hidden=(8,), steps=2, generator=generator, **options)
+    with torch.no_grad():
+        for value in model.parameters():
+            value += torch.randn(value.shape, generator=generator)
+    return model
+
+
+def kept(folder, model, **schema):
+    save(folder, SavedModel(model, Schema(columns=NAMES, **schema)))
+    return str(folder)
+
+
+def near(model, other):
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, other.state_dict()[name], rtol=0, atol=1e-6)
+
+
+def test_a_recipe_begins_with_the_weights_of_a_model(tmp_path):
+    first = lively()
+    recipe = Recipe(model=first.config, training=STILL, start=kept(tmp_path / "first", first))
+    x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
+    near(train(recipe, tmp_path / "second", x, None, schema=Schema(columns=NAMES)).model, first)
+
+
+def test_dropout_may_differ(tmp_path):
+    core = DeepConfig(hidden=(8,), dropout=0.5)
+    model = Network(ModelConfig(n_variables=D, steps=2, core=core))
+    begin_as_model(model, kept(tmp_path / "first", lively()), Schema(columns=NAMES))
+    near(model, lively())
+
+
+@pytest.mark.parametrize(
+    ("model", "schema", "told"),
+    [
+        (lambda: nade_k(D, hidden=(9,), steps=2), {}, "expected a model of the recipe's structure, found another"),
+        (lambda: nade_k(D, hidden=(8,), steps=3), {}, "expected a model of the recipe's structure, found another"),
+        (lively, {"columns": tuple("abcdeg")}, "expected a model of the same columns, found other columns"),
+        (
+            lively,
+            {"columns": NAMES, "kinds": (Categorical(levels=("n", "y")),) * D},
+            "expected a model of the same columns, found other kinds",
+        ),
+    ],
+)
+def test_a_beginning_that_does_not_fit(model, schema, told, tmp_path):
+    start = kept(tmp_path / "first", lively(), kinds=(Categorical(levels=("no", "yes")),) * D)
+    with pytest.raises(ValueError, match=f"start: {told}"):
+        begin_as_model(model(), start, Schema(**schema))
+
+
+def test_a_row_of_a_table_begins_as_a_model(tmp_path):
+    first = read_row(write_row(tmp_path, "first"))
+    reproduce(first, "modern", place_in(tmp_path))
+    folder = tmp_path / "runs" / "table9-first-modern"
+    text = TOML.replace("ema_decay = 0.9", 'ema_decay = 0.0\noptimizer = { kind = "adamw", lr = 1e-12 }')
+    text = text.replace("[recipes.modern.training]", f'[recipes.modern]\nstart = "{folder}"\n[recipes.modern.training]')
+    second = read_row(write_row(tmp_path, "second", text))
+    assert second.recipe("modern").start == str(folder)
+    record = reproduce(second, "modern", place_in(tmp_path))
+    assert record["config"]["start"] == str(folder)
+    near(load(tmp_path / "runs" / "table9-second-modern"), load(folder))
+
+
+def test_the_command_line_goes_on_from_a_model_folder(tmp_path):
+    rows = (torch.rand(60, D, generator=torch.Generator().manual_seed(1)) < 0.5).int().tolist()
+    table = tmp_path / "rows.csv"
+    table.write_text("\n".join(",".join(map(str, row)) for row in [NAMES, *rows]) + "\n")
+    usual = (table, "--hidden", "6", "--steps", "2", "--epochs", "2", "--quiet")
+    ok("fit", *usual, "-o", tmp_path / "first")
+    still = ("--set", "training.optimizer.lr=1e-12", "--set", "training.ema_decay=0")
+    ok("fit", *usual, "-o", tmp_path / "second", "--set", f'start="{tmp_path / "first"}"', *still)
+    near(load(tmp_path / "second"), load(tmp_path / "first"))
+    assert load_saved(tmp_path / "second").metrics["config"]["start"] == str(tmp_path / "first")
+    for start, told in (("nobody", "there is no model at nobody"), ("mnist-nade5-2hl", "start: expected a model of")):
+        result = nadek("fit", *usual, "-o", tmp_path / "third", "--set", f"start={start}")
+        assert result.code == 1
+        assert told in result.err
+        assert not (tmp_path / "third").exists()

@@ -1,0 +1,144 @@
+"""Products by oneDNN against PyTorch's own, in every way that they are asked for."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from nadek import products
+from nadek.cores import DeepConfig
+from nadek.likelihood import log_prob
+from nadek.model import ModelConfig, Network
+from nadek.paths import FastPath
+from nadek.processors import quick_in_bfloat16
+from nadek.products import ACTIVATIONS, BLOCK, WORTH, activate, added, affine, block_of
+
+ROWS, WIDE, NARROW = 512, 160, 128  # just large enough to be worth it
+DTYPES = [torch.float32, *([torch.bfloat16] if quick_in_bfloat16("cpu") else [])]
+TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
+SERVED = pytest.mark.skipif(not products._fuses(torch.float32), reason="this PyTorch comes without oneDNN")
+
+
+@pytest.fixture
+def parts():
+    """x, weight and bias, of lively sums."""
+    generator = torch.Generator().manual_seed(0)
+    x, weight = torch.randn(ROWS, WIDE, generator=generator), torch.randn(NARROW, WIDE, generator=generator)
+    return x, weight / WIDE**0.5, torch.randn(NARROW, generator=generator)
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """How often oneDNN was asked."""
+    calls, ask = [], products._oneDNN
+
+    def count():
+        calls.append(1)
+        return ask()
+
+    products._fuses(torch.float32), products._fuses(torch.bfloat16)  # looked up once
+    monkeypatch.setattr(products, "_oneDNN", count)
+    return calls
+
+
+def close(found, expected, dtype):
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=TOLERANCE[dtype])
+
+
+@SERVED
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("activation", [None, *ACTIVATIONS])
+def test_affine_is_the_product_with_bias_and_non_linearity(activation, dtype, parts, called):
+    phi = (lambda u: u) if activation is None else ACTIVATIONS[activation]
+    x, weight, bias = (part.to(dtype) for part in parts)
+    with torch.no_grad():
+        for one in (weight, weight.t().contiguous().t()):
+            for d in (bias, None):
+                expected = F.linear(x.double(), weight.double(), None if d is None else d.double())
+                close(affine(x, one, d, activation), phi(expected), dtype)
+        batched = affine(x.view(4, -1, WIDE), weight, bias, activation)
+        assert torch.equal(batched.flatten(0, 1), affine(x, weight, bias, activation))
+    assert len(called) == 6
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_added_is_the_product_and_what_stands_there(dtype, parts):
+    x, weight, base = parts[0].to(dtype), parts[1].t().to(dtype), torch.randn(ROWS, NARROW).to(dtype)
+    kept = base.clone()
+    with torch.no_grad():
+        close(added(base, x, weight), base.double() + x.double() @ weight.double(), dtype)
+        close(added(base, x[:, 32:], weight[32:]), base.double() + x[:, 32:].double() @ weight[32:].double(), dtype)
+    assert torch.equal(base, kept)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.float64])
+@pytest.mark.parametrize("n", [3, 200])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activate_is_the_non_linearity(name, n, dtype):
+    u = torch.linspace(-30, 30, n * 100, dtype=dtype).view(n, -1)
+    expected = ACTIVATIONS[name](u.double())
+    with torch.no_grad():
+        torch.testing.assert_close(
+            activate(name, u.clone()).double(), expected, rtol=TOLERANCE.get(dtype, 1e-12), atol=1e-6
+        )
+    assert activate(name, u).dtype == dtype
+
+
+@SERVED
+def test_who_needs_gradients_or_exactness_is_not_served(parts, called):
+    x, weight, bias = parts
+    weight.requires_grad_()
+    affine(x, weight, bias, "tanh").sum().backward()
+    assert weight.grad is not None
+    with torch.no_grad():
+        affine(*(part.double() for part in parts))
+        affine(x[:100], weight)  # too small
+        with torch.autocast("cpu", torch.bfloat16):
+            assert affine(x, weight).dtype == torch.bfloat16
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.backends.mkldnn, "enabled", False)
+            affine(x, weight)
+        assert not called
+        affine(x, weight)
+        assert called
+
+
+def test_shapes_are_rounded_where_products_are_made_for_them(monkeypatch):
+    served = BLOCK if products._fuses(torch.float32) else 1
+    assert block_of(torch.float32, "cpu", WORTH) == served
+    assert block_of(torch.float32, "cpu", WORTH - 1) == 1
+    assert block_of(torch.float64, "cpu", WORTH) == 1
+    assert block_of(torch.bfloat16, "cpu", 1) == BLOCK
+    assert block_of(torch.bfloat16, "cuda", WORTH) == 1
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
+    assert block_of(torch.float32, "cpu", WORTH) == 1
+
+
+@SERVED
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"core": DeepConfig(hidden=(256, 128), activation="sigmoid")},
+        {"mask_input": True},
+        {"levels": (2, 3) * 20},
+        {"steps": 1},
+    ],
+)
+def test_likelihoods_are_those_of_pytorchs_own_products(options, called):
+    generator = torch.Generator().manual_seed(1)
+    levels = options.get("levels", (2,) * 40)
+    usual = {"n_variables": 40, "steps": 3, "core": DeepConfig(hidden=(256,))}
+    model = Network(ModelConfig(**usual | options), generator=generator)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+    x = torch.rand(1000, 40, generator=generator)
+    x = (x * torch.tensor(levels)).floor()
+    ordering = torch.randperm(40, generator=generator)
+    found = log_prob(model, x, ordering)
+    asked, expected = len(called), log_prob(model.double(), x.double(), ordering, path="plain")
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-3)
+    assert (asked > 0) == (model.steps > 1)
+    assert len(called) == asked
+    fast = FastPath(model.float(), ordering, len(x))
+    assert fast.block == (BLOCK if 1000 * model.W.numel() >= WORTH else 1)
