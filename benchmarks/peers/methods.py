@@ -51,6 +51,13 @@ METHODS = {
     method.name: method
     for method in (
         Method("nadek", "nadek (NADEkImputer)", "nade-k", "peers.ours:Ours"),
+        Method(
+            "nadek-larger",
+            "nadek, larger (NADEkImputer)",
+            "nade-k",
+            "peers.ours:Ours",
+            (Setting("", {"larger": True}),),
+        ),
         Method("frequencies", "column means (SimpleImputer)", "scikit-learn", "peers.scikit:Frequencies"),
         Method(
             "neighbours",

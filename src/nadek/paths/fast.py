@@ -81,9 +81,11 @@ class FastPath:
     def _add(self, positions: slice, shown: Tensor, changed: Tensor, told: Tensor | None = None) -> None:
         """Bring the running sums up to date with what is shown, and how that differs from what stood there."""
         columns = self.W_exact[self._columns(positions)]
-        self.first.addmm_(changed, columns)
+        # of one column the outer product, which is the quicker as what it is
+        add_ = Tensor.addcmul_ if len(columns) == 1 else Tensor.addmm_
+        add_(self.first, changed, columns)
         if self.steps > 1:
-            self.seen.addmm_(shown, columns)
+            add_(self.seen, shown, columns)
         if self.A is not None:
             A = self.A[positions]
             no_more_missing = A.sum(0) if told is None else told.to(A.dtype) @ A
