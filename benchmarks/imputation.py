@@ -31,6 +31,8 @@ from imputation_record import Record, Result, versions
 from peers.methods import METHODS, Method, Setting
 from peers.remote import PeerError, Remote
 
+from nadek.experiments import provenance
+
 CHOICE_ROWS = 500
 """Validation rows that settings are chosen on."""
 SHOWN = ("log_loss", "standard_error", "brier", "accuracy", "auroc", "calibration_error", "fit_seconds", "fill_seconds")
@@ -133,6 +135,7 @@ def result(data: Table, method: Method, fraction: float, ready: Mapping[str, Fit
         **measures(shrunk(found, towards, tried[name]["shrinkage"]), data.test, hidden, data.levels),
         **{"unshrunk_log_loss": float(plain), "fit_seconds": ready[name].seconds, "fill_seconds": seconds},
         "validation": tried,
+        "processor": provenance()["hardware"]["processor"],
     }
 
 

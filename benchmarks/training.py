@@ -49,13 +49,14 @@ def main() -> None:
     options = parser.parse_args()
     x = (torch.rand(options.steps * BATCH, D, generator=torch.Generator().manual_seed(0)) < 0.13).to(torch.uint8)
     bf16 = peak(torch.bfloat16)
-    floor = FLOPS / bf16
     ways = {
         "straightforward, float32": straightforward(x),
         "nadek, float32": ours(x, "float32"),
         "nadek, bfloat16": ours(x, "bfloat16"),
     }
     times = {name: seconds(way) / options.steps for name, way in ways.items()}
+    bf16 = max(bf16, peak(torch.bfloat16))  # a shared machine has better and worse minutes
+    floor = FLOPS / bf16
     first = times["straightforward, float32"]
     rows = [[name, 1e3 * t, first / t, t / floor] for name, t in times.items()]
     columns = ["way", "ms_a_step", "times_as_fast", "times_the_floor"]
