@@ -39,7 +39,14 @@ def peak(dtype: torch.dtype, *, shape: tuple[int, int, int] = (1000, 784, 500)) 
 
 
 def memory_peak() -> float:
-    """Largest resident memory of this process so far, in MiB."""
+    """Largest resident memory of this process so far, in MiB.
+
+    Linux's own word for it, where there is one: what `getrusage` tells begins with the peak of the process that started
+    this one.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        return float(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
