@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from nadek import products
-from nadek.cores import DeepConfig
+from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.likelihood import log_prob
 from nadek.model import ModelConfig, Network
 from nadek.paths import FastPath
@@ -119,6 +119,8 @@ def test_shapes_are_rounded_where_products_are_made_for_them(monkeypatch):
     [
         {},
         {"core": DeepConfig(hidden=(256, 128), activation="sigmoid")},
+        {"core": ResidualConfig(width=256)},
+        {"core": AlternatingConfig(hidden=(256, 128))},
         {"mask_input": True},
         {"levels": (2, 3) * 20},
         {"steps": 1},

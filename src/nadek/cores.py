@@ -18,7 +18,6 @@ from typing import Literal, Protocol, runtime_checkable
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from nadek.products import ACTIVATIONS, activate, affine
 
@@ -118,8 +117,7 @@ class Deep(nn.Module):
         dropout = self.dropout if self.training else 0.0
         h = drop(activate(self.activation, u), dropout, generator)
         for layer in self.layers:
-            assert isinstance(layer, nn.Linear)
-            h = drop(affine(h, layer.weight, layer.bias, self.activation), dropout, generator)
+            h = drop(_through(layer, h, self.activation), dropout, generator)
         return h, state
 
 
@@ -145,9 +143,9 @@ class Alternating(nn.Module):
         """The first hidden layer after the sweep; keeps the layers above it."""
         layers: list[Tensor] = []
         for i in range(len(self.up) + 1):
-            below = u if i == 0 else self.up[i - 1](layers[-1])
+            below = u if i == 0 else _through(self.up[i - 1], layers[-1])
             if state is not None and i < len(state):
-                below = below + F.linear(state[i], self._down(i))
+                below = below + affine(state[i], self._down(i))
             h = activate(self.activation, below)
             layers.append(drop(h, self.dropout if self.training else 0.0, generator))
         return layers[0], tuple(layers[1:])
@@ -194,15 +192,20 @@ class _Block(nn.Module):
         self.outer = _linear(config.width, config.width)
 
     def forward(self, stream: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
-        h = activate(self.activation, self.inner(self.norm(stream)))
-        added: Tensor = self.outer(drop(h, self.dropout if self.training else 0.0, generator))
-        return added
+        h = _through(self.inner, self.norm(stream), self.activation)
+        return _through(self.outer, drop(h, self.dropout if self.training else 0.0, generator))
 
 
 def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
     """A layer whose weights are drawn later, by the network: torch's own would come from the global generator."""
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
     return layer
+
+
+def _through(layer: nn.Module, h: Tensor, activation: str | None = None) -> Tensor:
+    """A layer that reads ``h``, and the non-linearity after it."""
+    assert isinstance(layer, nn.Linear)
+    return affine(h, layer.weight, layer.bias, activation)
 
 
 def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, whole: int = 0) -> Tensor:
