@@ -482,7 +482,7 @@ every_verb = pytest.mark.parametrize("verb", WITH_MODEL, ids=lambda verb: verb[0
 @every_verb
 def test_a_folder_that_is_not_there(verb, tmp_path):
     name, *rest = verb
-    others = "those that come with nadek: caltech101-unet, mnist-nade5-2hl, mnist-unet"
+    others = "those that come with nadek: caltech101-unet, mnist-nade5-2hl, mnist-nade5-2hl-taught, mnist-unet"
     assert fails(name, tmp_path / "none", *rest) == f"there is no model at {tmp_path / 'none'}; {others}"
 
 

@@ -19,7 +19,7 @@ MODELS = shipped.names()
 
 
 def test_there_are_models():
-    assert MODELS == ["caltech101-unet", "mnist-nade5-2hl", "mnist-unet"]
+    assert MODELS == ["caltech101-unet", "mnist-nade5-2hl", "mnist-nade5-2hl-taught", "mnist-unet"]
 
 
 @pytest.mark.parametrize("name", MODELS)
