@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
+from importlib import metadata
 from unittest import mock
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 import torch
 import typer
 
+import nadek as package
 from nadek import NADEkImputer
 from nadek.checkpoints import load, load_saved
 from nadek.cli import main
@@ -123,6 +125,11 @@ def test_fit_says_where_the_processor_is_slow_in_bfloat16(tmp_path, monkeypatch,
     assert ok("fit", "digits", "-o", tmp_path / "quiet", *FIT, *options, "--quiet").err == ""
     monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: True)
     assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "quick", *FIT, *options).err
+
+
+def test_the_command_tells_its_version():
+    assert ok("--version").out == f"nadek {metadata.version('nade-k')}\n"
+    assert package.__version__ == metadata.version("nade-k")
 
 
 def test_fit_writes_a_model_and_says_so_on_standard_error(tmp_path):

@@ -4,7 +4,7 @@ The names here are the whole path: build a model, train it, score, sample, imput
 stands in the modules (see docs/architecture.md). The estimators for scikit-learn are imported when they are asked for.
 """
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 from nadek.checkpoints import SavedModel, Schema, load, save
@@ -84,6 +84,8 @@ _LAZY = ("NADEk", "NADEkImputer", "NADEkOutlierDetector")
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return metadata.version("nade-k")
     if name in _LAZY:
         return getattr(import_module("nadek.estimators"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,10 +2,11 @@
 
 import os
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+import nadek
 from nadek.cli.ask import explain, suggest
 from nadek.cli.complete import impute, sample
 from nadek.cli.console import say
@@ -28,6 +29,26 @@ app = typer.Typer(
     rich_markup_mode="rich",
     add_completion=False,
 )
+
+
+def tell_version(wanted: bool) -> bool:  # noqa: FBT001 - the value of an option, as typer hands it over
+    """Name the package and its version, and end."""
+    if wanted:
+        typer.echo(f"nadek {nadek.__version__}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def before(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=tell_version, is_eager=True, help="Show the version, and exit.")
+    ] = False,
+) -> None:
+    """Nothing comes before the verbs but this option; the help of the whole stands above."""
+
+
 for verb in (
     fit,
     evaluate,
