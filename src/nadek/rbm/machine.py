@@ -7,6 +7,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
+from nadek.products import affine
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -33,11 +35,11 @@ class Machine:
 
     def inputs(self, v: Float[Tensor, "B D"]) -> Float[Tensor, "B H"]:
         """What the hidden units receive; the sigmoid of it is the probability that they are 1."""
-        return torch.addmm(self.c, v, self.W.t())
+        return affine(v, self.W, self.c)
 
     def fields(self, h: Float[Tensor, "B H"]) -> Float[Tensor, "B D"]:
         """What the visible units receive."""
-        return torch.addmm(self.b, h, self.W)
+        return affine(h, self.W.t(), self.b)
 
 
 def draw(logits: Float[Tensor, "B N"], generator: torch.Generator) -> Float[Tensor, "B N"]:

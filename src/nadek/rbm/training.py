@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from nadek.products import affine
 from nadek.rbm.machine import Machine, gibbs
 
 
@@ -136,7 +137,8 @@ def _gradient(machine: Machine, v: Float[Tensor, "B D"], dreamt: Float[Tensor, "
     """The centred gradient of the log-likelihood, with chains in place of the model's distribution."""
     h, k = torch.sigmoid(machine.inputs(v)), torch.sigmoid(machine.inputs(dreamt))
     v_mean, h_mean = v.mean(0), h.mean(0)
-    W = (h - h_mean).t() @ (v - v_mean) / len(v) - (k - h_mean).t() @ (dreamt - v_mean) / len(dreamt)
+    data, dream = affine((h - h_mean).t(), (v - v_mean).t()), affine((k - h_mean).t(), (dreamt - v_mean).t())
+    W = data / len(v) - dream / len(dreamt)
     b = v_mean - dreamt.mean(0) - h_mean @ W
     c = h_mean - k.mean(0) - W @ v_mean
     return Machine(W, b, c)
