@@ -74,7 +74,7 @@ def affine(
 
 def added(base: Float[Tensor, "n m"], x: Float[Tensor, "n k"], weight: Float[Tensor, "k m"]) -> Float[Tensor, "n m"]:
     """``base + x weight``."""
-    if x.dtype == torch.float32 and _quick(x, weight):
+    if _quick(x, weight):
         return _oneDNN()._linear_pointwise.binary(x, base, weight.t(), None, "add")  # type: ignore[no-any-return]
     return torch.addmm(base, x, weight)
 
