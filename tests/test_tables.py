@@ -285,7 +285,7 @@ def test_csv_of_repeated_numbers_has_no_header(csv_file):
         read_table(csv_file("0,7,0,1\n0,1,0,1\n"))
 
 
-@pytest.mark.parametrize("cell", ["", "NaN", "nan", "NA", "null", "None", '""', " ", " NA"])
+@pytest.mark.parametrize("cell", ["", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A", '""', " ", " NA"])
 @pytest.mark.parametrize("other", ["1", "1.0", "true"])
 def test_csv_missing_cells(csv_file, cell, other):
     values = read_table(csv_file(f"a,b\n{cell},1\n{other},0\n")).values
@@ -552,7 +552,7 @@ def test_columns_have_names_of_their_own():
 
 
 WORDS = {
-    "text": (["a", "b", "NA", " c "], "guess", objects("a", "b", None, "c")),
+    "text": (["a", "b", "NA", " c ", "N/A"], "guess", objects("a", "b", None, "c", None)),
     "whole numbers": (["1", " -2", "3"], "guess", np.array([1, -2, 3])),
     "whole numbers with holes": (["1", "", "3"], "guess", np.array([1, NAN, 3])),
     "numbers": (["1", "2.5", "1e3", "null"], "guess", np.array([1, 2.5, 1000, NAN])),

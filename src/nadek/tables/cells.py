@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-MISSING = ("", "NaN", "nan", "NA", "null", "None")
+MISSING = ("", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A")
+"""Words that stand for nothing, as spreadsheets, databases and other libraries write them."""
 TRUE = ("true", "True", "TRUE")
 FALSE = ("false", "False", "FALSE")
 
