@@ -104,34 +104,34 @@ def test_other_values_are_named_in_every_form(suffix, trained, tmp_path):
     [
         (
             "a,b\n0,1\n1,yes\n",
-            "row 2, column \"b\": expected numbers or missing, found 'yes': correct it, or say that the column is"
-            " categorical; use --categorical, --numeric or --drop b",
+            "row 2, column \"b\": expected numbers or missing, found 'yes': correct it, say that it means missing,"
+            " or that the column is categorical; use --categorical, --numeric or --drop b, or --missing with a word",
         ),
         (
             "a,b\n0,yes\n1,\n1,7\n",
-            'row 3, column "b": expected text or missing, found 7: correct it, or say that the column is'
-            " categorical; use --categorical, --numeric or --drop b",
+            'row 3, column "b": expected text or missing, found 7: correct it, say that it means missing,'
+            " or that the column is categorical; use --categorical, --numeric or --drop b, or --missing with a word",
         ),
         (
             "a,b\n0,1\n-1,1\n",
             'column "a" has whole numbers from -1 to 0, 2 different ones (-1 in row 2): say whether they are categories'
-            " or numbers; use --categorical, --numeric or --drop a",
+            " or numbers; use --categorical, --numeric or --drop a, or --missing with a word",
         ),
         (
             'a,"b,c"\n0,1\n2,1\n0,5\n',
             'column "a" has whole numbers from 0 to 2, 2 different ones (2 in row 2): say whether they are categories'
             ' or numbers; column "b,c" has whole numbers from 1 to 5, 2 different ones (5 in row 3): say whether they'
-            ' are categories or numbers; use --categorical, --numeric or --drop a,"b,c"',
+            ' are categories or numbers; use --categorical, --numeric or --drop a,"b,c", or --missing with a word',
         ),
         (
             "a,id\n0,x\n1,y\n1,z\n",
             "column \"id\" has 3 different texts in 3 rows ('x', 'y', 'z'): say that it is categorical, or leave it"
-            " out; use --categorical, --numeric or --drop id",
+            " out; use --categorical, --numeric or --drop id, or --missing with a word",
         ),
         (
             "city\n" + "".join(f"c{i % 40}\n" for i in range(80)),
             "column \"city\" has 40 different texts in 80 rows ('c0', 'c1', 'c10' (and 37 more)): say that it is"
-            " categorical, or leave it out; use --categorical, --numeric or --drop city",
+            " categorical, or leave it out; use --categorical, --numeric or --drop city, or --missing with a word",
         ),
     ],
 )
@@ -144,7 +144,9 @@ def test_many_questions_are_counted(tmp_path, output):
     table = write_csv(tmp_path / "t.csv", 2 + answers(9))
     told = fails("fit", table, "-o", output)
     assert told.count("say whether they are") == 3
-    assert told.endswith('; and 2 more columns; use --categorical, --numeric or --drop age,"b,c",ü')
+    assert told.endswith(
+        '; and 2 more columns; use --categorical, --numeric or --drop age,"b,c",ü, or --missing with a word'
+    )
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
@@ -166,6 +168,7 @@ def test_whole_numbers_are_asked_about_in_every_form(suffix, tmp_path, output):
         (("--categorical", "age,q"), 'categorical: there is no column "q"; known are "age", "b,c", "ü", "d", "e"'),
         (("--numeric", "d", "--drop", "d,e"), 'column "d" is said to be both: numeric and drop'),
         (("--drop", 'age,"b,c"', "--drop", "ü,d,e"), "{table}: expected columns to learn from, found that all are "),
+        (("--missing", "refused"), "missing: no cell of {table} holds 'refused'"),
     ],
 )
 def test_names_that_are_wrong(arguments, told, table, output):

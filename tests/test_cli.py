@@ -745,8 +745,8 @@ FLAGS = {
     ],
     "fit": [
         "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
-        "--hidden", "--json", "--lr", "--numeric", "--output", "--quiet", "--resume", "--save-every", "--seed", "--set",
-        "--steps", "--validation", "--validation-fraction", "-o", "-q",
+        "--hidden", "--json", "--lr", "--missing", "--numeric", "--output", "--quiet", "--resume", "--save-every",
+        "--seed", "--set", "--steps", "--validation", "--validation-fraction", "-o", "-q",
     ],
     "impute": [
         "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",

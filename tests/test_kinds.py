@@ -1,6 +1,7 @@
 """nadek.experiments: what the columns of a table are told to be, what is asked, and values in and out of a model."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -91,6 +92,35 @@ def test_kinds_are_the_same_in_other_forms(suffix, tmp_path):
     assert source.schema.kinds[2].levels == (False, True)
     assert source.schema.kinds[3].integer
     assert source.schema.dropped is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_words_that_stand_for_nothing(suffix, tmp_path):
+    size, zipped = [1.5, 99.0, 2.0, -99.0], ["01", "?", "02", "? "]
+    frame = pd.DataFrame({"yes": [0, 1, 99, 1], "size": size, "zip": zipped, "happy": [True, False, True, True]})
+    frame["town"] = pd.Categorical(["Bern", "?", "Ulm", "Genf"])
+    path = tmp_path / f"t{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    source = opened(path, Choices(missing=("?, 99", "99.0"), categorical=("zip,town",), numeric=("size",)))
+    assert source.schema.missing == ("?", "99", "99.0")
+    assert [kind.kind for kind in source.schema.kinds] == ["binary", "numeric", "categorical", "binary", "categorical"]
+    assert source.x.isnan().int().tolist() == [[0, 0, 0, 0, 0], [0, 1, 1, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]
+    levels = tuple(
+        2 if kind.kind == "binary" else len(kind.levels if kind.kind == "categorical" else kind.means)
+        for kind in source.schema.kinds
+    )
+    model = Network(ModelConfig(n_variables=5, core=DeepConfig(hidden=(4,)), levels=levels))
+    again = source_for(SavedModel(model, source.schema), str(path))
+    torch.testing.assert_close(again.x, source.x, equal_nan=True)
+
+
+def test_words_that_stand_for_nothing_among_0_and_1(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n0,1\n9,1\n1,0\n")
+    source = opened(path, Choices(missing=("9",)))
+    assert source.schema == Schema(columns=("a", "b"), missing=("9",))
+    model = Network(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
+    torch.testing.assert_close(source_for(SavedModel(model, source.schema), str(path)).x, source.x, equal_nan=True)
 
 
 def test_a_matrix_of_words_has_words(tmp_path):

@@ -285,7 +285,9 @@ def test_csv_of_repeated_numbers_has_no_header(csv_file):
         read_table(csv_file("0,7,0,1\n0,1,0,1\n"))
 
 
-@pytest.mark.parametrize("cell", ["", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A", '""', " ", " NA"])
+@pytest.mark.parametrize(
+    "cell", ["", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A", '""', " ", " NA"]
+)
 @pytest.mark.parametrize("other", ["1", "1.0", "true"])
 def test_csv_missing_cells(csv_file, cell, other):
     values = read_table(csv_file(f"a,b\n{cell},1\n{other},0\n")).values

@@ -42,12 +42,14 @@ class Schema:
         image_shape: height and width where a row is a picture.
         kinds: what each of them holds; None where all hold 0 and 1.
         dropped: names of columns of the table that were left out, and are not looked at later.
+        missing: words that stand for nothing, beside those that always do.
     """
 
     columns: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
     kinds: tuple[Column, ...] | None = None
     dropped: tuple[str, ...] | None = None
+    missing: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

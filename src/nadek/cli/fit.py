@@ -72,6 +72,10 @@ def fit(
     drop: Annotated[
         list[str] | None, typer.Option("--drop", help="Columns to leave out, as a,b. Repeatable.", show_default=False)
     ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option("--missing", help="Cells that mean missing, as ?,99. Repeatable.", show_default=False),
+    ] = None,
     data_dir: DataDir = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of everything random. [dim]\\[0][/]")] = None,
     device: DeviceOption = Device.auto,
@@ -86,9 +90,9 @@ def fit(
 ) -> None:
     """Train a model on a data set or a table and write it to a folder.
 
-    A cell may be missing (empty, NaN, null): it is then neither learnt from nor read. What the columns of a table are
-    is told from their values, and shown; where these leave a doubt, such as whole numbers or very many words, you are
-    asked.
+    A cell may be missing (empty, NA, NaN, null, or a word of --missing): it is then neither learnt from nor read. What
+    the columns of a table are is told from their values, and shown; where these leave a doubt, such as whole numbers or
+    very many words, you are asked.
 
     Example: [bold]nadek fit answers.csv -o model --categorical city,stage --numeric age --drop id[/]
     """
@@ -96,7 +100,7 @@ def fit(
     options = {} if config is None else read_recipe(config)
     flags = joined(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
     where = pick_device(device)
-    choices = Choices(categorical=_all(categorical), numeric=_all(numeric), drop=_all(drop))
+    choices = Choices(categorical=_all(categorical), numeric=_all(numeric), drop=_all(drop), missing=_all(missing))
     rows, held_out = _rows(data, choices, validation, validation_fraction, seed or 0, data_dir)
     n_variables = rows.x.shape[1]
     # so that only mistakes of the file name it
@@ -133,7 +137,8 @@ def _rows(
             data, validation=validation, fraction=fraction, seed=seed, data_dir=data_dir, choices=choices
         )
     except UndecidedColumnsError as error:
-        raise ValueError(f"{error}; use --categorical, --numeric or --drop {list_names(error.columns[:3])}") from None
+        hint = f"use --categorical, --numeric or --drop {list_names(error.columns[:3])}, or --missing with a word"
+        raise ValueError(f"{error}; {hint}") from None
 
 
 def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: torch.device) -> dict[str, Any]:

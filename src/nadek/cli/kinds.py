@@ -16,7 +16,7 @@ MOST_LINES = 40
 def kind_rows(schema: Schema) -> list[tuple[str, str]]:
     """What is told of a schema: counts of kinds, the columns that are not binary, and those that were dropped.
 
-    Nothing is told of tables of 0 and 1 without more.
+    Words that stand for nothing are told, too. Nothing is told of tables of 0 and 1 without more.
     """
     told = []
     if schema.kinds is not None:
@@ -33,6 +33,8 @@ def kind_rows(schema: Schema) -> list[tuple[str, str]]:
             told.append(("", f"and {len(lines) - MOST_LINES} more columns"))
     if schema.dropped:
         told.append(("dropped", quoted(schema.dropped)))
+    if schema.missing:
+        told.append(("missing, too", quoted(schema.missing)))
     return told
 
 

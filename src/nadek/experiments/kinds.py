@@ -3,7 +3,7 @@
 import csv
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,17 +28,19 @@ Told = Literal["auto", "categorical", "numeric", "drop"]
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What a user says of columns, by their names (or their numbers from 1 where there are no names).
+    """What a user says of columns, by their names (or their numbers from 1 where there are no names), and of cells.
 
     Attributes:
         categorical: those that hold categories; every entry is a name, or several with commas between them.
         numeric: those that hold numbers.
         drop: those that are left out.
+        missing: words that stand for nothing in any column; an entry may be several with commas between them.
     """
 
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def told(self, names: Sequence[str]) -> dict[str, Told]:
         """What is said of each column of a table that is spoken of.
@@ -83,7 +85,11 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
         UndecidedColumnsError: if the user has to say more; tells of which columns, and what was found in them.
         ValueError: on choices that do not fit the table, and on values that no column can hold.
     """
-    told = choices.told(raw.names)
+    words = _names(choices.missing, ())
+    for word in words:
+        if not raw.holds(word):
+            raise ValueError(f"missing: no cell of {raw.where} holds {word!r}")
+    raw, told = raw.without(words), choices.told(raw.names)
     kept = [j for j, name in enumerate(raw.names) if told.get(name) != "drop"]
     if not kept:
         raise ValueError(f"{raw.where}: expected columns to learn from, found that all are dropped")
@@ -101,7 +107,7 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
             raise ValueError(f"{raw.where}: {error}") from None
     if asked:
         raise UndecidedColumnsError(f"{raw.where}: {_some(list(asked.values()))}", list(asked))
-    return _schema(raw, kinds, kept), codes
+    return replace(_schema(raw, kinds, kept), missing=tuple(words) or None), codes
 
 
 def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[list[NDArray[Any]], NDArray[np.float32]]:
@@ -109,7 +115,7 @@ def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[lis
 
     Args:
         raw: a table that has them, in any order; columns that were dropped then may be there and are not looked at.
-        schema: names of the columns.
+        schema: names of the columns, and the words that stand for nothing.
         kinds: what they are, see `kinds_of`.
 
     Returns:
@@ -118,7 +124,7 @@ def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[lis
     Raises:
         ValueError: on columns that are lacking or unexpected, and on values that a column cannot hold.
     """
-    places = _places(raw, schema, len(kinds))
+    raw, places = raw.without(schema.missing or ()), _places(raw, schema, len(kinds))
     values: list[NDArray[Any]] = []
     codes = np.empty((raw.n_rows, len(kinds)), dtype=np.float32)
     for place, (j, kind) in enumerate(zip(places, kinds, strict=True)):
@@ -152,7 +158,7 @@ def _decide(raw: RawTable, place: int, told: Told) -> tuple[Column, NDArray[np.f
     except MixedColumnError as error:
         if told != "auto":
             raise
-        question = f"{error}: correct it, or say that the column is categorical"
+        question = f"{error}: correct it, say that it means missing, or that the column is categorical"
         raise UndecidedColumnError(question, column=name) from None
     return kind, encode(kind, values, name=name)
 

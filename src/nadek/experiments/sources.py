@@ -121,7 +121,7 @@ def rows_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: F
 
 def _read(data: str, split: Split, data_dir: Folder, schema: Schema, kinds: Sequence[Column]) -> Source:
     plain = all(map(is_plain, kinds))
-    if plain and not schema.dropped:
+    if plain and not schema.dropped and not schema.missing:
         return matching(open_data(data, split=split, data_dir=data_dir), schema, len(kinds))
     values, codes = read_as(_open_raw(data, split, data_dir), schema, kinds)
     return Source(torch.from_numpy(codes), schema, None if plain else tuple(values))

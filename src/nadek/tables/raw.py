@@ -1,13 +1,15 @@
 """Tables as they come: columns of text, numbers and booleans, not yet codes of anything."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nadek.tables.cells import number
 from nadek.tables.table import check_names, check_shape
 from nadek.tables.words import Reading, read_words, to_numbers, to_objects
 
@@ -55,6 +57,20 @@ class RawTable:
         cells = self.cells[place]
         return read_words(cells, reading) if self.are_words else _typed(cells, self.names[place])
 
+    def without(self, words: Sequence[str]) -> "RawTable":
+        """The same table with nothing in the cells that hold one of some words, as it stands there.
+
+        Where cells are numbers, not text, it is the number that counts.
+        """
+        if not words:
+            return self
+        emptied = (pc.if_else(_holding(cells, words), pa.scalar(None, cells.type), cells) for cells in self.cells)
+        return replace(self, cells=tuple(emptied))
+
+    def holds(self, word: str) -> bool:
+        """Whether a cell holds a word, see `without`."""
+        return any(pc.any(_holding(cells, [word])).as_py() for cells in self.cells)
+
 
 def from_matrix(values: NDArray[Any], columns: Sequence[str] | None, *, where: str) -> RawTable:
     """A table of the columns of an array [N, D].
@@ -72,16 +88,37 @@ def from_matrix(values: NDArray[Any], columns: Sequence[str] | None, *, where: s
     return RawTable(cells, names, are_words=False, where=where)
 
 
+def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
+    """Which cells hold one of some words; spaces around them do not count."""
+    kind = cells.type
+    if pa.types.is_dictionary(kind):
+        return _holding(cells.cast(kind.value_type), words)
+    if _is_text(kind):
+        return pc.is_in(pc.utf8_trim_whitespace(cells.cast(pa.string())), value_set=pa.array(words, pa.string()))
+    if _is_number(kind):
+        numbers = [value for value in map(number, words) if value is not None]
+        return pc.is_in(cells.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
+    return pa.chunked_array([pa.array(np.zeros(len(cells), dtype=np.bool_))])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
+
+
 def _typed(cells: pa.ChunkedArray, name: str) -> NDArray[Any]:
     kind = cells.type
     if pa.types.is_dictionary(kind):
         return _typed(cells.cast(kind.value_type), name)
     if pa.types.is_boolean(kind):
         return to_objects(cells) if cells.null_count else cells.to_numpy()
-    if any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+    if _is_text(kind):
         return to_objects(cells)
     if pa.types.is_null(kind):
         return np.full(len(cells), np.nan)
-    if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
+    if not _is_number(kind):
         raise ValueError(f'column "{name}": expected text, numbers or booleans, found {kind}')
     return to_numbers(cells)
