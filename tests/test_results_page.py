@@ -97,10 +97,15 @@ def test_claims_are_differences():
     mixed = "as ensembles of 128 orderings, with one hidden layer, NADE-5 is better than NADE-mask"
     assert lines[mixed].endswith("| +1.48 | +1.00 | yes |")
     assert lines["a second hidden layer helps NADE-5"].endswith("| +2.88 | – | – |")
+    rbm = "on Caltech, NADE-5 is better than the best RBM"  # quoted as -107.78
+    assert lines[rbm].endswith("| +0.50 | +7.78 | yes (against the value cited) |")
     assert len(lines) == 11
     summary["table1"]["nade-5-1hl"]["recipes"]["modern"]["ensemble_orderings"] = 10
     told = claims_table(EXPERIMENTS, claims, summary)
     assert f"{mixed} | +1.48 | – | – (ensembles of different orderings or rows) |" in told
+    for ours, line in ((-110.0, "+7.78 | yes (against the value cited)"), (-104.0, "+4.00 | yes")):
+        summary["table2"]["rbm-4000h"] = entry(("modern", {"test_log_likelihood": ours}))
+        assert f"{rbm} | +0.50 | {line} |" in claims_table(EXPERIMENTS, claims, summary)
     assert "with one hidden layer, NADE-5 is better than NADE-mask | +2.15 | -1.00 | no |" in told
 
 
