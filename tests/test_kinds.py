@@ -99,9 +99,12 @@ def test_words_that_stand_for_nothing(suffix, tmp_path):
     size, zipped = [1.5, 99.0, 2.0, -99.0], ["01", "?", "02", "? "]
     frame = pd.DataFrame({"yes": [0, 1, 99, 1], "size": size, "zip": zipped, "happy": [True, False, True, True]})
     frame["town"] = pd.Categorical(["Bern", "?", "Ulm", "Genf"])
+    frame["when"] = [[1], [2], [3], [4]]  # which no column can hold
     path = tmp_path / f"t{suffix}"
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
-    source = opened(path, Choices(missing=("?, 99", "99.0"), categorical=("zip,town",), numeric=("size",)))
+    source = opened(
+        path, Choices(missing=("?, 99", "99.0"), categorical=("zip,town",), numeric=("size",), drop=("when",))
+    )
     assert source.schema.missing == ("?", "99", "99.0")
     assert [kind.kind for kind in source.schema.kinds] == ["binary", "numeric", "categorical", "binary", "categorical"]
     assert source.x.isnan().int().tolist() == [[0, 0, 0, 0, 0], [0, 1, 1, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]

@@ -62,8 +62,7 @@ def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[
 
     What learnt from a teacher is left out: the claims are about structures that learn from the same rows. A row that
     was not run here, or an RBM of ours that is behind the quoted one, is compared by its value in the paper, and said
-    to be. Ensembles are compared if they are over as
-    many orderings, on as many rows.
+    to be. Ensembles are compared if they are over as many orderings, on as many rows.
     """
     lines = []
     for claim in told.claims:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nadek.tables.cells import number
+from nadek.tables.cells import FALSE, TRUE, number
 from nadek.tables.table import check_names, check_shape
 from nadek.tables.words import Reading, read_words, to_numbers, to_objects
 
@@ -62,10 +62,7 @@ class RawTable:
 
         Where cells are numbers, not text, it is the number that counts.
         """
-        if not words:
-            return self
-        emptied = (pc.if_else(_holding(cells, words), pa.scalar(None, cells.type), cells) for cells in self.cells)
-        return replace(self, cells=tuple(emptied))
+        return replace(self, cells=tuple(_emptied(cells, words) for cells in self.cells)) if words else self
 
     def holds(self, word: str) -> bool:
         """Whether a cell holds a word, see `without`."""
@@ -88,6 +85,11 @@ def from_matrix(values: NDArray[Any], columns: Sequence[str] | None, *, where: s
     return RawTable(cells, names, are_words=False, where=where)
 
 
+def _emptied(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
+    held = _holding(cells, words)
+    return pc.if_else(held, pa.scalar(None, cells.type), cells) if pc.any(held).as_py() else cells
+
+
 def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
     """Which cells hold one of some words; spaces around them do not count."""
     kind = cells.type
@@ -96,7 +98,7 @@ def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
     if _is_text(kind):
         return pc.is_in(pc.utf8_trim_whitespace(cells.cast(pa.string())), value_set=pa.array(words, pa.string()))
     if _is_number(kind):
-        numbers = [value for value in map(number, words) if value is not None]
+        numbers = [value for word in words if word not in TRUE + FALSE and (value := number(word)) is not None]
         return pc.is_in(cells.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
     return pa.chunked_array([pa.array(np.zeros(len(cells), dtype=np.bool_))])
 
