@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, Schema
-from nadek.columns import Binary, Categorical, Numeric
+from nadek.columns import Binary, Categorical, Numeric, n_levels
 from nadek.cores import DeepConfig
 from nadek.experiments import (
     Choices,
@@ -108,10 +108,7 @@ def test_words_that_stand_for_nothing(suffix, tmp_path):
     assert source.schema.missing == ("?", "99", "99.0")
     assert [kind.kind for kind in source.schema.kinds] == ["binary", "numeric", "categorical", "binary", "categorical"]
     assert source.x.isnan().int().tolist() == [[0, 0, 0, 0, 0], [0, 1, 1, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]
-    levels = tuple(
-        2 if kind.kind == "binary" else len(kind.levels if kind.kind == "categorical" else kind.means)
-        for kind in source.schema.kinds
-    )
+    levels = tuple(map(n_levels, source.schema.kinds))
     model = Network(ModelConfig(n_variables=5, core=DeepConfig(hidden=(4,)), levels=levels))
     again = source_for(SavedModel(model, source.schema), str(path))
     torch.testing.assert_close(again.x, source.x, equal_nan=True)

@@ -68,10 +68,10 @@ def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[
     for claim in told.claims:
         better, worse = (read_table(experiments / claim.table, only=name)[0] for name in (claim.better, claim.worse))
         ours, of_paper = _ours(better, claim, summary), _paper(better, claim.value) - _paper(worse, claim.value)
-        against, cited = _ours(worse, claim, summary), False
-        if worse.cited or worse.rbm is not None:
-            quoted = _paper(worse, claim.value)
-            against, cited = (quoted, True) if against is None or against < quoted else (against, False)
+        against = _ours(worse, claim, summary)
+        quoted = _paper(worse, claim.value) if worse.cited or worse.rbm is not None else None
+        cited = quoted is not None and (against is None or against < quoted)
+        against = quoted if cited else against
         difference = None if ours is None or against is None else ours - against
         verdict = _verdict(difference)
         verdict += " (against the value cited)" if cited and difference is not None else ""

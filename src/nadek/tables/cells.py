@@ -90,13 +90,14 @@ def _numbers(column: pa.ChunkedArray, *, text: bool) -> tuple[NDArray[np.float64
         return _numbers(column.cast(pa.int8()), text=text)
     if text and pa.types.is_string(kind):
         return _parsed(column)
-    if not _is_number(kind):
+    if not is_number(kind):
         return np.full(len(column), np.nan), column.is_valid().to_numpy().copy()
     numbers = column.cast(pa.float64(), safe=False).to_numpy().copy()
     return numbers, np.zeros(len(column), dtype=np.bool_)
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers, or nothing at all."""
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
     return any(test(kind) for test in tests)
 

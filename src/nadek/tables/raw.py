@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nadek.tables.cells import FALSE, TRUE, number
+from nadek.tables.cells import FALSE, TRUE, is_number, number
 from nadek.tables.table import check_names, check_shape
 from nadek.tables.words import Reading, read_words, to_numbers, to_objects
 
@@ -97,7 +97,7 @@ def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
         return _holding(cells.cast(kind.value_type), words)
     if _is_text(kind):
         return pc.is_in(pc.utf8_trim_whitespace(cells.cast(pa.string())), value_set=pa.array(words, pa.string()))
-    if _is_number(kind):
+    if is_number(kind):
         numbers = [value for word in words if word not in TRUE + FALSE and (value := number(word)) is not None]
         return pc.is_in(cells.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
     return pa.chunked_array([pa.array(np.zeros(len(cells), dtype=np.bool_))])
@@ -105,10 +105,6 @@ def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
 
 def _is_text(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
 
 
 def _typed(cells: pa.ChunkedArray, name: str) -> NDArray[Any]:
@@ -121,6 +117,6 @@ def _typed(cells: pa.ChunkedArray, name: str) -> NDArray[Any]:
         return to_objects(cells)
     if pa.types.is_null(kind):
         return np.full(len(cells), np.nan)
-    if not _is_number(kind):
+    if not is_number(kind):
         raise ValueError(f'column "{name}": expected text, numbers or booleans, found {kind}')
     return to_numbers(cells)
