@@ -5,6 +5,7 @@ import hashlib
 import json
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
@@ -383,6 +384,26 @@ def test_a_crash_while_saving_a_model_keeps_the_state(tmp_path, full_disk):
     with pytest.raises(OSError, match="No space left"):
         save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
     assert load_state(tmp_path)[0].info == {"epoch": 1}
+
+
+@pytest.mark.parametrize(
+    ("of", "option", "value"), [("core", "dropout", 0), ("", "init_std", 1), ("", "ordering", tuple(np.arange(4)))]
+)
+def test_numbers_of_other_kinds_come_back(of, option, value, tmp_path):
+    """A whole number for a real one, a number of NumPy's; the types are only checked in tests, so it is put in late."""
+    config = ModelConfig(n_variables=4, core=DeepConfig(hidden=(3,)), steps=1, ordering=(0, 1, 2, 3))
+    object.__setattr__(config.core if of else config, option, value)
+    made = Network(config, generator=torch.Generator().manual_seed(0))
+    save(tmp_path, SavedModel(made, Schema(), {"loss": np.float32(0.5), "epochs": np.int64(3)}))
+    loaded = load_saved(tmp_path)
+    assert loaded.model.config == config
+    assert loaded.metrics == {"loss": 0.5, "epochs": 3}
+
+
+def test_what_cannot_be_saved_leaves_the_model_that_was_there(folder):
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        save(folder, SavedModel(model(seed=1), SCHEMA, {"when": object()}))
+    assert torch.equal(load(folder).W, model().W)
 
 
 def test_a_saved_model_replaces_another_of_other_shapes(folder):

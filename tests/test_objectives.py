@@ -49,6 +49,21 @@ def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, tilt
     assert stats.chisquare(counts, expected * draws).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("tilt", [0.0, 0.5, 0.95, 0.999])
+@pytest.mark.parametrize("cells", ["1111", "1011"])
+def test_something_is_hidden_whatever_is_drawn(cells, tilt, generator, monkeypatch):
+    """Also where the number drawn is so near to one that its power is one."""
+    observed = torch.tensor([cell == "1" for cell in cells]).expand(6, -1)
+    real = torch.rand
+    for largest in (1 - 2**-28, 1 - 2**-53):
+        monkeypatch.setattr(torch, "rand", lambda *shape, u=largest, **told: real(*shape, **told).fill_(u))
+        assert (draw_missing(observed, tilt=tilt) & observed).any(1).all()
+    monkeypatch.undo()
+    for _ in range(50):
+        missing = draw_missing(observed, stratified=True, tilt=tilt, generator=generator)
+        assert (missing & observed).any(1).all()
+
+
 def test_every_row_of_a_stratified_batch_follows_the_same_law(generator):
     observed = torch.ones(6, 4, dtype=torch.bool)
     sizes = torch.stack([draw_missing(observed, stratified=True, generator=generator).sum(1) for _ in range(4_000)])

@@ -19,6 +19,7 @@ from nadek.queries import (
     greedy,
     marginal_log_probs,
 )
+from nadek.sampling import level_probabilities, missing_probabilities, sample
 from zoo import ZOO, build, orderings_of
 
 NAN = torch.nan
@@ -424,6 +425,35 @@ def test_a_fixed_order_model_says_where_it_cannot_answer():
 # Mistakes
 
 
+@pytest.mark.parametrize("name", ["nade-5 1hl", "mixed", "images"])
+def test_a_table_without_rows_has_answers_without_rows(name):
+    model = build(name, 4)
+    nothing = torch.empty(0, 4)
+    assert missing_probabilities(model, nothing).shape == (0, model.variables.n_columns)
+    assert level_probabilities(model, nothing).shape == (0, 4, max(model.levels))
+    for completed in (best_of(model, nothing, n_draws=2), greedy(model, nothing), beam(model, nothing, width=2)):
+        assert completed.x.shape == (0, 4)
+        assert completed.log_prob.shape == (0,)
+
+
+def test_flags_are_truths(generator):
+    model = build("nade-5 1hl", 3)
+    with pytest.raises((ValueError, TypeError), match="given"):
+        conditional_log_probs(model, torch.zeros(2, 3), torch.tensor([1, 0, 0]), 2, generator=generator)
+
+
+@pytest.mark.parametrize("orderings", [torch.empty(0, 3, dtype=torch.long), torch.tensor([[0, 0, 2]]), torch.arange(3)])
+def test_what_is_no_ordering_is_refused(orderings):
+    model, x = build("nade-5 1hl", 3), torch.zeros(2, 3)
+    if orderings.ndim == 2:
+        for ask in (lambda: sample(model, 4, orderings=orderings), lambda: log_probs(model, x, orderings)):
+            with pytest.raises(ValueError, match=r"orderings: expected permutations of 0\.\.2, at least one of them"):
+                ask()
+    else:
+        with pytest.raises((ValueError, TypeError)):
+            sample(model, 4, orderings=orderings)
+
+
 def test_mistakes_are_told():
     model = build("mixed", 4)
     x = rows(model)[:3]
@@ -433,7 +463,7 @@ def test_mistakes_are_told():
         (lambda: marginal_log_probs(model, x[:, :3], 1), "expected rows of 4 variables"),
         (lambda: marginal_log_probs(model, x + 7, 1), "in the cell at index"),
         (lambda: marginal_log_probs(model, x, 0), "orderings: expected at least 1, found 0"),
-        (lambda: marginal_log_probs(model, x, torch.tensor([[0, 1, 2, 2]])), "expected a permutation"),
+        (lambda: marginal_log_probs(model, x, torch.tensor([[0, 1, 2, 2]])), "expected permutations"),
         (lambda: greedy(model, x, ordering=torch.tensor([0, 1, 1, 3])), "expected a permutation"),
         (lambda: greedy(model, x, ordering=torch.arange(4), most_certain_first=True), "expected none beside it"),
         (lambda: beam(model, x, width=0), "width: expected at least 1, found 0"),

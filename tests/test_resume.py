@@ -16,7 +16,18 @@ from nadek.checkpoints import load_state, save_state
 from nadek.cores import DeepConfig
 from nadek.images import ImageConfig, ImageNetwork
 from nadek.model import ModelConfig, Network, nade, nade_k, residual_nade_k
-from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig, TrainingState, fit, prepare
+from nadek.training import (
+    SGD,
+    AdaDelta,
+    AdamW,
+    Muon,
+    Phase,
+    TrainingConfig,
+    TrainingDivergedError,
+    TrainingState,
+    fit,
+    prepare,
+)
 from test_cli import nadek
 
 D = 6
@@ -42,6 +53,13 @@ def ordered(seed):
     return nade(D, hidden=5, generator=torch.Generator().manual_seed(seed))
 
 
+def begun(seed):
+    """Whatever stands for missing cells comes with the weights that a run began with, not from its rows."""
+    model = residual(seed)
+    model.fill.fill_(0.9 if seed == 0 else 0.2)
+    return model
+
+
 def picture(seed):
     config = ImageConfig(image_shape=(2, 3), channels=(3, 4), dense=5)
     return ImageNetwork(config, generator=torch.Generator().manual_seed(seed))
@@ -55,10 +73,12 @@ RUNS = {
     "adadelta, average": (deep, {"optimizer": AdaDelta(), "ema_decay": 0.9}),
     "muon, fresh phase": (deep, {"optimizer": Muon(), "phases": FRESH, "ema_decay": 0.9}),
     "muon, filters": (picture, {"optimizer": Muon(), "ema_decay": 0.9}),
+    "adamw, filters": (picture, {"ema_decay": 0.9}),
     "sgd": (deep, {"optimizer": SGD(lr=0.1), "ema_decay": 0.0}),
     "sgd without momentum": (deep, {"optimizer": SGD(lr=0.1, momentum=0.0)}),
     "dropout and l2": (dropping, {"l2": 1e-3}),
     "centred": (residual, {"centred": True, "ema_decay": 0.9}),
+    "centred, from another model": (begun, {"centred": True, "ema_decay": 0.9}),
     "residual, bfloat16": (residual, {"precision": "bfloat16"}),
     "fixed order": (ordered, {"phases": FIXED}),
     "rare validation, unstratified": (deep, {"validate_every": 3, "stratified": False}),
@@ -107,6 +127,28 @@ def test_the_best_weights_survive_a_stop():
     whole = outcome(deep, 0, options, save_state=states.append, save_every=0.0)
     assert min(whole[1], key=lambda epoch: epoch.validation[-1]).epoch == 1
     assert_same(outcome(deep, 1, options, resume=states[-1]), whole)
+
+
+class Ruining(SGD):
+    """Leaves the weights alone, but for the last minibatch of the second of four epochs."""
+
+    def settings(self, progress):
+        """A rate with one absurd value."""
+        return {"lr": 1e6 if 0.4 < progress < 0.45 else 0.0}
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_a_run_that_fails_after_a_stop_leaves_what_a_whole_run_leaves(validated):
+    """The weights of the last state have not shown their cost yet; without validation those before them are good."""
+    options = {"optimizer": Ruining(), "ema_decay": 0.0}
+    models, states = (deep(0), deep(0)), []
+    valid = rows(20, 2) if validated else None
+    with pytest.raises(TrainingDivergedError):
+        fit(models[0], rows(40, 1), valid, config=config(**options), save_state=states.append, save_every=0.0)
+    assert len(states) == (2 if validated else 3)
+    with pytest.raises(TrainingDivergedError):
+        fit(models[1], rows(40, 1), valid, config=config(**options), resume=states[-1])
+    assert all(map(torch.equal, models[0].state_dict().values(), models[1].state_dict().values()))
 
 
 def test_going_on_uses_up_no_more_patience(tmp_path):

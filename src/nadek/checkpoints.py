@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
@@ -79,17 +80,19 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
 
     Raises:
         OSError: where the folder cannot be written to.
+        TypeError: on metrics that JSON does not know; the folder is left as it was.
     """
     folder = Path(folder)
+    structure = encode(saved.model.config)
+    schema, metrics = _as_json(encode(saved.schema)), _as_json(saved.metrics)
+    tensors = {name: _rounded(value, matrices) for name, value in saved.model.state_dict().items()}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CONFIG).unlink(missing_ok=True)  # from here until the end this is no model
-    structure = encode(saved.model.config)
-    tensors = {name: _rounded(value, matrices) for name, value in saved.model.state_dict().items()}
     _write_tensors(folder / WEIGHTS, tensors, {"config_sha256": _digest_of(structure)})
-    _write_json(folder / SCHEMA, encode(saved.schema))
-    _write_json(folder / METRICS, saved.metrics)
+    _write(folder / SCHEMA, schema)
+    _write(folder / METRICS, metrics)
     config = {"format": FORMAT, "model": structure, "weights_sha256": _digest(folder / WEIGHTS)}
-    _write_json(folder / CONFIG, config)
+    _write(folder / CONFIG, _as_json(config))
 
 
 def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> ConditionalNetwork:
@@ -123,7 +126,7 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     tensors, metadata = _read_tensors(folder / WEIGHTS)
     model = build(structure, generator=torch.Generator())
     _check_shapes(folder, model, tensors)
-    if metadata.get("config_sha256") != _digest_of(encode(structure)):
+    if metadata.get("config_sha256") != _digest_of(config["model"]):
         raise ValueError(
             f"{folder / CONFIG} was changed since it was saved: it is not what the weights were trained as"
         )
@@ -239,9 +242,20 @@ def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from None
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def _as_json(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, default=_number) + "\n").encode()
+
+
+def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a user put there
+    """A number of NumPy's as one of Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def _write(path: Path, content: bytes) -> None:
     with replacing(path) as stream:
-        stream.write((json.dumps(content, indent=2) + "\n").encode())
+        stream.write(content)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -261,4 +275,4 @@ def _digest(path: Path) -> str:
 
 
 def _digest_of(structure: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(structure, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(structure, sort_keys=True, default=_number).encode()).hexdigest()

@@ -160,7 +160,12 @@ def estimate_log_prob(
         x: complete rows of codes (0 and 1 of binary variables).
         n_masks: how many masks to average over for each row.
         generator: source of the masks, on the device of ``x``.
+
+    Raises:
+        ValueError: if there is to be no mask, and as `log_prob`.
     """
+    if n_masks < 1:
+        raise ValueError(f"n_masks: expected at least 1, found {n_masks}")
     x = complete_rows(x, model.levels)
     observed = torch.ones_like(x, dtype=torch.bool)
     total = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)

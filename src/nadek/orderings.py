@@ -41,12 +41,6 @@ def missing_at(rank: Int[Tensor, "*ranks D"], position: int | Int[Tensor, "..."]
     return rank >= position
 
 
-def observed_first(missing: Bool[Tensor, "B D"], *, generator: torch.Generator | None = None) -> Int[Tensor, "B D"]:
-    """Draw one ordering a row, uniform among those that visit what is observed before what is missing."""
-    keys = torch.rand(missing.shape, dtype=torch.float64, device=missing.device, generator=generator)
-    return (keys + missing).argsort(dim=1)
-
-
 def draw_missing(
     observed: Bool[Tensor, "B D"],
     *,
@@ -74,7 +68,8 @@ def draw_missing(
         u = (strata + u) / n_rows
     if tilt:
         u = 1 - (1 - u) ** (1 / (1 - tilt))
-    n_shown = (u * n_observed).long()  # d - 1, uniform on 0..n-1 without a tilt
+    n_shown = (u * n_observed).long()  # d - 1, uniform on 0..n-1 without a tilt; n where u was rounded to 1
+    n_shown = n_shown.minimum((n_observed - 1).clamp(min=0))
     keys = _keys(observed, generator)
     threshold = _sorted(keys).gather(1, n_shown)
     return keys >= threshold

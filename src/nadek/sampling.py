@@ -4,7 +4,7 @@ Conditioning visits the observed variables first (the paper, after Eq. ensemble)
 ordering it was drawn along: there is no Markov chain, nothing to burn in.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -173,9 +173,11 @@ def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) ->
         variable has one column, any other one a level.
     """
     missing = missing_cells(model, x)
-    logits = _one_pass(model, x, missing)
-    observed = model.variables.encode(x).to(x.dtype)
-    return torch.where(model.variables.spread(missing), model.variables.probabilities(logits).to(x.dtype), observed)
+    out = model.variables.encode(x).to(x.dtype)
+    for rows, logits in _one_pass(model, x, missing):
+        hidden = model.variables.spread(missing[rows])
+        out[rows] = torch.where(hidden, model.variables.probabilities(logits).to(x.dtype), out[rows])
+    return out
 
 
 @asking
@@ -192,12 +194,11 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
         has many levels: ask for `rows_at_once` then.
     """
     missing = missing_cells(model, x)
-    level, parts = torch.arange(max(model.levels), device=x.device), []
-    for rows in chunks(x.shape[0], bytes_per_row(model), MAX_BYTES):
-        probabilities = model.variables.level_probabilities(model(x[rows], missing[rows])[-1]).to(x.dtype)
-        observed = x[rows].unsqueeze(-1) == level
-        parts.append(torch.where(missing[rows].unsqueeze(-1), probabilities, observed.to(x.dtype)))
-    return torch.cat(parts)
+    out = (x.unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).to(x.dtype)
+    for rows, logits in _one_pass(model, x, missing):
+        probabilities = model.variables.level_probabilities(logits).to(x.dtype)
+        out[rows] = torch.where(missing[rows].unsqueeze(-1), probabilities, out[rows])
+    return out
 
 
 def rows_at_once(model: ConditionalNetwork) -> int:
@@ -261,7 +262,7 @@ def _orderings(
     return found[0] if share else each
 
 
-def _one_pass(model: ConditionalNetwork, x: Tensor, missing: Tensor) -> Float[Tensor, "B C"]:
-    """Logits of the last step, chunk by chunk."""
-    rows = chunks(x.shape[0], bytes_per_row(model), MAX_BYTES)
-    return torch.cat([model(x[r], missing[r])[-1] for r in rows])
+def _one_pass(model: ConditionalNetwork, x: Tensor, missing: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Rows, and their logits after the last step [rows, C], chunk by chunk."""
+    for rows in chunks(x.shape[0], bytes_per_row(model), MAX_BYTES):
+        yield rows, model(x[rows], missing[rows])[-1]

@@ -155,11 +155,27 @@ def as_orderings(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "O D"]:
-    """The given orderings, or so many drawn ones; a fixed-order model has only its own."""
+    """The given orderings, or so many drawn ones; a fixed-order model has only its own.
+
+    Raises:
+        ValueError: if there is to be no ordering, or what is given is none.
+    """
     if isinstance(orderings, Tensor):
-        return orderings.to(device)
+        return _permutations(orderings.to(device), model.n_variables)
     if orderings < 1:
         raise ValueError(f"orderings: expected at least 1, found {orderings}")
     if model.config.ordering is not None:
         return torch.tensor([model.config.ordering], device=device)
     return random_orderings(orderings, model.n_variables, device=device, generator=generator)
+
+
+def _permutations(orderings: Shaped[Tensor, "..."], n_variables: int) -> Int[Tensor, "O D"]:
+    """The same orderings, if that is what they are."""
+    straight = torch.arange(n_variables, device=orderings.device)
+    fits = orderings.ndim == 2 and len(orderings) > 0 and orderings.shape[1] == n_variables
+    if not fits or not (orderings.sort(dim=1).values == straight).all():
+        raise ValueError(
+            f"orderings: expected permutations of 0..{n_variables - 1}, at least one of them, each a row,"
+            f" found an array of shape {tuple(orderings.shape)}"
+        )
+    return orderings

@@ -1,5 +1,6 @@
 """The frozen description of a model: what is saved beside its weights, and enough to build it again."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -38,6 +39,8 @@ class ModelConfig:
             raise ValueError(f"n_variables: expected at least 1, found {self.n_variables}")
         if self.steps < 1:
             raise ValueError(f"steps: expected at least 1, found {self.steps}")
+        if self.init_std is not None and not 0 <= self.init_std < math.inf:
+            raise ValueError(f"init_std: expected a number of at least 0, found {self.init_std}")
         if self.fill not in ("mean", "zero"):
             raise ValueError(f"fill: expected 'mean' or 'zero', found {self.fill!r}")
         if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):

@@ -90,7 +90,8 @@ class Network(ConditionalNetwork):
         flags = m if hidden is missing else missing.to(dtype)
         mask_input = None if self.A is None else F.linear(flags, self.A)
         n_steps = self.steps if steps is None else steps
-        if torch.is_grad_enabled() and not recompute and x.ndim == 2 and unrolls(core, self.variables):
+        of_weights = torch.is_grad_enabled() and not x.requires_grad  # all that the fast twin knows gradients of
+        if of_weights and not recompute and x.ndim == 2 and unrolls(core, self.variables):
             base = self.c.unsqueeze(0) if mask_input is None else mask_input + self.c
             weights = {"W": self.W, "V": self.output_weight, "b": self.b}
             return list(unroll(core, shown, m, self.fill, base, **weights, steps=n_steps, generator=generator))
@@ -114,7 +115,7 @@ class Network(ConditionalNetwork):
         """Normal weights, zero biases, visible bias where it gives the clamped mean."""
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
-                std = self.config.init_std or parameter.shape[1] ** -0.5
+                std = parameter.shape[1] ** -0.5 if self.config.init_std is None else self.config.init_std
                 parameter.normal_(0.0, std, generator=generator)
             elif not name.endswith("norm.weight"):  # the gains of normalisation start at one
                 parameter.zero_()

@@ -134,8 +134,9 @@ def best_of(
     for some in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model), max_bytes):
         repeated = x.repeat(some.stop - some.start, 1)
         drawn = complete(model, repeated, draws(generator), ordering=ordering, max_bytes=max_bytes)
-        rows = torch.cat([best.x, drawn.x]).unflatten(0, (-1, x.shape[0]))
-        log_prob, which = torch.cat([best.log_prob, drawn.log_prob]).unflatten(0, (-1, x.shape[0])).max(0)
+        tries = (1 + some.stop - some.start, x.shape[0])
+        rows = torch.cat([best.x, drawn.x]).unflatten(0, tries)
+        log_prob, which = torch.cat([best.log_prob, drawn.log_prob]).unflatten(0, tries).max(0)
         best = Completed(rows[which, torch.arange(x.shape[0], device=x.device)], log_prob)
     return best
 

@@ -88,8 +88,9 @@ def conditional_log_probs(
         ValueError: see `marginal_log_probs`.
     """
     missing = missing_cells(model, x)
-    if given.shape != x.shape[1:]:
-        raise ValueError(f"given: expected one flag for each of {x.shape[1]} variables, found {tuple(given.shape)}")
+    if given.shape != x.shape[1:] or given.dtype != torch.bool:
+        found = f"{tuple(given.shape)} of {str(given.dtype).removeprefix('torch.')}"
+        raise ValueError(f"given: expected one flag (bool) for each of {x.shape[1]} variables, found {found}")
     stage = torch.where(missing, 2, (~given.to(x.device)).long())
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
     out = torch.zeros(orderings.shape[0], x.shape[0], dtype=torch.float64, device=x.device)

@@ -14,6 +14,8 @@ from nadek.rbm.machine import Machine, draw
 
 MOST_UNITS = 20
 """Up to so many units of the smaller layer all states are summed over."""
+STATES = 4096
+"""Of them so many at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +99,10 @@ def exact_log_partition(machine: Machine) -> float:
         raise ValueError(f"expected a layer of at most {MOST_UNITS} units, found {n_visible} and {n_hidden}")
     if n_hidden < n_visible:
         machine = Machine(machine.W.t(), machine.c, machine.b)
-    n_units = min(n_hidden, n_visible)
-    states = torch.arange(2**n_units, device=machine.W.device)[:, None] >> torch.arange(n_units) & 1
-    return machine.log_weight(states).logsumexp(0).item()
+    place = torch.arange(min(n_hidden, n_visible), device=machine.W.device)
+    parts = torch.arange(2 ** len(place), device=machine.W.device).split(STATES)
+    sums = [machine.log_weight(part[:, None] >> place & 1).logsumexp(0) for part in parts]
+    return torch.stack(sums).logsumexp(0).item()
 
 
 def _log_mean(log_weights: Tensor) -> float:

@@ -17,7 +17,7 @@ from nadek.training.checks import check_rows, check_teacher
 from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows, mirrored
 from nadek.training.history import Epoch
-from nadek.training.state import TrainingState, pack, unpack
+from nadek.training.state import TrainingState, pack, unpack, weights_in
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
 
 BLOWN_UP = 1000.0
@@ -118,6 +118,10 @@ class _Run:
         if self.teacher is not None:
             self.teacher.eval()
         self.optimizer = self.config.optimizer.build(self.model)
+        self._look_at_model()
+
+    def _look_at_model(self) -> None:
+        """What follows from the weights that the model has now."""
         self.centre = centre_of(self.model, self.train) if self.config.centred else None
         self.last_good = self.weights()
 
@@ -160,15 +164,18 @@ class _Run:
             "since_best": self.since_best,
             "seconds": self.seconds,
         }
-        return pack(self.model, self.optimizer, self.average, self.best, info)
+        kept = {"best": self.best, "good": self.last_good if self.best is None else None}
+        return pack(self.model, self.optimizer, self.average, kept, info)
 
     def restore(self, state: TrainingState) -> None:
         """Go on from a saved state."""
-        self.best = unpack(state, self.model, self.optimizer, self.average)
+        unpack(state, self.model, self.optimizer, self.average)
+        self._look_at_model()
+        self.best = weights_in(state, "best")
+        self.last_good = weights_in(state, "good") or self.last_good
         self.history = [Epoch(**epoch) for epoch in state.info["history"]]
         self.best_cost, self.since_best = state.info["best_cost"], state.info["since_best"]
         self.seconds = state.info["seconds"]
-        self.last_good = self.weights()
 
     def _train(self, phase: Phase, number: int) -> list[float]:
         """One pass over the reshuffled rows; nothing is read back from the device until its end."""
