@@ -1,0 +1,92 @@
+"""Learning from rows with holes, when it depends on another column whether a cell is missing.
+
+    python benchmarks/holes.py [--quick] [--record]
+
+On nltcs. The answer to the eighth question is always there; where it is yes, four in five of the answers to the other
+fifteen are hidden from the training and validation rows, where it is no none ("follow"). "random" hides as many cells
+anywhere. "completed" learns from rows that the model of "follow" has completed by one joint draw each. All have their
+defaults and are scored on the same complete test rows, once: mean log-probability under the mixture of 32 orderings.
+"ones" is how often the fifteen are answered by yes: in the test rows, and in 20,000 samples of a model.
+"""
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from common import show, write
+from imputation_data import table
+
+import nadek
+
+DRIVER = 7
+"""The question whose answer decides: it is answered by yes by about a third of the people."""
+HIDDEN = 0.8
+SAMPLES = 20_000
+WAYS = {
+    "whole": "no holes",
+    "random": "holes anywhere",
+    "follow": "holes that follow from a column",
+    "completed": "the same, completed first",
+}
+
+
+def main() -> None:
+    """Measure, print, leave a record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two passes over the rows, to see whether it runs")
+    parser.add_argument("--record", action="store_true", help="write benchmarks/results/holes.json")
+    options = parser.parse_args()
+    data, told = table("nltcs"), {"max_iter": 2} if options.quick else {}
+    test, others = _frame(data.test), np.delete(np.arange(data.test.shape[1]), DRIVER)
+    models: dict[str, nadek.NADEk] = {}
+    found: dict[str, Any] = {}
+    for way, title in WAYS.items():
+        train, valid = (holed(x, way, seed) for seed, x in enumerate((data.train, data.valid)))
+        missing = train.isna().to_numpy().mean()
+        started = time.perf_counter()
+        if way == "completed":
+            train, valid = (models["follow"].sample_conditional(x, random_state=0)[0] for x in (train, valid))
+        models[way] = nadek.NADEk(random_state=0, **told).fit(train, X_val=valid)
+        seconds = time.perf_counter() - started
+        scores = models[way].score_samples(test)
+        drawn = models[way].sample(SAMPLES, random_state=1)
+        found[way] = {
+            "title": title,
+            "missing": missing,
+            "log_likelihood": scores.mean(),
+            "standard_error": scores.std(ddof=1) / len(scores) ** 0.5,
+            "ones": float(drawn.to_numpy(float)[:, others].mean()),
+            "fit_seconds": seconds,
+        }
+    truth = {"ones": float(data.test[:, others].mean()), "rows": len(test), "samples": SAMPLES, "hidden": HIDDEN}
+    show(
+        f"nltcs, {truth['ones']:.3f} of the answers are yes",
+        ["way", "missing", "log-likelihood", "standard error", "yes in samples", "fit seconds"],
+        [[title, *(v for key, v in found[way].items() if key != "title")] for way, title in WAYS.items()],
+    )
+    if options.record:
+        write("holes", {"test": truth, "ways": found})
+
+
+def holed(x: np.ndarray, way: str, seed: int) -> pd.DataFrame:
+    """The rows with the holes of one way to lose cells."""
+    hidden = np.random.default_rng(seed).random(x.shape) < HIDDEN
+    follows = hidden & (x[:, [DRIVER]] == 1)
+    follows[:, DRIVER] = False
+    if way == "whole":
+        lost = np.zeros_like(hidden)
+    elif way == "random":
+        lost = np.random.default_rng(seed + 10).random(x.shape) < follows.mean()
+    else:
+        lost = follows
+    return _frame(np.where(lost, np.nan, x))
+
+
+def _frame(x: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(x.astype(float), columns=[f"q{j}" for j in range(x.shape[1])])
+
+
+if __name__ == "__main__":
+    main()
