@@ -1,4 +1,4 @@
-"""What every conditional network shows to the floors above it, and how it is asked.
+"""What every conditional network shows to the layers above it, and how it is asked.
 
 A conditional network maps a row and what is missing from it to logits of every column. Training, scoring, sampling and
 queries need no more than that; what a network is made of is its own affair (see `nadek.networks` for the kinds).

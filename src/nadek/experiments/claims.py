@@ -11,9 +11,9 @@ from nadek.experiments.markdown import NOTHING, markdown
 from nadek.experiments.recipe import naming, read_recipe
 from nadek.experiments.rows import Row, read_table
 
-COLUMNS = ("the paper says that", "better by, paper", "better by, ours", "holds here")
+COLUMNS = ("the paper says that", "better by, paper", "better by, ours", "holds with our training")
 SIZES = ("ensemble_orderings", "ensemble_rows")
-LEVEL = 0.1
+LEVEL = 0.5
 """Nats. A smaller difference between two trainings says nothing: another seed could turn it."""
 
 

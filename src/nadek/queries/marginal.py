@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking
-from nadek.likelihood import Progress, checked_ordering
+from nadek.likelihood import Progress
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import groups, missing_cells
 from nadek.queries.cells import in_turn, tell_rows
@@ -95,8 +95,7 @@ def conditional_log_probs(
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
     out = torch.zeros(orderings.shape[0], x.shape[0], dtype=torch.float64, device=x.device)
     values, patterns, done = x.masked_fill(missing, 0), list(groups(missing)), 0
-    for index in range(orderings.shape[0]):
-        ordering = checked_ordering(model, x, orderings[index])
+    for index, ordering in enumerate(orderings):
         if model.config.ordering is not None:
             in_turn(model, ordering, stage)  # refuses what it cannot answer
         for rows, _ in patterns:
