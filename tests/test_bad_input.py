@@ -389,7 +389,7 @@ def test_missing_values_cannot_be_evaluated(trained, tmp_path):
     x[4, 2] = NAN
     told = fails("evaluate", trained, write_csv(tmp_path / "t.csv", x))
     assert told.startswith("expected complete rows, found a missing value in the cell at index ")
-    assert told.endswith("; impute first")
+    assert told.endswith("; nadek score (in Python marginal_log_probs) sums out what is missing")
 
 
 # Unknown options and config keys
