@@ -389,7 +389,7 @@ def test_missing_values_cannot_be_evaluated(trained, tmp_path):
     x[4, 2] = NAN
     told = fails("evaluate", trained, write_csv(tmp_path / "t.csv", x))
     assert told.startswith("expected complete rows, found a missing value in the cell at index ")
-    assert told.endswith("; impute first")
+    assert told.endswith("; nadek score (in Python marginal_log_probs) sums out what is missing")
 
 
 # Unknown options and config keys
@@ -405,11 +405,19 @@ def test_missing_values_cannot_be_evaluated(trained, tmp_path):
         (("fit", "digits", "-o", "x", "--epochs", "0"), "Invalid value for '--epochs': "),
         (("evaluate", "x", "digits", "--split", "all"), "Invalid value for '--split': "),
         (("evaluate", "x", "digits", "--device", "tpu"), "Invalid value for '--device': "),
+        (("score", "x", "digits", "--seed", "-1"), "Invalid value for '--seed': "),
+        (("impute", "x", "digits", "--seed", "4294967296"), "Invalid value for '--seed': "),
+        (("fit", "digits", "-o", "x", "--seed", "-1"), "Invalid value for '--seed': "),
+        (("fit", "digits", "-o", "x", "--seed", str(2**70)), "Invalid value for '--seed': "),
+        (("fit", "digits", "-o", ""), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
+        (("draw", "x", "-o", " "), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
+        (("demo", "-o", ""), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
         (("train", "digits"), "No such command 'train'; see nadek --help"),
         (("info", "a", "b"), "Got unexpected extra argument"),
     ],
 )
-def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told):
+def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where it does no harm if it is taken after all
     line = fails(*arguments, code=2)
     assert line.startswith(told)
     assert "see nadek" in line
@@ -438,6 +446,32 @@ def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told):
 )
 def test_a_wrong_value_is_named_by_its_option(arguments, told, output):
     assert fails("fit", "digits", "-o", output, *arguments).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("model=1", "model: expected a table of options, found 1"),
+        ("model.core=5", "model.core: expected a table of options, found 5"),
+        ("model.core=deep", "model.core: expected a table of options, found 'deep'"),
+        ("training=1", "training: expected a table of options, found 1"),
+        ("training.optimizer=adamw", "training.optimizer: expected a table of options, found 'adamw'"),
+        ("model.steps=many", "model.steps: expected int, found 'many'"),
+        ("model.steps=true", "model.steps: expected int, found True"),
+        ("model.steps=0", "model: steps: expected at least 1, found 0"),
+        ("training.batch_size=[1]", "training.batch_size: expected int, found [1]"),
+        ("training.batch_size=0", "training: batch_size: expected at least 1, found 0"),
+    ],
+)
+def test_a_wrong_value_for_a_table_of_ones_own_is_named_by_its_option(setting, told, table, output):
+    assert fails("fit", table, "-o", output, "--set", setting) == told
+
+
+def test_a_single_value_does_not_vanish_where_there_are_levels(tmp_path, output):
+    (tmp_path / "t.csv").write_text("colour\nred\ngreen\nblue\nred\n")
+    (tmp_path / "recipe.toml").write_text("[model]\nsteps = 2\n")
+    told = fails("fit", tmp_path / "t.csv", "-o", output, "--config", tmp_path / "recipe.toml", "--set", "model=1")
+    assert told == "model: expected a table of options, found 1"
 
 
 def test_a_fraction_of_everything(table, output):

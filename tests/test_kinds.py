@@ -20,7 +20,7 @@ from nadek.experiments import (
     spread_levels,
 )
 from nadek.model import ModelConfig, Network
-from nadek.tables import read_table, write_columns, write_table
+from nadek.tables import read_raw, read_table, write_columns, write_table
 
 NAN = np.nan
 TEXT = """id,smoker,colour,grade,size,happy,zip
@@ -177,6 +177,7 @@ def test_columns_of_true_and_false_stay_true_and_false(tmp_path):
     ("text", "columns"),
     [
         ("0,1,2\nx,5.5,1\ny,6.5,0\n", ("0", "1", "2")),  # as pandas names them
+        (",0,1,2\nx,5.5,1,0\ny,6.5,0,1\n", ("", "0", "1", "2")),  # with its index, which has no name
         ("3,7.5\n0.5,6.5\n", None),
         ("a,7\n0.5,6.5\n", ("a", "7")),
     ],
@@ -196,6 +197,60 @@ def test_words_that_are_said_to_be_categories_may_look_like_numbers(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n10,1\n9,3B\n10,2\n")
     kinds = opened(tmp_path / "t.csv", Choices(categorical=("a", "b"))).schema.kinds
     assert kinds == (Categorical(levels=(9, 10)), Categorical(levels=("1", "2", "3B")))
+
+
+def test_whole_numbers_that_pandas_wrote_with_holes_are_whole(tmp_path):
+    frame = pd.DataFrame({"stage": [1, 2, 10, 2], "b": [0, 1, 1, 0]})
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.to_parquet(tmp_path / "whole.parquet")
+    frame.assign(stage=[1, NAN, 10, 2]).to_csv(tmp_path / "holes.csv", index=False)
+    assert "10.0" in (tmp_path / "holes.csv").read_text()
+    for name in ("whole.csv", "whole.parquet"):
+        source, held_out = open_training(
+            str(tmp_path / "holes.csv"), validation=str(tmp_path / name), choices=Choices(categorical=("stage",))
+        )
+        assert repr(source.schema.kinds[0]) == repr(Categorical(levels=(1, 2, 10)))
+        assert held_out.x[:, 0].tolist() == [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize("values", [["1", "2"], [1, 2], [1.0, None], ["1.0", None]])
+def test_categories_that_are_no_words_of_a_text_file_stay_what_they_are(values, tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": values, "b": [0, 1]}).to_parquet(path)
+    source, held_out = open_training(str(path), validation=str(path), choices=Choices(categorical=("a",)))
+    assert source.schema.kinds[0].levels == tuple(value for value in values if value is not None)
+    torch.testing.assert_close(held_out.x, source.x, equal_nan=True)
+
+
+@pytest.mark.parametrize("words", [("1", "1.0", "2"), ("1.0", "2.50"), ("1.00", "2.0"), ("-0.0", "1.0"), ("1e0", "2")])
+def test_categories_that_are_no_whole_numbers_stay_words(words, tmp_path):
+    (tmp_path / "t.csv").write_text("a\n" + "\n".join(words) + "\n")
+    (kind,) = opened(tmp_path / "t.csv", Choices(categorical=("a",))).schema.kinds
+    assert kind.levels == tuple(sorted(words))
+
+
+def test_decimal_commas_beside_words_that_stand_for_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text("size;many\n47,4;1,2\nk.A.;1\n8,5;1,2\n")
+    for told in ((), ("size",)):
+        choices = Choices(missing=("k.A.",), categorical=("many",), numeric=told)
+        size, many = opened(tmp_path / "t.csv", choices).schema.kinds
+        assert size.means == (8.5, 47.4)
+        assert many == Categorical(levels=("1", "1,2"))  # answers that hold several
+    with pytest.raises(ValueError, match=r"row 2, column \"size\": expected numbers or missing, found 'k\.A\.'"):
+        opened(tmp_path / "t.csv", Choices(categorical=("many",), numeric=("size",)))
+
+
+def test_several_answers_in_a_cell_are_no_decimal_numbers(tmp_path):
+    kinds = (
+        Categorical(levels=("1", "1,2", "2")),
+        Numeric(edges=(2.5,), means=(1.5, 2.5), low=1.5, high=2.5, integer=False),
+    )
+    network = Network(ModelConfig(n_variables=2, levels=(3, 2)), generator=torch.Generator().manual_seed(0))
+    saved = SavedModel(network, Schema(columns=("many", "size"), kinds=kinds))
+    (tmp_path / "t.csv").write_text("many;size\n1,2;1,5\n2;2,5\n;1,5\n")
+    source = source_for(saved, str(tmp_path / "t.csv"))
+    np.testing.assert_array_equal(source.x.numpy(), [[1, 0], [2, 1], [NAN, 0]])
+    assert source.values[0].tolist() == ["1,2", "2", None]
 
 
 def test_names_are_taken_apart_at_their_commas_unless_they_have_some(tmp_path):
@@ -218,6 +273,19 @@ def test_a_column_whose_name_is_empty_is_spoken_of_by_its_number(tmp_path):
     (tmp_path / "t.csv").write_text(",b\n0,1\n1,0\n2,1\n")
     source = opened(tmp_path / "t.csv", Choices(drop=("1",)))
     assert source.schema == Schema(columns=("b",), dropped=("",))
+
+
+def test_a_column_without_a_name_is_not_called_like_another(tmp_path):
+    (tmp_path / "t.csv").write_text(",1,2,sex\n0,1,0,f\n1,0,1,m\n2,0,1,m\n")
+    source = opened(tmp_path / "t.csv", Choices(drop=("1",), numeric=("",)))
+    assert source.schema.columns == ("", "2", "sex")
+    assert source.schema.dropped == ("1",)
+    with pytest.raises(UndecidedColumnsError) as error:
+        open_training(str(tmp_path / "t.csv"))
+    assert error.value.columns == ("",)
+    source = opened(tmp_path / "t.csv", Choices(drop=error.value.columns))
+    assert source.schema.columns == ("1", "2", "sex")
+    assert source.schema.dropped == ("",)
 
 
 def test_all_questions_are_asked_at_once(table):
@@ -341,6 +409,22 @@ def test_numbers_that_no_code_tells_stay_too():
     assert columns[0].tolist() == [7.5, 1.0, 2.0]
     assert columns[1].tolist() == [1, 1, 0]
     assert columns[1].dtype == np.int64
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_truths_are_filled_into_an_empty_column(suffix, tmp_path):
+    network = Network(ModelConfig(n_variables=2), generator=torch.Generator().manual_seed(0))
+    kinds = (Binary(levels=(False, True)), Binary(levels=(False, True)))
+    saved = SavedModel(network, Schema(columns=("a", "b"), kinds=kinds))
+    path = tmp_path / f"t{suffix}"
+    frame = pd.DataFrame({"a": [None, None], "b": [True, None]})
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    source = source_for(saved, str(path))
+    codes = torch.tensor([[1.0, 1.0], [0.0, 0.0]])
+    columns = completed(source.values, source.x.isnan(), kinds, codes, rng=None)
+    assert [column.tolist() for column in columns] == [[True, False], [True, False]]
+    write_columns(path, columns, columns=("a", "b"))
+    assert read_raw(path).column(0).dtype == np.bool_
 
 
 def test_levels_become_columns():

@@ -253,6 +253,15 @@ def test_numbers_between_semicolons_may_have_decimal_commas(csv_file):
     np.testing.assert_array_equal(raw.column(1), [0, NAN, 1, 7])
 
 
+def test_decimal_commas_are_seen_when_words_are_read_as_numbers(csv_file):
+    raw = read_raw(csv_file("w;x\n47,4;1,2\nk.A.;1\n8;1,2\n"))
+    np.testing.assert_array_equal(raw.column(0), objects("47,4", "k.A.", 8.0))
+    np.testing.assert_array_equal(raw.column(0, reading="numbers"), objects(47.4, "k.A.", 8.0))
+    np.testing.assert_array_equal(raw.without(["k.A."]).column(0), [47.4, NAN, 8])
+    np.testing.assert_array_equal(raw.column(1, reading="text"), objects("1,2", "1", "1,2"))
+    assert raw.holds("47,4")
+
+
 @pytest.mark.parametrize(
     ("text", "columns"),
     [
@@ -613,6 +622,21 @@ def test_csv_cells_with_line_breaks_are_read(csv_file):
     assert raw.column(0).tolist() == ["two\nlines", "x"]
 
 
+@pytest.mark.parametrize(
+    ("first", "named"), [("0,1,2", True), (",0,1", False), (",0,1,2", True), (",0,2,3", False), (",1,2,3", False)]
+)
+def test_csv_of_words_below_the_numbers_that_pandas_gives(csv_file, first, named):
+    width = first.count(",")
+    raw = read_raw(csv_file(f"{first}\n{'7.5,' * width}x\n"))
+    assert raw.columns == (tuple(first.split(",")) if named else None)
+
+
+def test_no_two_columns_are_called_alike(csv_file):
+    assert read_raw(csv_file(",b\n0,1\n")).names == ("1", "b")
+    assert read_raw(csv_file(",1,b\n0,1,x\n")).names == ("", "1", "b")
+    assert read_raw(csv_file("1,,b\n0,1,x\n")).names == ("1", "2", "b")
+
+
 def test_csv_of_words_of_wrong_shape(csv_file):
     path = csv_file("a,b\nx,1\ny\n")
     with pytest.raises(ValueError, match="row 2: expected 2 cells, found 1") as error:
@@ -660,6 +684,23 @@ def test_raw_table_names_the_column_of_another_type(tmp_path):
 def test_a_matrix_that_is_no_table(values, said):
     with pytest.raises(ValueError, match=f"^here: {said}"):
         from_matrix(values, None, where="here")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", ">u2", "e", ">e", "g", ">U3"])
+def test_a_matrix_of_any_machine(tmp_path, suffix, dtype):
+    values = np.array([[0, 3], [1, 2]]).astype(dtype)
+    (np.save if suffix == ".npy" else np.savez)(tmp_path / f"t{suffix}", values)
+    raw = read_raw(tmp_path / f"t{suffix}")
+    assert raw.column(0).dtype.isnative
+    np.testing.assert_array_equal(np.column_stack([raw.column(0), raw.column(1)]), values)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".npy", ".amat"])
+@pytest.mark.parametrize("dtype", [">f8", ">i4", "g"])
+def test_numbers_of_any_machine_are_written(tmp_path, suffix, dtype):
+    write_table(tmp_path / f"t{suffix}", COMPLETE.astype(dtype))
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, COMPLETE)
 
 
 def test_raw_amat_has_whole_numbers(tmp_path):

@@ -182,7 +182,8 @@ def complete_rows(x: Shaped[Tensor, "B D"], levels: Sequence[int]) -> Shaped[Ten
     values, missing = split_missing(x, levels)
     if missing.any():
         cell = tuple(missing.nonzero()[0].tolist())
-        raise ValueError(f"expected complete rows, found a missing value in the cell at index {cell}; impute first")
+        found = f"expected complete rows, found a missing value in the cell at index {cell}"
+        raise ValueError(f"{found}; nadek score (in Python marginal_log_probs) sums out what is missing")
     return values
 
 

@@ -60,7 +60,7 @@ def explain(
 ) -> None:
     """Tell how likely each row is, and which of its cells make it unlikely: the most surprising ones given all others.
 
-    One line a cell, in nats. Surprise is how much likelier the expected value would be, as the logarithm of the ratio.
+    One line a cell, in nats. Surprise is log(p(most probable value) / p(observed value)).
 
     Example: [bold]nadek explain model answers.csv --lowest 10[/]
     """
@@ -111,7 +111,7 @@ def suggest(
 ) -> None:
     """Tell which missing cells of each row to ask for next: how much each is expected to tell about others, in nats.
 
-    What several others share is counted for each of them.
+    The gains for several targets are added, so targets that say the same are counted twice.
 
     Example: [bold]nadek suggest model answers.csv --target age[/]
     """

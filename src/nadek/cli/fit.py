@@ -10,7 +10,18 @@ import typer
 from nadek.checkpoints import Schema
 from nadek.cli.console import epochs_progress, say, show_json, tell_if_slow
 from nadek.cli.kinds import kind_rows, list_names
-from nadek.cli.options import DataArgument, DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
+from nadek.cli.options import (
+    LARGEST_SEED,
+    DataArgument,
+    DataDir,
+    Device,
+    DeviceOption,
+    Force,
+    Json,
+    Quiet,
+    pick_device,
+    some_folder,
+)
 from nadek.columns import n_levels
 from nadek.configs import encode
 from nadek.datasets import names
@@ -37,7 +48,12 @@ from nadek.experiments import (
 def fit(
     data: DataArgument,
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", parser=some_folder, metavar="<path>", help="Folder for the model.", show_default=False
+        ),
+    ],
     config: Annotated[Path | None, typer.Option("--config", help="A recipe (TOML); options below go over it.")] = None,
     hidden: Annotated[
         str | None, typer.Option("--hidden", help="Widths of the layers of a deep network, as the paper's 500,500.")
@@ -77,7 +93,10 @@ def fit(
         typer.Option("--missing", help="Cells that mean missing, as ?,99. Repeatable.", show_default=False),
     ] = None,
     data_dir: DataDir = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of everything random. [dim]\\[0][/]")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, max=LARGEST_SEED, help="Seed of everything random. [dim]\\[0][/]"),
+    ] = None,
     device: DeviceOption = Device.auto,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished training.")] = False,
     save_every: Annotated[
@@ -99,6 +118,7 @@ def fit(
     check_output(output, force=force, resume=resume)
     options = {} if config is None else read_recipe(config)
     flags = joined(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
+    _check_tables(flags)
     where = pick_device(device)
     choices = Choices(categorical=_all(categorical), numeric=_all(numeric), drop=_all(drop), missing=_all(missing))
     rows, held_out = _rows(data, choices, validation, validation_fraction, seed or 0, data_dir)
@@ -150,11 +170,16 @@ def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: 
         len(rows.x),
         _levels(rows),
         epochs=epochs,
-        batch_size=training.get("batch_size"),
-        steps=model.get("steps"),
+        batch_size=_count(training.get("batch_size")),
+        steps=_count(model.get("steps")),
         device=device,
     )
     return dict(zip(("model", "training"), map(encode, chosen), strict=True))
+
+
+def _count(value: Any) -> int | None:  # noqa: ANN401 - any TOML value
+    """A number of things; None for anything else, which the recipe refuses later and names by its path."""
+    return value if type(value) is int and value > 0 else None
 
 
 def _levels(rows: Source) -> list[int]:
@@ -205,6 +230,20 @@ def _flags(
         ("training.optimizer.lr", lr),
     )
     return parse_settings(f"{name}={value}" for name, value in given if value is not None)
+
+
+def _check_tables(flags: dict[str, Any]) -> None:
+    """Refuse a single value where a recipe has a table of options.
+
+    Raises:
+        ValueError: names the first one by its path.
+    """
+    for path in ("model", "model.core", "training", "training.optimizer"):
+        found = flags
+        for part in path.split("."):
+            found = found.get(part, {})
+        if not isinstance(found, dict):
+            raise ValueError(f"{path}: expected a table of options, found {found!r}")
 
 
 def _widths(text: str) -> list[int]:

@@ -25,7 +25,9 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", envvar="NADEK_DATA", help="Folder of the known data sets.", show_default=False),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+LARGEST_SEED = 2**32 - 1
+"""As in scikit-learn; generators are given multiples of it, too, which have to fit 64 bits."""
+Seed = Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Seed of everything random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
@@ -67,6 +69,17 @@ def pick_device(device: Device) -> torch.device:
     if device is Device.cuda and not there:
         raise ValueError("--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu")
     return torch.device("cuda" if there and device is not Device.cpu else "cpu")
+
+
+def some_folder(path: str | Path) -> Path:
+    """The path of a folder to write into; nothing would be the current one.
+
+    Raises:
+        typer.BadParameter: if it is empty.
+    """
+    if not str(path).strip():
+        raise typer.BadParameter("expected the name of a folder, found nothing")
+    return Path(path)
 
 
 def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force: bool) -> None:

@@ -122,7 +122,9 @@ def score(
 
     In rows with holes it is that of the observed cells; the missing ones are summed out.
 
-    Low values are unusual rows. Example: [bold]nadek score model answers.csv -o scores.csv[/]
+    Low is unusual among rows with the same cells observed.
+
+    Example: [bold]nadek score model answers.csv -o scores.csv[/]
     """
     check_file(output, force=force)
     saved = load_saved(model, device=pick_device(device))

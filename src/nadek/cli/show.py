@@ -22,6 +22,7 @@ from nadek.cli.options import (
     SplitName,
     SplitOption,
     pick_device,
+    some_folder,
 )
 from nadek.configs import encode
 from nadek.experiments import demo as run_demo
@@ -92,7 +93,9 @@ def draw(
     model: ModelArgument,
     data: Annotated[str | None, typer.Argument(help="Rows to hide cells of, for the picture of inpainting.")] = None,
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path("pictures"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", parser=some_folder, metavar="<path>", help="Folder for the pictures.")
+    ] = Path("pictures"),
     hidden: Annotated[float, typer.Option("--hidden", min=0.0, max=1.0, help="Part of the cells to hide.")] = 0.5,
     split: SplitOption = SplitName.test,
     data_dir: DataDir = None,
@@ -111,7 +114,10 @@ def draw(
 
 def demo(
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for models and pictures.")] = Path("runs/demo"),
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", parser=some_folder, metavar="<path>", help="Folder for models and pictures."),
+    ] = Path("runs/demo"),
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer epochs, for a quick look.")] = None,
     seed: Seed = 0,
     as_json: Json = False,

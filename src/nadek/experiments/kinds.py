@@ -148,7 +148,8 @@ def _decide(raw: RawTable, place: int, told: Told) -> tuple[Column, NDArray[np.f
     """What one column is, and its codes."""
     name = raw.names[place]
     if told == "categorical":
-        values = _whole_numbers(raw.column(place, reading="text"))
+        values = raw.column(place, reading="text")
+        values = _whole_numbers(values) if raw.are_words else values
     else:
         values = raw.column(place, reading="numbers" if told == "numeric" else "guess")
     if _is_empty(values):  # training says what to do about it
@@ -196,19 +197,20 @@ def _reading(kind: Column) -> Reading:
 
 
 def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Words that are all whole numbers, written as Python would, as numbers: their order is that of numbers."""
-    words = set(values.tolist()) - {None}
-    if not all(isinstance(word, str) and _is_whole(word) for word in words):
+    """Words that are all whole numbers, each written in one way, as numbers: their order is that of numbers."""
+    numbers = {word: _whole(word) for word in set(values.tolist()) - {None}}
+    if None in numbers.values() or len(set(numbers.values())) < len(numbers):
         return values
-    numbers = {word: int(word) for word in words} | {None: None}
-    return np.array([numbers[word] for word in values.tolist()], dtype=object)
+    return np.array([numbers.get(word) for word in values.tolist()], dtype=object)
 
 
-def _is_whole(word: str) -> bool:
+def _whole(word: str) -> int | None:
+    """The whole number that a word is as Python writes it, or as pandas does in a column with holes: 2.0."""
+    digits = word.removesuffix(".0")
     try:
-        return str(int(word)) == word
+        return int(digits) if str(int(digits)) == digits else None
     except ValueError:
-        return False
+        return None
 
 
 def _is_empty(values: NDArray[Any]) -> bool:

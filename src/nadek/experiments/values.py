@@ -77,6 +77,8 @@ def spread_levels(
 def _filled(values: NDArray[Any], holes: NDArray[np.bool_], new: NDArray[Any]) -> NDArray[Any]:
     if not holes.any():
         return values
+    if holes.all():  # an empty column does not tell what it would hold
+        return new
     # a table may say true and false where the model's said 1 and 0
     if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
         values = values.astype(np.float64)

@@ -18,8 +18,7 @@ _NO_NAME = re.compile(r"__index_level_\d+__")
 
 def to_columns(values: NDArray[Any]) -> list[pa.Array]:
     """One Arrow column for each column of `values` [N, D]: NaN becomes null, and 0/1 become integers when all are."""
-    if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
-        values = values.astype(np.float64)  # Arrow writes no others
+    values = native(values)
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)
     if values.dtype.kind == "b" or (values.dtype.kind == "f" and is_binary(values).all()):
         values = np.where(missing, 0, values).astype(np.int8)
@@ -27,6 +26,13 @@ def to_columns(values: NDArray[Any]) -> list[pa.Array]:
         pa.array(np.ascontiguousarray(values[:, j]), mask=np.ascontiguousarray(missing[:, j]))
         for j in range(values.shape[1])
     ]
+
+
+def native(values: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers as Arrow takes and writes them: in the machine's order of bytes, floats of 4 or 8 bytes."""
+    if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
+        return values.astype(np.float64)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def to_column(values: NDArray[Any]) -> pa.Array:

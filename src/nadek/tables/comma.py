@@ -20,7 +20,6 @@ SEPARATORS = (";", "\t")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OPEN_QUOTE = "a quote in the first row is never closed"
-_DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
@@ -48,7 +47,8 @@ def parse_words(data: bytes, *, where: str) -> RawTable:
     """Read text as `parse_csv` does whose cells may be anything; between semicolons numbers may have decimal commas.
 
     The first row is the header if one of its cells is a word. A first row of numbers is one where it names the columns
-    0, 1, 2 and so on, as pandas does, or stands above a table of 0 and 1 (see `parse_csv`).
+    0, 1, 2 and so on, as pandas does (after an empty name for its index), or stands above a table of 0 and 1 (see
+    `parse_csv`).
 
     Args:
         data: The text.
@@ -61,9 +61,7 @@ def parse_words(data: bytes, *, where: str) -> RawTable:
     header = _is_header(first, binary=False) or _numbers_are_names(data, first, where)
     names, rows = _split_names(data, first, body, where, header=header)
     cells = _arrow_columns(rows, len(first), where, separator, words=True)
-    if separator == ";":
-        cells = [_with_points(column) for column in cells]
-    return RawTable(tuple(cells), names, are_words=True, where=where)
+    return RawTable(tuple(cells), names, are_words=True, where=where, decimal_commas=separator == ";")
 
 
 def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> bytes:
@@ -178,7 +176,8 @@ def _is_header(first: list[str], *, binary: bool) -> bool:
 def _numbers_are_names(data: bytes, first: list[str], where: str) -> bool:
     if not _is_header(first, binary=True):
         return False
-    if [cell.strip() for cell in first] == [str(j) for j in range(len(first))]:
+    given = [str(j) for j in range(len(first))]  # by pandas
+    if [cell.strip() for cell in first] in (given, ["", *given[:-1]]):
         return True
     try:
         parse_csv(data, where=where, binary=True)
@@ -207,16 +206,6 @@ def _arrow_columns(rows: bytes, dim: int, where: str, separator: str, *, words: 
     except pa.ArrowInvalid as error:
         raise ValueError(f"{where}: {_wrong_row(rows, dim, separator) or ' '.join(str(error).split())}") from error
     return list(table.columns)
-
-
-def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of numbers of which some have decimal commas, with points; any other column as it is."""
-    encoded = column.combine_chunks().dictionary_encode()
-    known = encoded.dictionary.to_pylist()
-    pointed = [_DECIMAL_COMMA.sub(r"\1.\2", word) for word in known]
-    if pointed == known or any(number(word) is None for word in pointed):
-        return column
-    return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
 
 
 def _wrong_row(rows: bytes, dim: int, separator: str) -> str | None:

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nadek.tables.arrow import native
 from nadek.tables.cells import FALSE, TRUE, is_number, number
 from nadek.tables.table import check_names, check_shape
-from nadek.tables.words import Reading, read_words, to_numbers, to_objects
+from nadek.tables.words import Reading, read_words, to_numbers, to_objects, with_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,18 +24,24 @@ class RawTable:
         columns: their names; None when the file has none.
         are_words: whether the cells are the words of a text file.
         where: what messages call the table.
+        decimal_commas: whether words that are read as numbers may have them.
     """
 
     cells: tuple[pa.ChunkedArray, ...]
     columns: tuple[str, ...] | None
     are_words: bool
     where: str
+    decimal_commas: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What messages and options call the columns: their names, or their numbers from 1 where they have none."""
+        """What messages and options call the columns: their names, or their numbers from 1 where they have none.
+
+        A column whose name is empty keeps it where another is called by that number.
+        """
         columns = ("",) * len(self.cells) if self.columns is None else self.columns
-        return tuple(name or str(j) for j, name in enumerate(columns, start=1))
+        taken = set(columns)
+        return tuple(name or ("" if str(j) in taken else str(j)) for j, name in enumerate(columns, start=1))
 
     @property
     def n_rows(self) -> int:
@@ -55,7 +62,9 @@ class RawTable:
             ValueError: on dates, lists and the like.
         """
         cells = self.cells[place]
-        return read_words(cells, reading) if self.are_words else _typed(cells, self.names[place])
+        if not self.are_words:
+            return _typed(cells, self.names[place])
+        return read_words(with_points(cells, reading) if self.decimal_commas else cells, reading)
 
     def without(self, words: Sequence[str]) -> "RawTable":
         """The same table with nothing in the cells that hold one of some words, as it stands there.
@@ -80,7 +89,7 @@ def from_matrix(values: NDArray[Any], columns: Sequence[str] | None, *, where: s
         raise ValueError(f"{where}: expected text, numbers or booleans, found an array of {values.dtype}")
     check_shape(values, where=where)
     names = None if columns is None else check_names(columns, values.shape[1], where=where)
-    plain = values.astype(object) if values.dtype.kind in "UT" else values
+    plain = values.astype(object) if values.dtype.kind in "UT" else native(values)
     cells = tuple(pa.chunked_array([pa.array(np.ascontiguousarray(column))]) for column in plain.T)
     return RawTable(cells, names, are_words=False, where=where)
 

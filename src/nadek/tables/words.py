@@ -1,5 +1,6 @@
 """What the words of a text file mean: numbers, booleans or text, a column at a time."""
 
+import re
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,8 @@ from nadek.tables.cells import FALSE, MISSING, TRUE, number
 Reading = Literal["guess", "text", "exact", "numbers"]
 """Whether words are taken as what they look like, as text (without spaces around it), as text exactly as it stands, or
 as numbers where they can be."""
+
+_DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
 
 
 def read_words(column: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
@@ -39,6 +42,21 @@ def read_words(column: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
     if numbers is not None:
         return to_objects(words) if reading == "guess" and _is_padded(words, numbers) else to_numbers(numbers)
     return _by_word(words, reading)
+
+
+def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
+    """A column of words with points in place of decimal commas.
+
+    Where it is guessed what they are, all have to be numbers; what is read as text stays as it is.
+    """
+    if reading in ("text", "exact"):
+        return column
+    encoded = column.combine_chunks().dictionary_encode()
+    known = encoded.dictionary.to_pylist()
+    pointed = [_DECIMAL_COMMA.sub(r"\1.\2", word) for word in known]
+    if pointed == known or (reading == "guess" and any(number(word) is None for word in pointed)):
+        return column
+    return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
 
 
 def to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
