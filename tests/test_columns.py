@@ -238,6 +238,24 @@ def test_decimals_of_numbers_are_counted(values, decimals):
     assert column.integer == (list(values) == [1.0, 2.0])
 
 
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+@pytest.mark.parametrize(
+    "narrow",
+    [
+        lambda values: values.astype(np.float32),
+        lambda values: values.astype(np.float16),
+        lambda values: objects(*values.astype(np.float32)),
+        lambda values: objects(np.float32(values[0]), np.float16(values[1]), *values[2:]),
+    ],
+    ids=["float32", "float16", "objects", "objects of both"],
+)
+def test_the_same_numbers_are_the_same_in_whatever_precision_they_come(narrow, kind):
+    values = np.arange(11) / 10
+    column = infer(values, name="x", kind=kind)
+    assert same(infer(narrow(values), name="x", kind=kind), column)
+    np.testing.assert_array_equal(encode(column, narrow(values), name="x"), np.arange(11))
+
+
 def test_bins_are_a_function_of_the_values_and_not_of_their_order():
     values = np.random.default_rng(2).normal(size=500)
     column = infer(values, name="x", n_bins=7)
@@ -297,6 +315,20 @@ def test_between_numbers_that_have_a_bin_each_the_nearer_one_counts_by_its_dista
     assert (density[3:] < 0).all()
     assert density[3] > density[4]
     assert density[6] == density.min()
+
+
+def test_densities_of_numbers_near_the_end_of_floats_are_those_of_smaller_ones():
+    values = np.random.default_rng(0).uniform(-1, 1, 200)
+    small, huge = (infer(values * size, name="x", kind="numeric") for size in (1.0, 2.0**1023))
+    asked = np.concatenate((values, [-1.9, 1.9]))
+    found = log_density_within(huge, asked * 2.0**1023)
+    np.testing.assert_allclose(found[1:-1], log_density_within(small, asked)[1:-1], rtol=1e-12)
+    assert np.isfinite(found).all()
+
+
+def test_a_number_too_many_widths_outside_to_count_them_has_no_density():
+    column = infer(np.linspace(0, 1e-4, 50), name="x")
+    assert log_density_within(column, np.array([1.7e308, -1.7e308])).tolist() == [-np.inf, -np.inf]
 
 
 @pytest.mark.parametrize("value", [5.5, 0.0, -3.0])

@@ -5,6 +5,7 @@ import inspect
 import io
 import pickle
 import re
+from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -26,6 +27,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import nadek
+from nadek.checkpoints import load_saved
 from nadek.columns import Binary, Categorical, Numeric
 from nadek.cores import ResidualConfig
 from nadek.defaults import defaults
@@ -207,6 +209,63 @@ def test_categories_that_a_type_lists_are_known_before_they_are_seen():
         assert np.isfinite(model.score_samples(as_(container, table.assign(**{"class": "z"})))).all()
 
 
+def test_the_same_numbers_score_the_same_in_whatever_type_they_come():
+    rating = np.arange(120) % 11 / 10
+    table = pd.DataFrame({"rating": rating, "b": (rating > 0.5).astype(int)})
+    detector = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(table)
+    expected = detector.score_samples(table)
+    decimals = pa.array([Decimal(n % 11) / 10 for n in range(120)], pa.decimal128(18, 1))
+    types = ["float32", "Float32", "float[pyarrow]", "float16"]
+    series = [table["rating"].astype(dtype) for dtype in types] + [
+        pd.Series(decimals, dtype=pd.ArrowDtype(decimals.type))
+    ]
+    for rating in series:
+        other = table.assign(rating=rating)
+        np.testing.assert_array_equal(detector.score_samples(other), expected)
+        arrow = pa.table({"rating": pa.array(rating), "b": table["b"]})
+        for frame in (arrow, pl.from_arrow(arrow)):
+            np.testing.assert_array_equal(detector.score_samples(frame), expected)
+    again = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(table.astype({"rating": "float32"}))
+    np.testing.assert_array_equal(again.score_samples(table), expected)
+
+
+def test_decimals_are_numbers_in_objects_and_in_decimals_of_arrow():
+    """Some of these Arrow casts to floats that are not the nearest ones."""
+    prices = [Decimal(cents) / 100 for cents in (115, 235, 435, 735, 995, 1999, 57, 29)] * 8
+    floats = [float(price) for price in prices]
+    for given in (prices, pd.array(prices, pd.ArrowDtype(pa.decimal128(18, 2)))):
+        table = pd.DataFrame({"price": given, "b": [0, 1] * 32})
+        column = nadek.NADEk(**QUICK).fit(table).columns_[0]
+        assert (column.low, *column.edges) == tuple(sorted(set(floats)))
+        table.loc[::5, "price"] = None
+        filled = nadek.NADEkImputer(**QUICK, strategy="mode").fit_transform(table)
+        assert filled["price"].dtype == table["price"].dtype
+        assert filled["price"][1:5].tolist() == prices[1:5]
+        assert {float(price) for price in filled["price"]} <= set(floats)
+
+
+@pytest.mark.parametrize("container", ["numpy", "pandas"])
+def test_many_different_texts_are_asked_about_in_words_that_help(container):
+    table = np.array([[f"w{i}", 1.0] for i in range(40)], dtype=object)
+    table = table if container == "numpy" else pd.DataFrame(table, columns=["name", "b"])
+    with pytest.raises(ValueError, match="says so") as error:
+        nadek.NADEk(**QUICK).fit(table)
+    told = "[0, ...]" if container == "numpy" else "['name', ...]"
+    assert str(error.value).endswith(f"(categorical_features={told} says so)")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1, 2] * 9 + ["unknown", 1], r'^row 19, column "c": expected numbers or missing, found \'unknown\'$'),
+        ([1.5, 2.0] * 9 + [np.inf], r'^row 19, column "c": expected a finite number or missing, found inf$'),
+    ],
+)
+def test_a_wrong_category_is_told_by_its_row(values, message):
+    with pytest.raises(ValueError, match=message):
+        nadek.NADEk(**QUICK).fit(pd.DataFrame({"c": pd.Categorical(values)}))
+
+
 def test_many_different_texts_ask_for_a_declaration():
     table = pd.DataFrame({"name": [f"person {i}" for i in range(40)], "yes": [0, 1] * 20})
     with pytest.raises(ValueError, match=r'column "name" has 40 different texts.*categorical_features=\[\'name\''):
@@ -292,6 +351,25 @@ def test_integers_are_positions_also_where_columns_are_called_by_integers():
     message = r"^categorical_features: expected indices from 0 to 2, found 10 \(integers are positions, from 0\)$"
     with pytest.raises(ValueError, match=message):
         nadek.NADEk(**QUICK, categorical_features=[10]).fit(table)
+
+
+def test_masked_cells_are_missing():
+    rng = np.random.default_rng(0)
+    plain, mask = rng.integers(0, 5, (60, 3)).astype(float), rng.random((60, 3)) < 0.2
+    holes = np.where(mask, np.nan, plain)
+    expected = nadek.NADEkImputer(**QUICK).fit_transform(holes)
+    for dtype in (np.float64, np.int64, np.uint8):
+        masked = np.ma.masked_array(np.where(mask, 77, plain).astype(dtype), mask=mask)
+        np.testing.assert_array_equal(nadek.NADEkImputer(**QUICK).fit_transform(masked), expected)
+    density = nadek.NADEk(**QUICK, n_orderings=2).fit(holes)
+    np.testing.assert_array_equal(density.score_samples(masked), density.score_samples(holes))
+    words = np.array(["a", "b", "c", "d", "e"])[plain.astype(int)]
+    for values in (words, words.astype(object), plain > 2, plain.astype(np.int64) + 2**60):
+        filled = nadek.NADEkImputer(**QUICK).fit_transform(np.ma.masked_array(values, mask=mask))
+        assert filled.dtype == object
+        assert (filled == values)[~mask].all()
+        assert not pd.isna(filled).any()
+    assert nadek.NADEkImputer(**QUICK).fit_transform(np.ma.masked_array(words)).dtype == words.dtype
 
 
 def test_set_output_changes_the_container():
@@ -505,6 +583,143 @@ def test_a_large_whole_number_is_filled_in_as_it_is(missing):
     assert set(filled.to_list()) <= set(known.to_list())
 
 
+EMPTY = (
+    pd.Series([np.nan] * 4),
+    pd.Series([np.nan] * 4, dtype="float32"),
+    *(pd.Series([None] * 4, dtype=dtype) for dtype in ("Int64", "Int8", "boolean", "double[pyarrow]", "object")),
+    *(pl.Series([None] * 4, dtype=dtype) for dtype in (pl.Float64, pl.Int64, pl.Boolean, pl.Null, pl.String)),
+    *(pa.chunked_array([pa.nulls(4, kind)]) for kind in (pa.float64(), pa.int8(), pa.bool_(), pa.null())),
+)
+
+
+@pytest.mark.parametrize(
+    "empty",
+    EMPTY,
+    ids=lambda one: f"{type(one).__module__.split('.')[0]}-{nw.from_native(one, series_only=True).dtype}",
+)
+def test_an_empty_column_of_any_type_is_filled(empty):
+    """As `pandas.read_csv` makes one of floats out of a column of text without any."""
+    train = pd.DataFrame(
+        {
+            "e": ["x", "y", "z"] * 20,
+            "n": [30_000, 5, 1000] * 20,
+            "t": [True, False, False] * 20,
+            "u": [0, 1, 1] * 20,
+        }
+    )
+    imputer, density = nadek.NADEkImputer(**QUICK, strategy="mode").fit(train), nadek.NADEk(**QUICK).fit(train)
+    for name in ("e", "n", "t"):
+        old = nw.from_native(empty, series_only=True)
+        asked = nw.from_dict({other: train[other][:4].tolist() for other in train}, backend=old.implementation)
+        asked = asked.with_columns(old.alias(name)).to_native()
+        for whole in (imputer.transform(asked), density.complete(asked)[0]):
+            assert set(nw.from_native(whole)[name].to_list()) <= set(train[name])
+
+
+@pytest.mark.parametrize("empty", [pl.Series([None] * 2), pa.chunked_array([pa.nulls(2)])], ids=["polars", "pyarrow"])
+def test_a_column_of_nulls_is_filled_with_all_digits(empty):
+    train = pd.DataFrame({"n": [10**9 + 1, 10**9 + 3] * 30, "u": [0, 1] * 30})
+    asked = nw.from_native(empty, series_only=True).alias("n").to_frame()
+    asked = asked.with_columns(nw.new_series("u", [0, 1], backend=asked.implementation)).to_native()
+    filled = nadek.NADEkImputer(**QUICK, strategy="mode").fit(train).transform(asked)
+    assert set(nw.from_native(filled)["n"].to_list()) <= {10**9 + 1, 10**9 + 3}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, object])
+def test_an_array_without_any_text_in_a_column_of_text_is_filled(dtype):
+    rows = np.array([["x", 1.5], ["y", 2.5], ["z", 3.5]] * 20, dtype=object)
+    asked = np.array([[np.nan, 1.5], [np.nan, 2.5]]).astype(dtype)
+    filled = nadek.NADEkImputer(**QUICK).fit(rows).transform(asked)
+    assert set(filled[:, 0]) <= {"x", "y", "z"}
+    assert filled[:, 1].tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pd.Series([None, 5], dtype="Int8"),
+        pd.Series([None, 5], dtype="UInt8"),
+        pd.Series([None, 5], dtype="int8[pyarrow]"),
+        pd.Series([np.nan, 5], dtype="float16"),
+        pd.Series([None, 5], dtype="halffloat[pyarrow]"),
+        pd.Series([None, Decimal("5.00")], dtype=pd.ArrowDtype(pa.decimal128(5, 2))),
+        pl.Series([None, 5], dtype=pl.Int8),
+        pl.Series([None, Decimal("5.00")], dtype=pl.Decimal(5, 2)),
+        pa.chunked_array([pa.array([None, 5], pa.uint8())]),
+        pa.chunked_array([pa.array([None, Decimal("5.00")], pa.decimal128(5, 2))]),
+    ],
+    ids=lambda one: f"{type(one).__module__.split('.')[0]}-{getattr(one, 'dtype', None) or one.type}",
+)
+@pytest.mark.parametrize("strategy", ["mode", "mean", "sample"])
+def test_a_type_that_cannot_hold_what_is_filled_in_gives_way(asked, strategy):
+    values = np.where(np.arange(90) % 3, 90_000, 89_000) + np.arange(90)
+    train = pd.DataFrame({"n": values, "u": [0, 1, 1] * 30})
+    imputer = nadek.NADEkImputer(**QUICK, strategy=strategy).fit(train)
+    old = nw.from_native(asked, series_only=True).alias("n")
+    frame = old.to_frame().with_columns(nw.new_series("u", [0, 1], backend=old.implementation))
+    first, second = nw.from_native(imputer.transform(frame.to_native()))["n"].to_list()
+    assert 89_000 <= first <= 90_090
+    assert second == 5
+
+
+def test_an_array_that_cannot_hold_what_is_filled_in_gives_way():
+    imputer = nadek.NADEkImputer(**QUICK).fit(np.column_stack([np.arange(89_000, 89_060), np.arange(60) % 2]))
+    filled = imputer.transform(np.array([[np.nan, 0], [0.1, 1]], dtype=np.float16))
+    assert filled.dtype == np.float64
+    assert 89_000 <= filled[0, 0] <= 89_060
+    assert filled[1, 0] == np.float16(0.1)
+    assert imputer.transform(np.array([[np.nan, 0]], dtype=np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([Decimal(n % 9) for n in range(60)], pa.decimal128(10, 2)),
+        ([Decimal(n % 2) for n in range(60)], pa.decimal128(10, 2)),
+        ([Decimal(n % 9) for n in range(60)], pa.decimal256(40, 2)),
+        ([float(2**25 + 1024 * n) for n in range(60)], pa.float32()),
+        ([2**64 - 1 - 2**50 * (n % 2) for n in range(60)], pa.uint64()),
+        ([2**62 + n * 2**50 for n in range(60)], pa.uint64()),
+        ([2**63 - 1 - 2**50 * (n % 2) for n in range(60)], pa.int64()),
+    ],
+    ids=lambda value: str(value) if isinstance(value, pa.DataType) else "",
+)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_samples_have_the_type_of_the_column(container, values, kind):
+    table = pa.table({"n": pa.array(values, kind), "b": [0, 1, 1, 1, 0] * 12})
+    if container == "polars":
+        table = pl.from_arrow(table) if kind != pa.decimal256(40, 2) else table
+    elif container == "pandas":
+        table = table.to_pandas(types_mapper=pd.ArrowDtype)
+    drawn = nadek.NADEk(**QUICK).fit(table).sample(50, random_state=0)
+    old, new = (nw.from_native(one)["n"].to_native() for one in (table, drawn))
+    assert getattr(old, "dtype", None) == getattr(new, "dtype", None)
+    assert getattr(old, "type", None) == getattr(new, "type", None)
+    found = nw.from_native(new, series_only=True).to_list()
+    assert min(values) <= min(found)
+    assert max(found) <= max(values)
+
+
+def test_samples_of_arrays_stay_in_the_range_of_their_type():
+    table = np.array([[2**64 - 1, 0], [2**64 - 2**50, 1]] * 30, dtype=np.uint64)
+    drawn = nadek.NADEk(**QUICK).fit(table).sample(50, random_state=0)
+    assert drawn.dtype == table.dtype
+    assert drawn[:, 0].min() >= 2**64 - 2**50
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_dictionaries_of_arrow_are_categories(library):
+    table = pa.table({"c": pa.array(["a", "b", None] * 20).dictionary_encode(), "u": [0, 1, 1] * 20})
+    table = table.to_pandas(types_mapper=pd.ArrowDtype) if library == "pandas" else table
+    density = nadek.NADEk(**QUICK).fit(table)
+    assert density.columns_[0] == Categorical(levels=("a", "b"))
+    drawn, filled = density.sample(4), nadek.NADEkImputer(**QUICK).fit_transform(table)
+    for made in (drawn, filled):
+        column = nw.from_native(made)["c"]
+        assert set(column.to_list()) <= {"a", "b"}
+        assert column.dtype == nw.Categorical
+
+
 def listing(container, values, categories, *, ordered=False):
     """A frame of a categorical column ``e`` whose type lists these categories."""
     if container == "polars":
@@ -627,6 +842,27 @@ def test_indicators_are_those_of_scikit_learn(copies):
     assert list(named.transform(frame).columns) == ["a", "b", "c", "missingindicator_b"]
     with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
         named.get_feature_names_out(["a", "b", "d"])
+
+
+@pytest.mark.parametrize("hole", ["a", "missingindicator_a"])
+def test_a_column_that_is_called_like_an_indicator_is_refused(copies, hole):
+    table = pd.DataFrame(copies, columns=["a", "missingindicator_a", "c"])
+    table.loc[::4, hole] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True)
+    if hole == "a":
+        with pytest.raises(ValueError, match=r'^add_indicator: expected no column "missingindicator_a", .* of "a" is'):
+            imputer.fit(table)
+    else:  # of "a" there is no indicator
+        assert imputer.fit_transform(table).shape == (400, 4)
+
+
+def test_numbers_near_the_end_of_floats_are_scored():
+    table = np.column_stack([1e308 * np.random.default_rng(0).uniform(-1, 1, 200), np.arange(200) % 2])
+    detector = nadek.NADEkOutlierDetector(**QUICK).fit(table)
+    assert np.isfinite(detector.score_samples(table)).all()
+    assert np.isfinite(detector.explain(table)).all()
+    small = nadek.NADEkOutlierDetector(**QUICK).fit(np.linspace(0, 1e-4, 60)[:, None])
+    assert small.predict([[1.7e308], [1e300], [5e-5]]).tolist() == [-1, -1, 1]
 
 
 def test_a_number_far_outside_is_an_outlier():
@@ -932,6 +1168,42 @@ def test_an_imputer_with_an_empty_column_is_loaded_as_an_imputer_only(named, tmp
         )
         with pytest.raises(ValueError, match=message):
             estimator.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("container", [*CONTAINERS, "numpy"])
+def test_words_that_meant_missing_to_the_command_line_mean_it_here(container, tmp_path):
+    """The folder of ``nadek fit --missing "?,99" --drop id``."""
+    rng = np.random.default_rng(0)
+    age, city = rng.integers(18, 60, 60), rng.choice(["x", "y", "z"], 60)
+    named = container != "numpy"
+    nadek.NADEk(**QUICK).fit(pd.DataFrame({"age": age, "city": city})).save(tmp_path / "first")
+    saved = load_saved(tmp_path / "first")
+    schema = replace(saved.schema, columns=("age", "city") if named else None, missing=("?", "99"), dropped=("id",))
+    nadek.save(tmp_path / "model", replace(saved, schema=schema, metrics={"history": saved.metrics["history"]}))
+    holes = pd.DataFrame({"age": np.where(age < 30, np.nan, age), "city": city})
+    holes.loc[::3, "city"] = None
+    words = pd.DataFrame({"age": np.where(age < 30, 99, age), "city": holes["city"].fillna(" ?")})
+    if not named:
+        holes, words = (table.to_numpy(dtype=object) for table in (holes, words))
+    else:
+        holes, words = (nw.from_native(table).to_arrow().to_pandas() for table in (holes, words))
+        holes, words = (
+            {"pandas": table, "polars": pl.from_pandas(table), "pyarrow": pa.Table.from_pandas(table)}[container]
+            for table in (holes, words)
+        )
+    density, imputer = (kind.load(tmp_path / "model") for kind in (nadek.NADEk, nadek.NADEkImputer))
+    np.testing.assert_array_equal(density.score_samples(words), density.score_samples(holes))
+    filled, expected = (imputer.transform(table) for table in (words, holes))
+    filled, expected = (one if not named else nw.from_native(one).to_numpy() for one in (filled, expected))
+    assert filled.tolist() == expected.tolist()
+    density.save(tmp_path / "again")
+    assert load_saved(tmp_path / "again").schema == schema
+    again = nadek.NADEk.load(tmp_path / "again").set_params(max_iter=1, warm_start=True)
+    again.fit(words).save(tmp_path / "third")
+    assert load_saved(tmp_path / "third").schema == schema
+    again.set_params(warm_start=False).fit(holes).save(tmp_path / "fourth")  # whose table has neither
+    fourth = load_saved(tmp_path / "fourth").schema
+    assert (fourth.missing, fourth.dropped) == (None, None)
 
 
 def test_a_model_of_the_torch_layer_is_loaded(tmp_path, copies):

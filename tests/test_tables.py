@@ -655,7 +655,11 @@ def test_csv_of_words_of_wrong_shape(csv_file):
         (pa.array([2**60, None]), objects(2**60, None)),
         (pa.array([1, None]), np.array([1, NAN])),
         (pa.array([0.5, None], pa.float32()), np.array([0.5, NAN])),
+        (pa.array([0.1, None, 0.3], pa.float32()), np.array([0.1, NAN, 0.3])),  # as the same table in CSV
+        (pa.array(np.array([0.1, 0.3], np.float16)), np.array([0.1, 0.3])),
         (pa.array([Decimal("0.5"), None], pa.decimal128(5, 1)), np.array([0.5, NAN])),
+        (pa.array([Decimal("0.01"), None, Decimal("0.57")], pa.decimal128(18, 2)), np.array([0.01, NAN, 0.57])),
+        (pa.array([Decimal("-4.35"), Decimal("9.95")], pa.decimal256(40, 4)), np.array([-4.35, 9.95])),
         (pa.array([None, None], pa.null()), np.array([NAN, NAN])),
         (pa.array(["007", "1"]), objects("007", "1")),
     ],
@@ -665,6 +669,29 @@ def test_parquet_columns_of_any_type(tmp_path, column, values):
     found = read_raw(parquet(tmp_path, a=column)).column(0)
     assert found.dtype == values.dtype
     np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("scale", [2, 4])
+def test_decimals_are_the_nearest_floats(tmp_path, scale):
+    decimals = [Decimal(cents) / 100 for cents in range(-1000, 5000)]
+    raw = read_raw(parquet(tmp_path, a=pa.array(decimals, pa.decimal128(18, scale))))
+    np.testing.assert_array_equal(raw.column(0), [float(value) for value in decimals])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([0.1, 0.57, None], pa.float32()),
+        pa.array([np.float16(0.1), np.float16(0.57), None], pa.float16()),
+        pa.array([Decimal("0.1"), Decimal("0.57"), None], pa.decimal128(18, 2)),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_a_number_that_means_missing_is_told_in_decimals(tmp_path, column):
+    raw = read_raw(parquet(tmp_path, a=column))
+    assert raw.holds("0.57")
+    assert not raw.holds("nan")
+    np.testing.assert_array_equal(raw.without(["0.57"]).column(0), [0.1, NAN, NAN])
 
 
 def test_raw_table_names_the_column_of_another_type(tmp_path):

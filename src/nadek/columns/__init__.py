@@ -1,6 +1,6 @@
 """What a column of a user's table is, and how its values become codes for the network and back."""
 
-from nadek.columns.cells import LARGEST_EXACT, MixedColumnError
+from nadek.columns.cells import LARGEST_EXACT, MixedColumnError, read_cells, widened
 from nadek.columns.codes import decode, draw, encode, expected
 from nadek.columns.density import log_density_within
 from nadek.columns.describe import describe, level_names
@@ -28,4 +28,6 @@ __all__ = [
     "level_names",
     "log_density_within",
     "n_levels",
+    "read_cells",
+    "widened",
 ]

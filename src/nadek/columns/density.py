@@ -8,6 +8,9 @@ from nadek.columns.kinds import Numeric
 NARROWEST = 1e-6
 """Of the typical width of a bin: narrower ones count as if they were so wide."""
 
+HUGE = 1e300
+"""Beyond it differences of numbers may be too large for floats; they are taken of quarters, which loses no digit."""
+
 
 def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Log-density of numbers given the bins that they fall into, relative to a bin of typical width.
@@ -23,16 +26,19 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
 
     Returns:
         [M], 0 for a number in an inner bin of typical width: the range of the training values by the number of bins. A
-        column that held one value only has none; its size stands in for it, or 1 for 0.
+        column that held one value only has none; its size stands in for it, or 1 for 0. -inf for a number so many
+        widths outside that floats cannot tell how many.
 
     Example:
         >>> column = Numeric(edges=(1.0, 2.0), means=(0.5, 1.5, 2.5), low=0.0, high=3.0, integer=False)
         >>> log_density_within(column, np.array([1.2, 1.7, 2.5, 12.0])).round(2).tolist()
         [0.0, 0.0, -0.31, -19.31]
     """
-    typical = (column.high - column.low) / len(column.means) or abs(column.low) or 1.0
-    left, means = np.array((column.low, *column.edges)), np.array(column.means)
-    right = np.append(left[1:], column.high)
+    unit = 0.25 if max(-column.low, column.high) > HUGE else 1.0
+    left, means = unit * np.array((column.low, *column.edges)), unit * np.array(column.means)
+    low, high, numbers = unit * column.low, unit * column.high, unit * numbers
+    typical = (high - low) / len(means) or abs(low) or 1.0
+    right = np.append(left[1:], high)
     single = means == left
     scale = right - left
     scale[0], scale[-1] = right[0] - means[0], means[-1] - left[-1]
@@ -43,5 +49,6 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
         [np.abs(numbers - left[place]), right[0] - numbers, numbers - left[-1]],
         0.0,
     )
-    density: NDArray[np.float64] = np.log(typical / scale)[place] - outwards / scale[place]
+    with np.errstate(over="ignore"):
+        density: NDArray[np.float64] = np.log(typical / scale)[place] - outwards / scale[place]
     return density

@@ -146,7 +146,10 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     different = np.unique(observed)
     edges = different[1:] if len(different) <= n_bins else _quantiles(observed, different, n_bins)
     place = np.searchsorted(edges, observed, side="right")
-    means = np.bincount(place, observed) / np.bincount(place)
+    times = np.bincount(place)
+    means = np.bincount(place, observed) / times
+    if not np.isfinite(means).all():  # their sum is too large for floats
+        means = (np.bincount(place, observed / times.max()) / times) * times.max()
     # rounding must not move the mean of one single value, which stands for "nothing else is in this bin"
     left = np.concatenate((different[:1], edges))
     last = different[np.append(np.searchsorted(different, edges), len(different)) - 1]
@@ -163,12 +166,14 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
 
 def _decimals(different: NDArray[np.float64]) -> int | None:
     """How many digits behind the point numbers need; None for too many, or numbers too large to tell."""
+    largest = float(np.abs(different).max())
     with np.errstate(over="ignore"):
         single = bool((different.astype(np.float32) == different).all())  # 0.1 came as 0.10000000149
     held, most = (np.float32, LARGEST_EXACT_SINGLE) if single else (np.float64, LARGEST_EXACT)
     for digits in range(1, MOST_DECIMALS + 1):
-        rounded = np.round(different, digits).astype(held)
-        if np.abs(different).max() * 10**digits < most and (rounded == different).all():
+        if largest * 10**digits >= most:
+            return None
+        if (np.round(different, digits).astype(held) == different).all():
             return digits
     return None
 

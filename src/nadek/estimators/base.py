@@ -43,6 +43,8 @@ class NADEkBase(BaseEstimator):
     _purpose: Purpose = "density"
     _takes_empty: bool = False
     _template: Template
+    _missing: tuple[str, ...] = ()
+    _dropped: tuple[str, ...] = ()
     history_: list[Epoch]
     n_iter_: int
     n_features_in_: int
@@ -87,7 +89,9 @@ class NADEkBase(BaseEstimator):
         device = pick_device(options["device"])
         before = self if options["warm_start"] and self.__sklearn_is_fitted__() else None
         rng = check_random_state(options["random_state"])
-        table = read_table(self, X, reset=before is None)
+        words, dropped = ((), ()) if before is None else (self._missing, self._dropped)
+        table = read_table(self, X, reset=before is None, words=words)
+        self._check(table)
         if before is None:
             columns = learn_columns(
                 table,
@@ -103,7 +107,7 @@ class NADEkBase(BaseEstimator):
         learnt = learn(
             codes_of(table, columns),
             [n_levels(column) for column in known],
-            validation=None if X_val is None else codes_of(read_table(self, X_val, reset=False), columns),
+            validation=None if X_val is None else codes_of(read_table(self, X_val, reset=False, words=words), columns),
             purpose=self._purpose,
             options=options,
             labels=[label for label, column in zip(table.labels, columns, strict=True) if column is not None],
@@ -113,10 +117,14 @@ class NADEkBase(BaseEstimator):
         )
         self.network_ = _for_questions(learnt.network)
         self.columns_, self._template = columns, template_of(table)
+        self._missing, self._dropped = words, dropped
         self.history_, self.n_iter_ = learnt.history, len(learnt.history)
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self._ready()
         return table, learnt.held_out
+
+    def _check(self, table: Table) -> None:
+        """Refuse a training table that the options do not go with."""
 
     def _ready(self) -> None:
         """Set what follows from the network, its columns and the seed."""
@@ -137,12 +145,21 @@ class NADEkBase(BaseEstimator):
         options = {name: value for name, value in options.items() if _is_plain(value)}
         names = getattr(self, "feature_names_in_", None)
         extra = {"name": type(self).__name__, "options": options, "seed": self._seed, **self._extra()}
-        names = None if names is None else tuple(names)
-        write_fitted(folder, Fitted(self.network_, self.columns_, names, self._template, self.history_, extra))
+        fitted = Fitted(
+            network=self.network_,
+            columns=self.columns_,
+            names=None if names is None else tuple(names),
+            template=self._template,
+            history=self.history_,
+            missing=self._missing,
+            dropped=self._dropped,
+            extra=extra,
+        )
+        write_fitted(folder, fitted)
 
     @classmethod
     def load(cls: type[Loaded], folder: str | os.PathLike[str], *, device: DeviceName = "auto") -> Loaded:
-        """Read what `save`, or ``nadek fit``, wrote.
+        """Read what `save`, or ``nadek fit``, wrote. Words that meant missing to ``nadek fit`` mean it here, too.
 
         Args:
             folder: the model.
@@ -160,6 +177,7 @@ class NADEkBase(BaseEstimator):
         estimator = cls(**{**options, "device": device})
         estimator.network_ = _for_questions(fitted.network)
         estimator.columns_, estimator._template, estimator.history_ = fitted.columns, fitted.template, fitted.history
+        estimator._missing, estimator._dropped = fitted.missing, fitted.dropped
         estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
@@ -178,7 +196,7 @@ class NADEkBase(BaseEstimator):
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
         """A table that is asked about, and its codes on the device of the network."""
         check_is_fitted(self)
-        table = read_table(self, X, reset=False)
+        table = read_table(self, X, reset=False, words=self._missing)
         return table, self._codes(table)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:

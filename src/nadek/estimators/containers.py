@@ -3,19 +3,23 @@
 NumPy arrays (and lists of rows) and the frames of pandas, polars and pyarrow; narwhals speaks to the latter.
 """
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from jaxtyping import Bool
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nadek.columns import LARGEST_EXACT
+from nadek.columns import LARGEST_EXACT, widened
 from nadek.estimators.options import MatrixLike
+from nadek.tables import numbers_among
 
 CATEGORICAL = (nw.Categorical, nw.Enum)
 UNDERSTOOD = (nw.Object, nw.Unknown, nw.String, nw.Boolean, *CATEGORICAL)
@@ -50,13 +54,14 @@ class Table:
         return len(self.columns[0])
 
 
-def read_table(estimator: BaseEstimator, X: MatrixLike, *, reset: bool) -> Table:
+def read_table(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: Sequence[str] = ()) -> Table:
     """Read a table for an estimator, with scikit-learn's checks of shape and column names.
 
     Args:
         estimator: told the number and names of the columns, or asked for them.
         X: the table.
         reset: whether the estimator learns them (`fit`) or they must be those that it knows.
+        words: cells that hold one of them are missing; in cells of numbers it is the number that counts.
 
     Raises:
         ValueError: on another shape or other columns than expected, columns of one name, or no rows or columns.
@@ -65,11 +70,14 @@ def read_table(estimator: BaseEstimator, X: MatrixLike, *, reset: bool) -> Table
     if nw.dependencies.is_polars_lazyframe(X):
         raise TypeError("expected a table with its rows at hand, found a lazy frame of polars: call collect() on it")
     if nw.dependencies.is_into_dataframe(X):
-        return _read_frame(estimator, X, reset=reset)
+        return _read_frame(estimator, X, reset=reset, words=words)
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.names is None:
+        X = _emptied(X.data, np.ma.getmaskarray(X))
     if not isinstance(X, np.ndarray) and isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":
         X = np.asarray(X, dtype=object)  # a list of rows keeps its numbers
     options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
     array: NDArray[Any] = validate_data(estimator, X, **options)
+    array = _without(array, words)
     columns = tuple(array[:, j] for j in range(array.shape[1]))
     labels = tuple(map(str, getattr(estimator, "feature_names_in_", range(len(columns)))))
     if array.dtype == object:
@@ -97,13 +105,31 @@ def is_text(table: Table, column: int) -> bool:
 
 
 def categories_of(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwhals series of whatever frame
-    """What the type of a column lists; polars' Categorical lists whatever any column of the process has held."""
+    """What the type of a column lists; polars' Categorical lists whatever any column of the process has held.
+
+    A dictionary of Arrow in a pandas frame lists nothing: pandas has no way to ask it.
+    """
     if series.dtype not in CATEGORICAL or (series.dtype == nw.Categorical and series.implementation.is_polars()):
+        return None
+    if series.implementation.is_pandas_like() and not hasattr(series.to_native(), "cat"):
         return None
     listed = series.cat.get_categories().to_list()
     categories = np.empty(len(listed), dtype=object)
     categories[:] = listed
     return categories
+
+
+def decimal_digits(series: Any) -> tuple[int, int] | None:  # noqa: ANN401 - a narwhals series of whatever frame
+    """How many digits decimals have, in all and behind the point; None for a column of anything else."""
+    kind = native_type(series)
+    return (kind.precision or 38, kind.scale) if hasattr(kind, "scale") else None
+
+
+def native_type(series: Any) -> Any:  # noqa: ANN401 - a narwhals series of whatever frame
+    """What its library calls the type of a column; that of Arrow where pandas holds it."""
+    native = series.to_native()
+    kind = native.type if series.implementation.is_pyarrow() else native.dtype
+    return getattr(kind, "pyarrow_dtype", kind)
 
 
 def names_in(estimator: BaseEstimator, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
@@ -142,11 +168,11 @@ def check_cells(values: NDArray[Any], label: str) -> None:
 
 
 def _is_understood(kind: type) -> bool:
-    plain = issubclass(kind, str | float | int | np.generic | type(None))
+    plain = issubclass(kind, str | float | int | np.generic | Decimal | type(None))
     return plain or kind.__name__ in ("NAType", "NaTType")  # of pandas, which need not be there
 
 
-def _read_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool) -> Table:
+def _read_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: Sequence[str]) -> Table:
     try:
         frame = nw.from_native(X, eager_only=True)
         names = [str(name) for name in frame.columns]
@@ -159,15 +185,17 @@ def _read_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool) -> Tabl
     if len(frame) < 1:
         raise ValueError(f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required.")
     series = [frame[:, j] for j in range(len(names))]
-    columns = tuple(_values(one, name) for one, name in zip(series, names, strict=True))
+    columns = tuple(_without(_values(one, name), words) for one, name in zip(series, names, strict=True))
     categorical = tuple(one.dtype in CATEGORICAL for one in series)
     return Table(columns, tuple(names), categorical, tuple(map(categories_of, series)), frame)
 
 
 def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhals series of whatever frame
     """The cells of one column; numbers with holes are floats, or objects where floats would change them."""
-    if series.dtype.is_decimal():
-        series = series.cast(nw.Float64)
+    if decimal_digits(series):
+        series = series.cast(nw.String).cast(nw.Float64)  # Arrow's own way to floats misses the nearest one
+    if series.dtype == nw.Unknown and series.null_count() == len(series):
+        return np.full(len(series), np.nan)
     if not (series.dtype.is_numeric() or series.dtype in UNDERSTOOD):
         raise ValueError(f'column "{name}": expected text, numbers, booleans or categories, found {series.dtype}')
     if series.dtype in CATEGORICAL or _is_inexact(series):  # Arrow's dictionaries lose their nulls on the direct way
@@ -186,3 +214,35 @@ def _is_inexact(series: Any) -> bool:  # noqa: ANN401 - a narwhals series of wha
         return False
     observed = series.drop_nulls()
     return 0 < len(observed) < len(series) and max(-int(observed.min()), int(observed.max())) > LARGEST_EXACT
+
+
+def _without(values: NDArray[Any], words: Sequence[str]) -> NDArray[Any]:
+    """Values [...] with nothing in the cells that hold one of some words; see `nadek.tables.RawTable.without`."""
+    return _emptied(values, _holding(values, words)) if words else values
+
+
+def _holding(values: NDArray[Any], words: Sequence[str]) -> Bool[np.ndarray, "..."]:
+    """Which cells hold one of some words, or the number that one says; spaces around them do not count."""
+    numbers_told = numbers_among(words)
+    if values.dtype.kind in "iuf":
+        return np.isin(widened(values) if values.dtype.kind == "f" else values, numbers_told)
+    held = [
+        cell.strip() in words
+        if isinstance(cell, str)
+        else isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool) and float(cell) in numbers_told
+        for cell in values.ravel().tolist()
+    ]
+    return np.array(held, dtype=np.bool_).reshape(values.shape)
+
+
+def _emptied(values: NDArray[Any], where: Bool[np.ndarray, "..."]) -> NDArray[Any]:
+    """Values [...] with NaN in some cells, or None where they are no numbers, or such as floats would change."""
+    if not where.any():
+        return values
+    dtype = values.dtype if values.dtype.kind == "f" else np.dtype(object)
+    others = values[~where]
+    if values.dtype.kind in "iu" and (not others.size or max(-int(others.min()), int(others.max())) <= LARGEST_EXACT):
+        dtype = np.dtype(np.float64)
+    out = values.astype(dtype)
+    out[where] = np.nan if dtype.kind == "f" else None
+    return out

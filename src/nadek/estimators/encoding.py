@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from nadek.columns import Categorical, Column, Level, Numeric, UndecidedColumnError, encode, infer
+from nadek.columns import Categorical, Column, Level, Numeric, UndecidedColumnError, encode, infer, read_cells
 from nadek.estimators.containers import Table, is_missing
 from nadek.estimators.options import WhichOrNone, chosen_columns
 
@@ -57,6 +57,8 @@ def _learn_column(table: Table, j: int, *, categorical: bool, n_bins: int, keep_
     if keep_empty and is_missing(table, j).all():
         return None
     listed = table.categories[j]
+    if listed is not None:
+        read_cells(values, name=label)  # a wrong cell is told by its row, not by its place in the list
     try:
         column = infer(
             values if listed is None else listed,
@@ -66,7 +68,8 @@ def _learn_column(table: Table, j: int, *, categorical: bool, n_bins: int, keep_
             integers="numeric",
         )
     except UndecidedColumnError as error:
-        raise ValueError(f"{error} (categorical_features=[{label!r}, ...] says so)") from None
+        told = label if table.named else j
+        raise ValueError(f"{error} (categorical_features=[{told!r}, ...] says so)") from None
     one_number = isinstance(column, Categorical) and len(column.levels) == 1 and not isinstance(column.levels[0], str)
     if one_number and not categorical:  # a constant; others like it may come later
         return infer(values, name=label, kind="numeric", n_bins=n_bins)

@@ -35,6 +35,8 @@ class Fitted:
         names: of the columns, where they have any.
         template: what new tables look like.
         history: of the training.
+        missing: words that stand for nothing in tables.
+        dropped: names of columns of the first table that were left out, beside those without a value.
         extra: a plain dictionary of what else the estimator keeps.
     """
 
@@ -43,6 +45,8 @@ class Fitted:
     names: tuple[str, ...] | None
     template: Template
     history: list[Epoch]
+    missing: tuple[str, ...]
+    dropped: tuple[str, ...]
     extra: Mapping[str, Any]
 
 
@@ -59,7 +63,8 @@ def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
     schema = Schema(
         columns=None if fitted.names is None else tuple(fitted.names[j] for j in known),
         kinds=None if all(map(is_plain, kinds)) else kinds,
-        dropped=tuple(names or [str(j + 1) for j in empty]) or None,
+        dropped=(*_called(empty, names), *fitted.dropped) or None,
+        missing=fitted.missing or None,
     )
     last = fitted.history[-1]
     metrics = {
@@ -89,13 +94,29 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
     extra = saved.metrics.get(KEY, {})
     kinds = saved.schema.kinds or (Binary(),) * saved.model.n_variables
     columns, names = list[Column | None](kinds), list(saved.schema.columns or ())
-    for place, j in enumerate(extra.get("empty", [])):
+    empty = extra.get("empty", [])
+    left_out = _called(empty, extra.get("empty_names", []))
+    for place, j in enumerate(empty):
         columns.insert(j, None)
         if names:
             names.insert(j, extra["empty_names"][place])
     template = _template(kinds, saved.schema.columns, extra)
     history = [Epoch(**epoch) for epoch in saved.metrics.get("history", [])]
-    return Fitted(saved.model, tuple(columns), tuple(names) or None, template, history, extra)
+    return Fitted(
+        network=saved.model,
+        columns=tuple(columns),
+        names=tuple(names) or None,
+        template=template,
+        history=history,
+        missing=saved.schema.missing or (),
+        dropped=tuple(name for name in saved.schema.dropped or () if name not in left_out),
+        extra=extra,
+    )
+
+
+def _called(columns: Sequence[int], names: Sequence[str]) -> list[str]:
+    """What a schema calls columns: their names, or their numbers from 1 where they have none."""
+    return list(names) or [str(j + 1) for j in columns]
 
 
 def _template(kinds: Sequence[Column], names: Sequence[str] | None, extra: Mapping[str, Any]) -> Template:

@@ -195,6 +195,18 @@ class NADEkImputer(TransformerMixin, Cells):
         flags = [f"missingindicator_{names[j]}" for j in self._flagged()]
         return np.array([*names[self._kept()], *flags], dtype=object)
 
+    def _check(self, table: Table) -> None:
+        """Refuse columns that are called what an indicator would be."""
+        if not self.add_indicator or not table.named:
+            return
+        for j, label in enumerate(table.labels):
+            flag = f"missingindicator_{label}"
+            if flag in table.labels and is_missing(table, j).any():
+                raise ValueError(
+                    f'add_indicator: expected no column "{flag}", which is what the indicator of "{label}" is called;'
+                    " rename it before fitting"
+                )
+
     def _extra(self) -> dict[str, Any]:
         return {"with_holes": self._with_holes}
 

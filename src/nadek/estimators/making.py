@@ -1,7 +1,9 @@
 """Tables written back as what they were: holes filled, columns left out, or rows that are new altogether."""
 
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -10,7 +12,7 @@ from jaxtyping import Bool
 from numpy.typing import NDArray
 
 from nadek.columns import LARGEST_EXACT
-from nadek.estimators.containers import CATEGORICAL, Table, categories_of
+from nadek.estimators.containers import CATEGORICAL, Table, categories_of, decimal_digits, native_type
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 """For the index of a column, which of its cells to replace, and their new values in turn."""
@@ -26,7 +28,8 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
     Returns:
         An array or a frame; observed cells are what they were. A column of whole numbers that is given others becomes
         one of floats; if floats would change its own, the others are rounded. A categorical type that lists its
-        categories is given those that it lacks.
+        categories is given those that it lacks. A column whose type cannot hold what is filled in (300 in bytes, text
+        in an empty column of numbers) gets a type that can.
     """
     columns = {j: _replaced(table.columns[j], where, new) for j, (where, new) in fillings.items() if where.any()}
     if isinstance(table.native, np.ndarray):
@@ -107,9 +110,9 @@ def template_of(table: Table) -> Template:
 
 def _replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[Any]) -> NDArray[Any]:
     """A copy with some cells replaced, in a type that holds all of them."""
-    dtype = values.dtype if values.dtype == object or values.dtype.kind == new.dtype.kind == "f" else object
+    dtype = np.dtype(object)
     if values.dtype.kind == "f" and new.dtype.kind in "buif" and not _is_large(new):
-        dtype = values.dtype
+        dtype = values.dtype if _reaches(values.dtype, new) else np.dtype(np.float64)
     out = values.astype(dtype)
     out[where] = new
     return out
@@ -120,16 +123,51 @@ def _is_large(new: NDArray[Any]) -> bool:
     return new.dtype.kind == "i" and max(-int(new.min()), int(new.max())) > LARGEST_EXACT
 
 
+def _are_numbers(values: NDArray[Any]) -> bool:
+    """Whether all values are numbers, or booleans, which are 0 and 1."""
+    if values.dtype != object:
+        return values.dtype.kind in "buif"
+    return all(isinstance(value, numbers.Real | Decimal | np.bool_) for value in values)
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    """Whether all numbers are whole."""
+    return bool((values == np.floor(values)).all())
+
+
+def _reaches(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
+    """Whether a type of numbers reaches as far as some numbers; floats may have been rounded to just beyond its end."""
+    if dtype.kind == "b":
+        return bool(((values == 0) | (values == 1)).all())
+    ends = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return bool(float(ends.min) <= values.min() and values.max() <= float(ends.max))
+
+
+def _as_whole(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Numbers that a type of whole numbers reaches in this type; those just beyond its end are put at the end."""
+    ends = np.iinfo(dtype)
+    if values.dtype == object:
+        return np.array([min(max(round(value), ends.min), ends.max) for value in values], dtype=dtype)
+    if values.dtype.kind == "f":
+        values = np.minimum(values, np.nextafter(float(ends.max) + 1, 0))
+    return values.astype(dtype)
+
+
 def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa: ANN401 - narwhals series
     """The new series, with the cells that it does not replace as they were: decimals lose digits on their way."""
-    if not old.dtype.is_decimal():
+    if not (decimal_digits(old) and decimal_digits(new)):
         return new
     return old.zip_with(nw.new_series(old.name, ~where, backend=old.implementation), new)
 
 
 def _filled_array(array: NDArray[Any], columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
-    """A copy of an array with some columns replaced; its type changes only where it cannot hold them."""
-    out = array.copy()
+    """A copy of an array of floats or objects with some columns replaced, in its type where that holds them."""
+    dtype = array.dtype
+    if not all(map(_are_numbers, columns.values())):
+        dtype = np.dtype(object)
+    elif dtype.kind == "f" and not all(_reaches(dtype, values) for values in columns.values()):
+        dtype = np.dtype(np.float64)
+    out = array.astype(dtype)
     for j, values in columns.items():
         out[:, j] = values
     return out
@@ -143,36 +181,67 @@ def _array_like(empty: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray
             out[:, j] = column
         return out if empty.dtype.kind not in "US" else out.astype(np.str_)
     stacked = np.column_stack(columns)
-    whole = bool((stacked == np.floor(stacked)).all())
-    return stacked.astype(empty.dtype if whole or empty.dtype.kind == "f" else np.float64)
+    if empty.dtype.kind != "f" and not _are_whole(stacked):
+        return stacked.astype(np.float64)
+    return _as_whole(stacked, empty.dtype) if empty.dtype.kind in "iu" else stacked.astype(empty.dtype)
 
 
 def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series of whatever frame
     """A series of new values under the name of another, in its type where that holds them."""
-    made, old = _series_of(values, like).to_native(), like.to_native()
-    fractions = like.dtype.is_integer() and values.dtype.kind == "f" and not (values == np.floor(values)).all()
-    if fractions or like.dtype == nw.Unknown:  # the latter is a column that knew nothing but nulls
-        typed = made
-    elif like.implementation.is_pyarrow():
-        typed = made.cast(old.type)
-    else:
+    old, holds = like.to_native(), _holds(like, values)
+    typed = _series_of(_converted(values, like) if holds else _of_one_type(values), like)
+    if holds and like.implementation.is_pyarrow():
+        typed = typed.cast(old.type)
+    elif holds:
         dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else old.dtype
-        typed = made.astype(dtype) if like.implementation.is_pandas_like() else made.cast(dtype)
+        typed = typed.astype(dtype) if like.implementation.is_pandas_like() else typed.cast(dtype)
     if like.implementation.is_pandas_like() and len(old) == len(typed):
         typed.index = old.index
     return nw.from_native(typed, series_only=True).alias(like.name)
 
 
-def _series_of(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - narwhals series of whatever frame
+def _holds(like: Any, values: NDArray[Any]) -> bool:  # noqa: ANN401 - narwhals series of whatever frame
+    """Whether the type of a series holds values, of which none is missing (objects are rounded to whole numbers)."""
+    dtype, digits = like.dtype, decimal_digits(like)
+    if dtype in (nw.Object, *CATEGORICAL) or native_type(like) == np.dtype(object):
+        return True
+    if not _are_numbers(values):
+        return bool(dtype == nw.String)
+    if digits:
+        most = float(np.abs(values.astype(np.float64)).max(initial=0))
+        return round(most, digits[1]) < 10.0 ** (digits[0] - digits[1])
+    if dtype.is_integer() and values.dtype.kind == "f" and not _are_whole(values):
+        return False
+    numeric = dtype == nw.Boolean or dtype.is_integer() or dtype.is_float()
+    return numeric and _reaches(_numpy_type(like), values)
+
+
+def _converted(values: NDArray[Any], like: Any) -> NDArray[Any]:  # noqa: ANN401 - narwhals series of whatever frame
+    """Values that the type of a series holds, so that its library casts them to it without loss."""
+    if native_type(like) == np.dtype(object):
+        return values
+    if like.dtype.is_integer():
+        return _as_whole(values, _numpy_type(like))
+    if like.dtype == nw.Boolean:
+        return values.astype(np.bool_)
+    return values.astype(np.float64) if like.dtype.is_float() or decimal_digits(like) else values
+
+
+def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers of several types as floats, all else as it is."""
+    several = values.dtype == object and len(set(map(type, values))) > 1
+    return values.astype(np.float64) if several and _are_numbers(values) else values
+
+
+def _numpy_type(like: Any) -> np.dtype[Any]:  # noqa: ANN401 - narwhals series of whatever frame
+    """NumPy's type of the numbers or booleans of a series."""
+    return np.dtype("bool" if like.dtype == nw.Boolean else str(like.dtype).lower())
+
+
+def _series_of(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - a native series
     """A series of new values, in the library of another and of whatever type it takes these for."""
-    if values.dtype == object and (like.dtype.is_float() or like.dtype.is_decimal()):
-        values = values.astype(np.float64)
-    if values.dtype == object and like.dtype.is_integer():  # its numbers are too large for floats
-        least, most = np.iinfo(str(like.dtype).lower()).min, np.iinfo(str(like.dtype).lower()).max
-        whole = [min(max(round(value), least), most) for value in values]
-        return nw.new_series(like.name, whole, like.dtype, backend=like.implementation)
     plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
-    return nw.new_series(like.name, plain, backend=like.implementation)
+    return nw.new_series(like.name, plain, backend=like.implementation).to_native()
 
 
 def _with_categories(like: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401 - a type of pandas or polars

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from torch import Tensor
 
-from nadek.columns import Numeric, log_density_within
+from nadek.columns import Numeric, log_density_within, read_cells
 from nadek.estimators.base import NADEkBase
-from nadek.estimators.containers import Table, is_missing
+from nadek.estimators.containers import Table
 from nadek.estimators.options import (
     Count,
     DeviceName,
@@ -175,9 +175,8 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         within = np.zeros((len(table), self.n_features_in_))
         for j, column in self._known():
             if isinstance(column, Numeric):
-                observed = ~is_missing(table, j)
-                numbers = table.columns[j][observed].astype(np.float64)
-                within[observed, j] = log_density_within(column, numbers)
+                cells = read_cells(table.columns[j], name=table.labels[j])
+                within[cells.rows, j] = log_density_within(column, cells.values.astype(np.float64))
         return within
 
     def _scores(self, codes: Tensor, within: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
@@ -185,7 +184,8 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         n_observed = (~codes.isnan()).sum(1).cpu().numpy()
         found = mixture_log_prob(self._under_orderings(codes)).cpu().numpy() + within.sum(1)
         scaled: NDArray[np.float64] = found * codes.shape[1] / np.maximum(n_observed, 1)
-        return scaled.round(9 if codes.dtype == torch.float64 else 3)
+        with np.errstate(over="ignore"):  # of a number so far outside that it may as well be -inf
+            return scaled.round(9 if codes.dtype == torch.float64 else 3)
 
     def _threshold(self, codes: Tensor, within: Float[np.ndarray, "N D"], held_out: NDArray[np.int64]) -> float:
         """The quantile of training rows' scores, or of the held-out ones' (all, where none were)."""

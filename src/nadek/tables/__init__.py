@@ -1,5 +1,6 @@
 """Tables in and out: CSV, Parquet, NumPy's files and `.amat` text, with missing cells, and the names of the columns."""
 
+from nadek.tables.cells import numbers_among
 from nadek.tables.files import SUFFIXES, read_raw, read_table, write_columns, write_table
 from nadek.tables.raw import RawTable, from_matrix
 from nadek.tables.table import Table, align_columns, places_of, quoted
@@ -12,6 +13,7 @@ __all__ = [
     "Table",
     "align_columns",
     "from_matrix",
+    "numbers_among",
     "places_of",
     "quoted",
     "read_raw",

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nadek.columns import widened
+
 MISSING = ("", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A")
 """Words that stand for nothing, as spreadsheets, databases and other libraries write them."""
 TRUE = ("true", "True", "TRUE")
@@ -31,6 +33,15 @@ def number(text: str) -> float | None:
         return float(word)
     except ValueError:
         return None
+
+
+def numbers_among(words: Sequence[str]) -> list[float]:
+    """The numbers that some words say; true and false are none.
+
+    >>> numbers_among(["?", "99", "true"])
+    [99.0]
+    """
+    return [value for word in words if word not in TRUE + FALSE and (value := number(word)) is not None]
 
 
 def is_binary(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
@@ -92,8 +103,17 @@ def _numbers(column: pa.ChunkedArray, *, text: bool) -> tuple[NDArray[np.float64
         return _parsed(column)
     if not is_number(kind):
         return np.full(len(column), np.nan), column.is_valid().to_numpy().copy()
-    numbers = column.cast(pa.float64(), safe=False).to_numpy().copy()
-    return numbers, np.zeros(len(column), dtype=np.bool_)
+    return floats(column), np.zeros(len(column), dtype=np.bool_)
+
+
+def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Arrow's numbers as float64 [N], NaN where missing: the nearest ones to decimals; see `nadek.columns.widened`."""
+    if pa.types.is_floating(column.type):
+        return widened(column.to_numpy())
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.string())  # Arrow's own way to floats misses the nearest one
+    values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+    return values.copy()
 
 
 def is_number(kind: pa.DataType) -> bool:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nadek.tables.arrow import native
-from nadek.tables.cells import FALSE, TRUE, is_number, number
+from nadek.tables.cells import floats, is_number, numbers_among
 from nadek.tables.table import check_names, check_shape
 from nadek.tables.words import Reading, read_words, to_numbers, to_objects, with_points
 
@@ -107,8 +107,9 @@ def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
     if _is_text(kind):
         return pc.is_in(pc.utf8_trim_whitespace(cells.cast(pa.string())), value_set=pa.array(words, pa.string()))
     if is_number(kind):
-        numbers = [value for word in words if word not in TRUE + FALSE and (value := number(word)) is not None]
-        return pc.is_in(cells.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
+        numbers = pa.array(numbers_among(words), pa.float64())
+        held = pc.is_in(pa.chunked_array([floats(cells)]), value_set=numbers)
+        return pc.and_(held, cells.is_valid())
     return pa.chunked_array([pa.array(np.zeros(len(cells), dtype=np.bool_))])
 
 

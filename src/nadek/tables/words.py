@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nadek.columns import LARGEST_EXACT
-from nadek.tables.cells import FALSE, MISSING, TRUE, number
+from nadek.tables.cells import FALSE, MISSING, TRUE, floats, number
 
 Reading = Literal["guess", "text", "exact", "numbers"]
 """Whether words are taken as what they look like, as text (without spaces around it), as text exactly as it stands, or
@@ -68,9 +68,7 @@ def to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
         ends = pc.min_max(column).as_py()
         if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) > LARGEST_EXACT:
             return to_objects(column)
-    if not pa.types.is_integer(column.type):
-        column = column.cast(pa.float64(), safe=False)
-    values: NDArray[Any] = column.to_numpy().copy()
+    values: NDArray[Any] = column.to_numpy().copy() if pa.types.is_integer(column.type) else floats(column)
     return values
 
 
