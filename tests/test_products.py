@@ -5,12 +5,12 @@ import torch
 from torch.nn import functional as F
 
 from nadek import products
-from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig
+from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig, for_many
 from nadek.likelihood import log_prob
 from nadek.model import ModelConfig, Network
 from nadek.paths import FastPath
 from nadek.processors import quick_in_bfloat16
-from nadek.products import ACTIVATIONS, BLOCK, WORTH, activate, added, affine, block_of
+from nadek.products import ACTIVATIONS, BLOCK, WORTH, activate, added, affine, arranged, block_of
 
 ROWS, WIDE, NARROW = 512, 160, 128  # just large enough to be worth it
 DTYPES = [torch.float32, *([torch.bfloat16] if quick_in_bfloat16("cpu") else [])]
@@ -65,9 +65,64 @@ def test_added_is_the_product_and_what_stands_there(dtype, parts):
     x, weight, base = parts[0].to(dtype), parts[1].t().to(dtype), torch.randn(ROWS, NARROW).to(dtype)
     kept = base.clone()
     with torch.no_grad():
-        close(added(base, x, weight), base.double() + x.double() @ weight.double(), dtype)
-        close(added(base, x[:, 32:], weight[32:]), base.double() + x[:, 32:].double() @ weight[32:].double(), dtype)
+        close(added(base, x, weight.t()), base.double() + x.double() @ weight.double(), dtype)
+        part = base.double() + x[:, 32:].double() @ weight[32:].double()
+        close(added(base, x[:, 32:], weight[32:].t()), part, dtype)
     assert torch.equal(base, kept)
+
+
+@SERVED
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [ROWS, 7])
+def test_arranged_weights_give_the_same_products(rows, dtype, parts):
+    x, weight, bias = (part.to(dtype) for part in parts)
+    x, base = x[:rows], torch.randn(rows, NARROW).to(dtype)
+    with torch.no_grad():
+        for one in (weight, weight.t().contiguous().t()):
+            laid_out = arranged(one, ROWS)
+            assert laid_out.is_mkldnn
+            expected = x.double() @ weight.double().t()
+            close(affine(x, laid_out, bias, "tanh"), (expected + bias.double()).tanh(), dtype)
+            close(added(base, x, laid_out), expected + base.double(), dtype)
+
+
+def test_weights_are_arranged_only_where_that_serves(parts):
+    _, weight, _ = parts
+    with torch.no_grad():
+        assert arranged(weight, ROWS // 2) is weight  # too small to pay
+        assert arranged(weight.double(), ROWS).dtype == torch.float64
+    assert arranged(weight, ROWS) is weight  # someone may want its gradient
+
+
+@SERVED
+@pytest.mark.parametrize(
+    "config",
+    [
+        DeepConfig(hidden=(WIDE, NARROW)),
+        ResidualConfig(width=WIDE),
+        AlternatingConfig(hidden=(WIDE, NARROW), tied=False),
+        AlternatingConfig(hidden=(WIDE, NARROW)),
+    ],
+)
+def test_a_core_for_many_calls_is_the_same_core(config):
+    core, generator = config.build().eval(), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in core.parameters():
+            parameter.normal_(std=WIDE**-0.5, generator=generator)
+        u = torch.randn(ROWS, WIDE, generator=generator)
+        quick = for_many(core, ROWS)
+        state = expected_state = None
+        for _ in range(2):
+            found, state = quick(u.clone(), state)
+            expected, expected_state = core.double()(u.double(), expected_state)
+            core.float()
+            close(found, expected, torch.float32)
+            expected_state = expected_state and tuple(one.double() for one in expected_state)
+    assert (quick is core) == (config == AlternatingConfig(hidden=(WIDE, NARROW)))
+    assert all(
+        isinstance(layer.weight, torch.nn.Parameter) for layer in core.modules() if hasattr(layer, "in_features")
+    )
+    assert for_many(core, 8) is core
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.float64])

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
+from nadek.processors import keep_freed_memory
 from nadek.variables import Variables
 
 Options = ParamSpec("Options")
@@ -110,6 +111,7 @@ def asking(
     def answer(model: Model, *args: Options.args, **options: Options.kwargs) -> Answer:
         was_training = model.training
         model.eval()
+        keep_freed_memory()
         try:
             with torch.no_grad():
                 return function(model, *args, **options)

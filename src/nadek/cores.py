@@ -11,6 +11,7 @@ The three pictures of the paper's Fig. 1 are `Deep` (left: one layer; middle: se
 (right); `Residual` is ours. Each has a small frozen config that builds it and that is what gets saved.
 """
 
+import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, Protocol, runtime_checkable
@@ -19,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nadek.products import ACTIVATIONS, activate, affine
+from nadek.products import ACTIVATIONS, activate, affine, arranged, arranges
 
 Activation = Literal["tanh", "sigmoid", "relu", "gelu"]
 
@@ -194,6 +195,30 @@ class _Block(nn.Module):
     def forward(self, stream: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
         h = _through(self.inner, self.norm(stream), self.activation)
         return _through(self.outer, drop(h, self.dropout if self.training else 0.0, generator))
+
+
+def for_many(core: Core, n_rows: int) -> Core:
+    """A core for many calls without gradients: its layers are arranged for products with so many rows.
+
+    Args:
+        core: any core; it stays as it is, and is what comes back where nothing is to be gained. So it is where weights
+            are read both ways, as those of a tied `Alternating`.
+        n_rows: see `nadek.products.arranged`.
+    """
+    assert isinstance(core, nn.Module)
+    tied = isinstance(core, Alternating) and core.down is None
+    if tied or not any(arranges(layer.weight, n_rows) for layer in _layers(core)):
+        return core
+    made = copy.deepcopy(core)
+    for layer in _layers(made):
+        weight = layer.weight
+        del layer.weight  # what is arranged cannot be a parameter
+        layer.weight = arranged(weight, n_rows)
+    return made
+
+
+def _layers(core: nn.Module) -> list[nn.Linear]:
+    return [part for part in core.modules() if isinstance(part, nn.Linear)]
 
 
 def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:

@@ -72,11 +72,27 @@ def affine(
     return _oneDNN()._linear_pointwise(x, weight, bias, name, [], variant)  # type: ignore[no-any-return]
 
 
-def added(base: Float[Tensor, "n m"], x: Float[Tensor, "n k"], weight: Float[Tensor, "k m"]) -> Float[Tensor, "n m"]:
-    """``base + x weight``."""
+def added(base: Float[Tensor, "n m"], x: Float[Tensor, "n k"], weight: Float[Tensor, "m k"]) -> Float[Tensor, "n m"]:
+    """``base + x weight'``."""
     if _quick(x, weight):
-        return _oneDNN()._linear_pointwise.binary(x, base, weight.t(), None, "add")  # type: ignore[no-any-return]
-    return torch.addmm(base, x, weight)
+        return _oneDNN()._linear_pointwise.binary(x, base, weight, None, "add")  # type: ignore[no-any-return]
+    return torch.addmm(base, x, weight.t())
+
+
+def arranged(weight: Float[Tensor, "m k"], n_rows: int) -> Float[Tensor, "m k"]:
+    """A weight as oneDNN would lay it out for a product with so many rows, which it does anew for each otherwise.
+
+    For `affine` and `added` only, which take the products with it from then on to oneDNN, whatever the number of rows;
+    the weight itself where oneDNN does not serve, or one such product would be too small to pay.
+    """
+    if not arranges(weight, n_rows):
+        return weight
+    return _oneDNN()._reorder_linear_weight(weight.detach(), n_rows)  # type: ignore[no-any-return]
+
+
+def arranges(weight: Float[Tensor, "m k"], n_rows: int) -> bool:
+    """Whether `arranged` gives anything but the weight itself."""
+    return n_rows * weight.numel() >= WORTH and _serves(weight)
 
 
 def activate(name: str, u: Tensor) -> Tensor:
@@ -86,7 +102,9 @@ def activate(name: str, u: Tensor) -> Tensor:
     than the way through float32, where oneDNN does not serve.
     """
     if name == "tanh" and u.numel() >= LARGE and _serves(u):
-        return u.mul_(2).sigmoid_().mul_(2).sub_(1) if u.dtype == torch.float32 else u.to_mkldnn().tanh().to_dense()
+        if u.dtype == torch.bfloat16:
+            return u.to_mkldnn().tanh().to_dense()
+        return torch.add(u.new_tensor(-1.0), u.mul_(2).sigmoid_(), alpha=2, out=u)
     if u.dtype == torch.bfloat16 and u.device.type == "cpu":
         return activate(name, u.float()).bfloat16()
     table = ACTIVATIONS if torch.is_grad_enabled() else IN_PLACE
@@ -94,7 +112,9 @@ def activate(name: str, u: Tensor) -> Tensor:
 
 
 def _quick(x: Tensor, weight: Tensor) -> bool:
-    """Whether oneDNN serves this product, and pays."""
+    """Whether oneDNN serves this product, and pays; it has to where the weight is arranged for it."""
+    if weight.is_mkldnn:
+        return True
     rows = x.numel() // max(1, x.shape[-1])
     return rows * weight.numel() >= WORTH and weight.dtype == x.dtype and _serves(x)
 
@@ -110,7 +130,8 @@ def _serves(x: Tensor) -> bool:
 @cache
 def _fuses(dtype: torch.dtype) -> bool:
     """Whether this PyTorch has what is needed, and the processor multiplies such numbers itself."""
-    if not (torch.backends.mkldnn.is_available() and hasattr(_oneDNN(), "_linear_pointwise")):
+    needed = ("_linear_pointwise", "_reorder_linear_weight")
+    if not (torch.backends.mkldnn.is_available() and all(hasattr(_oneDNN(), name) for name in needed)):
         return False
     return dtype == torch.float32 or (dtype == torch.bfloat16 and quick_in_bfloat16("cpu"))
 

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.cores import Core
+from nadek.cores import for_many
 from nadek.model import Network
 from nadek.paths.path import ALL, Rows
-from nadek.products import added, block_of
+from nadek.products import added, arranged, block_of
 
 PARTS = 8
 """Where products are compiled for their shapes, a number of rows is rounded up to a multiple of this part of all."""
@@ -37,8 +37,8 @@ class FastPath:
     ) -> None:
         exact = model.b.dtype
         dtype = exact if dtype is None else dtype
-        self.core: Core = model.core if dtype == exact else copy.deepcopy(model.core).to(dtype)
         self.steps, self.block = model.steps, block_of(dtype, model.W.device, n_rows * model.W.numel())
+        self.core = for_many(model.core if dtype == exact else copy.deepcopy(model.core).to(dtype), n_rows)
         self.variables, columns = model.variables.ordered(ordering), model.variables.columns(ordering)
         self.shared, self.fill = True, model.fill[columns]
         weights = (model.W.t()[columns].contiguous(), model.output_weight[columns].contiguous(), model.b[columns])
@@ -49,6 +49,7 @@ class FastPath:
         self.seen = nothing_seen.expand(n_rows, -1).clone()
         self.first = self.seen + self.fill @ self.W_exact
         self.dtype = dtype
+        self._near: tuple[int, Tensor, Tensor] | None = None
 
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
         """See `Path`."""
@@ -58,7 +59,8 @@ class FastPath:
         if self.steps > 1:
             low = self._low(positions.start)
             start = self.variables.start(low)
-            W, V, b = self.W[start:], self.V[start:], self.b[start:]
+            W, V = self._weights(start)
+            b = self.b[start:]
             base = self.seen[chosen].to(self.dtype)
             known, missing = self.variables.start(positions.start) - start, self._missing(positions.start, chosen)
             for _ in range(self.steps - 1):
@@ -96,6 +98,15 @@ class FastPath:
     def _low(self, position: int) -> int:
         """The position from which on columns take part in the products: what is before it is known."""
         return position - position % self.block
+
+    def _weights(self, start: int) -> tuple[Tensor, Tensor]:
+        """W and V of the columns from some place on, as products read them; kept until others are asked for."""
+        if self._near is None or self._near[0] != start:
+            W, V = self.W[start:].t(), self.V[start:]
+            if self.block > 1:  # worth it for a whole block of positions
+                W, V = arranged(W, len(self.first)), arranged(V, len(self.first))
+            self._near = start, W, V
+        return self._near[1:]
 
     def _missing(self, position: int, rows: Rows) -> Tensor | None:
         """1 where a row misses a column from `_low` on, 0 where not; None: all miss those visited from here on."""
