@@ -5,6 +5,7 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def seconds(work: Callable[[], object], *, repeats: int = 3, warm_up: int = 1) -> float:
-    """Median wall-clock seconds of some work."""
+    """Wall-clock seconds of some work: the least of several times, as a shared machine has better and worse minutes."""
     for _ in range(warm_up):
         work()
     times = []
@@ -25,17 +26,25 @@ def seconds(work: Callable[[], object], *, repeats: int = 3, warm_up: int = 1) -
         started = time.perf_counter()
         work()
         times.append(time.perf_counter() - started)
-    return sorted(times)[len(times) // 2]
+    return min(times)
 
 
-def peak(dtype: torch.dtype, *, shape: tuple[int, int, int] = (1000, 784, 500)) -> float:
-    """Flops a second of the matrix product that the walk is made of: the best of many, by either of two libraries."""
+def peak(dtype: torch.dtype, *, shape: tuple[int, int, int] = (1000, 784, 500), n_calls: int = 20) -> float:
+    """Flops a second of the matrix product that the walk is made of.
+
+    The best of many times that so many are made one after the other, by either of two libraries.
+    """
     a, b = torch.randn(shape[0], shape[1]).to(dtype), torch.randn(shape[1], shape[2]).to(dtype)
     out = torch.empty(shape[0], shape[2], dtype=dtype)
+
+    def row(product: Callable[[], object]) -> None:
+        for _ in range(n_calls):
+            product()
+
     with torch.no_grad():
         ways = (lambda: torch.mm(a, b, out=out), lambda: affine(a, b.t()))
-        best = min(seconds(way, repeats=5, warm_up=20 if i == 0 else 0) for way in ways for i in range(40))
-    return 2.0 * shape[0] * shape[1] * shape[2] / best
+        best = min(seconds(partial(row, way), repeats=20) for way in ways)
+    return 2.0 * shape[0] * shape[1] * shape[2] * n_calls / best
 
 
 def memory_peak() -> float:

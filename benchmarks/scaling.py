@@ -52,7 +52,7 @@ def grown(sizes: dict[str, tuple[int, ...]]) -> list[dict[str, Any]]:
     table = []
     scoring(**{**BASE, "D": 98})()  # libraries warm up
     for name, values in sizes.items():
-        times = [seconds(scoring(**{**BASE, name: value}), repeats=1, warm_up=0) for value in values]
+        times = [seconds(scoring(**{**BASE, name: value}), repeats=2, warm_up=0) for value in values]
         at = [value - 1 for value in values] if name == "k" else list(values)
         slope = float(np.polyfit(np.log(at), np.log(times), 1)[0])
         table.append({"what": name, "sizes": values, "seconds": times, "exponent": slope})

@@ -128,6 +128,19 @@ def test_the_estimators_share_their_options():
     assert detector - ours == {"contamination"}
 
 
+@pytest.mark.parametrize("estimator", ALL)
+def test_missing_cells_are_completed_while_learning_where_that_is_asked_for(estimator, copies):
+    holed = copies.astype(float).copy()
+    holed[::3, 1] = np.nan
+    told = {}
+    for missing in ("use", "complete"):
+        for name, table in (("holed", holed), ("whole", copies)):
+            network = estimator(**QUICK, missing=missing).fit(table).network_
+            told[missing, name] = torch.cat([value.flatten() for value in network.state_dict().values()])
+    assert torch.equal(told["use", "whole"], told["complete", "whole"])
+    assert not torch.equal(told["use", "holed"], told["complete", "holed"])
+
+
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
@@ -141,6 +154,7 @@ def test_the_estimators_share_their_options():
         ("dropout", 1, "dropout: expected a number of at least 0 and below 1 or 'auto', found 1"),
         ("validation_fraction", 1.0, "validation_fraction: expected a number above 0 and below 1, found 1.0"),
         ("n_iter_no_change", 0, "n_iter_no_change: expected a whole number of at least 1 or 'auto' or None"),
+        ("missing", "guess", "missing: expected one of 'use', 'complete', found 'guess'"),
         ("n_bins", 1, "n_bins: expected a whole number of at least 2"),
         ("n_orderings", 0, "n_orderings: expected a whole number of at least 1"),
         ("verbose", -1, "verbose: expected a whole number"),

@@ -80,14 +80,18 @@ RUNS = {
     "centred": (residual, {"centred": True, "ema_decay": 0.9}),
     "centred, from another model": (begun, {"centred": True, "ema_decay": 0.9}),
     "residual, bfloat16": (residual, {"precision": "bfloat16"}),
+    "completing": (residual, {"missing": "complete", "ema_decay": 0.9}),
+    "completing, no average": (residual, {"missing": "complete", "ema_decay": 0.0}),
     "fixed order": (ordered, {"phases": FIXED}),
     "rare validation, unstratified": (deep, {"validate_every": 3, "stratified": False}),
     "patience": (deep, {"patience": 2, "optimizer": AdamW(lr=0.0), "phases": (Phase(epochs=2), Phase(epochs=5))}),
 }
 
 
-def rows(n, seed):
-    return prepare((torch.rand(n, D, generator=torch.Generator().manual_seed(seed)) < 0.4).float())
+def rows(n, seed, *, holes=False):
+    generator = torch.Generator().manual_seed(seed)
+    x = (torch.rand(n, D, generator=generator) < 0.4).float()
+    return prepare(x.masked_fill(torch.rand(n, D, generator=generator) < 0.3, torch.nan) if holes else x)
 
 
 def config(**options):
@@ -96,8 +100,9 @@ def config(**options):
 
 def outcome(build, seed, options, *, validated=True, **more):
     """Weights and history (but the seconds) at the end."""
-    model = build(seed)
-    history = fit(model, rows(40, 1), rows(20, 2) if validated else None, config=config(**options), **more)
+    model, holes = build(seed), "missing" in options
+    train, valid = rows(40, 1, holes=holes), rows(20, 2, holes=holes) if validated else None
+    history = fit(model, train, valid, config=config(**options), **more)
     return model.state_dict(), [dataclasses.replace(epoch, seconds=0.0) for epoch in history]
 
 

@@ -43,7 +43,7 @@ class NADEkBase(BaseEstimator):
     _purpose: Purpose = "density"
     _takes_empty: bool = False
     _template: Template
-    _missing: tuple[str, ...] = ()
+    _words: tuple[str, ...] = ()
     _dropped: tuple[str, ...] = ()
     history_: list[Epoch]
     n_iter_: int
@@ -89,7 +89,7 @@ class NADEkBase(BaseEstimator):
         device = pick_device(options["device"])
         before = self if options["warm_start"] and self.__sklearn_is_fitted__() else None
         rng = check_random_state(options["random_state"])
-        words, dropped = ((), ()) if before is None else (self._missing, self._dropped)
+        words, dropped = ((), ()) if before is None else (self._words, self._dropped)
         table = read_table(self, X, reset=before is None, words=words)
         self._check(table)
         if before is None:
@@ -117,7 +117,7 @@ class NADEkBase(BaseEstimator):
         )
         self.network_ = _for_questions(learnt.network)
         self.columns_, self._template = columns, template_of(table)
-        self._missing, self._dropped = words, dropped
+        self._words, self._dropped = words, dropped
         self.history_, self.n_iter_ = learnt.history, len(learnt.history)
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self._ready()
@@ -151,7 +151,7 @@ class NADEkBase(BaseEstimator):
             names=None if names is None else tuple(names),
             template=self._template,
             history=self.history_,
-            missing=self._missing,
+            missing=self._words,
             dropped=self._dropped,
             extra=extra,
         )
@@ -177,7 +177,7 @@ class NADEkBase(BaseEstimator):
         estimator = cls(**{**options, "device": device})
         estimator.network_ = _for_questions(fitted.network)
         estimator.columns_, estimator._template, estimator.history_ = fitted.columns, fitted.template, fitted.history
-        estimator._missing, estimator._dropped = fitted.missing, fitted.dropped
+        estimator._words, estimator._dropped = fitted.missing, fitted.dropped
         estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
@@ -196,7 +196,7 @@ class NADEkBase(BaseEstimator):
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
         """A table that is asked about, and its codes on the device of the network."""
         check_is_fitted(self)
-        table = read_table(self, X, reset=False, words=self._missing)
+        table = read_table(self, X, reset=False, words=self._words)
         return table, self._codes(table)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
@@ -242,6 +242,7 @@ def check_options(options: dict[str, Any]) -> None:
     for name in ("max_iter", "steps", "width", "blocks", "batch_size"):
         check_whole(name, options[name], also=("auto",))
     check_whole("n_iter_no_change", options["n_iter_no_change"], also=("auto", None))
+    check_choice("missing", options["missing"], ("use", "complete"))
     check_whole("n_bins", options["n_bins"], least=2)
     check_whole("verbose", options["verbose"], least=0, also=(True, False))
     for name in ("early_stopping", "warm_start"):

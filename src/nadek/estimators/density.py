@@ -13,6 +13,7 @@ from torch import Tensor
 
 from nadek.columns import draw
 from nadek.estimators.options import (
+    Choice,
     Count,
     DeviceName,
     Fraction,
@@ -37,9 +38,9 @@ class NADEk(DensityMixin, Questions):
     """Density of rows of yes/no answers, categories and numbers, with holes or without, as a scikit-learn estimator.
 
     A column of 0 and 1, of booleans or of two words is binary; words and categories are categorical; numbers are seen
-    through at most ``n_bins`` bins (a number with few different values loses nothing: each has a bin of its own).
-    Missing cells (NaN, None, null) are never learnt from and never read, under the assumption that they are missing at
-    random. Log-probabilities are in nats; those of a row with numbers are of the bins that these fall into.
+    through at most ``n_bins`` bins (a number with few different values loses nothing: each has a bin of its own). Cells
+    may be missing (NaN, None, null), see ``missing``. Log-probabilities are in nats; those of a row with numbers are of
+    the bins that these fall into.
 
     Args:
         max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
@@ -47,6 +48,9 @@ class NADEk(DensityMixin, Questions):
             when ``n_iter_no_change`` validations brought nothing better.
         validation_fraction: of the rows.
         n_iter_no_change: None never stops early, but still keeps the best weights.
+        missing: "use" rows with missing cells, which are never read and never to be predicted: right where it is chance
+            which cells are missing. "complete" them for the last quarter of the training, by joint draws of what is
+            missing given what is observed: right as well where that follows from what is observed, and takes longer.
         warm_start: `fit` goes on with the network that is there.
         steps: how often the network refines its guess (the k of NADE-k).
         width: units of its hidden stream.
@@ -92,6 +96,7 @@ class NADEk(DensityMixin, Questions):
         early_stopping: Switch = True,
         validation_fraction: Share = 0.1,
         n_iter_no_change: Patience = "auto",
+        missing: Choice = "use",
         warm_start: Switch = False,
         steps: Whole = "auto",
         width: Whole = "auto",
@@ -111,6 +116,7 @@ class NADEk(DensityMixin, Questions):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.missing = missing
         self.warm_start = warm_start
         self.steps = steps
         self.width = width

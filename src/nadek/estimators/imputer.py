@@ -82,6 +82,7 @@ class NADEkImputer(TransformerMixin, Cells):
         early_stopping: Switch = True,
         validation_fraction: Share = 0.1,
         n_iter_no_change: Patience = "auto",
+        missing: Choice = "use",
         warm_start: Switch = False,
         steps: Whole = "auto",
         width: Whole = "auto",
@@ -104,6 +105,7 @@ class NADEkImputer(TransformerMixin, Cells):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.missing = missing
         self.warm_start = warm_start
         self.steps = steps
         self.width = width

@@ -132,7 +132,8 @@ def settle(
     rates = {"lr": "learning_rate", "weight_decay": "weight_decay"}
     optimizer = replace(training.optimizer, **{field: said[name] for field, name in rates.items() if name in said})
     patience = said.get("n_iter_no_change", training.patience) if options["early_stopping"] else None
-    return replace(model, core=core), replace(training, optimizer=optimizer, patience=patience, seed=seed)
+    ways = {"patience": patience, "missing": options["missing"], "seed": seed}
+    return replace(model, core=core), replace(training, optimizer=optimizer, **ways)
 
 
 def reporter(verbose: int) -> Callable[[Epoch], None]:

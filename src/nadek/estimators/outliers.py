@@ -14,6 +14,7 @@ from nadek.columns import Numeric, log_density_within, read_cells
 from nadek.estimators.base import NADEkBase
 from nadek.estimators.containers import Table
 from nadek.estimators.options import (
+    Choice,
     Count,
     DeviceName,
     Fraction,
@@ -76,6 +77,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         early_stopping: Switch = True,
         validation_fraction: Share = 0.1,
         n_iter_no_change: Patience = "auto",
+        missing: Choice = "use",
         warm_start: Switch = False,
         steps: Whole = "auto",
         width: Whole = "auto",
@@ -96,6 +98,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.missing = missing
         self.warm_start = warm_start
         self.steps = steps
         self.width = width

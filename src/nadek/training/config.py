@@ -57,7 +57,9 @@ class TrainingConfig:
         validate_every: epochs between validations.
         mirror: height and width, where rows are images that may as well be seen from behind: half of them, drawn anew
             for every minibatch, are shown with left and right exchanged. None: rows stay as they are.
-        missing: "use" rows with holes (what is missing is never a target and never read), or "refuse" them, in
+        missing: "use" rows with holes (what is missing is never a target and never read), which is right where it is
+            chance what is missing; "complete" them for the last quarter of the run (see `nadek.training.completing`),
+            which is right as well where it follows from what is observed, and takes longer; or "refuse" them. In
             validation rows too.
         seed: of everything random in training.
     """
@@ -76,7 +78,7 @@ class TrainingConfig:
     patience: int | None = None
     validate_every: int = 1
     mirror: tuple[int, int] | None = None
-    missing: Literal["use", "refuse"] = "use"
+    missing: Literal["use", "complete", "refuse"] = "use"
     seed: int = 0
 
     def __post_init__(self) -> None:

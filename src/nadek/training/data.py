@@ -26,6 +26,14 @@ class Rows(NamedTuple):
         """Values and holes of some rows."""
         return self.values[rows], None if self.observed is None else self.observed[rows]
 
+    def filled(self, values: Tensor) -> "Rows":
+        """The same rows without holes.
+
+        Args:
+            values: codes [N, D], also where there were holes.
+        """
+        return self._replace(values=values.to(self.values), observed=None)
+
     def name(self, column: int) -> str:
         """What messages call a column."""
         return f"number {column}" if self.columns is None else f'"{self.columns[column]}"'

@@ -1,5 +1,6 @@
 """The training loop: phases of epochs of minibatches, and the weights that did best on validation rows."""
 
+import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
 from nadek.orderings import draw_missing
 from nadek.training.centring import centre_of, centred
 from nadek.training.checks import check_rows, check_teacher
+from nadek.training.completing import begins, completed, due
 from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows, mirrored
 from nadek.training.history import Epoch
@@ -108,10 +110,10 @@ class _Run:
         self.ordering: Tensor | None = None
         if "fixed_order" in {phase.objective for phase in self.config.phases}:
             self.ordering = ordering_of(self.model).to(self.train.values.device)
-        self.validation: Validation | None = None
-        if self.validation_rows is not None:
-            last = self.config.phases[-1].objective
-            self.validation = prepare_validation(self.validation_rows, self.model, last, self._generator(-1))
+        self.given = self.train, self.validation_rows
+        holes = self.config.missing == "complete" and self.train.observed is not None
+        self.completing_from = begins(self.config.epochs) if holes else None
+        self._prepare_validation()
         self.average: AveragedModel | None = None
         if (decay := self.config.average_decay(len(self.train.values))) > 0:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(decay))
@@ -119,6 +121,13 @@ class _Run:
             self.teacher.eval()
         self.optimizer = self.config.optimizer.build(self.model)
         self._look_at_model()
+
+    def _prepare_validation(self) -> None:
+        """What follows from the validation rows that there are now."""
+        self.validation: Validation | None = None
+        if self.validation_rows is not None:
+            last = self.config.phases[-1].objective
+            self.validation = prepare_validation(self.validation_rows, self.model, last, self._generator(-1))
 
     def _look_at_model(self) -> None:
         """What follows from the weights that the model has now."""
@@ -130,7 +139,7 @@ class _Run:
         """Whether all epochs are done, or the last phase's patience is used up."""
         n_done = len(self.history)
         patience = self.config.patience
-        in_last_phase = n_done > self.config.epochs - self.config.phases[-1].epochs
+        in_last_phase = n_done > max(self.config.epochs - self.config.phases[-1].epochs, self.completing_from or 0)
         return n_done == self.config.epochs or (patience is not None and in_last_phase and self.since_best >= patience)
 
     def epoch(self, clock: Callable[[], float]) -> None:
@@ -141,6 +150,8 @@ class _Run:
             self.since_best = 0
             if phase.fresh:
                 self.optimizer = self.config.optimizer.build(self.model)
+        if self.completing_from is not None and due(number, self.config.epochs):
+            self._complete(number)
         before = self.weights()
         train = self._train(phase, number)
         validation = self._validate(number)
@@ -165,6 +176,9 @@ class _Run:
             "seconds": self.seconds,
         }
         kept = {"best": self.best, "good": self.last_good if self.best is None else None}
+        if self.completing_from is not None and self.train.observed is None:
+            parts = {"train": self.train, "validation": self.validation_rows}
+            kept["completed"] = {name: rows.values for name, rows in parts.items() if rows is not None}
         return pack(self.model, self.optimizer, self.average, kept, info)
 
     def restore(self, state: TrainingState) -> None:
@@ -176,6 +190,29 @@ class _Run:
         self.history = [Epoch(**epoch) for epoch in state.info["history"]]
         self.best_cost, self.since_best = state.info["best_cost"], state.info["since_best"]
         self.seconds = state.info["seconds"]
+        if kept := weights_in(state, "completed"):
+            self.train = self.train.filled(kept["train"])
+            if self.validation_rows is not None:
+                self.validation_rows = self.validation_rows.filled(kept["validation"])
+            self._prepare_validation()
+
+    def _complete(self, number: int) -> None:
+        """Fill the holes of the rows with new draws; the first time go on from the best weights, and choose anew."""
+        generator = self._generator(number, 1)
+        if number == self.completing_from:
+            if self.best is not None:
+                self.model.load_state_dict(self.best)
+                self._current().load_state_dict(self.best)
+            self.best, self.best_cost, self.since_best = None, None, 0
+        model, (train, validation) = self._current(), self.given
+        self.train = completed(model, train, generator)
+        if validation is not None:
+            self.validation_rows = completed(model, validation, generator)
+            self._prepare_validation()
+        if self.best is not None and self.validation is not None:  # what was best is looked at again on the new rows
+            best = copy.deepcopy(model)
+            best.load_state_dict(self.best)
+            self.best_cost = validation_costs(best, self.validation).tolist()[-1]
 
     def _train(self, phase: Phase, number: int) -> list[float]:
         """One pass over the reshuffled rows; nothing is read back from the device until its end."""
@@ -291,7 +328,7 @@ class _Run:
         end = min([start for start in starts if start > number], default=done)
         return first, end - first
 
-    def _generator(self, number: int) -> torch.Generator:
+    def _generator(self, number: int, *what: int) -> torch.Generator:
         """The randomness of one epoch: a function of the seed and its number, so that a run can resume anywhere."""
-        seed = int(np.random.SeedSequence([self.config.seed, number + 1]).generate_state(1, np.uint64)[0] >> 1)
+        seed = int(np.random.SeedSequence([self.config.seed, number + 1, *what]).generate_state(1, np.uint64)[0] >> 1)
         return torch.Generator(self.train.values.device).manual_seed(seed)
