@@ -33,7 +33,7 @@ def model(seed=0):
 
 
 def config(**options):
-    usual = {"phases": (Phase(epochs=60),), "optimizer": AdamW(lr=0.02, weight_decay=0.0), "batch_size": 100}
+    usual = {"phases": (Phase(epochs=100),), "optimizer": AdamW(lr=0.02, weight_decay=0.0), "batch_size": 100}
     return TrainingConfig(**usual | options)
 
 
@@ -50,7 +50,7 @@ def test_completing_learns_the_distribution_where_leaving_out_does_not():
         network, valid = model(), prepare(with_holes(drawn(1000, 2), 3))
         fit(network, prepare(with_holes(drawn(N, 0), 1)), valid, config=config(missing=missing))
         found[missing] = divergence(network)
-    assert found["complete"] < 0.005
+    assert found["complete"] < 0.01
     assert found["use"] > 0.1
 
 
@@ -96,22 +96,24 @@ class Wandering(AdamW):
 
     def settings(self, progress):
         """A rate that jumps."""
-        return {"lr": 0.01 if progress < 0.25 else 1.0 if progress < 0.75 else 0.0}
+        return {"lr": 0.01 if progress < 0.25 else 1.0 if progress < 0.66 else 0.0}
 
 
 def test_completing_goes_on_from_the_best_weights():
     rows, valid = prepare(with_holes(drawn(500, 0), 1)), prepare(with_holes(drawn(500, 2), 3))
     states = []
-    wandering = config(missing="complete", optimizer=Wandering(), phases=(Phase(epochs=8),), ema_decay=0.0)
+    wandering = config(missing="complete", optimizer=Wandering(), phases=(Phase(epochs=12),), ema_decay=0.0)
     network = model()
     history = fit(network, rows, valid, config=wandering, save_state=states.append, save_every=0.0)
-    best = min(history[:6], key=lambda epoch: epoch.validation[-1])
-    assert best.epoch == 2
-    kept = states[6].tensors  # before the seventh epoch
+    best = min(history[:8], key=lambda epoch: epoch.validation[-1])
+    assert best.epoch == 3
+    kept = states[8].tensors  # before the ninth epoch
     assert all(torch.equal(kept[f"best.{name}"], value) for name, value in network.state_dict().items())
     assert not torch.equal(kept["model.W"], network.W)
 
 
-@pytest.mark.parametrize(("epochs", "which"), [(1, [0]), (2, [1]), (3, [2]), (8, [6, 7]), (60, [45, 48, 51, 54, 57])])
-def test_the_last_quarter_of_a_run_is_completed(epochs, which):
+@pytest.mark.parametrize(
+    ("epochs", "which"), [(1, [0]), (2, [1]), (3, [2]), (8, [5, 6, 7]), (60, [40, 43, 46, 49, 52, 55, 58])]
+)
+def test_the_last_third_of_a_run_is_completed(epochs, which):
     assert [number for number in range(epochs) if due(number, epochs)] == which

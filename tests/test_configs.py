@@ -229,7 +229,7 @@ def test_a_wrong_model_is_named_by_its_option(model, told):
         ({"optimizer": {"kind": "sgd", "warmup": 0.1}}, "unknown option training.optimizer.warmup; "),
         ({"batch_size": 0}, "training: batch_size: expected at least 1, found 0"),
         ({"precision": "float16"}, "training.precision: expected one of 'float32', 'bfloat16', found 'float16'"),
-        ({"missing": "drop"}, "training.missing: expected one of 'use', 'refuse', found 'drop'"),
+        ({"missing": "drop"}, "training.missing: expected one of 'use', 'complete', 'refuse', found 'drop'"),
         ({"ema_decay": 1}, "training: ema_decay: expected at least 0 and below 1, found 1.0"),
     ],
 )

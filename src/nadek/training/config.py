@@ -58,7 +58,7 @@ class TrainingConfig:
         mirror: height and width, where rows are images that may as well be seen from behind: half of them, drawn anew
             for every minibatch, are shown with left and right exchanged. None: rows stay as they are.
         missing: "use" rows with holes (what is missing is never a target and never read), which is right where it is
-            chance what is missing; "complete" them for the last quarter of the run (see `nadek.training.completing`),
+            chance what is missing; "complete" them for the last third of the run (see `nadek.training.completing`),
             which is right as well where it follows from what is observed, and takes longer; or "refuse" them. In
             validation rows too.
         seed: of everything random in training.
