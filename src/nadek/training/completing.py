@@ -14,8 +14,8 @@ from nadek.sampling import impute
 from nadek.training.data import Rows
 
 PART = 3
-"""The last part of so many learns from completed rows. Draws of a model that knows little yet are hard to unlearn; on
-nltcs (validation rows) half was worse than three eighths, and a quarter as good, which is too short for small tables."""
+"""The last part of so many learns from completed rows. Draws of a model that knows little yet are hard to unlearn: on
+validation rows of nltcs half of a run was worse than three eighths; a quarter was as good, but too short elsewhere."""
 COMPLETIONS = 20
 """New ones are drawn every so many-th of a run, or every epoch where there are fewer."""
 VISITS = 64
