@@ -197,18 +197,18 @@ class _Run:
             self._prepare_validation()
 
     def _complete(self, number: int) -> None:
-        """Fill the holes of the rows with new draws; the first time go on from the best weights, and choose anew."""
-        generator = self._generator(number, 1)
+        """Fill the holes of the rows with new draws, the first time those of the best weights, and go on from these."""
+        model, (train, validation), generator = self._current(), self.given, self._generator(number, 1)
         if number == self.completing_from:
+            self.since_best = 0
             if self.best is not None:
                 self.model.load_state_dict(self.best)
-                self._current().load_state_dict(self.best)
-            self.best, self.best_cost, self.since_best = None, None, 0
-        model, (train, validation) = self._current(), self.given
+                model.load_state_dict(self.best)
         self.train = completed(model, train, generator)
-        if validation is not None:
-            self.validation_rows = completed(model, validation, generator)
-            self._prepare_validation()
+        if validation is None:
+            return
+        self.validation_rows = completed(model, validation, generator)
+        self._prepare_validation()
         if self.best is not None and self.validation is not None:  # what was best is looked at again on the new rows
             best = copy.deepcopy(model)
             best.load_state_dict(self.best)
