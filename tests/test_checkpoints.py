@@ -311,6 +311,16 @@ def test_a_damaged_state(tmp_path):
         load_state(tmp_path)
 
 
+def test_a_state_with_other_bytes(tmp_path):
+    save_state(tmp_path, TrainingState({"a": torch.ones(9), "b": torch.tensor(3)}, {"seconds": 1.5}))
+    path = tmp_path / "training.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"training.safetensors was damaged since it was saved: its sha256 differs"):
+        load_state(tmp_path)
+
+
 def test_tensors_that_are_no_state(tmp_path):
     save_file({"a": torch.ones(1)}, tmp_path / "training.safetensors")
     with pytest.raises(ValueError, match=r"training.safetensors is no state of an unfinished training"):

@@ -113,7 +113,27 @@ def test_completing_goes_on_from_the_best_weights():
 
 
 @pytest.mark.parametrize(
-    ("epochs", "which"), [(1, [0]), (2, [1]), (3, [2]), (8, [5, 6, 7]), (60, [40, 43, 46, 49, 52, 55, 58])]
+    ("epochs", "which"), [(1, []), (2, [1]), (3, [2]), (8, [5, 6, 7]), (60, [40, 43, 46, 49, 52, 55, 58])]
 )
 def test_the_last_third_of_a_run_is_completed(epochs, which):
-    assert [number for number in range(epochs) if due(number, epochs)] == which
+    assert [number for number in range(epochs) if due(number, epochs, begins(epochs))] == which
+
+
+def test_a_trained_model_completes_from_the_first_epoch_on():
+    """A warm start would unlearn otherwise what completing brought."""
+    rows, after = prepare(with_holes(drawn(N, 0), 1)), {}
+    network = model()
+    fit(network, rows, config=config(missing="complete"))
+    learnt = {name: value.clone() for name, value in network.state_dict().items()}
+    for trained in (True, False):
+        network.load_state_dict(learnt)
+        fit(network, rows, config=config(missing="complete", phases=(Phase(epochs=15),)), trained=trained)
+        after[trained] = divergence(network)
+    assert after[True] < 0.02 < after[False]
+
+
+def test_one_epoch_learns_from_what_is_there():
+    network, twin, rows = model(), model(), prepare(with_holes(drawn(300, 0), 1))
+    for net, missing in ((network, "complete"), (twin, "use")):
+        fit(net, rows, config=config(missing=missing, phases=(Phase(epochs=1),)))
+    assert torch.equal(network.W, twin.W)

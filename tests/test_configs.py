@@ -4,12 +4,13 @@ import dataclasses
 import json
 import tomllib
 from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 
 from nadek.checkpoints import Schema
 from nadek.columns import Binary, Categorical, Numeric
-from nadek.configs import decode, encode
+from nadek.configs import check_choices, decode, encode
 from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.experiments import Recipe, make_recipe
 from nadek.model import ModelConfig
@@ -258,3 +259,16 @@ def test_a_missing_option_is_named():
 def test_a_message_names_the_file_of_a_recipe():
     with pytest.raises(ValueError, match=r"^mine.toml: unknown option model.stepz; did you mean steps\?$"):
         make_recipe({"model": {"stepz": 2}}, n_variables=3, where="mine.toml")
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """One option among some; nobody checks it while it is built."""
+
+    way: Literal["up", "down"] = "up"
+
+
+def test_a_choice_that_is_none_is_named():
+    check_choices(Choosing("down"), "way")
+    with pytest.raises(ValueError, match=r"^way: expected one of 'up', 'down', found 'sideways'$"):
+        check_choices(Choosing("sideways"), "way")

@@ -207,7 +207,7 @@ def test_the_residual_core_carries_its_stream_only_when_told(generator):
         (lambda: ModelConfig(n_variables=0), "n_variables: expected at least 1, found 0"),
         (lambda: ModelConfig(n_variables=2, steps=0), "steps: expected at least 1, found 0"),
         (lambda: ModelConfig(n_variables=2, init_std=-0.1), "init_std: expected a number of at least 0, found -0.1"),
-        (lambda: ModelConfig(n_variables=2, fill="noise"), "fill: expected 'mean' or 'zero'"),
+        (lambda: ModelConfig(n_variables=2, fill="noise"), "fill: expected one of 'mean', 'zero'"),
         (lambda: ModelConfig(n_variables=2, ordering=(0, 0)), "ordering: expected each of 0..1 once"),
         (lambda: DeepConfig(hidden=()), "at least one layer"),
         (lambda: DeepConfig(dropout=1.0), "dropout: expected a rate"),
@@ -309,3 +309,26 @@ def test_recomputed_on_the_way_back_gradients_are_the_same(name, dropout, genera
     assert torch.equal(drawn, drawn_again)
     for name, gradient in kept.items():
         torch.testing.assert_close(recomputed[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
+
+
+def test_recomputed_without_a_generator_the_dropout_is_the_same():
+    model = nadek.nade_k(
+        6, core=DeepConfig(hidden=(5,), dropout=0.5), steps=3, generator=torch.Generator().manual_seed(0)
+    )
+    x, missing = torch.zeros(4, 6), torch.ones(4, 6, dtype=torch.bool)
+    found = []
+    for recompute in (False, True):
+        with torch.random.fork_rng():
+            torch.manual_seed(1)
+            logits = model(x, missing, recompute=recompute)[-1]
+        found += [torch.autograd.grad(logits.square().sum(), model.W)[0]]
+    torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_second_derivatives_are_refused_where_the_first_are_made_by_hand(steps):
+    model = nadek.nade_k(6, hidden=(5,), steps=steps, generator=torch.Generator().manual_seed(0)).double()
+    logits = model(torch.zeros(4, 6, dtype=torch.float64), torch.ones(4, 6, dtype=torch.bool))[-1]
+    (first,) = torch.autograd.grad(logits.square().sum(), model.W, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.square().sum().backward()

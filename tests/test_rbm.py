@@ -119,10 +119,32 @@ def test_it_goes_on_where_it_was(generator):
     before = torch.get_rng_state()
     with pytest.raises(StopError):
         fit_machine(x, config, on_epoch=stop)
-    resumed = fit_machine(x, config, resume=kept["state"])
-    assert torch.equal(resumed.average.W, whole.average.W)
+    for _ in range(2):  # the state stays as it is
+        resumed = fit_machine(x, config, resume=kept["state"])
+        assert torch.equal(resumed.average.W, whole.average.W)
     assert torch.equal(resumed.chains, whole.chains)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_average_of_a_short_training_forgets_how_it_began(generator):
+    x = (torch.rand(60, 5, generator=generator) < 0.4).float()
+    short = fit_machine(x, MachineConfig(hidden=3, epochs=10, batch_size=10))
+    chosen = fit_machine(x, MachineConfig(hidden=3, epochs=10, batch_size=10, ema_decay=1 - 5 / 60))
+    assert torch.equal(short.average.W, chosen.average.W)
+
+
+def test_rows_with_holes_are_refused():
+    with pytest.raises(ValueError, match="without missing values"):
+        fit_machine(torch.tensor([[0.0, torch.nan]]), MachineConfig(hidden=1, epochs=1))
+
+
+@pytest.mark.parametrize(
+    "options", [{"lr": -1.0}, {"momentum": 5.0}, {"ema_decay": 1.0}, {"l2": float("nan")}, {"seed": -1}]
+)
+def test_numbers_out_of_range_are_told(options):
+    (name,) = options
+    with pytest.raises(ValueError, match=f"{name}: expected .*at least 0.*, found"):
+        MachineConfig(**{"hidden": 1, "epochs": 1, **options})
 
 
 @pytest.mark.parametrize(("options", "told"), [({"hidden": 0}, "hidden"), ({"gibbs_steps": 0}, "gibbs_steps")])

@@ -118,6 +118,14 @@ def test_going_on_from_any_epoch_ends_with_the_same_bits(name, validated, tmp_pa
     check_every_epoch(name, tmp_path, validated=validated)
 
 
+def test_a_state_stays_as_it_is_when_a_run_goes_on_from_it():
+    states = []
+    build, seed, options = RUNS[next(iter(RUNS))][0], 0, RUNS[next(iter(RUNS))][1]
+    outcome(build, seed, options, save_state=states.append, save_every=0.0)
+    first, second = (outcome(build, seed + 1, options, resume=states[1]) for _ in range(2))
+    assert_same(first, second)
+
+
 class Spoiling(SGD):
     """Leaves the weights alone for an epoch, then spoils them."""
 

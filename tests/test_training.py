@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -287,6 +288,15 @@ def test_history_has_the_costs_of_the_steps_that_count():
     assert all(math.isfinite(cost) for epoch in history for cost in (*epoch.train, *epoch.validation))
 
 
+def test_a_single_minibatch_counts():
+    """At the very beginning of its schedule a warm-up has the rate 0."""
+    for optimizer in (AdamW(lr=0.01), Muon()):
+        model = small()
+        before = weights(model)
+        trained(patterns(20, 6), model=model, phases=(Phase(epochs=1),), optimizer=optimizer)
+        assert not torch.equal(model.W, before["W"])
+
+
 # Minibatches
 
 
@@ -375,7 +385,7 @@ def test_minibatches_are_stratified_when_told_to(stratified, monkeypatch):
         sizes.append(np.bincount(missing.sum(1), minlength=7)[1:].tolist())
         return missing
 
-    monkeypatch.setattr("nadek.training.loop.draw_missing", watched)
+    monkeypatch.setattr("nadek.training.lessons.draw_missing", watched)
     trained(patterns(60, 6), batch_size=12, stratified=stratified)
     assert all(size == [2] * 6 for size in sizes) == stratified
 
@@ -552,9 +562,10 @@ def test_the_last_good_weights_and_their_history_stay(validated):
     with pytest.raises(TrainingDivergedError, match="in epoch 5") as error:
         fit(model, prepare(patterns(40, 6)), held_out, config=run, on_epoch=watch)
     history = error.value.history
-    assert [epoch.epoch for epoch in history] == [1, 2, 3, 4]
     # without validation: the last weights that a whole epoch of finite costs began with
+    assert [epoch.epoch for epoch in history] == ([1, 2, 3, 4] if validated else [1, 2, 3])
     good = int(np.argmin([epoch.validation[-1] for epoch in history])) if validated else 2
+    assert [epoch.epoch for epoch in pickle.loads(pickle.dumps(error.value)).history] == [e.epoch for e in history]
     assert same(weights(model), after[good])
 
 
@@ -722,6 +733,31 @@ def test_the_mean_is_of_observed_values():
 
 
 # What does not fit together
+
+
+def test_codes_of_levels_that_the_model_does_not_have_are_refused():
+    rows = prepare(torch.tensor([[0.0, 1.0], [1.0, 4.0]]), levels=(2, 5), columns=("a", "b"))
+    told = r"^column \"?b\"? of the training rows: expected codes from 0 to 1, as the model knows 2 levels, found 4$"
+    with pytest.raises(ValueError, match=told):
+        fit(small(2), rows, config=config())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"patience": 0}, "patience: expected at least 1, found 0"),
+        ({"seed": -1}, "seed: expected at least 0, found -1"),
+        ({"mirror": (-1, -6)}, r"mirror: expected the height and width of an image, found \(-1, -6\)"),
+    ],
+)
+def test_options_that_are_none_are_named(options, told):
+    with pytest.raises(ValueError, match=told):
+        config(**options)
+
+
+def test_a_matrix_of_one_column_needs_no_muon():
+    _, history = trained(patterns(40, 1), optimizer=Muon())
+    assert len(history) == 3
 
 
 def test_missing_values_can_be_refused():

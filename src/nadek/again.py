@@ -27,5 +27,5 @@ def again(step: Step[State], p: Tensor, state: State, generator: torch.Generator
             return step(p, state, generator)
         return step(p, state, torch.Generator(generator.device).set_state(before))  # type: ignore[arg-type]
 
-    found: tuple[Tensor, State] = checkpoint(run, p, state, use_reentrant=False, preserve_rng_state=False)
+    found: tuple[Tensor, State] = checkpoint(run, p, state, use_reentrant=False, preserve_rng_state=generator is None)
     return found

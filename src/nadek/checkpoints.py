@@ -137,6 +137,7 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
 def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any) -> None:  # noqa: ANN401 - JSON
     """Keep the state of an unfinished training, with anything that shall be checked when it goes on."""
     metadata = {"state": json.dumps(state.info), "info": json.dumps(info)}
+    metadata["sha256"] = _digest_of_state(state.tensors, metadata)
     _write_tensors(Path(folder) / UNFINISHED, state.tensors, metadata)
 
 
@@ -150,8 +151,10 @@ def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str,
     if not path.is_file():
         return None
     tensors, metadata = _read_tensors(path)
-    if not {"state", "info"} <= metadata.keys():
+    if not {"state", "info", "sha256"} <= metadata.keys():
         raise ValueError(f"{path} is no state of an unfinished training")
+    if metadata.pop("sha256") != _digest_of_state(tensors, metadata):
+        raise ValueError(f"{path} was damaged since it was saved: its sha256 differs")
     return TrainingState(tensors, json.loads(metadata["state"])), json.loads(metadata["info"])
 
 
@@ -272,6 +275,15 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _digest_of_state(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
+    """Of all that a state says, in the order of names."""
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _digest_of(structure: dict[str, Any]) -> str:

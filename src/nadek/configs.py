@@ -27,6 +27,23 @@ def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclas
     return {key: _plain(value) for key, value in plain.items() if value is not None}
 
 
+def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
+    """Refuse options that are not among the literals of their fields, which Python itself does not look at.
+
+    Args:
+        config: the dataclass.
+        names: of the options.
+
+    Raises:
+        ValueError: names the first option that is none of its choices, and these.
+    """
+    kinds = typing.get_type_hints(type(config))
+    for name in names:
+        choices, found = typing.get_args(kinds[name]), getattr(config, name)
+        if found not in choices:
+            raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {found!r}")
+
+
 def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 - whatever JSON or TOML held
     """Build a config from a dictionary.
 

@@ -11,18 +11,24 @@ from typing import BinaryIO
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file beside ``path`` that takes its place when the block ends well.
 
-    When the block raises, the temporary file is removed and whatever lay at ``path`` is untouched.
+    When the block raises, the temporary file is removed and whatever lay at ``path`` is untouched. A link stays one:
+    what it leads to is replaced. Pipes and devices are written to as they are.
 
     Raises:
         FileNotFoundError: the folder does not exist.
         IsADirectoryError: ``path`` is a folder.
         OSError: no permission, or no space; tells ``path`` as the file that it is about.
     """
-    target = Path(path)
+    named = Path(path)
+    target = named.resolve() if named.is_symlink() else named  # where a link leads to is replaced, not the link
     if target.is_dir():
         raise IsADirectoryError(f"{target}: is a folder, expected a file to write")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
+    if named.exists() and not named.is_file():  # a pipe or a device takes what comes
+        with named.open("wb") as stream:
+            yield stream
+        return
     # not `tempfile`: its files are private to the user, and the result should have the usual permissions
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -33,7 +39,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         temporary.replace(target)
     except OSError as error:
         if error.errno is not None:  # a write tells no name, and the temporary one would puzzle
-            error.filename = os.fspath(target)
+            error.filename = os.fspath(named)
         raise
     finally:
         temporary.unlink(missing_ok=True)

@@ -72,7 +72,7 @@ def learn(
     else:
         network = _going_on(before, options).to(device)
     report = reporter(options["verbose"])
-    history = fit(network, rows, others, config=training, on_epoch=report)
+    history = fit(network, rows, others, config=training, trained=before is not None, on_epoch=report)
     return Learnt(network, history, held_out)
 
 

@@ -21,6 +21,7 @@ from nadek.checkpoints import (
     load_state,
     save,
     save_state,
+    weights_digest,
 )
 from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
@@ -76,6 +77,7 @@ def train(
     ready = partial(prepare, levels=recipe.model.levels, columns=schema.columns, device=device)
     rows, held_out = ready(x), None if validation is None else ready(validation, training=False)
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
+    identity["teacher"] = None if recipe.teacher is None else weights_digest(recipe.teacher)
     state = _unfinished(folder, recipe, identity) if resume else None
     teacher = None if recipe.teacher is None else load(recipe.teacher, device=device)
     weights = torch.Generator().manual_seed(recipe.seed)
@@ -96,6 +98,7 @@ def train(
             held_out,
             config=recipe.training,
             teacher=teacher,
+            trained=begin is not None,
             resume=state,
             on_epoch=on_epoch,
             save_state=lambda state: save_state(folder, state, **identity),
@@ -187,7 +190,13 @@ def _unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> Train
     if found is None:
         return None
     state, kept = found
-    for name, what in (("recipe", "another recipe"), ("rows", "other rows"), ("validation", "other validation rows")):
+    whats = {
+        "recipe": "another recipe",
+        "rows": "other rows",
+        "validation": "other validation rows",
+        "teacher": "another teacher",
+    }
+    for name, what in whats.items():
         same = kept.get(name) == identity[name]
         if not (same or (name == "recipe" and is_recipe(recipe, kept.get(name)))):
             raise ValueError(f"the unfinished training in {folder} is of {what}; use --force to begin anew")

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nadek.configs import check_choices
 from nadek.cores import CoreConfig, DeepConfig
 from nadek.variables import MAX_LEVELS
 
@@ -41,8 +42,7 @@ class ModelConfig:
             raise ValueError(f"steps: expected at least 1, found {self.steps}")
         if self.init_std is not None and not 0 <= self.init_std < math.inf:
             raise ValueError(f"init_std: expected a number of at least 0, found {self.init_std}")
-        if self.fill not in ("mean", "zero"):
-            raise ValueError(f"fill: expected 'mean' or 'zero', found {self.fill!r}")
+        check_choices(self, "fill")
         if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):
             raise ValueError(f"ordering: expected each of 0..{self.n_variables - 1} once, found {self.ordering}")
         if self.levels is not None:

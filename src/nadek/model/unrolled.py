@@ -111,6 +111,7 @@ class _Unrolled(torch.autograd.Function):
         return logits
 
     @staticmethod
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401 - torch's
         """Down through every step, last first; then each weight's gradient in one product."""
         m, v, V, *rest = ctx.saved_tensors

@@ -1,5 +1,7 @@
 """Training by stochastic maximum likelihood: chains stand for the model (Tieleman 2008), or short ones from data."""
 
+import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -26,7 +28,8 @@ class MachineConfig:
         lr: learning rate; it falls linearly to zero.
         momentum: of the gradient.
         l2: coefficient of the sum of squares of the weights.
-        ema_decay: the machine is an exponential moving average of the weights with this decay a minibatch.
+        ema_decay: the machine is an exponential moving average of the weights with this decay a minibatch, or a lower
+            one in a short training, so that it reaches over the last fifth of it at most.
         seed: of everything random.
     """
 
@@ -45,6 +48,14 @@ class MachineConfig:
         for name in ("hidden", "epochs", "batch_size", "gibbs_steps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, found {getattr(self, name)}")
+        if self.chains not in ("persistent", "data"):
+            raise ValueError(f"chains: expected persistent or data, found {self.chains!r}")
+        for name in ("lr", "l2", "seed"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name}: expected a number of at least 0, found {getattr(self, name)}")
+        for name in ("momentum", "ema_decay"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 0 and below 1, found {getattr(self, name)}")
 
 
 @dataclass
@@ -83,19 +94,25 @@ def fit_machine(
     Args:
         x: complete rows of 0 and 1, on the device to train on.
         config: the training.
-        resume: the state after an epoch.
+        resume: the state after an epoch; it stays as it is.
         on_epoch: told the state after each epoch, and how far mean field moves a cell of the data (0 to 1, the mean
             over the last minibatch).
+
+    Raises:
+        ValueError: on rows with missing values.
     """
     x = x.float()
-    state = _begin(x, config) if resume is None else resume
+    if x.isnan().any():
+        raise ValueError("an RBM learns from rows without missing values, found some")
+    state = _begin(x, config) if resume is None else copy.deepcopy(resume)
+    decay = min(config.ema_decay, max(0.0, 1 - 5 / (config.epochs * math.ceil(len(x) / config.batch_size))))
     while state.epochs < config.epochs:
         generator = torch.Generator(x.device).manual_seed(config.seed * 1_000_003 + state.epochs + 1)
         batches = torch.randperm(len(x), generator=generator, device=x.device).split(config.batch_size)
         moved = 0.0
         for index, rows in enumerate(batches):
             progress = (state.epochs + index / len(batches)) / config.epochs
-            _step(state, x[rows], config, config.lr * (1 - progress), generator)
+            _step(state, x[rows], config, config.lr * (1 - progress), decay, generator)
             if index == len(batches) - 1:
                 machine, v = state.machine, x[rows]
                 moved = (v - torch.sigmoid(machine.fields(torch.sigmoid(machine.inputs(v))))).abs().mean().item()
@@ -117,7 +134,12 @@ def _begin(x: Float[Tensor, "N D"], config: MachineConfig) -> MachineState:
 
 
 def _step(
-    state: MachineState, v: Float[Tensor, "B D"], config: MachineConfig, lr: float, generator: torch.Generator
+    state: MachineState,
+    v: Float[Tensor, "B D"],
+    config: MachineConfig,
+    lr: float,
+    ema_decay: float,
+    generator: torch.Generator,
 ) -> None:
     """One minibatch: chains, gradient, weights and their average, all in place."""
     machine = state.machine
@@ -130,7 +152,7 @@ def _step(
         parameter, velocity = getattr(machine, name), getattr(state.velocity, name)
         velocity.mul_(config.momentum).add_(getattr(gradient, name))
         parameter.add_(velocity, alpha=lr)
-        getattr(state.average, name).lerp_(parameter, 1 - config.ema_decay)
+        getattr(state.average, name).lerp_(parameter, 1 - ema_decay)
 
 
 def _gradient(machine: Machine, v: Float[Tensor, "B D"], dreamt: Float[Tensor, "C D"]) -> Machine:

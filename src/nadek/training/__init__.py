@@ -2,8 +2,9 @@
 
 from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows, data_mean, needed_rows, prepare
+from nadek.training.divergence import TrainingDivergedError
 from nadek.training.history import Epoch
-from nadek.training.loop import TrainingDivergedError, fit
+from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
 from nadek.training.state import TrainingState
 

@@ -17,11 +17,16 @@ def check_rows(model: ConditionalNetwork, config: TrainingConfig, rows: Rows, wh
         what: what messages call them.
 
     Raises:
-        ValueError: on another width than the model's, on holes that are refused, and on an objective that does not fit
-            the model or the rows.
+        ValueError: on another width than the model's, on codes that it does not know, on holes that are refused, and on
+            an objective that does not fit the model or the rows.
     """
     if rows.values.shape[1] != model.n_variables:
         raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
+    top = rows.values.amax(0).tolist() if len(rows.values) else []
+    for column, (level, levels) in enumerate(zip(top, model.levels, strict=False)):
+        if level >= levels:
+            told = f"expected codes from 0 to {levels - 1}, as the model knows {levels} levels, found {level}"
+            raise ValueError(f"column {rows.name(column)} of the {what} rows: {told}")
     if config.mirror is not None and math.prod(config.mirror) != model.n_variables:
         raise ValueError(f"mirror: expected height and width of {model.n_variables} pixels, found {config.mirror}")
     if config.stride > model.n_variables:

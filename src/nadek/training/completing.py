@@ -22,22 +22,27 @@ VISITS = 64
 """In rows of more variables several are drawn at once, so that a completion takes about so many passes at most."""
 
 
-def due(number: int, epochs: int) -> bool:
-    """Whether rows are completed anew before an epoch of a run: for the last part of it, every so many epochs.
+def due(number: int, epochs: int, first: int) -> bool:
+    """Whether rows are completed anew before an epoch of a run: every so many epochs from the first on that `begins`.
 
     Example:
-        >>> [number for number in range(100) if due(number, 100)]
+        >>> [number for number in range(100) if due(number, 100, 66)]
         [66, 71, 76, 81, 86, 91, 96]
-        >>> [number for number in range(5) if due(number, 5)]
+        >>> [number for number in range(5) if due(number, 5, 3)]
         [3, 4]
     """
-    since = number - begins(epochs)
+    since = number - first
     return since >= 0 and since % max(1, epochs // COMPLETIONS) == 0
 
 
-def begins(epochs: int) -> int:
-    """The first epoch of a run that learns from completed rows."""
-    return epochs - -(-epochs // PART)
+def begins(epochs: int, *, trained: bool = False) -> int:
+    """The first epoch of a run that learns from completed rows: with a trained model at once, else after one at least.
+
+    Example:
+        >>> begins(100), begins(1), begins(100, trained=True)
+        (66, 1, 0)
+    """
+    return 0 if trained else max(1, epochs - -(-epochs // PART))
 
 
 def completed(model: ConditionalNetwork, rows: Rows, generator: torch.Generator) -> Rows:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nadek.configs import check_choices
 from nadek.objectives import Objective
 from nadek.training.optimizers import AdamW, OptimizerConfig
 
@@ -28,6 +29,7 @@ class Phase:
     fresh: bool = False
 
     def __post_init__(self) -> None:
+        check_choices(self, "objective")
         if self.epochs < 1:
             raise ValueError(f"epochs: expected at least 1, found {self.epochs}")
 
@@ -82,9 +84,13 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "validate_every", "stride"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected at least 1, found {getattr(self, name)}")
+        check_choices(self, "precision", "missing")
+        for name, least in (("batch_size", 1), ("validate_every", 1), ("stride", 1), ("patience", 1), ("seed", 0)):
+            found = getattr(self, name)
+            if found is not None and found < least:
+                raise ValueError(f"{name}: expected at least {least}, found {found}")
+        if self.mirror is not None and (len(self.mirror) != 2 or min(self.mirror) < 1):
+            raise ValueError(f"mirror: expected the height and width of an image, found {self.mirror}")
         if not 0 <= self.l2 < math.inf:
             raise ValueError(f"l2: expected a number of at least 0, found {self.l2}")
         if not self.phases:

@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,27 +11,18 @@ from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from nadek.conditional import ConditionalNetwork
-from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
-from nadek.orderings import draw_missing
+from nadek.objectives import l2_penalty, reduce
 from nadek.training.centring import centre_of, centred
 from nadek.training.checks import check_rows, check_teacher
 from nadek.training.completing import begins, completed, due
 from nadek.training.config import Phase, TrainingConfig
-from nadek.training.data import Rows, mirrored
+from nadek.training.data import Rows
+from nadek.training.divergence import TrainingDivergedError, advice, diverged_cost
 from nadek.training.history import Epoch
+from nadek.training.lessons import Lessons
+from nadek.training.schedule import Turn, randomness, turns
 from nadek.training.state import TrainingState, pack, unpack, weights_in
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
-
-BLOWN_UP = 1000.0
-"""Nats a variable. A guess costs 0.7; a mean cost beyond this is no more a number to learn from than infinity is."""
-
-
-class TrainingDivergedError(ArithmeticError):
-    """The cost is not finite, or absurd; the model holds the last good weights, ``history`` the epochs before."""
-
-    def __init__(self, message: str, history: Sequence[Epoch]) -> None:
-        super().__init__(message)
-        self.history = list(history)
 
 
 def fit(
@@ -41,6 +32,7 @@ def fit(
     *,
     config: TrainingConfig,
     teacher: ConditionalNetwork | None = None,
+    trained: bool = False,
     resume: TrainingState | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     save_state: Callable[[TrainingState], None] | None = None,
@@ -55,6 +47,7 @@ def fit(
         config: the run.
         teacher: a trained network of the same variables, on the same device: the model learns what it expects of hidden
             cells instead of what they hold (see `nadek.objectives.step_costs`). Validation looks at what they hold.
+        trained: the model knows such rows already. Where holes are to be completed it does so from the first epoch on.
         resume: the state that an interrupted run of the same config, model and rows left; the run goes on from
             there and ends with the same weights, to the bit, as one that was never stopped (CPU, same threads).
         on_epoch: told what happened after each epoch.
@@ -73,7 +66,7 @@ def fit(
     check_teacher(model, config, teacher)
     if validation is not None:
         check_rows(model, config, validation, "validation")
-    run = _Run(model, config, train, validation, teacher)
+    run = _Run(model, config, train, validation, teacher, trained)
     if resume is not None:
         run.restore(resume)
     last_saved = -np.inf
@@ -99,6 +92,7 @@ class _Run:
     train: Rows
     validation_rows: Rows | None
     teacher: ConditionalNetwork | None
+    trained: bool
     history: list[Epoch] = field(default_factory=list)
     best: dict[str, Tensor] | None = None
     best_cost: float | None = None
@@ -106,13 +100,14 @@ class _Run:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        self.schedule = [(phase, epoch) for phase in self.config.phases for epoch in range(phase.epochs)]
-        self.ordering: Tensor | None = None
+        self.turns = turns(self.config.phases)
+        ordering: Tensor | None = None
         if "fixed_order" in {phase.objective for phase in self.config.phases}:
-            self.ordering = ordering_of(self.model).to(self.train.values.device)
+            ordering = ordering_of(self.model).to(self.train.values.device)
+        self.lessons = Lessons(self.model, self.config, self.teacher, ordering)
         self.given = self.train, self.validation_rows
         holes = self.config.missing == "complete" and self.train.observed is not None
-        self.completing_from = begins(self.config.epochs) if holes else None
+        self.completing_from = begins(self.config.epochs, trained=self.trained) if holes else None
         self._prepare_validation()
         self.average: AveragedModel | None = None
         if (decay := self.config.average_decay(len(self.train.values))) > 0:
@@ -145,15 +140,15 @@ class _Run:
     def epoch(self, clock: Callable[[], float]) -> None:
         """Train one epoch, validate, and remember what happened."""
         number = len(self.history)
-        phase, epoch_of_phase = self.schedule[number]
-        if epoch_of_phase == 0:
+        turn = self.turns[number]
+        if turn.begins:
             self.since_best = 0
-            if phase.fresh:
+            if turn.phase.fresh:
                 self.optimizer = self.config.optimizer.build(self.model)
-        if self.completing_from is not None and due(number, self.config.epochs):
+        if self.completing_from is not None and due(number, self.config.epochs, self.completing_from):
             self._complete(number)
         before = self.weights()
-        train = self._train(phase, number)
+        train = self._train(turn, number)
         validation = self._validate(number)
         self._check_sane(number, [*train, *(validation or [])])
         if validation is not None:
@@ -161,7 +156,7 @@ class _Run:
         self.last_good = before  # those after the epoch have not shown their cost yet
         self.seconds = clock()
         numbers = (number + 1, self.config.epochs)
-        self.history.append(Epoch(*numbers, phase.objective, train, validation, self.best_cost, self.seconds))
+        self.history.append(Epoch(*numbers, turn.phase.objective, train, validation, self.best_cost, self.seconds))
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights that a user would get now."""
@@ -214,46 +209,24 @@ class _Run:
             best.load_state_dict(self.best)
             self.best_cost = validation_costs(best, self.validation).tolist()[-1]
 
-    def _train(self, phase: Phase, number: int) -> list[float]:
+    def _train(self, turn: Turn, number: int) -> list[float]:
         """One pass over the reshuffled rows; nothing is read back from the device until its end."""
         self.model.train()
         generator = self._generator(number)
         device = self.train.values.device
         n_rows = len(self.train.values)
         batches = torch.randperm(n_rows, device=device, generator=generator).split(self.config.batch_size)
-        first, length = self._segment(number)
         total = torch.zeros(1, dtype=torch.float64, device=device)
-        for index, rows in enumerate(batches):
-            progress = (number - first + index / len(batches)) / length
+        for index, places in enumerate(batches):
+            progress = turn.progress(number, index, len(batches), warmup=self.config.optimizer.warmup)
             for group in self.optimizer.param_groups:
                 group.update(self.config.optimizer.settings(progress))
-            total = total + self._step(phase, rows, generator)
+            total = total + self._step(turn.phase, places, generator)
         return (total / n_rows).tolist()
 
-    def _step(self, phase: Phase, rows: Tensor, generator: torch.Generator) -> Tensor:
+    def _step(self, phase: Phase, places: Tensor, generator: torch.Generator) -> Tensor:
         """One minibatch; returns the summed cost after every step of the network that the phase counts."""
-        x, observed = self._batch(rows, generator)
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
-            if phase.objective == "fixed_order":
-                assert self.ordering is not None  # checked when the run began
-                stride = self.config.stride
-                start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
-                costs = fixed_order_costs(self.model, x, self.ordering, start=start, stride=stride, generator=generator)
-            else:
-                shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
-                tilt = self.config.tilt
-                missing = draw_missing(shown, stratified=self.config.stratified, tilt=tilt, generator=generator)
-                costs = step_costs(
-                    self.model,
-                    x,
-                    missing,
-                    observed,
-                    tilt=tilt,
-                    taught=self._taught(x, missing),
-                    last_only=phase.objective == "last_step",
-                    recompute=self.config.recompute,
-                    generator=generator,
-                )
+        costs = self.lessons.costs(self.train, places, phase.objective, generator)
         loss = reduce(costs, phase.objective)
         if self.config.l2:
             loss = loss + self.config.l2 * l2_penalty(self.model)
@@ -264,20 +237,6 @@ class _Run:
         if self.average is not None:
             self.average.update_parameters(self.model)
         return costs.detach().double().sum(1)
-
-    @torch.no_grad()
-    def _taught(self, x: Tensor, missing: Tensor) -> Tensor | None:
-        """What the teacher says of the hidden cells."""
-        return None if self.teacher is None else self.teacher(x, missing)[-1]
-
-    def _batch(self, rows: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-        """Values and holes of a minibatch, with half of the images mirrored where that is asked for."""
-        x, observed = self.train.batch(rows)
-        shape = self.config.mirror
-        if shape is None:
-            return x, observed
-        turned = torch.rand(len(x), device=x.device, generator=generator) < 0.5
-        return mirrored(x, turned, shape), None if observed is None else mirrored(observed, turned, shape)
 
     def _validate(self, number: int) -> list[float] | None:
         """Costs on the validation rows, every so many epochs and after the last."""
@@ -300,35 +259,14 @@ class _Run:
 
     def _check_sane(self, number: int, costs: list[float]) -> None:
         """Stop on costs or weights that are not finite, leaving the last good weights in the model."""
-        worst = max(costs, key=lambda cost: cost if np.isfinite(cost) else np.inf)
-        if np.isfinite(worst) and worst <= BLOWN_UP * self.model.n_variables:
-            if all(value.isfinite().all() for value in self._current().state_dict().values()):
-                return
-            worst = np.nan  # what the next epoch would have found
+        cost = diverged_cost(costs, self._current().state_dict().values(), self.model.n_variables)
+        if cost is None:
+            return
         self.model.load_state_dict(self.last_good if self.best is None else self.best)
         self.model.eval()
-        products = (
-            "" if self.config.precision == "float32" else f", or use float32 products (now {self.config.precision})"
-        )
-        raise TrainingDivergedError(
-            f"training diverged: the cost is {worst:.3g} in epoch {number + 1}. Lower the learning rate"
-            f" (now {self.config.optimizer.lr:g}), or warm up for longer{products}",
-            self.history,
-        )
-
-    def _segment(self, number: int) -> tuple[int, int]:
-        """First epoch and length of the stretch of phases that shares one optimizer and its schedule."""
-        starts = [0]
-        done = 0
-        for phase in self.config.phases:
-            if phase.fresh and done > 0:
-                starts.append(done)
-            done += phase.epochs
-        first = max(start for start in starts if start <= number)
-        end = min([start for start in starts if start > number], default=done)
-        return first, end - first
+        told = f"training diverged: the cost is {cost:.3g} in epoch {number + 1}"
+        known = self.history if self.best is not None else self.history[:-1]  # the last good weights are an epoch older
+        raise TrainingDivergedError(f"{told}. {advice(self.config)}", known)
 
     def _generator(self, number: int, *what: int) -> torch.Generator:
-        """The randomness of one epoch: a function of the seed and its number, so that a run can resume anywhere."""
-        seed = int(np.random.SeedSequence([self.config.seed, number + 1, *what]).generate_state(1, np.uint64)[0] >> 1)
-        return torch.Generator(self.train.values.device).manual_seed(seed)
+        return randomness(self.config.seed, number, *what, device=self.train.values.device)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -85,6 +85,10 @@ class Muon(_UpAndDown):
             raise ValueError(f"the optimizer Muon needs torch 2.9 or later, found {torch.__version__}")
         matrices = [p for p in model.parameters() if _is_matrix(p)]
         seen = [p if p.ndim == 2 else nn.Parameter(_lying(p.detach(), p).view(len(p), -1)) for p in matrices]
+        others = _groups([p for p in model.parameters() if not _is_matrix(p)], self.weight_decay)
+        rest = torch.optim.AdamW(others, lr=self.lr, fused=True)
+        if not seen:
+            return rest
         first = torch.optim.Muon(
             seen,
             lr=self.lr,
@@ -92,9 +96,8 @@ class Muon(_UpAndDown):
             momentum=self.momentum,
             adjust_lr_fn="match_rms_adamw",
         )
-        others = _groups([p for p in model.parameters() if not _is_matrix(p)], self.weight_decay)
         filters = [pair for pair in zip(matrices, seen, strict=True) if pair[0] is not pair[1]]
-        return _Several(first, torch.optim.AdamW(others, lr=self.lr, fused=True), filters=filters)
+        return _Several(first, rest, filters=filters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +114,7 @@ class AdaDelta:
     decay: float = 0.95
     epsilon: float = 1e-8
     kind: Literal["adadelta"] = "adadelta"
+    warmup: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _check_size(lr=self.lr, epsilon=self.epsilon)
@@ -139,6 +143,7 @@ class SGD:
     momentum: float = 0.9
     weight_decay: float = 0.0
     kind: Literal["sgd"] = "sgd"
+    warmup: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         _check_size(lr=self.lr, weight_decay=self.weight_decay)

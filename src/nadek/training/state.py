@@ -52,7 +52,7 @@ def unpack(
     entries: dict[int, dict[str, Tensor]] = {}
     for name, value in _part(state, "optimizer.").items():
         index, entry = name.split(".", 1)
-        entries.setdefault(int(index), {})[entry] = value
+        entries.setdefault(int(index), {})[entry] = value.clone()  # an optimizer works in place on what it is given
     optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
     for parameter, kept in optimizer.state.items():
         kept |= {name: _laid_out(value, parameter) for name, value in kept.items()}
