@@ -1,6 +1,7 @@
 """A test must be able to fail: mistakes that others have made, planted into a copy, break the tests named for them."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 WEIGHT = "weight = n_observed / n_hidden.to(model.b.dtype)"
 COST = "variables.costs(logits, "
 STATE = "p = self.variables.probabilities(outputs[-1])"
+LEVELS = "self.back[self.start(first) :] - first * self._widest"
 FAULTS = {
     "loss weight D/(D-d+2)": (
         ("objectives.py", WEIGHT, WEIGHT.replace("n_hidden", "(n_hidden + 1)")),
@@ -59,14 +61,18 @@ FAULTS = {
         "probabilities_of_all_rows_sum_to_one or equal_to_a_numpy_reference",
     ),
     "a level of the wrong variable in the fast walk": (
-        ("variables.py", "self.back[self.start(first) :] - first * self._widest", "self.back[: logits.shape[-1]]"),
+        (
+            "variables.py",
+            "self.back[self.start(first) :] - first * self._widest",
+            "(self.back[self.start(first) :] - first * self._widest).roll(1)",
+        ),
         "paths_agree",
     ),
     "levels that a variable lacks take part in its softmax": (
         ("variables.py", "return chosen.masked_fill(self.absent[variable], -torch.inf)", "return chosen"),
         "probabilities_of_all_rows_sum_to_one",
     ),
-    "pretraining counts the last step twice": (
+    "pretraining leaves out the first step": (
         ("objectives.py", 'return costs.mean() if objective == "all_steps"', "return costs[1:].mean() if True"),
         "pretraining_cost_is_the_mean",
     ),
@@ -75,7 +81,7 @@ FAULTS = {
 
 QUERY_FAULTS = {
     "a marginal goes on through what is missing": (
-        ("walk.py", "range(start, stop, chunk)", "range(start, given.shape[1], chunk)"),
+        ("walk.py", "stop = given.shape[1] if stop is None else stop", "stop = given.shape[1]"),
         "marginals_are_sums",
     ),
     "a cell is explained by itself": (
@@ -134,6 +140,7 @@ def test_a_planted_fault_is_caught(fault, tmp_path):
     )
     assert done.returncode == 1, done.stdout  # 1: tests failed; 5 would mean that none was found
     assert "FAILED" in done.stdout
+    assert not re.search(r"(Name|Type|Index|Runtime|Value|Attribute)Error", done.stdout.splitlines()[-2]), done.stdout
 
 
 def test_without_a_fault_the_same_run_passes(tmp_path):

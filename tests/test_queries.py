@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -19,7 +20,8 @@ from nadek.queries import (
     greedy,
     marginal_log_probs,
 )
-from nadek.sampling import level_probabilities, missing_probabilities, sample
+from nadek.sampling import impute, level_probabilities, missing_probabilities, sample
+from nadek.summaries import summarise
 from zoo import ZOO, build, orderings_of
 
 NAN = torch.nan
@@ -486,3 +488,104 @@ def test_the_global_random_state_is_untouched(name, generator):
     beam(model, x, width=2, generator=generator)
     best_of(model, x, n_draws=2, generator=generator)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+# Orderings of other types
+
+
+def test_orderings_of_small_whole_numbers_serve_and_flags_do_not():
+    model = build("nade-5 1hl", 3)
+    x, ordering = rows(model), torch.tensor([2, 0, 1])
+    assert torch.equal(log_prob(model, x, ordering.to(torch.int16)), log_prob(model, x, ordering))
+    each = ordering.expand(len(x), -1)
+    wrong = [
+        lambda: log_prob(model, x, ordering.double()),
+        lambda: log_prob(model, x[:, :2], ordering[:2].bool()),
+        lambda: greedy(model, x, ordering=each),
+        lambda: expected_information(model, torch.full((1, 3), NAN), torch.tensor([3, 0, 0])),
+        lambda: summarise(log_probs(model, x[:0], 3)),
+    ]
+    for ask in wrong:
+        with pytest.raises((ValueError, TypeError)) as error:
+            ask()
+        assert str(error.value)
+
+
+# What is asked stays as it is
+
+
+def seeded():
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
+def test_nobody_changes_the_rows_that_he_is_given(name, generator):
+    model = build(name, 3)
+    x = holed(model, generator)
+    x[0, 0] = NAN  # a hole in every row, which a beam needs not, but questions do
+    before, ordering = x.clone(), orderings_of(model, 1, seeded())[0]
+    given = torch.tensor([True, False, False])
+    asked = [
+        missing_probabilities,
+        level_probabilities,
+        impute,
+        greedy,
+        lambda model, x: best_of(model, x, n_draws=2),
+        lambda model, x: beam(model, x, width=2),
+        lambda model, x: marginal_log_probs(model, x, ordering[None]),
+        lambda model, x: conditional_log_probs(model, x, given, ordering[None]),
+        expected_information,
+        explain_cells,
+        cell_log_probs,
+    ]
+    for function in asked:
+        function(model, x)
+        close(x, before, atol=0)
+
+
+def test_a_model_of_one_ordering_does_not_guess_at_cells_that_have_others_after_them():
+    model = build("fixed-order nade", 3)
+    *_, last = model.config.ordering
+    x = rows(model)
+    x[:, last] = NAN
+    found, ordering = missing_probabilities(model, x), torch.tensor(model.config.ordering)
+    asked = torch.where(x.isnan(), 1.0, x)
+    close(found[:, last].log(), conditional_log_probs(model, asked, ~x[0].isnan(), ordering[None])[0])
+    x[2] = NAN
+    for function in (missing_probabilities, level_probabilities):
+        with pytest.raises(ValueError, match=rf"its last variable \({last}\).* missing in the row at index 2"):
+            function(model, x)
+
+
+def test_boolean_rows_are_rows_of_codes():
+    model = build("mixed", 3)
+    ordering = orderings_of(model, 1, seeded())[0]
+    x = torch.tensor([[True, True, False], [False, True, False]])
+    assert torch.equal(log_prob(model, x, ordering), log_prob(model, x.long(), ordering))
+
+
+def test_a_path_that_is_none_is_named():
+    model = build("nade-5 1hl", 3)
+    with pytest.raises(Exception, match="fastest") as error:
+        log_prob(model, rows(model), orderings_of(model, 1, seeded())[0], path="fastest")
+    assert error.type is ValueError or "Type" in error.type.__name__  # the tests' own check of types comes first
+
+
+def test_threads_that_ask_a_model_at_a_time_get_its_answers():
+    """One that is being built or trained drops units, and goes on doing so when all have theirs."""
+    model = build("nade-5 1hl", 3).train()
+    for part in model.modules():
+        part.dropout = 0.5
+    frozen = model.core.layers.eval()
+    x, ordering = rows(model), orderings_of(model, 1, seeded())[0]
+    expected = log_prob(model, x, ordering)
+
+    def ask(_):
+        return [log_prob(model, x, ordering) for _ in range(20)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(ask, range(8)):
+            assert all(torch.equal(each, expected) for each in found)
+    assert model.training
+    assert model.core.training
+    assert not frozen.training

@@ -5,9 +5,12 @@ queries need no more than that; what a network is made of is its own affair (see
 """
 
 import functools
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -102,23 +105,45 @@ class ConditionalNetwork(nn.Module, ABC):
 def asking(
     function: Callable[Concatenate[Model, Options], Answer],
 ) -> Callable[Concatenate[Model, Options], Answer]:
-    """Run a function of a model without gradients and in eval mode; the model's own mode is restored after it.
+    """Run a function of a model without gradients and in eval mode; all its parts' own modes are restored after it.
 
-    A model that was just built, or that is being trained, thus answers without dropout.
+    A model that was just built, or that is being trained, thus answers without dropout, and so it does where several
+    threads ask it at a time.
     """
 
     @functools.wraps(function)
     def answer(model: Model, *args: Options.args, **options: Options.kwargs) -> Answer:
-        was_training = model.training
-        model.eval()
         keep_freed_memory()
-        try:
-            with torch.no_grad():
-                return function(model, *args, **options)
-        finally:
-            model.train(was_training)
+        with _answering(model), torch.no_grad():
+            return function(model, *args, **options)
 
     return answer  # type: ignore[return-value]  # mypy wants `model` positional only; callers may name it
+
+
+_LOCK = threading.Lock()
+_ASKED: WeakKeyDictionary[nn.Module, tuple[int, list[nn.Module]]] = WeakKeyDictionary()
+"""How many ask a model at the moment, and which of its parts go back to training when the last has its answer."""
+
+
+@contextmanager
+def _answering(model: nn.Module) -> Iterator[None]:
+    """Eval mode, for as long as anybody asks."""
+    with _LOCK:
+        n_asking, training = _ASKED.get(model, (0, []))
+        if n_asking == 0:
+            training = [part for part in model.modules() if part.training]
+            model.eval()
+        _ASKED[model] = n_asking + 1, training
+    try:
+        yield
+    finally:
+        with _LOCK:
+            n_asking, training = _ASKED.pop(model)
+            if n_asking > 1:
+                _ASKED[model] = n_asking - 1, training
+            else:
+                for part in training:
+                    part.training = True
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:

@@ -7,7 +7,7 @@ of the mean of the *joint* probabilities (EoNADE, Eq. ensemble), again a proper 
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -16,7 +16,7 @@ from torch import Tensor
 from nadek.conditional import ConditionalNetwork, asking
 from nadek.networks import has_columns
 from nadek.objectives import step_costs
-from nadek.orderings import draw_missing, missing_at, rank_of
+from nadek.orderings import are_permutations, draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, NEAR_BYTES, Path, PlainPath, bytes_per_row, chunks, products_in, shared_path
 from nadek.variables import split_missing
 from nadek.walk import as_orderings, check_chunk, walk
@@ -101,8 +101,8 @@ def log_probs(
         generator: source of the orderings, where they are drawn; on the device of ``x``.
         progress: called with the rows scored, counted over all orderings.
     """
-    told = {"dtype": dtype, "max_bytes": max_bytes, "generator": generator, "progress": progress}
-    return torch.stack(list(each_log_prob(model, x, orderings, **told)))  # type: ignore[arg-type]
+    each = each_log_prob(model, x, orderings, dtype=dtype, max_bytes=max_bytes, generator=generator, progress=progress)
+    return torch.stack(list(each))
 
 
 def each_log_prob(
@@ -227,6 +227,8 @@ def _score_positions(
 
 def _choose(model: ConditionalNetwork, path: PathName, n_rows: int, ordering: Tensor) -> PathName:
     """Settle what "auto" means for this many rows."""
+    if path not in get_args(PathName):
+        raise ValueError(f"path: expected one of {', '.join(get_args(PathName))}, found {path!r}")
     if path == "fast" and ordering.ndim == 2:
         raise ValueError("the fast path needs one ordering [D] shared by all rows, found one a row")
     if path == "fast" and not has_columns(model):
@@ -251,10 +253,9 @@ def checked_ordering(
             raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
         ordering = torch.tensor(model.config.ordering)
     ordering = ordering.to(x.device)
-    fits = ordering.shape in (x.shape[1:], x.shape)
-    if not fits or not (ordering.sort(-1).values == torch.arange(x.shape[1], device=x.device)).all():
+    if ordering.shape not in (x.shape[1:], x.shape) or not are_permutations(ordering):
         raise ValueError(
             f"ordering: expected a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row,"
-            f" found an array of shape {tuple(ordering.shape)}"
+            f" found an array of shape {tuple(ordering.shape)} and type {ordering.dtype}"
         )
-    return ordering
+    return ordering.long()

@@ -6,7 +6,7 @@ where a value is to be predicted.
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 
@@ -29,6 +29,19 @@ def rank_of(ordering: Int[Tensor, "*batch D"]) -> Int[Tensor, "*batch D"]:
         tensor([1, 2, 0])
     """
     return ordering.argsort(dim=-1)
+
+
+def are_permutations(orderings: Shaped[Tensor, "*batch D"]) -> bool:
+    """Whether whole numbers stand there, and each of 0..D-1 once in every row.
+
+    Example:
+        >>> are_permutations(torch.tensor([[2, 0, 1]])), are_permutations(torch.tensor([0.0, 1.0]))
+        (True, False)
+    """
+    if orderings.is_floating_point() or orderings.dtype == torch.bool:
+        return False
+    straight = torch.arange(orderings.shape[-1], device=orderings.device)
+    return bool((orderings.long().sort(-1).values == straight).all())
 
 
 def missing_at(rank: Int[Tensor, "*ranks D"], position: int | Int[Tensor, "..."]) -> Bool[Tensor, "... D"]:

@@ -116,8 +116,8 @@ def impute(
         ValueError: on a wrong number of columns, on values that are no codes, and on a pattern that a
             fixed-order model cannot condition on.
     """
-    told = {"share": share, "chunk": chunk, "max_bytes": max_bytes, "generator": generator}
-    return complete(model, x, draws(generator), **told).x  # type: ignore[arg-type]
+    choose = draws(generator)
+    return complete(model, x, choose, share=share, chunk=chunk, max_bytes=max_bytes, generator=generator).x
 
 
 @asking
@@ -173,7 +173,8 @@ def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) ->
         variable has one column, any other one a level.
     """
     missing = missing_cells(model, x)
-    out = model.variables.encode(x).to(x.dtype)
+    check_marginals(model, missing)
+    out = model.variables.encode(x).to(x.dtype, copy=True)
     for rows, logits in _one_pass(model, x, missing):
         hidden = model.variables.spread(missing[rows])
         out[rows] = torch.where(hidden, model.variables.probabilities(logits).to(x.dtype), out[rows])
@@ -194,11 +195,30 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
         has many levels: ask for `rows_at_once` then.
     """
     missing = missing_cells(model, x)
+    check_marginals(model, missing)
     out = (x.unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).to(x.dtype)
     for rows, logits in _one_pass(model, x, missing):
         probabilities = model.variables.level_probabilities(logits).to(x.dtype)
         out[rows] = torch.where(missing[rows].unsqueeze(-1), probabilities, out[rows])
     return out
+
+
+def check_marginals(model: ConditionalNetwork, missing: Bool[Tensor, "B D"]) -> None:
+    """Refuse what a network of one ordering does not know: probabilities of cells that have others after them.
+
+    Raises:
+        ValueError: names the first such row.
+    """
+    if model.config.ordering is None:
+        return
+    *before, last = model.config.ordering
+    others = missing[:, before].any(1)
+    if others.any():
+        raise ValueError(
+            f"a model of one ordering tells in one pass how likely its last variable ({last}) is, given all others;"
+            f" found other cells missing in the row at index {int(others.nonzero()[0])}. Draws (impute) serve where the"
+            " missing cells come last in its ordering"
+        )
 
 
 def rows_at_once(model: ConditionalNetwork) -> int:

@@ -39,8 +39,14 @@ class Summary:
 
 
 def summarise(log_probs: Float[Tensor, "O B"]) -> Summary:
-    """Summarise a matrix of log-likelihoods (orderings by rows)."""
+    """Summarise a matrix of log-likelihoods (orderings by rows).
+
+    Raises:
+        ValueError: if there is no row or no ordering.
+    """
     n_orderings, n_rows = log_probs.shape
+    if log_probs.numel() == 0:
+        raise ValueError(f"expected at least one ordering and one row, found {n_orderings} and {n_rows}")
     by_row, mixed = log_probs.mean(0), mixture_log_prob(log_probs)
     return Summary(
         mean=by_row.mean().item(),

@@ -324,7 +324,9 @@ def split_missing(
     if levels is None or set(levels) == {2}:
         bad = (values != 0) & (values != 1)
     else:
-        bad = (values < 0) | (values >= torch.tensor(levels, device=x.device)) | (values != values.floor())
+        bad = (values < 0) | (values >= torch.tensor(levels, device=x.device))
+        if values.is_floating_point():
+            bad |= values != values.floor()
     if bad.any():
         cell = tuple(bad.nonzero()[0].tolist())
         top = 1 if levels is None else levels[cell[-1]] - 1

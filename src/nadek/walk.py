@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nadek.alike import Alike
 from nadek.conditional import ConditionalNetwork
-from nadek.orderings import random_orderings
+from nadek.orderings import are_permutations, random_orderings
 from nadek.paths import ALL, Path, PlainPath, shared_path
 from nadek.patterns import shared_stages
 
@@ -171,11 +171,10 @@ def as_orderings(
 
 def _permutations(orderings: Shaped[Tensor, "..."], n_variables: int) -> Int[Tensor, "O D"]:
     """The same orderings, if that is what they are."""
-    straight = torch.arange(n_variables, device=orderings.device)
     fits = orderings.ndim == 2 and len(orderings) > 0 and orderings.shape[1] == n_variables
-    if not fits or not (orderings.sort(dim=1).values == straight).all():
+    if not fits or not are_permutations(orderings):
         raise ValueError(
             f"orderings: expected permutations of 0..{n_variables - 1}, at least one of them, each a row,"
-            f" found an array of shape {tuple(orderings.shape)}"
+            f" found an array of shape {tuple(orderings.shape)} and type {orderings.dtype}"
         )
-    return orderings
+    return orderings.long()

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,10 @@ def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
 def _commit() -> str | None:
     """The commit that is checked out where this file lies, with a + if the source tree was changed since."""
     here = Path(__file__).parent
+    ask = partial(subprocess.run, cwd=here, capture_output=True, text=True, check=True)
     try:
-        ask = {"cwd": here, "capture_output": True, "text": True, "check": True}
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], **ask).stdout.strip()  # type: ignore[call-overload]
-        changes = subprocess.run(["git", "status", "--porcelain", "--", "."], **ask).stdout  # type: ignore[call-overload]
+        commit = ask(["git", "rev-parse", "HEAD"]).stdout.strip()
+        changes = ask(["git", "status", "--porcelain", "--", "."]).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
     return f"{commit}+" if changes else str(commit)

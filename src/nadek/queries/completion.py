@@ -148,6 +148,8 @@ def _ordering(
     missing_cells(model, x)
     if ordering is None:
         ordering = as_orderings(model, 1, device=x.device, generator=generator)[0]
+    if ordering.ndim != 1:
+        raise ValueError(f"ordering: expected one for all rows, found an array of shape {tuple(ordering.shape)}")
     return checked_ordering(model, x, ordering)
 
 

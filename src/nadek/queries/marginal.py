@@ -51,8 +51,9 @@ def marginal_log_probs(
         tensor([0., 0.], dtype=torch.float64)
     """
     nothing = torch.zeros(x.shape[1:], dtype=torch.bool, device=x.device)
-    told = {"dtype": dtype, "max_bytes": max_bytes, "generator": generator, "progress": progress}
-    return conditional_log_probs(model, x, nothing, orderings, **told)  # type: ignore[arg-type]
+    return conditional_log_probs(
+        model, x, nothing, orderings, dtype=dtype, max_bytes=max_bytes, generator=generator, progress=progress
+    )
 
 
 @asking

@@ -70,9 +70,9 @@ def expected_information(
 def _check_target(missing: Tensor, target: Tensor | None) -> None:
     if target is None:
         return
-    if target.shape != missing.shape[1:]:
-        told = f"expected one flag for each of {missing.shape[1]} variables, found {tuple(target.shape)}"
-        raise ValueError(f"target: {told}")
+    if target.shape != missing.shape[1:] or target.dtype != torch.bool:
+        found = f"{tuple(target.shape)} of {str(target.dtype).removeprefix('torch.')}"
+        raise ValueError(f"target: expected one flag (bool) for each of {missing.shape[1]} variables, found {found}")
     settled = ~(missing & target).any(1)
     if settled.any():
         row = int(settled.nonzero()[0])
