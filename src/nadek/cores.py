@@ -153,9 +153,9 @@ class Alternating(nn.Module):
 
     def _down(self, i: int) -> Tensor:
         """The matrix through which layer i reads layer i + 1."""
-        if self.down is None:
-            return self.up.get_parameter(f"{i}.weight").t()
-        return self.down.get_parameter(f"{i}.weight")
+        layer = self.up[i] if self.down is None else self.down[i]
+        weight: Tensor = layer.weight  # type: ignore[assignment]
+        return weight.t() if self.down is None else weight
 
 
 class Residual(nn.Module):
