@@ -25,6 +25,7 @@ from nadek.experiments import (
 )
 from nadek.experiments.machines import MachineJob, begin_as_machine, machine_row
 from nadek.experiments.meanfield import recipe_for
+from nadek.experiments.rows import names_machine
 from nadek.experiments.run import train
 from nadek.likelihood import estimate_log_prob
 from nadek.model import Network, from_rbm
@@ -256,6 +257,7 @@ def test_a_row_begins_as_a_machine_that_is_trained_first(tmp_path):
     torch.testing.assert_close(model.W, machine.W / 2, atol=1e-5, rtol=0)
     torch.testing.assert_close(model.fill, open_data("digits", split="train").x.mean(0))
     assert "| Begins | modern, from an RBM | " in markdown_table(tmp_path / "experiments", [row])
+    assert not names_machine("runs/begins", tmp_path / "experiments")  # a model in a folder, not one of the tables
     told.clear()
     reproduce(row, "modern", place_in(tmp_path), force=True, on_epoch=lambda epoch: told.append(epoch.phase))
     assert told == ["last_step"]  # the machine is there

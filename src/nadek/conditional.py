@@ -13,7 +13,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
 from weakref import WeakKeyDictionary
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from nadek.processors import keep_freed_memory
@@ -74,6 +74,12 @@ class ConditionalNetwork(nn.Module, ABC):
     def steps(self) -> int:
         """k, as configured; `forward` can be told another number."""
         return self.config.steps
+
+    @property
+    def own_ordering(self) -> Int[Tensor, " D"] | None:
+        """The one ordering of a fixed-order network, on its device; None for a network of every ordering."""
+        told = self.config.ordering
+        return None if told is None else torch.tensor(told, device=self.b.device)
 
     @property
     @abstractmethod

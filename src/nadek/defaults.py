@@ -84,7 +84,7 @@ def defaults(
         epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(ROWS_SEEN / n_rows)))
     every = max(1, min(8192 // n_rows, epochs // 10))  # a validation reads thousands of rows: not after each tiny epoch
     training = TrainingConfig(
-        phases=_phases(epochs, steps),
+        phases=phases(epochs, steps),
         optimizer=AdamW(lr=learning_rate, weight_decay=WEIGHT_DECAY),
         batch_size=batch_size,
         precision="bfloat16" if width >= WIDE and quick_in_bfloat16(device) else "float32",
@@ -100,8 +100,8 @@ def _width(n_rows: int, n_variables: int) -> int:
     return max(16, 16 * int(width / 16))
 
 
-def _phases(epochs: int, steps: int) -> tuple[Phase, ...]:
-    """Half of the epochs on the costs of all steps, half on the last step's (one step: all on it)."""
+def phases(epochs: int, steps: int) -> tuple[Phase, ...]:
+    """The usual schedule: half of the epochs on the costs of all steps, half on the last one's (all, of one step)."""
     first = epochs // 2 if steps > 1 else 0
     last = Phase(objective="last_step", epochs=epochs - first)
     return (Phase(objective="all_steps", epochs=first), last) if first else (last,)

@@ -248,10 +248,9 @@ def checked_ordering(
     Raises:
         ValueError: if it is no permutation of the variables, neither one for all rows nor one a row.
     """
+    ordering = model.own_ordering if ordering is None else ordering
     if ordering is None:
-        if model.config.ordering is None:
-            raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
-        ordering = torch.tensor(model.config.ordering)
+        raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
     ordering = ordering.to(x.device)
     if ordering.shape not in (x.shape[1:], x.shape) or not are_permutations(ordering):
         raise ValueError(

@@ -56,11 +56,11 @@ def in_stages(
     """
     ordering = ordering.expand(stage.shape)
     visited = stage.gather(1, ordering).to(torch.uint8)
-    if model.config.ordering is not None:
+    if model.own_ordering is not None:
         if (visited[:, 1:] < visited[:, :-1]).any():
             hint = "train a NADE-k to condition on anything"
             raise ValueError(f"this model knows one ordering only, and {able} ({hint})")
-        if (ordering != torch.tensor(model.config.ordering, device=ordering.device)).any():
+        if not torch.equal(ordering, model.own_ordering.expand_as(ordering)):
             raise ValueError("ordering: this model knows one ordering only, expected that, found another")
     return ordering.gather(1, visited.argsort(dim=1, stable=True))
 

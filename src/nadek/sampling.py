@@ -269,8 +269,7 @@ def _orderings(
     generator: torch.Generator | None,
 ) -> Int[Tensor, "*rows D"]:
     """One ordering for all rows, or one a row with the observed cells first; a fixed-order model has only its own."""
-    if ordering is None and model.config.ordering is not None:
-        ordering = torch.tensor(model.config.ordering, device=missing.device)
+    ordering = model.own_ordering if ordering is None else ordering
     if ordering is None:
         n = 1 if share else len(missing)
         found = random_orderings(n, model.n_variables, device=missing.device, generator=generator)

@@ -164,8 +164,8 @@ def as_orderings(
         return _permutations(orderings.to(device), model.n_variables)
     if orderings < 1:
         raise ValueError(f"orderings: expected at least 1, found {orderings}")
-    if model.config.ordering is not None:
-        return torch.tensor([model.config.ordering], device=device)
+    if model.own_ordering is not None:
+        return model.own_ordering.unsqueeze(0).to(device)
     return random_orderings(orderings, model.n_variables, device=device, generator=generator)
 
 

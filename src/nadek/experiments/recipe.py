@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from nadek import defaults
 from nadek.conditional import Structure
 from nadek.configs import decode, encode
 from nadek.images import ImageConfig
@@ -162,9 +163,7 @@ def usual_epochs(n_rows: int, batch_size: int) -> int:
 
 
 def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[str, Any]]:
-    """The usual schedule: half of the epochs on the costs of all steps, half on the last step's (one step: all on it).
-
-    A model of one fixed ordering has the one objective that fits it.
+    """The usual schedule (`nadek.defaults.phases`) as options; a model of one ordering has the one objective that fits.
 
     Example:
         >>> phases(5, 2)
@@ -172,9 +171,7 @@ def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[s
     """
     if fixed_order:
         return [{"objective": "fixed_order", "epochs": epochs}]
-    first = epochs // 2 if steps > 1 else 0
-    both = [("all_steps", first), ("last_step", epochs - first)]
-    return [{"objective": objective, "epochs": n} for objective, n in both if n > 0 or objective == "last_step"]
+    return [{"objective": phase.objective, "epochs": phase.epochs} for phase in defaults.phases(epochs, steps)]
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

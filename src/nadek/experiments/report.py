@@ -12,7 +12,7 @@ from nadek.experiments.markdown import NOT_RUN, NOTHING, markdown, number, over,
 from nadek.experiments.meanfield import NAME as MEANFIELD
 from nadek.experiments.meanfield import meanfield_table
 from nadek.experiments.records import read_record
-from nadek.experiments.rows import KINDS, Row, read_table, tables
+from nadek.experiments.rows import KINDS, Row, names_machine, read_table, tables
 from nadek.experiments.variability import read_variability, variability_summary, variability_table
 from nadek.files import replacing
 
@@ -86,7 +86,7 @@ def markdown_table(experiments: Path, rows: list[Row]) -> str:
     lines: list[tuple[str, ...]] = []
     for row in sorted(rows, key=lambda row: row.cited):
         found = records_of(experiments, row)
-        lines += [_line(row, one) for one in found] or [_line(row, None)]
+        lines += [_line(row, one, experiments) for one in found] or [_line(row, None, experiments)]
     return markdown(COLUMNS, lines, words=2)
 
 
@@ -122,7 +122,7 @@ def _extras(experiments: Path, page: Path) -> dict[str, str]:
     return shown
 
 
-def _line(row: Row, found: Found | None) -> tuple[str, ...]:
+def _line(row: Row, found: Found | None, experiments: Path) -> tuple[str, ...]:
     paper, paper_ensemble = number(row.paper), number(row.paper_ensemble)
     if found is None:
         title = f"{row.title} (cited)" if row.cited else row.title
@@ -131,7 +131,7 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
     ensemble = NO_ENSEMBLE if of["orderings"] == of["ensemble_orderings"] == 1 else of
     return (
         row.title,
-        _recipe(found),
+        _recipe(found, experiments),
         paper,
         number(of["test_log_likelihood"]),
         number(of["standard_error"]),
@@ -143,12 +143,12 @@ def _line(row: Row, found: Found | None) -> tuple[str, ...]:
     )
 
 
-def _recipe(found: Found) -> str:
+def _recipe(found: Found, experiments: Path) -> str:
     """Which recipe, its teacher, what the weights began as, and whether it was changed since."""
     config = found.record["config"]
     teacher = f" by {config['teacher']}" if config.get("teacher") else ""
     start = config.get("start")
-    began = "" if start is None else ", from an RBM" if "/" in start else f", from {start}"
+    began = "" if start is None else ", from an RBM" if names_machine(start, experiments) else f", from {start}"
     return f"{found.kind}{teacher}{began}{' (changed since)' if found.stale else ''}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from nadek.experiments.jobs import Job, Workplace, origin
 from nadek.experiments.machines import begin_as_machine, reproduce_machine
 from nadek.experiments.records import read_record, write_record
-from nadek.experiments.rows import Kind, Row, tables
+from nadek.experiments.rows import Kind, Row, names_machine
 from nadek.experiments.scoring import Scoring
 from nadek.likelihood import Progress
 from nadek.training import Epoch
@@ -77,7 +77,7 @@ def job_of(row: Row, kind: Kind, place: Workplace, *, on_epoch: Callable[[Epoch]
         ValueError: if the row has no such recipe.
     """
     recipe, begin = row.recipe(kind), None
-    if recipe.start is not None and recipe.start.partition("/")[0] in tables(place.experiments):
+    if recipe.start is not None and names_machine(recipe.start, place.experiments):
         begin = partial(begin_as_machine, name=recipe.start, data=row.data, place=place, on_epoch=on_epoch)
     return Job(name=f"{row.table}-{row.name}-{kind}", data=row.data, recipe=recipe, place=place, begin=begin)
 

@@ -197,6 +197,11 @@ def tables(experiments: str | os.PathLike[str]) -> list[str]:
     return sorted({path.parent.name for path in Path(experiments).glob("table*/*.toml")})
 
 
+def names_machine(start: str, experiments: str | os.PathLike[str]) -> bool:
+    """Whether a recipe's ``start`` is an RBM of the tables ("TABLE/ROW"), and not a trained model."""
+    return start.partition("/")[0] in tables(experiments)
+
+
 def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
     """The row's options with its model laid under every recipe."""
     options = dict(options)

@@ -68,8 +68,8 @@ def explain_cells(
 
     def hidden(row: Tensor, variable: Tensor) -> Tensor:
         asked, unknown = variable[:, None] == place, missing[row]
-        if model.config.ordering is not None:
-            in_turn(model, torch.tensor(model.config.ordering, device=x.device), unknown.long() * 2 + asked)
+        if model.own_ordering is not None:
+            in_turn(model, model.own_ordering, unknown.long() * 2 + asked)
         return unknown | asked
 
     found = Explanation(*torch.full((3, *x.shape), torch.nan, dtype=torch.float64, device=x.device))

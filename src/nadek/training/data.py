@@ -22,7 +22,7 @@ class Rows(NamedTuple):
     columns: tuple[str, ...] | None = None
     """Names for the messages."""
 
-    def batch(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
+    def batch(self, rows: Tensor | slice) -> tuple[Tensor, Tensor | None]:
         """Values and holes of some rows."""
         return self.values[rows], None if self.observed is None else self.observed[rows]
 

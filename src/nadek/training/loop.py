@@ -103,7 +103,7 @@ class _Run:
         self.turns = turns(self.config.phases)
         ordering: Tensor | None = None
         if "fixed_order" in {phase.objective for phase in self.config.phases}:
-            ordering = ordering_of(self.model).to(self.train.values.device)
+            ordering = ordering_of(self.model)
         self.lessons = Lessons(self.model, self.config, self.teacher, ordering)
         self.given = self.train, self.validation_rows
         holes = self.config.missing == "complete" and self.train.observed is not None

@@ -30,7 +30,7 @@ def prepare_validation(
 ) -> Validation:
     """Draw the masks once; a model trained on one ordering is validated on the exact cost of that one."""
     if objective == "fixed_order":
-        return Validation(rows, torch.empty(0), ordering_of(model).to(rows.values.device))
+        return Validation(rows, torch.empty(0), ordering_of(model))
     repeats = -(-AT_LEAST // len(rows.values))
     values = rows.values.repeat(repeats, 1)
     observed = None if rows.observed is None else rows.observed.repeat(repeats, 1)
@@ -48,7 +48,7 @@ def validation_costs(model: ConditionalNetwork, validation: Validation) -> Float
     total = torch.zeros(1, dtype=torch.float64)
     n_rows = len(validation.rows.values)
     for rows in chunks(n_rows, bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
-        x, observed = validation.rows.batch(torch.arange(rows.start, rows.stop))
+        x, observed = validation.rows.batch(rows)
         costs = step_costs(model, x, validation.missing[rows], observed)
         total = total + costs.double().sum(1).cpu()
     return total / n_rows
@@ -60,6 +60,7 @@ def ordering_of(model: ConditionalNetwork) -> Tensor:
     Raises:
         ValueError: for a model of every ordering.
     """
-    if model.config.ordering is None:
+    ordering = model.own_ordering
+    if ordering is None:
         raise ValueError("the fixed_order objective needs a model with an ordering (see nadek.nade)")
-    return torch.tensor(model.config.ordering)
+    return ordering
