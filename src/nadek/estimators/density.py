@@ -49,8 +49,10 @@ class NADEk(DensityMixin, Questions):
         validation_fraction: of the rows.
         n_iter_no_change: None never stops early, but still keeps the best weights.
         missing: "use" rows with missing cells, which are never read and never to be predicted: right where it is chance
-            which cells are missing. "complete" them for the last third of the training, by joint draws of what is
-            missing given what is observed: right as well where that follows from what is observed, and takes longer.
+            which cells are missing. "complete" them for the last third of the training, by draws of what is missing
+            given what is observed: right as well where that follows from what is observed, and takes longer. The draws
+            are joint up to 64 columns; of D columns beyond, D / 64 cells at a time (rounded up) are drawn as if they
+            were independent given those before.
         warm_start: `fit` goes on with the network that is there.
         steps: how often the network refines its guess (the k of NADE-k).
         width: units of its hidden stream.

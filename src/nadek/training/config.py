@@ -60,7 +60,8 @@ class TrainingConfig:
         missing: "use" rows with holes (what is missing is never a target and never read), which is right where it is
             chance what is missing; "complete" them for the last third of the run (see `nadek.training.completing`),
             which is right as well where it follows from what is observed, and takes longer; or "refuse" them. In
-            validation rows too.
+            validation rows too. What completes a row are joint draws up to 64 variables; of D variables beyond,
+            D / 64 at a time (rounded up) are drawn as if they were independent given those before.
         seed: of everything random in training.
     """
 
