@@ -2,7 +2,8 @@
 
 A trained model is a family of distributions, one for each ordering. ``log_prob`` is exact for the ordering it
 is given. The mean over orderings is what the paper's "Log-Prob." columns report; the ensemble is the logarithm
-of the mean of the *joint* probabilities (EoNADE, Eq. ensemble), again a proper distribution.
+of the mean of the *joint* probabilities (EoNADE, Eq. 9), again a proper distribution.
+Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
 """
 
 import math
@@ -41,7 +42,7 @@ def log_prob(
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
 ) -> Float[Tensor, " B"]:
-    """Exact log p(x | ordering) of complete rows, in nats, float64 (Eq. joint_given_ordering).
+    """Exact log p(x | ordering) of complete rows, in nats, float64 (Eq. 2).
 
     Args:
         model: a NADE-k.
@@ -138,7 +139,7 @@ def each_log_prob(
 
 
 def mixture_log_prob(log_probs: Float[Tensor, "O B"]) -> Float[Tensor, " B"]:
-    """Log-probability of each row under the uniform mixture over the orderings (EoNADE, Eq. ensemble), in nats."""
+    """Log-probability of each row under the uniform mixture over the orderings (EoNADE, Eq. 9), in nats."""
     return log_probs.logsumexp(dim=0) - math.log(log_probs.shape[0])
 
 
@@ -150,7 +151,7 @@ def estimate_log_prob(
     n_masks: int = 1,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, " B"]:
-    """Unbiased estimate of the mean of log p(x | o) over all orderings, from sampled positions (Eq. criterion_sampled).
+    """Unbiased estimate of the mean of log p(x | o) over all orderings, from sampled positions (Eq. 4).
 
     A single row's value is noisy; their mean is good to the standard error over rows. One network evaluation a
     mask, where the exact value takes D: for watching a training, and for screening.

@@ -16,8 +16,8 @@ class Phase:
     """A stretch of epochs with one objective.
 
     Attributes:
-        objective: "all_steps" (pretraining, Eq. pretraining), "last_step" (fine-tuning, Eq. criterion_sampled) or
-            "fixed_order" (all conditionals of the model's one ordering, classic NADE).
+        objective: "all_steps" (pretraining, Eq. 10 of Raiko, Yao, Cho and Bengio 2014), "last_step" (fine-tuning,
+            Eq. 4) or "fixed_order" (all conditionals of the model's one ordering, classic NADE).
         epochs: how many.
         fresh: begin with a new optimizer and its schedule from the start (as the paper's fine-tuning did);
             otherwise optimizer and schedule run on from the phase before.
