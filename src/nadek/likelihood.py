@@ -101,6 +101,9 @@ def log_probs(
         max_bytes: see `log_prob`.
         generator: source of the orderings, where they are drawn; on the device of ``x``.
         progress: called with the rows scored, counted over all orderings.
+
+    Raises:
+        ValueError: if there is to be no ordering, or what is given is none; on rows as `log_prob`.
     """
     told = {"dtype": dtype, "max_bytes": max_bytes, "generator": generator, "progress": progress}
     return torch.stack(list(each_log_prob(model, x, orderings, **told)))  # type: ignore[arg-type]

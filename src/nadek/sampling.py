@@ -70,6 +70,9 @@ def sample(
 
     Returns:
         uint8 codes (0 and 1 of binary variables).
+
+    Raises:
+        ValueError: if there is to be no sample, no ordering or no variable at once, or orderings are none.
     """
     if n_samples < 1:
         raise ValueError(f"n_samples: expected at least 1, found {n_samples}")
@@ -172,6 +175,9 @@ def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) ->
     Returns:
         The probabilities in the columns of missing cells, what the columns are in the observed ones; a binary
         variable has one column, any other one a level.
+
+    Raises:
+        ValueError: on a wrong number of columns, and on values that are no codes.
     """
     missing = missing_cells(model, x)
     out = model.variables.encode(x).to(x.dtype)
@@ -193,6 +199,9 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
         For each cell a distribution over levels, L being the largest number of levels (0 beyond a variable's own);
         an observed cell has probability 1 on what it is. All of it is much larger than the table where one variable
         has many levels: ask for `rows_at_once` then.
+
+    Raises:
+        ValueError: on a wrong number of columns, and on values that are no codes.
     """
     missing = missing_cells(model, x)
     out = (x.unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).to(x.dtype)
