@@ -5,7 +5,7 @@ READY := .venv/.ready
 
 .PHONY: demo test check lint types layers docs bench clean
 
-demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about two minutes
+demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
 	$(BIN)/nadek demo
 
 test: $(READY)  ## all tests and the examples in docstrings

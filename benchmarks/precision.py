@@ -24,7 +24,7 @@ PRECISIONS = ("float32", "bfloat16")
 def main() -> None:
     """Train, print, leave a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="mnist", help="a data set; `nadek fetch` gets them")
+    parser.add_argument("--data", default="mnist", help="a data set; `nadek data --fetch` gets them")
     parser.add_argument("--rows", type=int, default=10_000, help="training rows, half as many for validation at most")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--record", action="store_true", help="write benchmarks/results/precision.json")

@@ -1,4 +1,7 @@
-"""A NumPy NADE-k written straight from the paper's equations: one row, one mask, no batching, no tricks."""
+"""A NumPy NADE-k written straight from the paper's equations: one row, one mask, no batching, no tricks.
+
+Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
+"""
 
 import itertools
 
@@ -43,7 +46,7 @@ def column_probabilities(levels, logits):
 
 
 def reconstructions(model, x, missing):
-    """v<0>, v<1>, ..., v<k> of one row, column by column (Eq. v0, iter_h, iter_v), for a Deep core."""
+    """v<0>, v<1>, ..., v<k> of one row, column by column (Eq. 5 to 7), for a Deep core."""
     return [v for v, _ in _steps(model, x, missing)]
 
 
@@ -70,7 +73,7 @@ def _steps(model, x, missing):
 
 
 def log_prob(model, x, ordering):
-    """Log p(x | o) = sum over d of log p(x_{o_d} | x_{o_<d}) (Eq. joint_given_ordering)."""
+    """Log p(x | o) = sum over d of log p(x_{o_d} | x_{o_<d}) (Eq. 2)."""
     total, missing = 0.0, np.ones(len(x), dtype=bool)
     for variable in ordering:
         _, logits = _steps(model, x, missing)[-1]

@@ -1235,6 +1235,22 @@ def test_a_model_of_the_torch_layer_is_loaded(tmp_path, copies):
         nadek.NADEk.load(tmp_path / "nade")
 
 
+def test_a_model_without_the_history_of_its_training_is_saved_again(tmp_path, copies):
+    nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "model")
+    saved = load_saved(tmp_path / "model")
+    told = {"epochs": 3, "seconds": 12.5, "best_validation": 2.25}
+    nadek.save(tmp_path / "shipped", replace(saved, metrics=told))
+    loaded = nadek.NADEk.load(tmp_path / "shipped")
+    assert loaded.history_ == []
+    pickle.loads(pickle.dumps(loaded)).save(tmp_path / "again")
+    assert told.items() <= load_saved(tmp_path / "again").metrics.items()
+    loaded.set_params(max_iter=2, warm_start=True).fit(copies).save(tmp_path / "further")
+    assert load_saved(tmp_path / "further").metrics["epochs"] == 2
+    nadek.save(tmp_path / "bare", replace(saved, metrics={}))
+    nadek.NADEk.load(tmp_path / "bare").save(tmp_path / "still-bare")
+    assert told.keys().isdisjoint(load_saved(tmp_path / "still-bare").metrics)
+
+
 # --- bad input ------------------------------------------------------------------------------------------------------
 
 

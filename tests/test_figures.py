@@ -182,6 +182,13 @@ def test_a_legend_stays_within_the_picture():
     assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
 
 
+def test_the_legend_shows_lines_as_they_are_drawn():
+    told = {"along": figures.Line(x=[1, 2], y=[-1.0, -2.0]), "level": figures.Line(x=[], y=[-1.5])}
+    figure = figures.lines({"a": told}, x_label="k", y_label="nats")
+    drawn = [line.get_linestyle() for line in figure.axes[0].get_lines()]
+    assert drawn == [line.get_linestyle() for line in figure.legends[0].get_lines()] == ["-", "--"]
+
+
 def test_no_two_lines_look_alike():
     told = {f"line {n}": figures.Line(x=[1, 2], y=[float(n), n + 1.0]) for n in range(12)}
     figure = figures.lines({"a": told, "b": told}, x_label="k", y_label="nats")

@@ -49,7 +49,7 @@ def test_a_model_has_a_card_and_is_small(name):
     card = (folder / "README.md").read_text()
     for heading in ("## Data", "## Training", "## How good it is", "## Limits"):
         assert heading in card
-    assert name in card
+    assert f'nadek.load("{name}")' in card
     assert sum(file.stat().st_size for file in folder.iterdir()) < 8e6
 
 

@@ -8,7 +8,8 @@ before (``state``, None at the first step), to the hidden units that the output 
 Where no gradient is recorded a core may overwrite ``u``, and works in place on what is its own.
 
 The three pictures of the paper's Fig. 1 are `Deep` (left: one layer; middle: several) and `Alternating`
-(right); `Residual` is ours. Each has a small frozen config that builds it and that is what gets saved.
+(right); `Residual` is ours. Each has a small frozen config that builds it and that is what gets saved. The numbers of
+figures and equations are those of Raiko, Yao, Cho and Bengio (2014).
 """
 
 import copy
@@ -103,7 +104,7 @@ CoreConfig = DeepConfig | AlternatingConfig | ResidualConfig
 
 
 class Deep(nn.Module):
-    """``h_1 = phi(u)``, ``h_l = phi(U_l h_(l-1) + d_l)``; gives the last layer and keeps nothing (Eq. iter_h)."""
+    """``h_1 = phi(u)``, ``h_l = phi(U_l h_(l-1) + d_l)``; gives the last layer and keeps nothing (Eq. 6)."""
 
     def __init__(self, config: DeepConfig) -> None:
         super().__init__()

@@ -2,7 +2,8 @@
 
 A trained model is a family of distributions, one for each ordering. ``log_prob`` is exact for the ordering it
 is given. The mean over orderings is what the paper's "Log-Prob." columns report; the ensemble is the logarithm
-of the mean of the *joint* probabilities (EoNADE, Eq. ensemble), again a proper distribution.
+of the mean of the *joint* probabilities (EoNADE, Eq. 9), again a proper distribution.
+Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
 """
 
 import math
@@ -41,7 +42,7 @@ def log_prob(
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
 ) -> Float[Tensor, " B"]:
-    """Exact log p(x | ordering) of complete rows, in nats, float64 (Eq. joint_given_ordering).
+    """Exact log p(x | ordering) of complete rows, in nats, float64 (Eq. 2).
 
     Args:
         model: a NADE-k.
@@ -100,6 +101,9 @@ def log_probs(
         max_bytes: see `log_prob`.
         generator: source of the orderings, where they are drawn; on the device of ``x``.
         progress: called with the rows scored, counted over all orderings.
+
+    Raises:
+        ValueError: if there is to be no ordering, or what is given is none; on rows as `log_prob`.
     """
     each = each_log_prob(model, x, orderings, dtype=dtype, max_bytes=max_bytes, generator=generator, progress=progress)
     return torch.stack(list(each))
@@ -138,7 +142,7 @@ def each_log_prob(
 
 
 def mixture_log_prob(log_probs: Float[Tensor, "O B"]) -> Float[Tensor, " B"]:
-    """Log-probability of each row under the uniform mixture over the orderings (EoNADE, Eq. ensemble), in nats."""
+    """Log-probability of each row under the uniform mixture over the orderings (EoNADE, Eq. 9), in nats."""
     return log_probs.logsumexp(dim=0) - math.log(log_probs.shape[0])
 
 
@@ -150,7 +154,7 @@ def estimate_log_prob(
     n_masks: int = 1,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, " B"]:
-    """Unbiased estimate of the mean of log p(x | o) over all orderings, from sampled positions (Eq. criterion_sampled).
+    """Unbiased estimate of the mean of log p(x | o) over all orderings, from sampled positions (Eq. 4).
 
     A single row's value is noisy; their mean is good to the standard error over rows. One network evaluation a
     mask, where the exact value takes D: for watching a training, and for screening.

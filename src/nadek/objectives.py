@@ -1,7 +1,8 @@
 """What training minimises: costs in nats a row, for every step of the network. No randomness, no state.
 
 A cost is an unbiased estimate of -log p(x | o) averaged over orderings. The paper's two objectives differ in the
-steps they count: fine-tuning takes the last (Eq. criterion_sampled), pretraining the mean of all (Eq. pretraining).
+steps they count: fine-tuning takes the last (Eq. 4), pretraining the mean of all (Eq. 10).
+Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
 """
 
 from typing import Literal
@@ -33,7 +34,7 @@ def step_costs(
     recompute: bool = False,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B"]:
-    """Order-agnostic cost of each row after every step (Eq. criterion_sampled and pretraining).
+    """Order-agnostic cost of each row after every step (Eq. 4 and 10).
 
     ``n / (n - d + 1)`` times the negative log-probability of the hidden cells given the shown ones, where n of the
     row's cells are observed and n - d + 1 of them are hidden: the weight is n over the number of targets.

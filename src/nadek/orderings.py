@@ -1,7 +1,7 @@
 """Orderings of the variables, and the sets of missing ones that they imply. Pure functions of ranks.
 
 ``ordering[i]`` is the variable visited i-th; ``rank[j]`` is when variable j is visited. ``missing`` is True
-where a value is to be predicted.
+where a value is to be predicted. Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ def draw_missing(
     tilt: float = 0.0,
     generator: torch.Generator | None = None,
 ) -> Bool[Tensor, "B D"]:
-    """Draw what to hide from each row: the mask law of the order-agnostic objective (Eq. criterion_sampled).
+    """Draw what to hide from each row: the mask law of the order-agnostic objective (Eq. 4).
 
     An ordering of the row's observed cells and a position d in 1..n are drawn uniformly (n = observed cells of
     the row); the cells at positions d..n are hidden. Cells that were never observed are missing too. Every

@@ -1,7 +1,8 @@
 """Independent samples, conditional samples, imputation, and one-pass probabilities of missing cells.
 
-Conditioning visits the observed variables first (the paper, after Eq. ensemble), so every draw is exact for the
+Conditioning visits the observed variables first (the paper, after Eq. 9), so every draw is exact for the
 ordering it was drawn along: there is no Markov chain, nothing to burn in.
+Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
 """
 
 from collections.abc import Callable, Iterator
@@ -69,6 +70,9 @@ def sample(
 
     Returns:
         uint8 codes (0 and 1 of binary variables).
+
+    Raises:
+        ValueError: if there is to be no sample, no ordering or no variable at once, or orderings are none.
     """
     if n_samples < 1:
         raise ValueError(f"n_samples: expected at least 1, found {n_samples}")
@@ -160,7 +164,7 @@ def complete(
 
 @asking
 def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
-    """Probability of 1 in every missing column given the row's observed cells, in one pass (Eq. v_to_prob).
+    """Probability of 1 in every missing column given the row's observed cells, in one pass (Eq. 8).
 
     Each is the marginal of its cell; they do not form a joint (that is what `impute` draws from).
 
@@ -171,6 +175,9 @@ def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) ->
     Returns:
         The probabilities in the columns of missing cells, what the columns are in the observed ones; a binary
         variable has one column, any other one a level.
+
+    Raises:
+        ValueError: on a wrong number of columns, and on values that are no codes.
     """
     missing = missing_cells(model, x)
     check_marginals(model, missing)
@@ -183,7 +190,7 @@ def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) ->
 
 @asking
 def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D L"]:
-    """Probability of every level of every cell given the row's observed cells, in one pass (Eq. v_to_prob).
+    """Probability of every level of every cell given the row's observed cells, in one pass (Eq. 8).
 
     Args:
         model: a NADE-k.
@@ -193,6 +200,9 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
         For each cell a distribution over levels, L being the largest number of levels (0 beyond a variable's own);
         an observed cell has probability 1 on what it is. All of it is much larger than the table where one variable
         has many levels: ask for `rows_at_once` then.
+
+    Raises:
+        ValueError: on a wrong number of columns, and on values that are no codes.
     """
     missing = missing_cells(model, x)
     check_marginals(model, missing)
@@ -230,7 +240,7 @@ def rows_at_once(model: ConditionalNetwork) -> int:
 def reconstruction_probabilities(
     model: ConditionalNetwork, x: Shaped[Tensor, "B D"], missing: Bool[Tensor, "B D"], *, steps: int | None = None
 ) -> Float[Tensor, "states B C"]:
-    """The states v<0>, v<1>, ..., v<k> of the inference, observed cells clamped (Eq. v0 and iter_v), for pictures.
+    """The states v<0>, v<1>, ..., v<k> of the inference, observed cells clamped (Eq. 5 and 7), for pictures.
 
     Args:
         model: a NADE-k.

@@ -53,7 +53,7 @@ class BinaryVariables(nn.Module):
         return missing
 
     def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
-        """What each column is on average (Eq. v_to_prob)."""
+        """What each column is on average (Eq. 8 of Raiko, Yao, Cho and Bengio 2014)."""
         return logits.sigmoid()
 
     def probabilities_of(
@@ -293,7 +293,7 @@ def log_bernoulli(logits: Float[Tensor, "*shape"], x: Shaped[Tensor, "*shape"]) 
     """Log-probability in nats of the binary values ``x`` under ``logits``, finite for every finite logit.
 
     ``log p(x) = -softplus(-logit)`` for x = 1 and ``-softplus(logit)`` for x = 0 (the logarithm of
-    Eq. v_to_prob of the paper), in the dtype of the logits.
+    Eq. 8 of the paper), in the dtype of the logits.
 
     Example:
         >>> log_bernoulli(torch.tensor([0.0, 800.0]), torch.tensor([1, 0])).tolist()

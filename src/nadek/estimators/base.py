@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -45,6 +46,7 @@ class NADEkBase(BaseEstimator):
     _template: Template
     _words: tuple[str, ...] = ()
     _dropped: tuple[str, ...] = ()
+    _told: Mapping[str, Any] = MappingProxyType({})
     history_: list[Epoch]
     n_iter_: int
     n_features_in_: int
@@ -151,6 +153,7 @@ class NADEkBase(BaseEstimator):
             names=None if names is None else tuple(names),
             template=self._template,
             history=self.history_,
+            told=self._told,
             missing=self._words,
             dropped=self._dropped,
             extra=extra,
@@ -159,7 +162,10 @@ class NADEkBase(BaseEstimator):
 
     @classmethod
     def load(cls: type[Loaded], folder: str | os.PathLike[str], *, device: DeviceName = "auto") -> Loaded:
-        """Read what `save`, or ``nadek fit``, wrote. Words that meant missing to ``nadek fit`` mean it here, too.
+        """Read what `save` wrote; `NADEk` and `NADEkImputer` also what ``nadek fit`` wrote.
+
+        Words that meant missing to ``nadek fit`` mean it here, too. A detector needs the threshold that only a detector
+        saves; a network of images or of one ordering is for `nadek.load`.
 
         Args:
             folder: the model.
@@ -177,7 +183,7 @@ class NADEkBase(BaseEstimator):
         estimator = cls(**{**options, "device": device})
         estimator.network_ = _for_questions(fitted.network)
         estimator.columns_, estimator._template, estimator.history_ = fitted.columns, fitted.template, fitted.history
-        estimator._words, estimator._dropped = fitted.missing, fitted.dropped
+        estimator._words, estimator._dropped, estimator._told = fitted.missing, fitted.dropped, fitted.told
         estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)

@@ -23,6 +23,8 @@ from nadek.networks import has_columns
 from nadek.training import Epoch
 
 KEY = "estimator"
+TOLD = ("epochs", "seconds", "best_validation")
+"""What the metrics of a folder tell of the training, beside its history."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,7 @@ class Fitted:
         names: of the columns, where they have any.
         template: what new tables look like.
         history: of the training.
+        told: what `TOLD` names of it, where there is no history: models that come with the package have none.
         missing: words that stand for nothing in tables.
         dropped: names of columns of the first table that were left out, beside those without a value.
         extra: a plain dictionary of what else the estimator keeps.
@@ -45,6 +48,7 @@ class Fitted:
     names: tuple[str, ...] | None
     template: Template
     history: list[Epoch]
+    told: Mapping[str, Any]
     missing: tuple[str, ...]
     dropped: tuple[str, ...]
     extra: Mapping[str, Any]
@@ -66,11 +70,8 @@ def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
         dropped=(*_called(empty, names), *fitted.dropped) or None,
         missing=fitted.missing or None,
     )
-    last = fitted.history[-1]
     metrics = {
-        "epochs": last.epoch,
-        "seconds": last.seconds,
-        "best_validation": last.best,
+        **(_told(fitted.history[-1]) if fitted.history else fitted.told),
         "diverged": False,
         KEY: {"empty": empty, "empty_names": names, **fitted.template.describe(), **fitted.extra},
         "history": [epoch.asdict() for epoch in fitted.history],
@@ -108,10 +109,16 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
         names=tuple(names) or None,
         template=template,
         history=history,
+        told={key: saved.metrics[key] for key in TOLD if key in saved.metrics},
         missing=saved.schema.missing or (),
         dropped=tuple(name for name in saved.schema.dropped or () if name not in left_out),
         extra=extra,
     )
+
+
+def _told(last: Epoch) -> dict[str, Any]:
+    """What the last epoch tells of a training."""
+    return dict(zip(TOLD, (last.epoch, last.seconds, last.best), strict=True))
 
 
 def _called(columns: Sequence[int], names: Sequence[str]) -> list[str]:

@@ -15,6 +15,8 @@ from nadek.figures.style import DPI, INK, LINES, PAPER, RULE, STYLE, legend_belo
 
 SHORT = 20
 """Lines of at most so many points show them."""
+LEVEL = (0, (4, 3))
+"""How level lines are dashed."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def _look(place: int) -> dict[str, Any]:
 def _draw(axes: Axes, line: Line, look: Mapping[str, Any]) -> None:
     values = _values(line)
     if not len(line.x):
-        axes.axhline(values[0], color=look["color"], linewidth=1.0, linestyle=(0, (4, 3)))
+        axes.axhline(values[0], color=look["color"], linewidth=1.0, linestyle=LEVEL)
         return
     known = np.isfinite(values)
     x = np.asarray(line.x, dtype=np.float64)[known]
@@ -114,10 +116,11 @@ def _marker(line: Line) -> str | None:
 
 
 def _handle(told: Sequence[Line], look: Mapping[str, Any]) -> Line2D:
-    """What the legend shows of a line: its points if it has any to show, and no line where all are single points."""
+    """What the legend shows: points where a line shows any, no line where all are single points, dashes if level."""
+    level = not any(len(line.x) for line in told)
     single = all(len(line.x) > 0 and np.isfinite(_values(line)).sum() == 1 for line in told)
     marker = next((_marker(line) for line in told if len(line.x)), None)
-    style = {**look, "linestyle": "none"} if single else look
+    style = {**look, "linestyle": "none"} if single else {**look, "linestyle": LEVEL} if level else look
     return Line2D([], [], linewidth=1.2, marker=marker, markersize=2.5, **style)
 
 

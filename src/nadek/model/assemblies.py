@@ -48,7 +48,14 @@ def nade_mask(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> Network:
-    """NADE-mask (Uria, Murray and Larochelle 2014): one step, missing cells read 0, a second matrix reads the mask."""
+    """NADE-mask (Uria, Murray and Larochelle 2014): one step, missing cells read 0, a second matrix reads the mask.
+
+    Args:
+        n_variables: D.
+        hidden: widths of the hidden layers, tanh as in the paper.
+        mean: data mean [D], see `Network`.
+        generator: source of the initial weights.
+    """
     core = DeepConfig(hidden=tuple(hidden))
     config = ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero", mask_input=True)
     return Network(config, mean, generator=generator)
@@ -61,7 +68,14 @@ def orderless_nade(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> Network:
-    """Orderless NADE: NADE-mask without the mask input (the rows "NADE 1HL" and "NADE 2HL" of Table 1)."""
+    """Orderless NADE: NADE-mask without the mask input (the rows "NADE 1HL" and "NADE 2HL" of Table 1).
+
+    Args:
+        n_variables: D.
+        hidden: widths of the hidden layers, tanh as in the paper.
+        mean: data mean [D], see `Network`.
+        generator: source of the initial weights.
+    """
     core = DeepConfig(hidden=tuple(hidden))
     return Network(ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero"), mean, generator=generator)
 
@@ -104,7 +118,16 @@ def dbm_like(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> Network:
-    """The structure of Fig. 1 (right): mean field in a deep Boltzmann machine, which the paper proposes."""
+    """The structure of Fig. 1 (right): mean field in a deep Boltzmann machine, which the paper proposes.
+
+    Args:
+        n_variables: D.
+        hidden: widths of the hidden layers, tanh as in the paper.
+        steps: k.
+        tied: use each matrix both ways, as a Boltzmann machine does.
+        mean: data mean [D], see `Network`.
+        generator: source of the initial weights.
+    """
     core = AlternatingConfig(hidden=tuple(hidden), tied=tied)
     return Network(ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied), mean, generator=generator)
 
@@ -118,7 +141,16 @@ def residual_nade_k(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> Network:
-    """Ours: residual blocks whose stream is carried from step to step, zero fill, mask input."""
+    """Ours: residual blocks whose stream is carried from step to step, zero fill, mask input.
+
+    Args:
+        n_variables: D.
+        width: units of the stream.
+        blocks: residual blocks a step.
+        steps: k.
+        mean: data mean [D], see `Network`.
+        generator: source of the initial weights.
+    """
     config = ModelConfig(
         n_variables=n_variables,
         core=ResidualConfig(width=width, blocks=blocks),

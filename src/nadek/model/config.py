@@ -17,7 +17,8 @@ class ModelConfig:
         n_variables: D, the number of variables.
         core: the hidden part, see `nadek.cores`.
         steps: k, how often the network is used.
-        fill: what a missing cell reads before the first step: the data "mean" (NADE-k, Eq. v0) or "zero" (NADE-mask).
+        fill: what a missing cell reads before the first step: the data "mean" (Eq. 5 of Raiko, Yao, Cho and
+            Bengio 2014: NADE-k) or "zero" (NADE-mask).
         mask_input: whether a second matrix A reads which cells are missing (NADE-mask).
         tied: whether the output layer is the transposed input layer (as in an RBM).
         ordering: the one ordering of a fixed-order NADE; None for models of every ordering.

@@ -15,7 +15,7 @@ from nadek.variables import variables_of
 
 
 class Network(ConditionalNetwork):
-    """Iterative neural autoregressive distribution estimator (Raiko, Yao, Cho and Bengio 2014, Eq. v0 to v_to_prob).
+    """Iterative neural autoregressive distribution estimator (Raiko, Yao, Cho and Bengio 2014, Eq. 5 to 8).
 
     ``v = where(missing, fill, x)``, then ``steps`` times
     ``h, state = core(W v + c [+ A missing], state)``, ``logits = V h + b``, ``v = where(missing, sigmoid(logits), x)``

@@ -3,8 +3,8 @@
 A network that never reads nor predicts missing cells learns each conditional from the rows that hold its cells. Where
 another column decides which cells are missing, these are not like the others, and conditionals that are each right for
 their rows do not add up to the distribution of all rows. The likelihood of what is observed asks for the missing
-cells to be summed out; stochastic EM (Celeux and Diebolt, 1985) draws them from the model instead, each row's jointly
-given what is observed of it, learns from the completed rows, and draws anew as the model gets better.
+cells to be summed out; stochastic EM (Celeux and Diebolt, 1985) draws them from the model instead, given what is
+observed of their row, learns from the completed rows, and draws anew as the model gets better.
 """
 
 import torch
@@ -46,7 +46,7 @@ def begins(epochs: int, *, trained: bool = False) -> int:
 
 
 def completed(model: ConditionalNetwork, rows: Rows, generator: torch.Generator) -> Rows:
-    """Rows without holes: what is missing of each is a joint draw given what is observed of it.
+    """Rows without holes: what is missing of each is drawn given what is observed of it, see `VISITS`.
 
     Args:
         model: what draws.

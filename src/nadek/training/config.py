@@ -17,8 +17,8 @@ class Phase:
     """A stretch of epochs with one objective.
 
     Attributes:
-        objective: "all_steps" (pretraining, Eq. pretraining), "last_step" (fine-tuning, Eq. criterion_sampled) or
-            "fixed_order" (all conditionals of the model's one ordering, classic NADE).
+        objective: "all_steps" (pretraining, Eq. 10 of Raiko, Yao, Cho and Bengio 2014), "last_step" (fine-tuning,
+            Eq. 4) or "fixed_order" (all conditionals of the model's one ordering, classic NADE).
         epochs: how many.
         fresh: begin with a new optimizer and its schedule from the start (as the paper's fine-tuning did);
             otherwise optimizer and schedule run on from the phase before.
@@ -62,7 +62,8 @@ class TrainingConfig:
         missing: "use" rows with holes (what is missing is never a target and never read), which is right where it is
             chance what is missing; "complete" them for the last third of the run (see `nadek.training.completing`),
             which is right as well where it follows from what is observed, and takes longer; or "refuse" them. In
-            validation rows too.
+            validation rows too. What completes a row are joint draws up to 64 variables; of D variables beyond,
+            D / 64 at a time (rounded up) are drawn as if they were independent given those before.
         seed: of everything random in training.
     """
 
