@@ -524,6 +524,18 @@ def test_an_improving_training_is_not_stopped():
     assert len(history) == 6
 
 
+def test_a_trained_model_gets_no_worse_on_the_validation_rows():
+    x, held_out = patterns(40, 6), prepare(patterns(20, 6, seed=1), training=False)
+    model, _ = trained(x, validation=patterns(20, 6, seed=1), phases=(Phase(epochs=20),))
+    before = weights(model)
+    hasty = config(optimizer=SGD(lr=3.0), phases=(Phase(epochs=2),))
+    for known in (True, False):
+        model.load_state_dict(before)
+        history = fit(model, prepare(x), held_out, config=hasty, trained=known)
+        assert same(weights(model), before) == known
+        assert (history[-1].best < min(epoch.validation[-1] for epoch in history)) == known
+
+
 # Divergence
 
 

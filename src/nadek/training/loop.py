@@ -47,7 +47,8 @@ def fit(
         config: the run.
         teacher: a trained network of the same variables, on the same device: the model learns what it expects of hidden
             cells instead of what they hold (see `nadek.objectives.step_costs`). Validation looks at what they hold.
-        trained: the model knows such rows already. Where holes are to be completed it does so from the first epoch on.
+        trained: the model knows such rows already: its weights are those to beat on the validation rows, and where holes
+            are to be completed it does so from the first epoch on.
         resume: the state that an interrupted run of the same config, model and rows left; the run goes on from
             there and ends with the same weights, to the bit, as one that was never stopped (CPU, same threads).
         on_epoch: told what happened after each epoch.
@@ -116,6 +117,8 @@ class _Run:
             self.teacher.eval()
         self.optimizer = self.config.optimizer.build(self.model)
         self._look_at_model()
+        if self.trained and self.validation is not None:
+            self._keep_best(validation_costs(self._current(), self.validation).tolist()[-1])
 
     def _prepare_validation(self) -> None:
         """What follows from the validation rows that there are now."""
