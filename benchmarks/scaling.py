@@ -71,7 +71,7 @@ def evaluating(n_rows: int, n_orderings: int, n_positions: int) -> dict[str, flo
     with torch.no_grad():
         for rows in chunks(n_rows, bytes_per_row(model), NEAR_BYTES):
             path = FastPath(model, torch.randperm(D, generator=generator), rows.stop - rows.start)
-            table[-1, rows] = walk(path, complete_rows(x, model.levels)[rows], stop=n_positions).log_probs.sum(1)
+            table[-1, rows] = walk(path, complete_rows(model, x)[rows], stop=n_positions).log_probs.sum(1)
     return {"peak_mib": memory_peak() - before, "chunk_rows": float(NEAR_BYTES // bytes_per_row(model))}
 
 

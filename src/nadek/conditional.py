@@ -107,6 +107,13 @@ class ConditionalNetwork(nn.Module, ABC):
             generator: source of dropout, while training only.
         """
 
+    def _begin_at(self, mean: Float[Tensor, " C"] | None) -> Float[Tensor, " C"]:
+        """Put the visible bias where it gives the means of the columns; unknown ones (NaN, None) are as if uniform."""
+        uniform = self.variables.uniform().to(self.b)
+        mean = uniform if mean is None else torch.where(mean.isnan(), uniform, mean.to(self.b))
+        self.b.copy_(self.variables.bias(mean))
+        return mean
+
 
 def asking(
     function: Callable[Concatenate[Model, Options], Answer],

@@ -7,7 +7,7 @@ Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Literal, get_args
 
 import torch
@@ -19,7 +19,7 @@ from nadek.networks import has_columns
 from nadek.objectives import step_costs
 from nadek.orderings import are_permutations, draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, NEAR_BYTES, Path, PlainPath, bytes_per_row, chunks, products_in, shared_path
-from nadek.variables import split_missing
+from nadek.patterns import missing_cells
 from nadek.walk import as_orderings, check_chunk, walk
 
 PathName = Literal["auto", "fast", "plain", "positions"]
@@ -67,7 +67,7 @@ def log_prob(
         >>> log_prob(model, torch.tensor([[0, 1, 1]]), torch.tensor([2, 0, 1])).shape
         torch.Size([1])
     """
-    x = complete_rows(x, model.levels)
+    x = complete_rows(model, x)
     ordering = checked_ordering(model, x, ordering)
     check_chunk(chunk)
     path = _choose(model, path, x.shape[0], ordering)
@@ -170,7 +170,7 @@ def estimate_log_prob(
     """
     if n_masks < 1:
         raise ValueError(f"n_masks: expected at least 1, found {n_masks}")
-    x = complete_rows(x, model.levels)
+    x = complete_rows(model, x)
     observed = torch.ones_like(x, dtype=torch.bool)
     total = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     for _ in range(n_masks):
@@ -179,16 +179,14 @@ def estimate_log_prob(
     return total / n_masks
 
 
-def complete_rows(x: Shaped[Tensor, "B D"], levels: Sequence[int]) -> Shaped[Tensor, "B D"]:
+def complete_rows(model: ConditionalNetwork, x: Shaped[Tensor, "B D"]) -> Shaped[Tensor, "B D"]:
     """Check that ``x`` has a code for each variable, and no holes."""
-    if x.ndim != 2 or x.shape[1] != len(levels):
-        raise ValueError(f"expected rows of {len(levels)} variables, found an array of shape {tuple(x.shape)}")
-    values, missing = split_missing(x, levels)
+    missing = missing_cells(model, x)
     if missing.any():
         cell = tuple(missing.nonzero()[0].tolist())
         found = f"expected complete rows, found a missing value in the cell at index {cell}"
         raise ValueError(f"{found}; nadek score (in Python marginal_log_probs) sums out what is missing")
-    return values
+    return x
 
 
 def _score(

@@ -162,10 +162,7 @@ class ImageNetwork(ConditionalNetwork):
             n_read = parameter.shape[0] if name.startswith("grow") else parameter[0].numel()
             small = SMALL if name.startswith(("place", "head")) or "outer" in name else 1.0
             parameter.normal_(0.0, small * GAIN * n_read**-0.5, generator=generator)
-        uniform = self.variables.uniform().to(self.b)
-        mean = uniform if mean is None else torch.where(mean.isnan(), uniform, mean.to(self.b))
-        self.b.copy_(self.variables.bias(mean))
-        self.fill.copy_(mean)
+        self.fill.copy_(self._begin_at(mean))
 
 
 def _through(blocks: nn.Module, stream: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -119,8 +119,6 @@ class Network(ConditionalNetwork):
                 parameter.normal_(0.0, std, generator=generator)
             elif not name.endswith("norm.weight"):  # the gains of normalisation start at one
                 parameter.zero_()
-        uniform = self.variables.uniform().to(self.b)
-        mean = uniform if mean is None else torch.where(mean.isnan(), uniform, mean.to(self.b))
-        self.b.copy_(self.variables.bias(mean))
+        means = self._begin_at(mean)
         if self.config.fill == "mean":
-            self.fill.copy_(mean)
+            self.fill.copy_(means)

@@ -47,8 +47,8 @@ def fit(
         config: the run.
         teacher: a trained network of the same variables, on the same device: the model learns what it expects of hidden
             cells instead of what they hold (see `nadek.objectives.step_costs`). Validation looks at what they hold.
-        trained: the model knows such rows already: its weights are those to beat on the validation rows, and where holes
-            are to be completed it does so from the first epoch on.
+        trained: the model knows such rows already: its weights are those to beat on the validation rows, and holes that
+            are to be completed are so from the first epoch on.
         resume: the state that an interrupted run of the same config, model and rows left; the run goes on from
             there and ends with the same weights, to the bit, as one that was never stopped (CPU, same threads).
         on_epoch: told what happened after each epoch.
