@@ -307,6 +307,41 @@ def test_what_lies_between_a_frequent_number_and_the_next_bin_is_less_likely_tha
     assert (np.diff([seen, *between]) < 0).all()
 
 
+@pytest.mark.parametrize("extreme", [120.0, 1e4, 1e7])
+def test_a_frequent_number_is_at_least_as_dense_as_any_other_however_far_one_of_them_is(extreme):
+    rng = np.random.default_rng(0)
+    spent = np.where(rng.random(2000) < 0.4, 0.0, np.round(rng.lognormal(3, 0.5, 2000), 2))
+    spent[0] = extreme
+    column = infer(spent, name="spent")
+    nothing, *others = log_density_within(column, np.array([0.0, *np.unique(spent)[1:]]))
+    assert nothing == 0
+    assert max(others) <= 0
+    assert max(others) > -1e-9  # the narrowest of the other bins
+
+
+def test_whole_numbers_count_by_how_often_they_occurred():
+    visits = np.random.default_rng(0).geometric(0.3, 1000)
+    visits[0] = 1000
+    column = infer(visits, name="visits", integers="numeric")
+    asked = np.array([1.0, 2.0, 5.0, 7.0, 20.0, 1000.0])
+    shares = np.bincount(encode(column, visits, name="visits").astype(int)) / 1000
+    told = np.log(shares[encode(column, asked, name="visits").astype(int)]) + log_density_within(column, asked)
+    assert (np.diff(told) < 0).all()
+    np.testing.assert_allclose(np.exp(told[:3]), [(visits == number).mean() for number in (1, 2, 5)])
+
+
+def test_whole_numbers_are_no_denser_than_one_by_one():
+    column = Numeric(edges=(1.0, 2.0), means=(0.0, 1.0, 2.01), low=0.0, high=3.0, integer=True)
+    assert log_density_within(column, np.array([0.0, 1.0, 2.0, 3.0])).tolist() == [0, 0, 0, -1]
+
+
+def test_a_number_almost_as_frequent_ones_is_almost_as_dense():
+    column = Numeric(edges=(5000.0, 5050.0), means=(0.0, 5025.0, 5075.0), low=0.0, high=5100.0, integer=False)
+    density = log_density_within(column, np.array([0.0, 1e-9, 2500.0, 5025.0]))
+    assert density[1] == pytest.approx(0, abs=1e-6)
+    assert density[2] < density[3]  # what was never seen, and what was
+
+
 def test_between_numbers_that_have_a_bin_each_the_nearer_one_counts_by_its_distance():
     column = Numeric(edges=(100.0, 200.0), means=(0.0, 100.0, 200.0), low=0.0, high=200.0, integer=False)
     numbers = np.array([0.0, 100.0, 200.0, 101.0, 199.0, -50.0, 900.0])

@@ -902,6 +902,17 @@ def test_a_number_between_those_that_occur_is_no_more_usual_than_they_are():
     assert detector.explain([[4900, 0]])[0].argmin() == 0
 
 
+def test_the_commonest_number_is_not_the_oddest():
+    rng = np.random.default_rng(0)
+    spent = np.where(rng.random(2000) < 0.4, 0.0, np.round(rng.lognormal(3, 0.5, 2000), 2))
+    spent[0] = 1e7
+    detector = nadek.NADEkOutlierDetector(**QUICK).fit(np.column_stack([spent, rng.integers(18, 90, 2000)]))
+    nothing, something = (detector.predict([[amount, 50]] * 2)[0] for amount in (0.0, 20.0))
+    assert (nothing, something) == (1, 1)
+    cells = detector.explain([[0.0, 50], [20.0, 50], [1e7, 50]])[:, 0]
+    assert (np.diff(cells) < 0).all()
+
+
 def test_columns_without_any_value_are_left_out_or_kept(copies):
     table = np.insert(copies, 1, np.nan, axis=1)
     with pytest.warns(UserWarning, match=r"^columns without any value are left out: 1$"):
