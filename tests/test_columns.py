@@ -256,6 +256,20 @@ def test_the_same_numbers_are_the_same_in_whatever_precision_they_come(narrow, k
     np.testing.assert_array_equal(encode(column, narrow(values), name="x"), np.arange(11))
 
 
+def test_numbers_that_went_through_single_precision_are_the_same():
+    """As when a frame with columns of single precision and others becomes one array."""
+    values = np.random.default_rng(0).choice([0.1, 0.2, 0.7, 0.9, -1.3], 200)
+    widened = values.astype(np.float32).astype(np.float64)
+    column = infer(values, name="x")
+    assert same(infer(widened, name="x"), column)
+    codes = encode(column, values, name="x")
+    np.testing.assert_array_equal(encode(column, widened, name="x"), codes)
+    assert (log_density_within(column, widened) == 0).all()
+    assert set(draw(column, codes, rng=np.random.default_rng(0))) == set(values)
+    between = np.array([0.19999, 0.2 - 1e-7, 0.2 + 1e-7, 1e308, -1e308])
+    assert encode(column, between, name="x").tolist() == [1, 1, 2, 4, 0]
+
+
 def test_bins_are_a_function_of_the_values_and_not_of_their_order():
     values = np.random.default_rng(2).normal(size=500)
     column = infer(values, name="x", n_bins=7)

@@ -972,6 +972,21 @@ def test_a_row_is_not_usual_because_little_is_known_of_it(detector):
     assert detector.predict([[np.nan] * 3]).tolist() == [1]
 
 
+def test_numbers_are_the_same_on_their_way_through_single_precision():
+    rng = np.random.default_rng(0)
+    value = rng.choice([0.1, 0.2, 0.7, 0.9], 200, p=[0.1, 0.2, 0.3, 0.4])
+    table = pd.DataFrame({"value": value.astype(np.float32), "yes": rng.integers(0, 2, 200)})
+    widened = pd.DataFrame(table.to_numpy(), columns=table.columns)
+    assert widened["value"].dtype == np.float64
+    model = nadek.NADEk(**QUICK).fit(table)
+    np.testing.assert_array_equal(model.score_samples(widened), model.score_samples(table))
+    model = nadek.NADEk(**QUICK).fit(widened)
+    np.testing.assert_array_equal(model.score_samples(widened), model.score_samples(table))
+    asked = pd.DataFrame({"value": [0.2, float(np.float32(0.2))], "yes": 1})
+    exact, single = model.score_samples(asked)
+    assert exact == single
+
+
 # --- training -------------------------------------------------------------------------------------------------------
 
 

@@ -35,7 +35,7 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
     cells = read_cells(values, name=name, first_row=first_row)
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
-        numbers = numbers_of(cells, name=name, first_row=first_row)
+        numbers = column.snapped(numbers_of(cells, name=name, first_row=first_row))
         codes[cells.rows] = np.searchsorted(column.edges, numbers, side="right")
         return codes
     found = _places(column.levels, cells)

@@ -38,7 +38,7 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
     """
     unit = 0.25 if max(-column.low, column.high) > HUGE else 1.0
     left, means = unit * np.array((column.low, *column.edges)), unit * np.array(column.means)
-    low, high, numbers = unit * column.low, unit * column.high, unit * numbers
+    low, high, numbers = unit * column.low, unit * column.high, unit * column.snapped(numbers)
     typical = (high - low) / len(means) or abs(low) or 1.0
     right = np.append(left[1:], high)
     single = means == left
