@@ -550,6 +550,7 @@ DECIMAL = [Decimal("12345678901234567.89"), Decimal("0.10"), Decimal("7.35"), No
         pd.Series([3, 2**53 + 1, -(2**53) - 1, None] * 15, dtype="object"),
         pl.Series(LARGE),
         pl.Series(EXTREME),
+        pl.Series(EXTREME, dtype=pl.Int128),
         pl.Series(DECIMAL, dtype=pl.Decimal(20, 2)),
         pa.chunked_array([LARGE]),
         pa.chunked_array([pa.array(DECIMAL, pa.decimal128(20, 2))]),
@@ -732,6 +733,37 @@ def test_dictionaries_of_arrow_are_categories(library):
         column = nw.from_native(made)["c"]
         assert set(column.to_list()) <= {"a", "b"}
         assert column.dtype == nw.Categorical
+
+
+LABELS = [1, 2, None, 3] * 10
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.chunked_array([pa.array(LABELS).dictionary_encode()]),
+        pa.chunked_array([pa.array(LABELS).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.int16()))]),
+        pa.chunked_array([pa.array([1.5, 2.0, None, 3.0] * 10).dictionary_encode()]),
+        pd.Series(LABELS, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.int64()))),
+        pd.Series(LABELS, dtype="category"),
+        pl.Series(LABELS, dtype=pl.Int128),
+        pl.Series(LABELS, dtype=pl.UInt128),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
+)
+def test_numbers_as_labels_keep_their_type(column):
+    old = nw.from_native(column, series_only=True).alias("label")
+    other = nw.new_series("u", [0, 1] * 20, backend=old.implementation)
+    table = old.to_frame().with_columns(other).to_native()
+    known = old.drop_nulls().to_list()
+    drawn = nadek.NADEk(**QUICK).fit(table).sample(9)
+    imputer = nadek.NADEkImputer(**QUICK, strategy="mode").fit(table)
+    for made in (drawn, imputer.transform(table)):
+        new = nw.from_native(made)["label"]
+        kinds = [getattr(one.to_native(), "dtype", None) or one.to_native().type for one in (old, new)]
+        assert kinds[0] == kinds[1]
+        assert set(new.to_list()) <= set(known)
+    assert [now for was, now in zip(old.to_list(), new.to_list(), strict=True) if not pd.isna(was)] == known
 
 
 def listing(container, values, categories, *, ordered=False):

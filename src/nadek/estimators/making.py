@@ -191,13 +191,23 @@ def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narw
     old, holds = like.to_native(), _holds(like, values)
     typed = _series_of(_converted(values, like) if holds else _of_one_type(values), like)
     if holds and like.implementation.is_pyarrow():
-        typed = typed.cast(old.type)
+        typed = _cast_in_arrow(typed, old.type)
     elif holds:
         dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else old.dtype
-        typed = typed.astype(dtype) if like.implementation.is_pandas_like() else typed.cast(dtype)
+        if like.implementation.is_pandas_like():  # a dictionary of Arrow takes numbers only as objects
+            typed = (typed.astype(object) if like.dtype in CATEGORICAL else typed).astype(dtype)
+        else:
+            typed = typed.cast(dtype)
     if like.implementation.is_pandas_like() and len(old) == len(typed):
         typed.index = old.index
     return nw.from_native(typed, series_only=True).alias(like.name)
+
+
+def _cast_in_arrow(typed: Any, kind: Any) -> Any:  # noqa: ANN401 - a series and a type of pyarrow's
+    """A series of pyarrow's in another type; it casts nothing but text to dictionaries by itself."""
+    if hasattr(kind, "index_type"):
+        typed = typed.cast(kind.value_type).dictionary_encode()
+    return typed.cast(kind)
 
 
 def _holds(like: Any, values: NDArray[Any]) -> bool:  # noqa: ANN401 - narwhals series of whatever frame
@@ -234,8 +244,9 @@ def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numpy_type(like: Any) -> np.dtype[Any]:  # noqa: ANN401 - narwhals series of whatever frame
-    """NumPy's type of the numbers or booleans of a series."""
-    return np.dtype("bool" if like.dtype == nw.Boolean else str(like.dtype).lower())
+    """NumPy's type of the numbers or booleans of a series; its widest one for whole numbers of 128 bits."""
+    name = "bool" if like.dtype == nw.Boolean else str(like.dtype).lower()
+    return np.dtype(name.replace("128", "64"))
 
 
 def _series_of(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - a native series
