@@ -386,6 +386,19 @@ def test_masked_cells_are_missing():
     assert nadek.NADEkImputer(**QUICK).fit_transform(np.ma.masked_array(words)).dtype == words.dtype
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("text", [False, True])
+def test_set_output_makes_frames_of_several_completions(library, text):
+    array = np.array([["a", 1.0], ["b", None], ["c", 0.0]] * 20, dtype=object) if text else np.eye(3)[[0, 1, 2] * 20]
+    array[1::5, 1] = None
+    imputer = nadek.NADEkImputer(**QUICK, strategy="sample", n_imputations=2).set_output(transform=library).fit(array)
+    one, several = imputer.transform(array), imputer.transform_multiple(array)
+    for other in several:
+        assert type(other) is type(one)
+        assert list(other.columns) == list(one.columns) == list(imputer.get_feature_names_out())
+        assert nw.from_native(other).schema == nw.from_native(one).schema
+
+
 def test_set_output_changes_the_container():
     table = people()
     for given in CONTAINERS:
@@ -888,6 +901,20 @@ def test_indicators_are_those_of_scikit_learn(copies):
     assert list(named.transform(frame).columns) == ["a", "b", "c", "missingindicator_b"]
     with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
         named.get_feature_names_out(["a", "b", "d"])
+
+
+@pytest.mark.parametrize("columns", [range(3), pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])])
+def test_columns_without_names_of_text_are_named_where_there_are_indicators(copies, columns):
+    table = pd.DataFrame(copies, columns=columns, index=[5] * len(copies))
+    table.iloc[::4, 1] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True)
+    whole = imputer.fit_transform(table)
+    assert list(whole.columns) == list(imputer.get_feature_names_out()) == ["x0", "x1", "x2", "missingindicator_x1"]
+    assert list(whole.index) == list(table.index)
+    make_pipeline(imputer, LogisticRegression()).fit(table, copies[:, 0] == 1)
+    assert list(imputer.set_params(add_indicator=False).fit_transform(table).columns) == list(columns)
+    frame = imputer.set_output(transform="polars").transform(table)
+    assert frame.columns == ["x0", "x1", "x2"]
 
 
 @pytest.mark.parametrize("hole", ["a", "missingindicator_a"])

@@ -16,7 +16,7 @@ from torch import Tensor
 from nadek.columns import Binary, Column, Numeric, decode, expected
 from nadek.estimators.cells import Cells
 from nadek.estimators.containers import Table, is_missing, is_text, names_in
-from nadek.estimators.making import Fillings, as_frame_of, beside, filled, without
+from nadek.estimators.making import Fillings, as_frame_of, beside, called, filled, without
 from nadek.estimators.options import (
     Choice,
     Count,
@@ -247,7 +247,10 @@ class NADEkImputer(TransformerMixin, Cells):
             missing = np.column_stack([is_missing(table, j) for j in flags])
             native = beside(native, missing, [f"missingindicator_{table.labels[j]}" for j in flags])
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-        return native if wanted == "default" else as_frame_of(native, wanted)
+        names = list(self.get_feature_names_out())
+        if table.named and not hasattr(self, "feature_names_in_") and (flags or wanted != "default"):
+            native = called(native, names)  # names that are no text do not go with those of flags
+        return native if wanted == "default" else as_frame_of(native, wanted, names)
 
     def _kept(self) -> list[int]:
         return [j for j, column in enumerate(self.columns_) if column is not None or self.keep_empty_features]

@@ -49,10 +49,17 @@ def without(native: Any, keep: Sequence[int]) -> Any:  # noqa: ANN401 - an array
     return nw.from_native(native)[:, list(keep)].to_native()
 
 
-def as_frame_of(native: Any, library: str) -> Any:  # noqa: ANN401 - a frame
-    """A frame of another library, "pandas" or "polars"; arrays, and frames that are of it, stay what they are."""
+def as_frame_of(native: Any, library: str, names: Sequence[str]) -> Any:  # noqa: ANN401 - an array or a frame
+    """A frame of another library, "pandas" or "polars"; frames that are of it stay what they are.
+
+    Args:
+        native: an array or a frame.
+        library: the library.
+        names: what the columns of an array are called.
+    """
     if isinstance(native, np.ndarray):
-        return native
+        backend: Any = library
+        return nw.from_numpy(native, list(names), backend=backend).to_native()
     frame = nw.from_native(native)
     if frame.implementation.value == library:
         return native
@@ -74,6 +81,13 @@ def beside(native: Any, flags: Bool[np.ndarray, "N F"], names: Sequence[str]) ->
         nw.new_series(name, column, backend=frame.implementation) for name, column in zip(names, flags.T, strict=True)
     ]
     return frame.with_columns(*added).to_native() if added else native
+
+
+def called(native: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a frame
+    """A frame whose columns have other names."""
+    frame = nw.from_native(native)
+    renamed = [frame[:, j].alias(name).to_frame() for j, name in enumerate(names)]
+    return nw.concat(renamed, how="horizontal").to_native()
 
 
 @dataclass(frozen=True, eq=False)
