@@ -1080,6 +1080,38 @@ def test_warm_start_goes_on(copies):
         model.set_params(steps=3).fit(copies[:, :2])
 
 
+def test_warm_start_goes_on_with_the_columns_that_it_knows(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"n": rng.normal(size=60), "grade": rng.integers(0, 5, 60), "yes": rng.integers(0, 2, 60)})
+    model = nadek.NADEk(**QUICK, n_bins=8, categorical_features=[1], warm_start=True).fit(table)
+    model.set_params(categorical_features=["grade"]).fit(table)  # the same column
+    model.save(tmp_path / "model")
+    for fitted in (model, nadek.NADEk.load(tmp_path / "model")):
+        with pytest.raises(ValueError, match=r"^warm_start goes on .*: n_bins is 8 in it, found n_bins=4$"):
+            fitted.set_params(n_bins=4).fit(table)
+        told = r"categorical_features is \['grade'\] in it, found categorical_features=\[\]$"
+        with pytest.raises(ValueError, match=told):
+            fitted.set_params(n_bins=8, categorical_features=None).fit(table)
+        assert len(fitted.set_params(warm_start=False).fit(table).levels_["grade"]) == 5
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_a_fit_that_fails_leaves_what_was_learnt(estimator, copies, tmp_path):
+    table = pd.DataFrame(copies, columns=["a", "b", "c"])
+    model = estimator(**QUICK).fit(table)
+    for wrong in (pd.DataFrame({"p": [1, "x"], "q": [0, 1]}), np.array([[np.inf]])):
+        with pytest.raises(ValueError, match=r"^row "):
+            model.fit(wrong)
+        assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+        assert model.n_features_in_ == 3
+        fresh = estimator(**QUICK)
+        with pytest.raises(ValueError, match=r"^row "):
+            fresh.fit(wrong)
+        assert not {"n_features_in_", "feature_names_in_"} & set(vars(fresh))
+    model.save(tmp_path / "model")
+    assert estimator.load(tmp_path / "model").feature_names_in_.tolist() == ["a", "b", "c"]
+
+
 def test_early_stopping_holds_rows_out_and_stops(copies):
     noise = np.random.default_rng(0).integers(0, 2, (40, 10))
     learning_by_heart = {"learning_rate": 1e-2, "weight_decay": 0, "n_iter_no_change": 1, "random_state": 0}
@@ -1208,6 +1240,17 @@ def test_a_saved_model_answers_the_same(container, tmp_path, copies):
         if container != "numpy"
         else model.sample(4, random_state=0),
     )
+
+
+@pytest.mark.parametrize("estimator", [nadek.NADEk, nadek.NADEkOutlierDetector])
+def test_a_model_is_saved_with_the_orderings_that_it_has(estimator, tmp_path, copies):
+    model = estimator(**QUICK, n_orderings=5).fit(copies).set_params(n_orderings=2)
+    model.save(tmp_path / "model")
+    loaded = estimator.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.orderings_, model.orderings_)
+    np.testing.assert_array_equal(loaded.score_samples(copies), model.score_samples(copies))
+    assert loaded.n_orderings == 2
+    assert len(loaded.fit(copies).orderings_) == 2
 
 
 def test_a_model_of_an_array_of_text_is_saved(tmp_path):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from nadek.columns import Categorical, Column, Level, Numeric, UndecidedColumnError, encode, infer, read_cells
 from nadek.estimators.containers import Table, is_missing
@@ -24,13 +24,22 @@ def learn_columns(
     Raises:
         ValueError: on columns that no variable can be made of, and ``categorical_features`` that are none.
     """
-    declared = np.array(table.categorical)
-    if categorical_features is not None:
-        declared |= chosen_columns("categorical_features", categorical_features, table.labels, named=table.named)
+    declared = np.array(table.categorical) | declared_columns(table, categorical_features)
     return tuple(
         _learn_column(table, j, categorical=bool(declared[j]), n_bins=n_bins, keep_empty=keep_empty)
         for j in range(len(table.columns))
     )
+
+
+def declared_columns(table: Table, which: WhichOrNone) -> Bool[np.ndarray, " D"]:
+    """Whether ``categorical_features`` says of a column that it is one of categories.
+
+    Raises:
+        ValueError: on names, indices or a mask that do not fit the table.
+    """
+    if which is None:
+        return np.zeros(len(table.columns), dtype=np.bool_)
+    return chosen_columns("categorical_features", which, table.labels, named=table.named)
 
 
 def codes_of(table: Table, columns: Sequence[Column | None]) -> Float[np.ndarray, "N D"]:
