@@ -1253,6 +1253,67 @@ def test_a_model_is_saved_with_the_orderings_that_it_has(estimator, tmp_path, co
     assert len(loaded.fit(copies).orderings_) == 2
 
 
+TYPED = {
+    "pandas": lambda: people().astype(
+        {"height": "float32", "age": "Float64", "city": "string", "smoker": "category", "cough": "int8"}
+    ),
+    "pandas, ordered": lambda: pd.DataFrame(
+        {"size": pd.Categorical([3, 1, 2] * 20, categories=[3, 1, 2, 7], ordered=True), "yes": [True, False] * 30}
+    ),
+    "pandas of Arrow": lambda: people().astype({"age": "double[pyarrow]", "member": "bool[pyarrow]"}),
+    "polars": lambda: pl.DataFrame(
+        {
+            "small": pl.Series([1, 2, 3] * 20, dtype=pl.Int8),
+            "wide": pl.Series([1, 2, 3] * 20, dtype=pl.UInt128),
+            "single": pl.Series([0.5, 2, 3] * 20, dtype=pl.Float32),
+            "listed": pl.Series(["b", "a"] * 30, dtype=pl.Enum(["b", "a", "c"])),
+            "class": pl.Series(["b", "a"] * 30, dtype=pl.Categorical),
+            "yes": [True, False] * 30,
+        }
+    ),
+    "pyarrow": lambda: pa.table(
+        {
+            "small": pa.array([1, 2, 3] * 20, pa.int8()),
+            "single": pa.array([0.5, 2, 3] * 20, pa.float32()),
+            "text": pa.array(["b", "a"] * 30, pa.large_string()),
+            "class": pa.array(["b", "a"] * 30).dictionary_encode(),
+            "label": pa.array([1, 2, 3] * 20).dictionary_encode(),
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_a_saved_model_knows_the_types_of_its_table(kind, tmp_path):
+    model = nadek.NADEk(**QUICK, n_orderings=2).fit(TYPED[kind]())
+    for folder in ("model", "again"):  # what was loaded can be saved again
+        model.save(tmp_path / folder)
+        loaded = nadek.NADEk.load(tmp_path / folder)
+        drawn, other = model.sample(5, random_state=0), loaded.sample(5, random_state=0)
+        assert nw.from_native(drawn).to_dict(as_series=False) == nw.from_native(other).to_dict(as_series=False)
+        if kind == "pyarrow":
+            assert other.schema == drawn.schema
+        else:
+            assert list(other.dtypes) == list(drawn.dtypes)
+        model = loaded
+
+
+def test_a_saved_model_of_a_frame_without_names_makes_frames(tmp_path, copies):
+    table = pd.DataFrame(copies).astype("int8")
+    nadek.NADEk(**QUICK).fit(table).save(tmp_path / "model")
+    drawn = nadek.NADEk.load(tmp_path / "model").sample(3)
+    assert isinstance(drawn, pd.DataFrame)
+    assert list(drawn.columns) == [0, 1, 2]
+    assert set(drawn.dtypes) == {np.dtype("int8")}
+
+
+def test_types_that_a_library_does_not_make_of_words_are_those_of_the_values(tmp_path):
+    prices = pd.array([Decimal("0.50"), Decimal("1.75")] * 30, pd.ArrowDtype(pa.decimal128(18, 2)))
+    table = pd.DataFrame({"price": prices, "yes": [0, 1] * 30})
+    nadek.NADEk(**QUICK).fit(table).save(tmp_path / "model")
+    assert nadek.NADEk.load(tmp_path / "model").sample(3)["price"].dtype == np.float64
+
+
 def test_a_model_of_an_array_of_text_is_saved(tmp_path):
     table = np.random.default_rng(0).choice(["no", "yes", "maybe"], (100, 3))
     model = nadek.NADEk(**QUICK).fit(table)

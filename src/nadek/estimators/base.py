@@ -94,8 +94,8 @@ class NADEkBase(BaseEstimator):
             return self._learn(X, X_val)
         except BaseException:  # whatever was learnt before is still there, and goes with its own names
             for name in NAMES:
-                vars(self).pop(name, None)
-            vars(self).update(known)
+                self.__dict__.pop(name, None)
+            self.__dict__.update(known)
             raise
 
     def _learn(self, X: MatrixLike, X_val: MatrixLike | None) -> tuple[Table, NDArray[np.int64]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nadek.columns import LARGEST_EXACT
 from nadek.estimators.containers import CATEGORICAL, Table, categories_of, decimal_digits, native_type
+from nadek.estimators.dtypes import told_type
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 """For the index of a column, which of its cells to replace, and their new values in turn."""
@@ -108,12 +109,14 @@ class Template:
         series = [_series_like(frame[:, j], values) for j, values in enumerate(columns)]
         return nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
 
-    def describe(self) -> dict[str, str]:
-        """The library, and the type of an array."""
+    def describe(self) -> dict[str, Any]:
+        """The library, and the type of an array or those of the columns of a frame."""
         if isinstance(self.empty, np.ndarray):
             dtype = self.empty.dtype
             return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
-        return {"container": nw.from_native(self.empty).implementation.value}
+        frame = nw.from_native(self.empty)
+        types = [told_type(frame[:, j]) for j in range(frame.shape[1])]
+        return {"container": frame.implementation.value, "types": types}
 
 
 def template_of(table: Table) -> Template:
