@@ -517,6 +517,27 @@ def test_prices_are_drawn_in_cents():
     assert all(value == float(f"{value:.2f}") for value in decode(column, np.arange(16.0)))
 
 
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (1 + 1e-13 * np.random.default_rng(0).normal(size=2000), np.float64),
+        ((1e5 + np.random.default_rng(0).normal(size=2000)).astype(np.float32), np.float32),
+        (np.random.default_rng(0).normal(30, 1, size=2000).astype(np.float16), np.float16),
+        (np.float32([0.5, 0.7, 1e6]), np.float16),  # which does not reach so far
+        (np.float32([1, 2, 3, 7]), object),
+    ],
+    ids=["float64", "float32", "float16", "too far", "objects"],
+)
+def test_drawn_numbers_are_in_their_bins_in_the_type_that_they_are_for(values, dtype):
+    column = infer(values, name="x", kind="numeric", n_bins=8)
+    codes = np.repeat(np.arange(float(n_levels(column))), 2000)
+    drawn = draw(column, codes, rng=np.random.default_rng(0), dtype=np.dtype(dtype))
+    np.testing.assert_array_equal(encode(column, drawn, name="x"), codes)
+    if drawn.max() < np.finfo(np.float16).max or dtype != np.float16:
+        np.testing.assert_array_equal(encode(column, drawn.astype(dtype), name="x"), codes)
+        assert len(set(drawn)) >= len(set(codes))
+
+
 def test_drawing_is_a_function_of_its_generator():
     codes = np.array([0.0, NAN, 1.0])
     a, b, c = (draw(NUMERIC, codes, rng=np.random.default_rng(seed)) for seed in (1, 1, 2))

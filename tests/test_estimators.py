@@ -1031,6 +1031,20 @@ def test_a_row_is_not_usual_because_little_is_known_of_it(detector):
     assert detector.predict([[np.nan] * 3]).tolist() == [1]
 
 
+@pytest.mark.parametrize("container", ["numpy", "pandas", "polars"])
+def test_drawn_numbers_of_single_precision_are_in_their_bins(container, monkeypatch):
+    rng = np.random.default_rng(0)
+    number = (1e5 + rng.normal(size=200)).astype(np.float32)
+    table = pd.DataFrame({"number": number, "other": number[::-1]})
+    table = {"numpy": table.to_numpy(), "pandas": table, "polars": pl.from_pandas(table)}[container]
+    model = nadek.NADEk(**QUICK).fit(table)
+    codes = []
+    drawn_by = nadek.estimators.density.draw
+    monkeypatch.setattr(nadek.estimators.density, "draw", lambda *a, **k: [codes.append(a[1]), drawn_by(*a, **k)][1])
+    drawn = model.sample(4000, random_state=0)
+    np.testing.assert_array_equal(model._read(drawn)[1].numpy(), np.column_stack(codes))
+
+
 def test_numbers_are_the_same_on_their_way_through_single_precision():
     rng = np.random.default_rng(0)
     value = rng.choice([0.1, 0.2, 0.7, 0.9], 200, p=[0.1, 0.2, 0.3, 0.4])

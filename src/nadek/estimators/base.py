@@ -237,12 +237,15 @@ class NADEkBase(BaseEstimator):
     def _generator(self, seed: int) -> torch.Generator:
         return torch.Generator(self.network_.b.device).manual_seed(seed)
 
-    def _drawn(self, codes: Tensor, seed: int) -> Fillings:
+    def _drawn(self, table: Table, codes: Tensor, seed: int) -> Fillings:
         """What to fill in: one joint draw for the missing cells of each row."""
         whole = impute(self.network_, codes, generator=self._generator(seed)).cpu().numpy().astype(np.float64)
         rng, missing = np.random.default_rng(seed), codes.isnan().cpu().numpy()
         return {
-            j: (missing[:, place], draw(column, whole[missing[:, place], place], rng=rng))
+            j: (
+                missing[:, place],
+                draw(column, whole[missing[:, place], place], rng=rng, dtype=table.columns[j].dtype),
+            )
             for place, (j, column) in enumerate(self._known())
         }
 

@@ -156,7 +156,7 @@ class NADEkImputer(TransformerMixin, Cells):
         """
         table, codes = self._read(X)
         if self.strategy == "sample":
-            return self._finished(table, self._drawn(codes, self._seed))
+            return self._finished(table, self._drawn(table, codes, self._seed))
         missing, answers = codes.isnan().cpu().numpy(), self._answers(codes)
         fillings = {}
         for place, (j, column) in enumerate(self._known()):
@@ -181,7 +181,7 @@ class NADEkImputer(TransformerMixin, Cells):
         table, codes = self._read(X)
         rng = check_random_state(self._seed if random_state is None else random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
-        return [self._finished(table, self._drawn(codes, int(seed))) for seed in seeds]
+        return [self._finished(table, self._drawn(table, codes, int(seed))) for seed in seeds]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
         """Names of the columns that `transform` returns.

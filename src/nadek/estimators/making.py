@@ -109,6 +109,14 @@ class Template:
         series = [_series_like(frame[:, j], values) for j, values in enumerate(columns)]
         return nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
 
+    def dtypes(self) -> list[np.dtype[Any]]:
+        """NumPy's types of numbers in the columns; objects for columns of anything else."""
+        if isinstance(self.empty, np.ndarray):
+            return [self.empty.dtype] * self.empty.shape[1]
+        frame = nw.from_native(self.empty)
+        columns = [frame[:, j] for j in range(frame.shape[1])]
+        return [_numpy_type(one) if one.dtype.is_float() else np.dtype(object) for one in columns]
+
     def describe(self) -> dict[str, Any]:
         """The library, and the type of an array or those of the columns of a frame."""
         if isinstance(self.empty, np.ndarray):
