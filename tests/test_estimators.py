@@ -258,6 +258,13 @@ def test_decimals_are_numbers_in_objects_and_in_decimals_of_arrow():
         assert {float(price) for price in filled["price"]} <= set(floats)
 
 
+def test_a_wrong_category_that_does_not_occur_is_told_by_its_place_in_the_list():
+    table = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 9, categories=["a", "b", 3]), "yes": [0, 1] * 9})
+    message = r'^category 3 of the type of column "c": expected text or missing, found 3$'
+    with pytest.raises(ValueError, match=message):
+        nadek.NADEk(**QUICK).fit(table)
+
+
 @pytest.mark.parametrize("container", ["numpy", "pandas"])
 def test_many_different_texts_are_asked_about_in_words_that_help(container):
     table = np.array([[f"w{i}", 1.0] for i in range(40)], dtype=object)
@@ -866,6 +873,18 @@ def test_multiple_imputations_are_joint_draws(imputer):
     assert not np.array_equal(tables[0], five.transform_multiple(unknown, random_state=7)[0])
 
 
+def test_options_of_answers_are_checked_when_they_are_asked_for(imputer, copies):
+    for options, message in (
+        ({"strategy": "median"}, r"^strategy: expected one of 'mean', 'mode', 'sample', found 'median'$"),
+        ({"n_imputations": 0}, r"^n_imputations: expected a whole number of at least 1, found 0$"),
+        ({"add_indicator": "no"}, r"^add_indicator: expected one of True, False, found 'no'$"),
+    ):
+        wrong = changed(imputer, **options)
+        for answer in (wrong.transform, wrong.transform_multiple):
+            with pytest.raises(ValueError, match=message):
+                answer(copies)
+
+
 def test_five_imputations_match_the_exact_pairwise_frequencies():
     """Four answers that hang together; which are missing differs from row to row. Joint draws, or this fails."""
     states = np.array(list(product([0, 1], repeat=4)))
@@ -1094,6 +1113,13 @@ def test_warm_start_goes_on(copies):
         model.set_params(steps=3).fit(copies[:, :2])
 
 
+def test_switches_can_be_booleans_of_numpy(copies, tmp_path):
+    options = {"warm_start": np.True_, "early_stopping": np.False_, "add_indicator": np.True_, "verbose": np.False_}
+    imputer = nadek.NADEkImputer(**QUICK, **options).fit(copies)
+    imputer.fit(copies).save(tmp_path / "model")
+    assert nadek.NADEkImputer.load(tmp_path / "model").warm_start is True
+
+
 def test_warm_start_goes_on_with_the_columns_that_it_knows(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"n": rng.normal(size=60), "grade": rng.integers(0, 5, 60), "yes": rng.integers(0, 2, 60)})
@@ -1145,8 +1171,22 @@ def test_rows_to_choose_by_can_be_given(copies):
     everything = nadek.NADEk(**{**QUICK, "max_iter": 4}, early_stopping=False).fit(copies[:200])
     assert model.history_[0].train == everything.history_[0].train  # and none of the table is held out
     assert model.history_[-1].best > other.history_[-1].best
-    with pytest.raises(ValueError, match=r'^row 1, column "0": expected 0, 1 or missing, found 2'):
+    with pytest.raises(ValueError, match=r'^X_val: row 1, column "0": expected 0, 1 or missing, found 2'):
         nadek.NADEk(**QUICK).fit(copies, X_val=[[2, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[np.nan] * 3] * 4, r"^X_val: expected rows with some values, found 4 without any$"),
+        ([[0, 1, 1], [0, 7, 1]], r'^X_val: row 2, column "1": expected 0, 1 or missing, found 7$'),
+        ([[0, 1]], r"^X_val: X has 2 features, but NADEk is expecting 3 features"),
+        (np.array([[0, 1, None], [0, b"1", 1]], dtype=object), r'^X_val: row 2, column "1": the argument must be text'),
+    ],
+)
+def test_rows_to_choose_by_are_named_in_messages(rows, message, copies):
+    with pytest.raises((ValueError, TypeError), match=message):
+        nadek.NADEk(**QUICK).fit(copies, X_val=np.asarray(rows))
 
 
 def test_training_is_told_on_standard_output(copies, capsys):

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -125,7 +125,7 @@ class NADEkBase(BaseEstimator):
         learnt = learn(
             codes_of(table, columns),
             [n_levels(column) for column in known],
-            validation=None if X_val is None else codes_of(read_table(self, X_val, reset=False, words=words), columns),
+            validation=None if X_val is None else self._validation(X_val, columns, words),
             purpose=self._purpose,
             options=options,
             labels=[label for label, column in zip(table.labels, columns, strict=True) if column is not None],
@@ -140,6 +140,19 @@ class NADEkBase(BaseEstimator):
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self._ready()
         return table, learnt.held_out
+
+    def _validation(
+        self, X_val: MatrixLike, columns: Sequence[Column | None], words: Sequence[str]
+    ) -> Float[np.ndarray, "V D"]:
+        """Codes of the rows that the best epoch is chosen by; messages say that it is about these."""
+        try:
+            codes = codes_of(read_table(self, X_val, reset=False, words=words), columns)
+        except (TypeError, ValueError) as error:
+            error.args = (f"X_val: {error}",)
+            raise
+        if np.isnan(codes).all():
+            raise ValueError(f"X_val: expected rows with some values, found {len(codes)} without any")
+        return codes
 
     def _check(self, table: Table) -> None:
         """Refuse a training table that the options do not go with."""

@@ -134,10 +134,7 @@ class NADEkImputer(TransformerMixin, Cells):
             y: ignored.
             X_val: rows to keep the best weights by, in place of a held-out part of ``X``.
         """
-        check_choice("strategy", self.strategy, STRATEGIES)
-        check_whole("n_imputations", self.n_imputations)
-        for name in ("add_indicator", "keep_empty_features"):
-            check_choice(name, getattr(self, name), (True, False))
+        self._check_options()
         table, _ = self._fit(X, X_val=X_val)
         self._with_holes = [j for j in range(self.n_features_in_) if is_missing(table, j).any()]
         empty = [label for label, column in zip(table.labels, self.columns_, strict=True) if column is None]
@@ -153,7 +150,11 @@ class NADEkImputer(TransformerMixin, Cells):
 
         Returns:
             A table without holes, of the kind of ``X``.
+
+        Raises:
+            ValueError: on options that are none, as these can be set after `fit`.
         """
+        self._check_options()
         table, codes = self._read(X)
         if self.strategy == "sample":
             return self._finished(table, self._drawn(table, codes, self._seed))
@@ -177,7 +178,11 @@ class NADEkImputer(TransformerMixin, Cells):
 
         Returns:
             ``n_imputations`` tables like those of `transform`.
+
+        Raises:
+            ValueError: on options that are none, as these can be set after `fit`.
         """
+        self._check_options()
         table, codes = self._read(X)
         rng = check_random_state(self._seed if random_state is None else random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
@@ -196,6 +201,13 @@ class NADEkImputer(TransformerMixin, Cells):
         names = names_in(self, input_features)
         flags = [f"missingindicator_{names[j]}" for j in self._flagged()]
         return np.array([*names[self._kept()], *flags], dtype=object)
+
+    def _check_options(self) -> None:
+        """Refuse options of the answers that are none."""
+        check_choice("strategy", self.strategy, STRATEGIES)
+        check_whole("n_imputations", self.n_imputations)
+        for name in ("add_indicator", "keep_empty_features"):
+            check_choice(name, getattr(self, name), (True, False))
 
     def _check(self, table: Table) -> None:
         """Refuse columns that are called what an indicator would be."""

@@ -71,7 +71,7 @@ def learn(
         network = Network(model, data_mean(x[train], levels), generator=generator).to(device)
     else:
         network = _going_on(before, options).to(device)
-    report = reporter(options["verbose"])
+    report = reporter(int(options["verbose"]))
     history = fit(network, rows, others, config=training, on_epoch=report)
     return Learnt(network, history, held_out)
 
