@@ -256,6 +256,20 @@ def test_the_same_numbers_are_the_same_in_whatever_precision_they_come(narrow, k
     np.testing.assert_array_equal(encode(column, narrow(values), name="x"), np.arange(11))
 
 
+def test_numbers_that_went_through_single_precision_are_the_same():
+    """As when a frame with columns of single precision and others becomes one array."""
+    values = np.random.default_rng(0).choice([0.1, 0.2, 0.7, 0.9, -1.3], 200)
+    widened = values.astype(np.float32).astype(np.float64)
+    column = infer(values, name="x")
+    assert same(infer(widened, name="x"), column)
+    codes = encode(column, values, name="x")
+    np.testing.assert_array_equal(encode(column, widened, name="x"), codes)
+    assert (log_density_within(column, widened) == 0).all()
+    assert set(draw(column, codes, rng=np.random.default_rng(0))) == set(values)
+    between = np.array([0.19999, 0.2 - 1e-7, 0.2 + 1e-7, 1e308, -1e308])
+    assert encode(column, between, name="x").tolist() == [1, 1, 2, 4, 0]
+
+
 def test_bins_are_a_function_of_the_values_and_not_of_their_order():
     values = np.random.default_rng(2).normal(size=500)
     column = infer(values, name="x", n_bins=7)
@@ -305,6 +319,41 @@ def test_what_lies_between_a_frequent_number_and_the_next_bin_is_less_likely_tha
     seen, *between = log_density_within(column, np.array([0.0, 10.0, 2500.0, 4999.0]))
     assert seen == 0
     assert (np.diff([seen, *between]) < 0).all()
+
+
+@pytest.mark.parametrize("extreme", [120.0, 1e4, 1e7])
+def test_a_frequent_number_is_at_least_as_dense_as_any_other_however_far_one_of_them_is(extreme):
+    rng = np.random.default_rng(0)
+    spent = np.where(rng.random(2000) < 0.4, 0.0, np.round(rng.lognormal(3, 0.5, 2000), 2))
+    spent[0] = extreme
+    column = infer(spent, name="spent")
+    nothing, *others = log_density_within(column, np.array([0.0, *np.unique(spent)[1:]]))
+    assert nothing == 0
+    assert max(others) <= 0
+    assert max(others) > -1e-9  # the narrowest of the other bins
+
+
+def test_whole_numbers_count_by_how_often_they_occurred():
+    visits = np.random.default_rng(0).geometric(0.3, 1000)
+    visits[0] = 1000
+    column = infer(visits, name="visits", integers="numeric")
+    asked = np.array([1.0, 2.0, 5.0, 7.0, 20.0, 1000.0])
+    shares = np.bincount(encode(column, visits, name="visits").astype(int)) / 1000
+    told = np.log(shares[encode(column, asked, name="visits").astype(int)]) + log_density_within(column, asked)
+    assert (np.diff(told) < 0).all()
+    np.testing.assert_allclose(np.exp(told[:3]), [(visits == number).mean() for number in (1, 2, 5)])
+
+
+def test_whole_numbers_are_no_denser_than_one_by_one():
+    column = Numeric(edges=(1.0, 2.0), means=(0.0, 1.0, 2.01), low=0.0, high=3.0, integer=True)
+    assert log_density_within(column, np.array([0.0, 1.0, 2.0, 3.0])).tolist() == [0, 0, 0, -1]
+
+
+def test_a_number_almost_as_frequent_ones_is_almost_as_dense():
+    column = Numeric(edges=(5000.0, 5050.0), means=(0.0, 5025.0, 5075.0), low=0.0, high=5100.0, integer=False)
+    density = log_density_within(column, np.array([0.0, 1e-9, 2500.0, 5025.0]))
+    assert density[1] == pytest.approx(0, abs=1e-6)
+    assert density[2] < density[3]  # what was never seen, and what was
 
 
 def test_between_numbers_that_have_a_bin_each_the_nearer_one_counts_by_its_distance():
@@ -466,6 +515,27 @@ def test_prices_are_drawn_in_cents():
     counts = np.bincount(np.rint(drawn * 100).astype(int))[1:]
     assert counts.std() / counts.mean() < 0.3  # evenly: 20 of each expected
     assert all(value == float(f"{value:.2f}") for value in decode(column, np.arange(16.0)))
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (1 + 1e-13 * np.random.default_rng(0).normal(size=2000), np.float64),
+        ((1e5 + np.random.default_rng(0).normal(size=2000)).astype(np.float32), np.float32),
+        (np.random.default_rng(0).normal(30, 1, size=2000).astype(np.float16), np.float16),
+        (np.float32([0.5, 0.7, 1e6]), np.float16),  # which does not reach so far
+        (np.float32([1, 2, 3, 7]), object),
+    ],
+    ids=["float64", "float32", "float16", "too far", "objects"],
+)
+def test_drawn_numbers_are_in_their_bins_in_the_type_that_they_are_for(values, dtype):
+    column = infer(values, name="x", kind="numeric", n_bins=8)
+    codes = np.repeat(np.arange(float(n_levels(column))), 2000)
+    drawn = draw(column, codes, rng=np.random.default_rng(0), dtype=np.dtype(dtype))
+    np.testing.assert_array_equal(encode(column, drawn, name="x"), codes)
+    if drawn.max() < np.finfo(np.float16).max or dtype != np.float16:
+        np.testing.assert_array_equal(encode(column, drawn.astype(dtype), name="x"), codes)
+        assert len(set(drawn)) >= len(set(codes))
 
 
 def test_drawing_is_a_function_of_its_generator():

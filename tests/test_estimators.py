@@ -258,6 +258,13 @@ def test_decimals_are_numbers_in_objects_and_in_decimals_of_arrow():
         assert {float(price) for price in filled["price"]} <= set(floats)
 
 
+def test_a_wrong_category_that_does_not_occur_is_told_by_its_place_in_the_list():
+    table = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 9, categories=["a", "b", 3]), "yes": [0, 1] * 9})
+    message = r'^category 3 of the type of column "c": expected text or missing, found 3$'
+    with pytest.raises(ValueError, match=message):
+        nadek.NADEk(**QUICK).fit(table)
+
+
 @pytest.mark.parametrize("container", ["numpy", "pandas"])
 def test_many_different_texts_are_asked_about_in_words_that_help(container):
     table = np.array([[f"w{i}", 1.0] for i in range(40)], dtype=object)
@@ -384,6 +391,19 @@ def test_masked_cells_are_missing():
         assert (filled == values)[~mask].all()
         assert not pd.isna(filled).any()
     assert nadek.NADEkImputer(**QUICK).fit_transform(np.ma.masked_array(words)).dtype == words.dtype
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("text", [False, True])
+def test_set_output_makes_frames_of_several_completions(library, text):
+    array = np.array([["a", 1.0], ["b", None], ["c", 0.0]] * 20, dtype=object) if text else np.eye(3)[[0, 1, 2] * 20]
+    array[1::5, 1] = None
+    imputer = nadek.NADEkImputer(**QUICK, strategy="sample", n_imputations=2).set_output(transform=library).fit(array)
+    one, several = imputer.transform(array), imputer.transform_multiple(array)
+    for other in several:
+        assert type(other) is type(one)
+        assert list(other.columns) == list(one.columns) == list(imputer.get_feature_names_out())
+        assert nw.from_native(other).schema == nw.from_native(one).schema
 
 
 def test_set_output_changes_the_container():
@@ -550,6 +570,7 @@ DECIMAL = [Decimal("12345678901234567.89"), Decimal("0.10"), Decimal("7.35"), No
         pd.Series([3, 2**53 + 1, -(2**53) - 1, None] * 15, dtype="object"),
         pl.Series(LARGE),
         pl.Series(EXTREME),
+        pl.Series(EXTREME, dtype=pl.Int128),
         pl.Series(DECIMAL, dtype=pl.Decimal(20, 2)),
         pa.chunked_array([LARGE]),
         pa.chunked_array([pa.array(DECIMAL, pa.decimal128(20, 2))]),
@@ -734,6 +755,37 @@ def test_dictionaries_of_arrow_are_categories(library):
         assert column.dtype == nw.Categorical
 
 
+LABELS = [1, 2, None, 3] * 10
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.chunked_array([pa.array(LABELS).dictionary_encode()]),
+        pa.chunked_array([pa.array(LABELS).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.int16()))]),
+        pa.chunked_array([pa.array([1.5, 2.0, None, 3.0] * 10).dictionary_encode()]),
+        pd.Series(LABELS, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.int64()))),
+        pd.Series(LABELS, dtype="category"),
+        pl.Series(LABELS, dtype=pl.Int128),
+        pl.Series(LABELS, dtype=pl.UInt128),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
+)
+def test_numbers_as_labels_keep_their_type(column):
+    old = nw.from_native(column, series_only=True).alias("label")
+    other = nw.new_series("u", [0, 1] * 20, backend=old.implementation)
+    table = old.to_frame().with_columns(other).to_native()
+    known = old.drop_nulls().to_list()
+    drawn = nadek.NADEk(**QUICK).fit(table).sample(9)
+    imputer = nadek.NADEkImputer(**QUICK, strategy="mode").fit(table)
+    for made in (drawn, imputer.transform(table)):
+        new = nw.from_native(made)["label"]
+        kinds = [getattr(one.to_native(), "dtype", None) or one.to_native().type for one in (old, new)]
+        assert kinds[0] == kinds[1]
+        assert set(new.to_list()) <= set(known)
+    assert [now for was, now in zip(old.to_list(), new.to_list(), strict=True) if not pd.isna(was)] == known
+
+
 def listing(container, values, categories, *, ordered=False):
     """A frame of a categorical column ``e`` whose type lists these categories."""
     if container == "polars":
@@ -821,6 +873,18 @@ def test_multiple_imputations_are_joint_draws(imputer):
     assert not np.array_equal(tables[0], five.transform_multiple(unknown, random_state=7)[0])
 
 
+def test_options_of_answers_are_checked_when_they_are_asked_for(imputer, copies):
+    for options, message in (
+        ({"strategy": "median"}, r"^strategy: expected one of 'mean', 'mode', 'sample', found 'median'$"),
+        ({"n_imputations": 0}, r"^n_imputations: expected a whole number of at least 1, found 0$"),
+        ({"add_indicator": "no"}, r"^add_indicator: expected one of True, False, found 'no'$"),
+    ):
+        wrong = changed(imputer, **options)
+        for answer in (wrong.transform, wrong.transform_multiple):
+            with pytest.raises(ValueError, match=message):
+                answer(copies)
+
+
 def test_five_imputations_match_the_exact_pairwise_frequencies():
     """Four answers that hang together; which are missing differs from row to row. Joint draws, or this fails."""
     states = np.array(list(product([0, 1], repeat=4)))
@@ -856,6 +920,20 @@ def test_indicators_are_those_of_scikit_learn(copies):
     assert list(named.transform(frame).columns) == ["a", "b", "c", "missingindicator_b"]
     with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
         named.get_feature_names_out(["a", "b", "d"])
+
+
+@pytest.mark.parametrize("columns", [range(3), pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])])
+def test_columns_without_names_of_text_are_named_where_there_are_indicators(copies, columns):
+    table = pd.DataFrame(copies, columns=columns, index=[5] * len(copies))
+    table.iloc[::4, 1] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True)
+    whole = imputer.fit_transform(table)
+    assert list(whole.columns) == list(imputer.get_feature_names_out()) == ["x0", "x1", "x2", "missingindicator_x1"]
+    assert list(whole.index) == list(table.index)
+    make_pipeline(imputer, LogisticRegression()).fit(table, copies[:, 0] == 1)
+    assert list(imputer.set_params(add_indicator=False).fit_transform(table).columns) == list(columns)
+    frame = imputer.set_output(transform="polars").transform(table)
+    assert frame.columns == ["x0", "x1", "x2"]
 
 
 @pytest.mark.parametrize("hole", ["a", "missingindicator_a"])
@@ -900,6 +978,17 @@ def test_a_number_between_those_that_occur_is_no_more_usual_than_they_are():
     nothing, *between = detector.score_samples([[0, 0], [2500, 0], [4900, 0], [4999, 0]])
     assert max(between) < nothing
     assert detector.explain([[4900, 0]])[0].argmin() == 0
+
+
+def test_the_commonest_number_is_not_the_oddest():
+    rng = np.random.default_rng(0)
+    spent = np.where(rng.random(2000) < 0.4, 0.0, np.round(rng.lognormal(3, 0.5, 2000), 2))
+    spent[0] = 1e7
+    detector = nadek.NADEkOutlierDetector(**QUICK).fit(np.column_stack([spent, rng.integers(18, 90, 2000)]))
+    nothing, something = (detector.predict([[amount, 50]] * 2)[0] for amount in (0.0, 20.0))
+    assert (nothing, something) == (1, 1)
+    cells = detector.explain([[0.0, 50], [20.0, 50], [1e7, 50]])[:, 0]
+    assert (np.diff(cells) < 0).all()
 
 
 def test_columns_without_any_value_are_left_out_or_kept(copies):
@@ -961,6 +1050,35 @@ def test_a_row_is_not_usual_because_little_is_known_of_it(detector):
     assert detector.predict([[np.nan] * 3]).tolist() == [1]
 
 
+@pytest.mark.parametrize("container", ["numpy", "pandas", "polars"])
+def test_drawn_numbers_of_single_precision_are_in_their_bins(container, monkeypatch):
+    rng = np.random.default_rng(0)
+    number = (1e5 + rng.normal(size=200)).astype(np.float32)
+    table = pd.DataFrame({"number": number, "other": number[::-1]})
+    table = {"numpy": table.to_numpy(), "pandas": table, "polars": pl.from_pandas(table)}[container]
+    model = nadek.NADEk(**QUICK).fit(table)
+    codes = []
+    drawn_by = nadek.estimators.density.draw
+    monkeypatch.setattr(nadek.estimators.density, "draw", lambda *a, **k: [codes.append(a[1]), drawn_by(*a, **k)][1])
+    drawn = model.sample(4000, random_state=0)
+    np.testing.assert_array_equal(model._read(drawn)[1].numpy(), np.column_stack(codes))
+
+
+def test_numbers_are_the_same_on_their_way_through_single_precision():
+    rng = np.random.default_rng(0)
+    value = rng.choice([0.1, 0.2, 0.7, 0.9], 200, p=[0.1, 0.2, 0.3, 0.4])
+    table = pd.DataFrame({"value": value.astype(np.float32), "yes": rng.integers(0, 2, 200)})
+    widened = pd.DataFrame(table.to_numpy(), columns=table.columns)
+    assert widened["value"].dtype == np.float64
+    model = nadek.NADEk(**QUICK).fit(table)
+    np.testing.assert_array_equal(model.score_samples(widened), model.score_samples(table))
+    model = nadek.NADEk(**QUICK).fit(widened)
+    np.testing.assert_array_equal(model.score_samples(widened), model.score_samples(table))
+    asked = pd.DataFrame({"value": [0.2, float(np.float32(0.2))], "yes": 1})
+    exact, single = model.score_samples(asked)
+    assert exact == single
+
+
 # --- training -------------------------------------------------------------------------------------------------------
 
 
@@ -995,6 +1113,45 @@ def test_warm_start_goes_on(copies):
         model.set_params(steps=3).fit(copies[:, :2])
 
 
+def test_switches_can_be_booleans_of_numpy(copies, tmp_path):
+    options = {"warm_start": np.True_, "early_stopping": np.False_, "add_indicator": np.True_, "verbose": np.False_}
+    imputer = nadek.NADEkImputer(**QUICK, **options).fit(copies)
+    imputer.fit(copies).save(tmp_path / "model")
+    assert nadek.NADEkImputer.load(tmp_path / "model").warm_start is True
+
+
+def test_warm_start_goes_on_with_the_columns_that_it_knows(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"n": rng.normal(size=60), "grade": rng.integers(0, 5, 60), "yes": rng.integers(0, 2, 60)})
+    model = nadek.NADEk(**QUICK, n_bins=8, categorical_features=[1], warm_start=True).fit(table)
+    model.set_params(categorical_features=["grade"]).fit(table)  # the same column
+    model.save(tmp_path / "model")
+    for fitted in (model, nadek.NADEk.load(tmp_path / "model")):
+        with pytest.raises(ValueError, match=r"^warm_start goes on .*: n_bins is 8 in it, found n_bins=4$"):
+            fitted.set_params(n_bins=4).fit(table)
+        told = r"categorical_features is \['grade'\] in it, found categorical_features=\[\]$"
+        with pytest.raises(ValueError, match=told):
+            fitted.set_params(n_bins=8, categorical_features=None).fit(table)
+        assert len(fitted.set_params(warm_start=False).fit(table).levels_["grade"]) == 5
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_a_fit_that_fails_leaves_what_was_learnt(estimator, copies, tmp_path):
+    table = pd.DataFrame(copies, columns=["a", "b", "c"])
+    model = estimator(**QUICK).fit(table)
+    for wrong in (pd.DataFrame({"p": [1, "x"], "q": [0, 1]}), np.array([[np.inf]])):
+        with pytest.raises(ValueError, match=r"^row "):
+            model.fit(wrong)
+        assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+        assert model.n_features_in_ == 3
+        fresh = estimator(**QUICK)
+        with pytest.raises(ValueError, match=r"^row "):
+            fresh.fit(wrong)
+        assert not {"n_features_in_", "feature_names_in_"} & set(vars(fresh))
+    model.save(tmp_path / "model")
+    assert estimator.load(tmp_path / "model").feature_names_in_.tolist() == ["a", "b", "c"]
+
+
 def test_early_stopping_holds_rows_out_and_stops(copies):
     noise = np.random.default_rng(0).integers(0, 2, (40, 10))
     learning_by_heart = {"learning_rate": 1e-2, "weight_decay": 0, "n_iter_no_change": 1, "random_state": 0}
@@ -1014,8 +1171,22 @@ def test_rows_to_choose_by_can_be_given(copies):
     everything = nadek.NADEk(**{**QUICK, "max_iter": 4}, early_stopping=False).fit(copies[:200])
     assert model.history_[0].train == everything.history_[0].train  # and none of the table is held out
     assert model.history_[-1].best > other.history_[-1].best
-    with pytest.raises(ValueError, match=r'^row 1, column "0": expected 0, 1 or missing, found 2'):
+    with pytest.raises(ValueError, match=r'^X_val: row 1, column "0": expected 0, 1 or missing, found 2'):
         nadek.NADEk(**QUICK).fit(copies, X_val=[[2, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[np.nan] * 3] * 4, r"^X_val: expected rows with some values, found 4 without any$"),
+        ([[0, 1, 1], [0, 7, 1]], r'^X_val: row 2, column "1": expected 0, 1 or missing, found 7$'),
+        ([[0, 1]], r"^X_val: X has 2 features, but NADEk is expecting 3 features"),
+        (np.array([[0, 1, None], [0, b"1", 1]], dtype=object), r'^X_val: row 2, column "1": the argument must be text'),
+    ],
+)
+def test_rows_to_choose_by_are_named_in_messages(rows, message, copies):
+    with pytest.raises((ValueError, TypeError), match=message):
+        nadek.NADEk(**QUICK).fit(copies, X_val=np.asarray(rows))
 
 
 def test_training_is_told_on_standard_output(copies, capsys):
@@ -1123,6 +1294,78 @@ def test_a_saved_model_answers_the_same(container, tmp_path, copies):
         if container != "numpy"
         else model.sample(4, random_state=0),
     )
+
+
+@pytest.mark.parametrize("estimator", [nadek.NADEk, nadek.NADEkOutlierDetector])
+def test_a_model_is_saved_with_the_orderings_that_it_has(estimator, tmp_path, copies):
+    model = estimator(**QUICK, n_orderings=5).fit(copies).set_params(n_orderings=2)
+    model.save(tmp_path / "model")
+    loaded = estimator.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.orderings_, model.orderings_)
+    np.testing.assert_array_equal(loaded.score_samples(copies), model.score_samples(copies))
+    assert loaded.n_orderings == 2
+    assert len(loaded.fit(copies).orderings_) == 2
+
+
+TYPED = {
+    "pandas": lambda: people().astype(
+        {"height": "float32", "age": "Float64", "city": "string", "smoker": "category", "cough": "int8"}
+    ),
+    "pandas, ordered": lambda: pd.DataFrame(
+        {"size": pd.Categorical([3, 1, 2] * 20, categories=[3, 1, 2, 7], ordered=True), "yes": [True, False] * 30}
+    ),
+    "pandas of Arrow": lambda: people().astype({"age": "double[pyarrow]", "member": "bool[pyarrow]"}),
+    "polars": lambda: pl.DataFrame(
+        {
+            "small": pl.Series([1, 2, 3] * 20, dtype=pl.Int8),
+            "wide": pl.Series([1, 2, 3] * 20, dtype=pl.UInt128),
+            "single": pl.Series([0.5, 2, 3] * 20, dtype=pl.Float32),
+            "listed": pl.Series(["b", "a"] * 30, dtype=pl.Enum(["b", "a", "c"])),
+            "class": pl.Series(["b", "a"] * 30, dtype=pl.Categorical),
+            "yes": [True, False] * 30,
+        }
+    ),
+    "pyarrow": lambda: pa.table(
+        {
+            "small": pa.array([1, 2, 3] * 20, pa.int8()),
+            "single": pa.array([0.5, 2, 3] * 20, pa.float32()),
+            "text": pa.array(["b", "a"] * 30, pa.large_string()),
+            "class": pa.array(["b", "a"] * 30).dictionary_encode(),
+            "label": pa.array([1, 2, 3] * 20).dictionary_encode(),
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_a_saved_model_knows_the_types_of_its_table(kind, tmp_path):
+    model = nadek.NADEk(**QUICK, n_orderings=2).fit(TYPED[kind]())
+    for folder in ("model", "again"):  # what was loaded can be saved again
+        model.save(tmp_path / folder)
+        loaded = nadek.NADEk.load(tmp_path / folder)
+        drawn, other = model.sample(5, random_state=0), loaded.sample(5, random_state=0)
+        assert nw.from_native(drawn).to_dict(as_series=False) == nw.from_native(other).to_dict(as_series=False)
+        if kind == "pyarrow":
+            assert other.schema == drawn.schema
+        else:
+            assert list(other.dtypes) == list(drawn.dtypes)
+        model = loaded
+
+
+def test_a_saved_model_of_a_frame_without_names_makes_frames(tmp_path, copies):
+    table = pd.DataFrame(copies).astype("int8")
+    nadek.NADEk(**QUICK).fit(table).save(tmp_path / "model")
+    drawn = nadek.NADEk.load(tmp_path / "model").sample(3)
+    assert isinstance(drawn, pd.DataFrame)
+    assert list(drawn.columns) == [0, 1, 2]
+    assert set(drawn.dtypes) == {np.dtype("int8")}
+
+
+def test_types_that_a_library_does_not_make_of_words_are_those_of_the_values(tmp_path):
+    prices = pd.array([Decimal("0.50"), Decimal("1.75")] * 30, pd.ArrowDtype(pa.decimal128(18, 2)))
+    table = pd.DataFrame({"price": prices, "yes": [0, 1] * 30})
+    nadek.NADEk(**QUICK).fit(table).save(tmp_path / "model")
+    assert nadek.NADEk.load(tmp_path / "model").sample(3)["price"].dtype == np.float64
 
 
 def test_a_model_of_an_array_of_text_is_saved(tmp_path):

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.columns.cells import Cells, listed, place_of, read_cells, shown
+from nadek.columns.cells import Cells, listed, place_of, read_cells, shown, widened
 from nadek.columns.infer import numbers_of
 from nadek.columns.kinds import Categorical, Column, Level, Numeric, n_levels
+
+DOUBLE: np.dtype[Any] = np.dtype(np.float64)
 
 
 def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 1) -> NDArray[np.float64]:
@@ -35,7 +37,7 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
     cells = read_cells(values, name=name, first_row=first_row)
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
-        numbers = numbers_of(cells, name=name, first_row=first_row)
+        numbers = column.snapped(numbers_of(cells, name=name, first_row=first_row))
         codes[cells.rows] = np.searchsorted(column.edges, numbers, side="right")
         return codes
     found = _places(column.levels, cells)
@@ -73,7 +75,9 @@ def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     return _chosen([int(mean) for mean in means] if column.integer else means, codes, n_levels(column))
 
 
-def draw(column: Column, codes: NDArray[Any], *, rng: np.random.Generator) -> NDArray[Any]:
+def draw(
+    column: Column, codes: NDArray[Any], *, rng: np.random.Generator, dtype: np.dtype[Any] = DOUBLE
+) -> NDArray[Any]:
     """As `decode`, but a number is drawn evenly from its bin; a bin that held one value only gives this one.
 
     It has no more decimals than the values of the column had: whole numbers where these were whole, prices in cents.
@@ -82,6 +86,7 @@ def draw(column: Column, codes: NDArray[Any], *, rng: np.random.Generator) -> ND
         column: what the column is.
         codes: [N], NaN where missing.
         rng: where randomness comes from; one number a row is taken for a numeric column.
+        dtype: what the numbers are for: rounded to floats of this type, they are still in their bins.
 
     Example:
         >>> from nadek.columns import Numeric
@@ -97,7 +102,7 @@ def draw(column: Column, codes: NDArray[Any], *, rng: np.random.Generator) -> ND
     right = np.where(np.array(column.means) == left, left, right)
     width, share = (right - left)[places], rng.random(len(places))
     inwards = np.floor(share * np.round(width / column.step)) * column.step if column.step else share * width
-    drawn = column.rounded(left[places] + inwards)
+    drawn = _below(column, column.rounded(left[places] + inwards), places, dtype)
     if missing.any():
         return np.where(missing, np.nan, drawn)
     return drawn.astype(np.int64) if column.integer else drawn
@@ -126,6 +131,17 @@ def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]
         raise ValueError(f"expected numbers, found the categories {listed(values)}: they have no mean")
     weighed: NDArray[np.float64] = probabilities[:, : len(values)] @ np.array(values, dtype=np.float64)
     return weighed
+
+
+def _below(
+    column: Numeric, drawn: NDArray[np.float64], places: NDArray[np.intp], dtype: np.dtype[Any]
+) -> NDArray[np.float64]:
+    """Drawn numbers as a type of floats holds them, none of them rounded up to where the next bin begins."""
+    if dtype.kind != "f" or max(-column.low, column.high + column.step) > float(np.finfo(dtype).max):
+        dtype = DOUBLE
+    highest = np.nextafter(np.array(column.edges, dtype=dtype), dtype.type(-np.inf))
+    inside: NDArray[np.float64] = np.minimum(widened(drawn.astype(dtype)), np.append(widened(highest), np.inf)[places])
+    return inside
 
 
 def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:

@@ -144,6 +144,10 @@ def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
 
 def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeric:
     different = np.unique(observed)
+    integer = cells.values.dtype.kind == "i" or bool(_tells_whole(different).all())
+    decimals = None if integer else _decimals(different)
+    if decimals is not None:
+        observed, different = np.round(observed, decimals), np.round(different, decimals)  # 0.10000000149 is 0.1
     edges = different[1:] if len(different) <= n_bins else _quantiles(observed, different, n_bins)
     place = np.searchsorted(edges, observed, side="right")
     times = np.bincount(place)
@@ -153,14 +157,13 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     # rounding must not move the mean of one single value, which stands for "nothing else is in this bin"
     left = np.concatenate((different[:1], edges))
     last = different[np.append(np.searchsorted(different, edges), len(different)) - 1]
-    integer = cells.values.dtype.kind == "i" or bool(_tells_whole(different).all())
     return Numeric(
         edges=tuple(edges.tolist()),
         means=tuple(np.clip(means, left, last).tolist()),
         low=float(different[0]),
         high=float(different[-1]),
         integer=integer,
-        decimals=None if integer else _decimals(different),
+        decimals=decimals,
     )
 
 

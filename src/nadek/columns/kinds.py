@@ -97,6 +97,18 @@ class Numeric:
         """Numbers with no more digits behind the point than the column has."""
         return np.round(numbers, self.decimals or 0) + 0.0 if self.step else numbers  # + 0.0: no -0.0
 
+    def snapped(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers rounded to the digits of the column where single precision cannot tell them from what they were.
+
+        So 0.10000000149, which is what 0.1 becomes on its way through single precision, falls into the bin of 0.1.
+        """
+        if self.decimals is None:
+            return numbers
+        with np.errstate(over="ignore"):
+            rounded = self.rounded(numbers)
+            same = np.isfinite(rounded) & (rounded.astype(np.float32) == numbers.astype(np.float32))
+        return np.where(same, rounded, numbers)
+
 
 Column = Binary | Categorical | Numeric
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -18,9 +18,9 @@ from torch import Tensor
 from nadek.columns import Column, draw, n_levels
 from nadek.defaults import Purpose
 from nadek.estimators.containers import Table, read_table
-from nadek.estimators.encoding import codes_of, learn_columns
+from nadek.estimators.encoding import codes_of, declared_columns, learn_columns
 from nadek.estimators.folders import Fitted, read_fitted, write_fitted
-from nadek.estimators.learning import learn
+from nadek.estimators.learning import check_going_on, learn
 from nadek.estimators.making import Fillings, Template, template_of
 from nadek.estimators.options import DeviceName, MatrixLike, check_choice, check_number, check_whole, pick_device
 from nadek.model import ModelConfig, Network
@@ -32,6 +32,9 @@ from nadek.training import Epoch
 EXACT_COST = 1e6
 """Multiplications of one use of the network up to which questions are answered in float64: so small a network waits for
 the interpreter anyway. Above it answers are float32's: sums are float64 still, and rows differ by some 1e-6 nats."""
+
+NAMES = ("n_features_in_", "feature_names_in_")
+"""What reading a table to learn from sets before anything is learnt."""
 
 Loaded = TypeVar("Loaded", bound="NADEkBase")
 
@@ -47,6 +50,7 @@ class NADEkBase(BaseEstimator):
     _words: tuple[str, ...] = ()
     _dropped: tuple[str, ...] = ()
     _told: Mapping[str, Any] = MappingProxyType({})
+    _columns_by: Mapping[str, Any] = MappingProxyType({})
     history_: list[Epoch]
     n_iter_: int
     n_features_in_: int
@@ -86,6 +90,17 @@ class NADEkBase(BaseEstimator):
 
     def _fit(self, X: MatrixLike, *, X_val: MatrixLike | None = None) -> tuple[Table, NDArray[np.int64]]:
         """Learn from a table; returns what was read, and which of its rows were held out."""
+        known = {name: value for name, value in vars(self).items() if name in NAMES}
+        try:
+            return self._learn(X, X_val)
+        except BaseException:  # whatever was learnt before is still there, and goes with its own names
+            for name in NAMES:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(known)
+            raise
+
+    def _learn(self, X: MatrixLike, X_val: MatrixLike | None) -> tuple[Table, NDArray[np.int64]]:
+        """See `_fit`; a failure leaves the estimator with the names of the columns that it failed on."""
         options = self.get_params()
         check_options(options)
         device = pick_device(options["device"])
@@ -94,6 +109,7 @@ class NADEkBase(BaseEstimator):
         words, dropped = ((), ()) if before is None else (self._words, self._dropped)
         table = read_table(self, X, reset=before is None, words=words)
         self._check(table)
+        columns_by = _columns_by(table, options)
         if before is None:
             columns = learn_columns(
                 table,
@@ -102,6 +118,7 @@ class NADEkBase(BaseEstimator):
                 keep_empty=self._takes_empty,
             )
         else:
+            check_going_on(self._columns_by, columns_by)
             columns = self.columns_
         known = [column for column in columns if column is not None]
         if not known:
@@ -109,7 +126,7 @@ class NADEkBase(BaseEstimator):
         learnt = learn(
             codes_of(table, columns),
             [n_levels(column) for column in known],
-            validation=None if X_val is None else codes_of(read_table(self, X_val, reset=False, words=words), columns),
+            validation=None if X_val is None else self._validation(X_val, columns, words),
             purpose=self._purpose,
             options=options,
             labels=[label for label, column in zip(table.labels, columns, strict=True) if column is not None],
@@ -118,19 +135,32 @@ class NADEkBase(BaseEstimator):
             before=None if before is None else self.network_,
         )
         self.network_ = _for_questions(learnt.network)
-        self.columns_, self._template = columns, template_of(table)
+        self.columns_, self._template, self._columns_by = columns, template_of(table), columns_by
         self._words, self._dropped = words, dropped
         self.history_, self.n_iter_ = learnt.history, len(learnt.history)
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self._ready()
         return table, learnt.held_out
 
+    def _validation(
+        self, X_val: MatrixLike, columns: Sequence[Column | None], words: Sequence[str]
+    ) -> Float[np.ndarray, "V D"]:
+        """Codes of the rows that the best epoch is chosen by; messages say that it is about these."""
+        try:
+            codes = codes_of(read_table(self, X_val, reset=False, words=words), columns)
+        except (TypeError, ValueError) as error:
+            error.args = (f"X_val: {error}",)
+            raise
+        if np.isnan(codes).all():
+            raise ValueError(f"X_val: expected rows with some values, found {len(codes)} without any")
+        return codes
+
     def _check(self, table: Table) -> None:
         """Refuse a training table that the options do not go with."""
 
-    def _ready(self) -> None:
-        """Set what follows from the network, its columns and the seed."""
-        n_orderings = self.get_params().get("n_orderings")
+    def _ready(self, n_orderings: int | None = None) -> None:
+        """Set what follows from the network, its columns and the seed; None: so many orderings as the options say."""
+        n_orderings = self.get_params().get("n_orderings") if n_orderings is None else n_orderings
         if n_orderings is not None:
             self.orderings_ = _draw_orderings(n_orderings, self.network_.n_variables, self._seed)
 
@@ -147,6 +177,9 @@ class NADEkBase(BaseEstimator):
         options = {name: value for name, value in options.items() if _is_plain(value)}
         names = getattr(self, "feature_names_in_", None)
         extra = {"name": type(self).__name__, "options": options, "seed": self._seed, **self._extra()}
+        extra["columns_by"] = dict(self._columns_by)
+        if hasattr(self, "orderings_"):
+            extra["n_orderings"] = len(self.orderings_)  # the option may have been changed since
         fitted = Fitted(
             network=self.network_,
             columns=self.columns_,
@@ -187,9 +220,10 @@ class NADEkBase(BaseEstimator):
         estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
+        estimator._columns_by = fitted.extra.get("columns_by", {})
         estimator._seed = fitted.extra.get("seed", 0)
         estimator._take(fitted.extra)
-        estimator._ready()
+        estimator._ready(fitted.extra.get("n_orderings") if hasattr(estimator, "n_orderings") else None)
         return estimator
 
     def _extra(self) -> dict[str, Any]:
@@ -221,12 +255,15 @@ class NADEkBase(BaseEstimator):
     def _generator(self, seed: int) -> torch.Generator:
         return torch.Generator(self.network_.b.device).manual_seed(seed)
 
-    def _drawn(self, codes: Tensor, seed: int) -> Fillings:
+    def _drawn(self, table: Table, codes: Tensor, seed: int) -> Fillings:
         """What to fill in: one joint draw for the missing cells of each row."""
         whole = impute(self.network_, codes, generator=self._generator(seed)).cpu().numpy().astype(np.float64)
         rng, missing = np.random.default_rng(seed), codes.isnan().cpu().numpy()
         return {
-            j: (missing[:, place], draw(column, whole[missing[:, place], place], rng=rng))
+            j: (
+                missing[:, place],
+                draw(column, whole[missing[:, place], place], rng=rng, dtype=table.columns[j].dtype),
+            )
             for place, (j, column) in enumerate(self._known())
         }
 
@@ -259,6 +296,13 @@ def check_options(options: dict[str, Any]) -> None:
     check_number("validation_fraction", options["validation_fraction"], positive=True, below=1.0)
     if "n_orderings" in options:
         check_whole("n_orderings", options["n_orderings"])
+
+
+def _columns_by(table: Table, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say what the columns of a table are, in plain words."""
+    declared = declared_columns(table, options["categorical_features"])
+    names = [label for label, one in zip(table.labels, declared, strict=True) if one]
+    return {"n_bins": int(options["n_bins"]), "categorical_features": names}
 
 
 def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np.int64]:

@@ -49,8 +49,8 @@ class Cells(NADEkBase):
         for some in rows.split(rows_at_once(self.network_)) if len(rows) else ():
             yield some.cpu().numpy(), level_probabilities(self.network_, codes[some]).double().cpu().numpy()
 
-    def _ready(self) -> None:
-        super()._ready()
+    def _ready(self, n_orderings: int | None = None) -> None:
+        super()._ready(n_orderings)
         keys = self._keys()
         self.levels_ = {keys[j]: np.array(level_labels(column)) for j, column in self._known()}
 

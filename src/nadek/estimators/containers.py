@@ -22,6 +22,7 @@ from nadek.estimators.options import MatrixLike
 from nadek.tables import numbers_among
 
 CATEGORICAL = (nw.Categorical, nw.Enum)
+WIDEST = (nw.Int128, nw.UInt128)
 UNDERSTOOD = (nw.Object, nw.Unknown, nw.String, nw.Boolean, *CATEGORICAL)
 """Types of frame columns that are read, besides numbers."""
 
@@ -201,19 +202,21 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
     if series.dtype in CATEGORICAL or _is_inexact(series):  # Arrow's dictionaries lose their nulls on the direct way
         values = np.empty(len(series), dtype=object)
         values[:] = series.to_list()
-    else:
-        values = series.to_numpy()
+    else:  # NumPy has no whole numbers of 128 bits
+        values = (series.cast(nw.Int64) if series.dtype in WIDEST else series).to_numpy()
     if values.dtype == object:
         check_cells(values, name)
     return values
 
 
 def _is_inexact(series: Any) -> bool:  # noqa: ANN401 - a narwhals series of whatever frame
-    """Whether a column has holes and whole numbers that floats would change."""
-    if series.dtype not in (nw.Int64, nw.UInt64):
+    """Whether a column has whole numbers that NumPy has no type for, or holes and such as floats would change."""
+    if series.dtype not in (nw.Int64, nw.UInt64, *WIDEST):
         return False
     observed = series.drop_nulls()
-    return 0 < len(observed) < len(series) and max(-int(observed.min()), int(observed.max())) > LARGEST_EXACT
+    holes = len(observed) < len(series)
+    largest = LARGEST_EXACT if holes else np.iinfo(np.int64).max if series.dtype in WIDEST else np.inf
+    return len(observed) > 0 and max(-int(observed.min()), int(observed.max())) > largest
 
 
 def _without(values: NDArray[Any], words: Sequence[str]) -> NDArray[Any]:

@@ -233,7 +233,8 @@ class NADEk(DensityMixin, Questions):
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         codes = sample(self.network_, n_samples, orderings=self._orderings(), generator=self._generator(seed))
         rng, drawn = np.random.default_rng(seed), codes.cpu().numpy().astype(np.float64)
-        return self._template.make([draw(column, drawn[:, j], rng=rng) for j, column in self._known()])
+        dtypes = self._template.dtypes()
+        return self._template.make([draw(column, drawn[:, j], rng=rng, dtype=dtypes[j]) for j, column in self._known()])
 
     def _log_probs(self, X: MatrixLike) -> Float[Tensor, "O N"]:
         _, codes = self._read(X)

@@ -1,9 +1,12 @@
 """From a table to codes, which the network sees: what each column is, learnt once, and the codes of its cells."""
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
 
 from nadek.columns import Categorical, Column, Level, Numeric, UndecidedColumnError, encode, infer, read_cells
 from nadek.estimators.containers import Table, is_missing
@@ -24,13 +27,22 @@ def learn_columns(
     Raises:
         ValueError: on columns that no variable can be made of, and ``categorical_features`` that are none.
     """
-    declared = np.array(table.categorical)
-    if categorical_features is not None:
-        declared |= chosen_columns("categorical_features", categorical_features, table.labels, named=table.named)
+    declared = np.array(table.categorical) | declared_columns(table, categorical_features)
     return tuple(
         _learn_column(table, j, categorical=bool(declared[j]), n_bins=n_bins, keep_empty=keep_empty)
         for j in range(len(table.columns))
     )
+
+
+def declared_columns(table: Table, which: WhichOrNone) -> Bool[np.ndarray, " D"]:
+    """Whether ``categorical_features`` says of a column that it is one of categories.
+
+    Raises:
+        ValueError: on names, indices or a mask that do not fit the table.
+    """
+    if which is None:
+        return np.zeros(len(table.columns), dtype=np.bool_)
+    return chosen_columns("categorical_features", which, table.labels, named=table.named)
 
 
 def codes_of(table: Table, columns: Sequence[Column | None]) -> Float[np.ndarray, "N D"]:
@@ -59,6 +71,7 @@ def _learn_column(table: Table, j: int, *, categorical: bool, n_bins: int, keep_
     listed = table.categories[j]
     if listed is not None:
         read_cells(values, name=label)  # a wrong cell is told by its row, not by its place in the list
+        _check_listed(listed, label)
     try:
         column = infer(
             values if listed is None else listed,
@@ -74,3 +87,12 @@ def _learn_column(table: Table, j: int, *, categorical: bool, n_bins: int, keep_
     if one_number and not categorical:  # a constant; others like it may come later
         return infer(values, name=label, kind="numeric", n_bins=n_bins)
     return column
+
+
+def _check_listed(categories: NDArray[Any], label: str) -> None:
+    """Refuse a type that lists categories of several sorts, whichever of them occur."""
+    try:
+        read_cells(categories, name=label)
+    except ValueError as error:
+        told = re.sub(r"^row (\d+), column", r"category \1 of the type of column", str(error))
+        raise type(error)(told) from None

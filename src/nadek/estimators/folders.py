@@ -17,6 +17,7 @@ import torch
 
 from nadek.checkpoints import SavedModel, Schema, load_saved, save
 from nadek.columns import Binary, Column, decode, is_plain
+from nadek.estimators.dtypes import retyped
 from nadek.estimators.making import Template
 from nadek.model import Network
 from nadek.networks import has_columns
@@ -101,7 +102,7 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
         columns.insert(j, None)
         if names:
             names.insert(j, extra["empty_names"][place])
-    template = _template(kinds, saved.schema.columns, extra)
+    template = _template(columns, names or None, extra)
     history = [Epoch(**epoch) for epoch in saved.metrics.get("history", [])]
     return Fitted(
         network=saved.model,
@@ -126,15 +127,26 @@ def _called(columns: Sequence[int], names: Sequence[str]) -> list[str]:
     return list(names) or [str(j + 1) for j in columns]
 
 
-def _template(kinds: Sequence[Column], names: Sequence[str] | None, extra: Mapping[str, Any]) -> Template:
-    """An empty table of the library that the training table was of; of one that is there, where it is not."""
+def _template(columns: Sequence[Column | None], names: Sequence[str] | None, extra: Mapping[str, Any]) -> Template:
+    """An empty table of the library and the types of the training table; of a library that is there, where it is not.
+
+    A frame of pandas whose columns had no names of text numbers them.
+    """
     container = extra.get("container", "numpy" if names is None else "pandas")
-    if names is None or container == "numpy":
-        return Template(np.empty((0, len(kinds)), dtype=_dtype(extra.get("dtype", "float64"))))
-    backend: Any = container if find_spec(container) is not None else "pyarrow"
-    values = [decode(kind, np.zeros(1)) for kind in kinds]
-    made = {name: one.tolist() for name, one in zip(names, values, strict=True)}
-    return Template(nw.DataFrame.from_dict(made, backend=backend).head(0).to_native())
+    if container == "numpy":
+        return Template(np.empty((0, len(columns)), dtype=_dtype(extra.get("dtype", "float64"))))
+    there = find_spec(container) is not None
+    backend: Any = container if there else "pyarrow"
+    labels: Sequence[Any] = names or (
+        range(len(columns)) if backend == "pandas" else list(map(str, range(len(columns))))
+    )
+    values = [[np.nan] if column is None else decode(column, np.zeros(1)).tolist() for column in columns]
+    frame = nw.DataFrame.from_dict(dict(zip(labels, values, strict=True)), backend=backend).head(0)
+    types = extra.get("types") if there else None
+    if types is None:
+        return Template(frame.to_native())
+    typed = [retyped(frame[:, j], told).to_frame() for j, told in enumerate(types)]
+    return Template(nw.concat(typed, how="horizontal").to_native())
 
 
 def _dtype(name: str) -> np.dtype[Any]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from nadek.columns import Binary, Column, Numeric, decode, expected
 from nadek.estimators.cells import Cells
 from nadek.estimators.containers import Table, is_missing, is_text, names_in
-from nadek.estimators.making import Fillings, as_frame_of, beside, filled, without
+from nadek.estimators.making import Fillings, as_frame_of, beside, called, filled, without
 from nadek.estimators.options import (
     Choice,
     Count,
@@ -134,10 +134,7 @@ class NADEkImputer(TransformerMixin, Cells):
             y: ignored.
             X_val: rows to keep the best weights by, in place of a held-out part of ``X``.
         """
-        check_choice("strategy", self.strategy, STRATEGIES)
-        check_whole("n_imputations", self.n_imputations)
-        for name in ("add_indicator", "keep_empty_features"):
-            check_choice(name, getattr(self, name), (True, False))
+        self._check_options()
         table, _ = self._fit(X, X_val=X_val)
         self._with_holes = [j for j in range(self.n_features_in_) if is_missing(table, j).any()]
         empty = [label for label, column in zip(table.labels, self.columns_, strict=True) if column is None]
@@ -153,10 +150,14 @@ class NADEkImputer(TransformerMixin, Cells):
 
         Returns:
             A table without holes, of the kind of ``X``.
+
+        Raises:
+            ValueError: on options that are none, as these can be set after `fit`.
         """
+        self._check_options()
         table, codes = self._read(X)
         if self.strategy == "sample":
-            return self._finished(table, self._drawn(codes, self._seed))
+            return self._finished(table, self._drawn(table, codes, self._seed))
         missing, answers = codes.isnan().cpu().numpy(), self._answers(codes)
         fillings = {}
         for place, (j, column) in enumerate(self._known()):
@@ -177,11 +178,15 @@ class NADEkImputer(TransformerMixin, Cells):
 
         Returns:
             ``n_imputations`` tables like those of `transform`.
+
+        Raises:
+            ValueError: on options that are none, as these can be set after `fit`.
         """
+        self._check_options()
         table, codes = self._read(X)
         rng = check_random_state(self._seed if random_state is None else random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
-        return [self._finished(table, self._drawn(codes, int(seed))) for seed in seeds]
+        return [self._finished(table, self._drawn(table, codes, int(seed))) for seed in seeds]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
         """Names of the columns that `transform` returns.
@@ -196,6 +201,13 @@ class NADEkImputer(TransformerMixin, Cells):
         names = names_in(self, input_features)
         flags = [f"missingindicator_{names[j]}" for j in self._flagged()]
         return np.array([*names[self._kept()], *flags], dtype=object)
+
+    def _check_options(self) -> None:
+        """Refuse options of the answers that are none."""
+        check_choice("strategy", self.strategy, STRATEGIES)
+        check_whole("n_imputations", self.n_imputations)
+        for name in ("add_indicator", "keep_empty_features"):
+            check_choice(name, getattr(self, name), (True, False))
 
     def _check(self, table: Table) -> None:
         """Refuse columns that are called what an indicator would be."""
@@ -247,7 +259,10 @@ class NADEkImputer(TransformerMixin, Cells):
             missing = np.column_stack([is_missing(table, j) for j in flags])
             native = beside(native, missing, [f"missingindicator_{table.labels[j]}" for j in flags])
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-        return native if wanted == "default" else as_frame_of(native, wanted)
+        names = list(self.get_feature_names_out())
+        if table.named and not hasattr(self, "feature_names_in_") and (flags or wanted != "default"):
+            native = called(native, names)  # names that are no text do not go with those of flags
+        return native if wanted == "default" else as_frame_of(native, wanted, names)
 
     def _kept(self) -> list[int]:
         return [j for j, column in enumerate(self.columns_) if column is not None or self.keep_empty_features]

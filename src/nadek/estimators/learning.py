@@ -71,7 +71,7 @@ def learn(
         network = Network(model, data_mean(x[train], levels), generator=generator).to(device)
     else:
         network = _going_on(before, options).to(device)
-    report = reporter(options["verbose"])
+    report = reporter(int(options["verbose"]))
     history = fit(network, rows, others, config=training, trained=before is not None, on_epoch=report)
     return Learnt(network, history, held_out)
 
@@ -147,6 +147,23 @@ def reporter(verbose: int) -> Callable[[Epoch], None]:
     return report
 
 
+def check_going_on(found: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """Refuse to go on with a network that was fitted by other options than are now asked for.
+
+    Args:
+        found: what the options were, as far as that is known.
+        asked: what they are.
+
+    Raises:
+        ValueError: names the first one that differs.
+    """
+    for name, value in found.items():
+        if asked[name] != value:
+            raise ValueError(
+                f"warm_start goes on with the fitted network: {name} is {value!r} in it, found {name}={asked[name]!r}"
+            )
+
+
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
     """What the options say besides "auto", as Python's own numbers, which JSON can hold."""
     said: dict[str, Any] = {}
@@ -162,11 +179,7 @@ def _going_on(before: Network, options: Mapping[str, Any]) -> Network:
     """A copy of a network, which must be what the options now ask for."""
     core = before.config.core
     found = {"steps": before.steps} | {name: getattr(core, name, None) for name in ("width", "blocks", "dropout")}
-    for name, value in found.items():
-        if options[name] not in ("auto", value):
-            raise ValueError(
-                f"warm_start goes on with the fitted network: {name} is {value} in it, found {name}={options[name]!r}"
-            )
+    check_going_on(found, {name: found[name] if options[name] == "auto" else options[name] for name in found})
     network = Network(before.config, generator=torch.Generator())  # in float32, which training is
     network.load_state_dict(before.state_dict())
     return network

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nadek.columns import LARGEST_EXACT
 from nadek.estimators.containers import CATEGORICAL, Table, categories_of, decimal_digits, native_type
+from nadek.estimators.dtypes import told_type
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 """For the index of a column, which of its cells to replace, and their new values in turn."""
@@ -49,10 +50,17 @@ def without(native: Any, keep: Sequence[int]) -> Any:  # noqa: ANN401 - an array
     return nw.from_native(native)[:, list(keep)].to_native()
 
 
-def as_frame_of(native: Any, library: str) -> Any:  # noqa: ANN401 - a frame
-    """A frame of another library, "pandas" or "polars"; arrays, and frames that are of it, stay what they are."""
+def as_frame_of(native: Any, library: str, names: Sequence[str]) -> Any:  # noqa: ANN401 - an array or a frame
+    """A frame of another library, "pandas" or "polars"; frames that are of it stay what they are.
+
+    Args:
+        native: an array or a frame.
+        library: the library.
+        names: what the columns of an array are called.
+    """
     if isinstance(native, np.ndarray):
-        return native
+        backend: Any = library
+        return nw.from_numpy(native, list(names), backend=backend).to_native()
     frame = nw.from_native(native)
     if frame.implementation.value == library:
         return native
@@ -76,6 +84,13 @@ def beside(native: Any, flags: Bool[np.ndarray, "N F"], names: Sequence[str]) ->
     return frame.with_columns(*added).to_native() if added else native
 
 
+def called(native: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a frame
+    """A frame whose columns have other names."""
+    frame = nw.from_native(native)
+    renamed = [frame[:, j].alias(name).to_frame() for j, name in enumerate(names)]
+    return nw.concat(renamed, how="horizontal").to_native()
+
+
 @dataclass(frozen=True, eq=False)
 class Template:
     """What kind of table the training rows came in: enough to make new rows like them.
@@ -94,12 +109,22 @@ class Template:
         series = [_series_like(frame[:, j], values) for j, values in enumerate(columns)]
         return nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
 
-    def describe(self) -> dict[str, str]:
-        """The library, and the type of an array."""
+    def dtypes(self) -> list[np.dtype[Any]]:
+        """NumPy's types of numbers in the columns; objects for columns of anything else."""
+        if isinstance(self.empty, np.ndarray):
+            return [self.empty.dtype] * self.empty.shape[1]
+        frame = nw.from_native(self.empty)
+        columns = [frame[:, j] for j in range(frame.shape[1])]
+        return [_numpy_type(one) if one.dtype.is_float() else np.dtype(object) for one in columns]
+
+    def describe(self) -> dict[str, Any]:
+        """The library, and the type of an array or those of the columns of a frame."""
         if isinstance(self.empty, np.ndarray):
             dtype = self.empty.dtype
             return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
-        return {"container": nw.from_native(self.empty).implementation.value}
+        frame = nw.from_native(self.empty)
+        types = [told_type(frame[:, j]) for j in range(frame.shape[1])]
+        return {"container": frame.implementation.value, "types": types}
 
 
 def template_of(table: Table) -> Template:
@@ -191,13 +216,23 @@ def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narw
     old, holds = like.to_native(), _holds(like, values)
     typed = _series_of(_converted(values, like) if holds else _of_one_type(values), like)
     if holds and like.implementation.is_pyarrow():
-        typed = typed.cast(old.type)
+        typed = _cast_in_arrow(typed, old.type)
     elif holds:
         dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else old.dtype
-        typed = typed.astype(dtype) if like.implementation.is_pandas_like() else typed.cast(dtype)
+        if like.implementation.is_pandas_like():  # a dictionary of Arrow takes numbers only as objects
+            typed = (typed.astype(object) if like.dtype in CATEGORICAL else typed).astype(dtype)
+        else:
+            typed = typed.cast(dtype)
     if like.implementation.is_pandas_like() and len(old) == len(typed):
         typed.index = old.index
     return nw.from_native(typed, series_only=True).alias(like.name)
+
+
+def _cast_in_arrow(typed: Any, kind: Any) -> Any:  # noqa: ANN401 - a series and a type of pyarrow's
+    """A series of pyarrow's in another type; it casts nothing but text to dictionaries by itself."""
+    if hasattr(kind, "index_type"):
+        typed = typed.cast(kind.value_type).dictionary_encode()
+    return typed.cast(kind)
 
 
 def _holds(like: Any, values: NDArray[Any]) -> bool:  # noqa: ANN401 - narwhals series of whatever frame
@@ -234,8 +269,9 @@ def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numpy_type(like: Any) -> np.dtype[Any]:  # noqa: ANN401 - narwhals series of whatever frame
-    """NumPy's type of the numbers or booleans of a series."""
-    return np.dtype("bool" if like.dtype == nw.Boolean else str(like.dtype).lower())
+    """NumPy's type of the numbers or booleans of a series; its widest one for whole numbers of 128 bits."""
+    name = "bool" if like.dtype == nw.Boolean else str(like.dtype).lower()
+    return np.dtype(name.replace("128", "64"))
 
 
 def _series_of(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - a native series

@@ -148,7 +148,8 @@ def column_index(what: str, item: object, labels: Sequence[str], *, named: bool)
 
 
 def _is_among(value: object, words: Sequence[object]) -> bool:
-    """Whether a value is one of the words; arrays and the like are none."""
+    """Whether a value is one of the words; arrays and the like are none, and NumPy's booleans are Python's."""
+    value = bool(value) if isinstance(value, np.bool_) else value
     return any(value is word or (isinstance(value, str) and value == word) for word in words)
 
 

@@ -51,7 +51,7 @@ class Questions(Cells):
         check_whole("n_samples", n_samples)
         table, codes = self._read(X)
         seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_samples)
-        return [filled(table, self._drawn(codes, int(seed))) for seed in seeds]
+        return [filled(table, self._drawn(table, codes, int(seed))) for seed in seeds]
 
     def complete(
         self,
