@@ -192,6 +192,12 @@ def test_a_known_set_is_not_spoken_of(output):
             "row 1, column \"b\": expected a number or missing, found '2024-01-02'",
         ),
         (
+            ("--numeric", "b"),
+            ("1", "14695981039346656037"),
+            'row 2, column "b": expected a number that floats can hold, found 14695981039346656037,'
+            " which they would round: drop the column, or say that it is categorical",
+        ),
+        (
             ("--categorical", "b"),
             tuple(str(i) for i in range(300)),
             'column "b": expected at most 256 categories, found 300',

@@ -589,6 +589,18 @@ def test_impute_fills_words_and_numbers_and_keeps_the_rest(mixed, columns, tmp_p
         assert set(whole[name]) <= known
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_impute_keeps_the_digits_that_floats_would_round(suffix, tmp_path):
+    shops = np.array([14695981039346656037, 14695981039346656038, 14695981039346656100] * 10, dtype=np.uint64)
+    frame = pd.DataFrame({"shop": shops, "buys": [0, 1] * 15})
+    path, whole = tmp_path / f"t{suffix}", tmp_path / f"whole{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    ok("fit", path, "-o", tmp_path / "model", *FIT, "--categorical", "shop", "-q")
+    ok("impute", tmp_path / "model", path, "-o", whole)
+    found = pd.read_csv(whole, dtype=str) if suffix == ".csv" else pd.read_parquet(whole)
+    assert found["shop"].astype(str).tolist() == frame["shop"].astype(str).tolist()
+
+
 def test_impute_gives_the_probability_of_every_level(mixed, tmp_path):
     cells = people(tmp_path / "holes.csv", 20, seed=5, missing=0.4)
     p = cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--probabilities", "-q").out)

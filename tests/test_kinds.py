@@ -229,6 +229,22 @@ def test_categories_that_are_no_whole_numbers_stay_words(words, tmp_path):
     assert kind.levels == tuple(sorted(words))
 
 
+HASHES = ["14695981039346656037", "14695981039346656038", "99"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_categories_of_more_digits_than_floats_have_stay_apart(suffix, tmp_path):
+    path, small = tmp_path / f"t{suffix}", tmp_path / f"small{suffix}"
+    frame = pd.DataFrame({"shop": np.array(HASHES, dtype=np.uint64), "b": [0, 1, 1]})
+    for rows, file in ((frame, path), (frame[2:], small)):
+        rows.to_csv(file, index=False) if suffix == ".csv" else rows.to_parquet(file)
+    choices = Choices(categorical=("shop",))
+    source, held_out = open_training(str(path), validation=str(small), choices=choices)
+    assert source.schema.kinds[0] == Categorical(levels=tuple(HASHES))
+    assert source.x[:, 0].tolist() == [0, 1, 2]
+    assert held_out.x[:, 0].tolist() == [2]
+
+
 def test_decimal_commas_beside_words_that_stand_for_nothing(tmp_path):
     (tmp_path / "t.csv").write_text("size;many\n47,4;1,2\nk.A.;1\n8,5;1,2\n")
     for told in ((), ("size",)):

@@ -140,8 +140,9 @@ def _value(source: Source, kinds: tuple[Column, ...], row: int, variable: int) -
     kind = kinds[variable]
     if source.values is None or not isinstance(kind, Numeric):
         return level_names(kind)[int(source.x[row, variable])]
-    number = float(source.values[variable][row])
-    return str(int(number)) if number.is_integer() else repr(number)
+    found = source.values[variable][row]
+    number = found if isinstance(found, int | np.integer) else float(found)
+    return str(int(number)) if number == int(number) else repr(number)
 
 
 def _pairs(a: Tensor, b: Tensor) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nadek.checkpoints import SavedModel, Schema
 from nadek.columns import (
+    LARGEST_EXACT,
     Binary,
     Categorical,
     Column,
@@ -130,7 +131,8 @@ def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[lis
     for place, (j, kind) in enumerate(zip(places, kinds, strict=True)):
         name = raw.names[j] if schema.columns is None else schema.columns[place]
         try:
-            values.append(raw.column(j, reading=_reading(kind)))
+            texts = _texts(kind)
+            values.append(raw.column(j, reading=_reading(texts), levels=texts))
             codes[:, place] = encode(kind, values[place], name=name)
         except ValueError as error:
             raise ValueError(f"{raw.where}: {error}") from None
@@ -188,18 +190,26 @@ def _places(raw: RawTable, schema: Schema, n_columns: int) -> list[int]:
     return list(everything)
 
 
-def _reading(kind: Column) -> Reading:
+def _texts(kind: Column) -> list[str]:
+    """The levels of a known column that are text."""
+    return [] if isinstance(kind, Numeric) else [level for level in kind.levels if isinstance(level, str)]
+
+
+def _reading(texts: Sequence[str]) -> Reading:
     """How words are read for a known column: text that looks like numbers stays text; spaces count if a level's do."""
-    texts = [] if isinstance(kind, Numeric) else [level for level in kind.levels if isinstance(level, str)]
     if not texts:
         return "numbers"
     return "text" if all(text == text.strip() for text in texts) else "exact"
 
 
 def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Words that are all whole numbers, each written in one way, as numbers: their order is that of numbers."""
+    """Words that are all whole numbers, each written in one way, as numbers: their order is that of numbers.
+
+    They stay words where one is so large that a float would round it.
+    """
     numbers = {word: _whole(word) for word in set(values.tolist()) - {None}}
-    if None in numbers.values() or len(set(numbers.values())) < len(numbers):
+    whole = [value for value in numbers.values() if value is not None and abs(value) <= LARGEST_EXACT]
+    if len(whole) < len(numbers) or len(set(whole)) < len(whole):
         return values
     return np.array([numbers.get(word) for word in values.tolist()], dtype=object)
 

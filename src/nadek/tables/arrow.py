@@ -36,8 +36,18 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def to_column(values: NDArray[Any]) -> pa.Array:
-    """One Arrow column of text, numbers or booleans [N]: None and NaN become null."""
-    return pa.array(values.tolist() if values.dtype == object else values, from_pandas=True)
+    """One Arrow column of text, numbers or booleans [N]: None and NaN become null.
+
+    Whole numbers that no type of them holds all become floats.
+    """
+    if values.dtype != object:
+        return pa.array(values, from_pandas=True)
+    for kind in (None, pa.uint64()):
+        try:
+            return pa.array(values.tolist(), kind, from_pandas=True)
+        except (OverflowError, pa.ArrowInvalid):
+            continue
+    return pa.array(values.astype(np.float64), from_pandas=True)
 
 
 def read_parquet(path: str, *, binary: bool) -> Table:

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nadek.columns import LARGEST_EXACT
 from nadek.tables.arrow import native
-from nadek.tables.cells import floats, is_number, numbers_among
+from nadek.tables.cells import first_rounded, floats, is_number, number, numbers_among
 from nadek.tables.table import check_names, check_shape
-from nadek.tables.words import Reading, read_words, to_numbers, to_objects, with_points
+from nadek.tables.words import Reading, check_held, read_words, to_numbers, to_objects, with_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,23 +49,33 @@ class RawTable:
         """N."""
         return len(self.cells[0])
 
-    def column(self, place: int, *, reading: Reading = "guess") -> NDArray[Any]:
+    def column(self, place: int, *, reading: Reading = "guess", levels: Sequence[str] = ()) -> NDArray[Any]:
         """The values of one column.
 
         Args:
             place: its place, from 0.
-            reading: how the words of a text file are taken; all else is what it is.
+            reading: how the words of a text file are taken. All else is what it is, but for numbers that floats would
+                round, see `nadek.tables.cells.first_rounded`: where they need not be numbers, they are text.
+            levels: texts that the column is known to hold: they mean themselves even where they would stand for
+                nothing, and where some are numbers, all numbers are text.
 
         Returns:
             int64, float64 (NaN where missing), bool, or objects [N] (None where missing).
 
         Raises:
-            ValueError: on dates, lists and the like.
+            ValueError: on dates, lists and the like, and on what shall be a number and would be rounded.
         """
-        cells = self.cells[place]
-        if not self.are_words:
-            return _typed(cells, self.names[place])
-        return read_words(with_points(cells, reading) if self.decimal_commas else cells, reading)
+        cells, name = self.cells[place], self.names[place]
+        if self.are_words:
+            words = with_points(cells, reading) if self.decimal_commas else cells
+            return read_words(words, reading, name=name, levels=levels)
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        if _is_text_here(cells, reading, levels):
+            return to_objects(cells.cast(pa.string()))
+        if reading == "numbers":
+            check_held(cells, name)
+        return _typed(cells, name)
 
     def without(self, words: Sequence[str]) -> "RawTable":
         """The same table with nothing in the cells that hold one of some words, as it stands there.
@@ -117,10 +128,17 @@ def _is_text(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
+def _is_text_here(cells: pa.ChunkedArray, reading: Reading, levels: Sequence[str]) -> bool:
+    """Whether whole numbers or decimals are taken as text, which keeps all of their digits."""
+    if reading == "numbers" or not (pa.types.is_integer(cells.type) or pa.types.is_decimal(cells.type)):
+        return False
+    if levels:
+        return any(number(level) is not None for level in levels)
+    return first_rounded(cells, least=LARGEST_EXACT if reading == "guess" else 0) is not None
+
+
 def _typed(cells: pa.ChunkedArray, name: str) -> NDArray[Any]:
     kind = cells.type
-    if pa.types.is_dictionary(kind):
-        return _typed(cells.cast(kind.value_type), name)
     if pa.types.is_boolean(kind):
         return to_objects(cells) if cells.null_count else cells.to_numpy()
     if _is_text(kind):
