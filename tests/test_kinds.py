@@ -114,6 +114,46 @@ def test_words_that_stand_for_nothing(suffix, tmp_path):
     torch.testing.assert_close(again.x, source.x, equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    "text", ["a,b\n5.0,01\n99.0,099\n 99,99\n7.5,n99\n", "a;b\n5,0;01\n99,0;099\n 99;99\n7,5;n99\n"]
+)
+def test_numbers_that_stand_for_nothing_are_meant_however_they_are_written(text, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    source = opened(path, Choices(missing=("99",), numeric=("a",), categorical=("b",)))
+    assert source.x.isnan().int().tolist() == [[0, 0], [1, 0], [1, 1], [0, 0]]
+    assert source.schema.kinds[1].levels == ("01", "099", "n99")
+    opened(path, Choices(missing=("7.50",), numeric=("a",), categorical=("b",)))
+
+
+def test_true_is_no_number_that_stands_for_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1.0,true\n2,false\n3,true\n")
+    source = opened(tmp_path / "t.csv", Choices(missing=("1",), numeric=("a",)))
+    assert source.x.isnan().int().tolist() == [[1, 0], [0, 0], [0, 0]]
+
+
+LEVELS_LIKE_NOTHING = ["None", "NA", "null", "some"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_levels_that_elsewhere_stand_for_nothing_are_read_again(suffix, tmp_path):
+    frame = pd.DataFrame({"a": LEVELS_LIKE_NOTHING * 2, " b ": [0, 1] * 4, " id": range(8)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    source = opened(tmp_path / "t.parquet", Choices(drop=(" id",), categorical=("a",)))
+    path = tmp_path / f"again{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    model = Network(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,)), levels=(4, 2)))
+    torch.testing.assert_close(source_for(SavedModel(model, source.schema), str(path)).x, source.x)
+
+
+def test_names_with_spaces_around_them_are_found_again_in_a_table_of_0_and_1(tmp_path):
+    x = np.array([[0, 1], [1, 1], [0, 0]], dtype=np.float32)
+    write_table(tmp_path / "t.csv", x[:, ::-1], columns=["b", " a "])
+    model = Network(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
+    source = source_for(SavedModel(model, Schema(columns=(" a ", "b"))), str(tmp_path / "t.csv"))
+    np.testing.assert_array_equal(source.x.numpy(), x)
+
+
 def test_words_that_stand_for_nothing_among_0_and_1(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n0,1\n9,1\n1,0\n")

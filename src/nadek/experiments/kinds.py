@@ -22,7 +22,7 @@ from nadek.columns import (
     infer,
     is_plain,
 )
-from nadek.tables import RawTable, Reading, places_of, quoted
+from nadek.tables import RawTable, Reading, as_known, places_of, quoted
 
 Told = Literal["auto", "categorical", "numeric", "drop"]
 
@@ -52,7 +52,7 @@ class Choices:
         found: dict[str, Told] = {}
         said: list[tuple[Told, tuple[str, ...]]] = [("categorical", self.categorical), ("numeric", self.numeric)]
         for option, entries in [*said, ("drop", self.drop)]:
-            for name in _names(entries, names):
+            for name in as_known(_names(entries, names), names):
                 if name not in names:
                     raise ValueError(f'{option}: there is no column "{name}"; {_nearest(name, names)}')
                 if found.setdefault(name, option) != option:
@@ -181,8 +181,9 @@ def _places(raw: RawTable, schema: Schema, n_columns: int) -> list[int]:
     dropped = schema.dropped or ()
     everything = range(len(raw.cells))
     if raw.columns is not None and schema.columns is not None:
-        kept = [j for j in everything if raw.columns[j] not in dropped]
-        return [kept[place] for place in places_of(schema.columns, [raw.columns[j] for j in kept])]
+        columns = as_known(raw.columns, (*schema.columns, *dropped))
+        kept = [j for j in everything if columns[j] not in dropped]
+        return [kept[place] for place in places_of(schema.columns, [columns[j] for j in kept])]
     if schema.columns is None and len(everything) == n_columns + len(dropped):
         return [j for j in everything if str(j + 1) not in dropped]
     if len(everything) != n_columns:

@@ -3,7 +3,7 @@
 from nadek.tables.cells import numbers_among
 from nadek.tables.files import SUFFIXES, read_raw, read_table, write_columns, write_table
 from nadek.tables.raw import RawTable, from_matrix
-from nadek.tables.table import Table, align_columns, places_of, quoted
+from nadek.tables.table import Table, align_columns, as_known, places_of, quoted
 from nadek.tables.words import Reading
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Reading",
     "Table",
     "align_columns",
+    "as_known",
     "from_matrix",
     "numbers_among",
     "places_of",

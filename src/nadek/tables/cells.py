@@ -37,12 +37,13 @@ def number(text: str) -> float | None:
 
 
 def numbers_among(words: Sequence[str]) -> list[float]:
-    """The numbers that some words say; true and false are none.
+    """The numbers that some words say; true and false are none, and neither is what stands for nothing.
 
     >>> numbers_among(["?", "99", "true"])
     [99.0]
     """
-    return [value for word in words if word not in TRUE + FALSE and (value := number(word)) is not None]
+    numbers = [number(word) for word in words if word not in TRUE + FALSE]
+    return [value for value in numbers if value is not None and not np.isnan(value)]
 
 
 def is_binary(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:

@@ -1,5 +1,6 @@
 """Tables as they come: columns of text, numbers and booleans, not yet codes of anything."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,8 @@ from nadek.tables.arrow import native
 from nadek.tables.cells import first_rounded, floats, is_number, number, numbers_among
 from nadek.tables.table import check_names, check_shape
 from nadek.tables.words import Reading, check_held, read_words, to_numbers, to_objects, with_points
+
+_PADDED = re.compile("[+-]?0[0-9xX]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +83,23 @@ class RawTable:
     def without(self, words: Sequence[str]) -> "RawTable":
         """The same table with nothing in the cells that hold one of some words, as it stands there.
 
-        Where cells are numbers, not text, it is the number that counts.
+        Where cells are numbers it is the number that counts, as it does in a text file: 99 means 99.0, too.
         """
-        return replace(self, cells=tuple(_emptied(cells, words) for cells in self.cells)) if words else self
+        if not words:
+            return self
+        return replace(self, cells=tuple(_emptied(cells, self._holding(cells, words)) for cells in self.cells))
 
     def holds(self, word: str) -> bool:
         """Whether a cell holds a word, see `without`."""
-        return any(pc.any(_holding(cells, [word])).as_py() for cells in self.cells)
+        return any(pc.any(self._holding(cells, [word])).as_py() for cells in self.cells)
+
+    def _holding(self, cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
+        held = _holding(cells, words)
+        if not self.are_words or not (numbers := set(numbers_among(words))):
+            return held
+        pointed = with_points(cells, "numbers") if self.decimal_commas else cells
+        texts = [text for text in pc.unique(pointed).drop_null().to_pylist() if _says_one_of(text, numbers)]
+        return pc.or_(held, pc.is_in(pointed, value_set=pa.array(texts, pa.string())))
 
 
 def from_matrix(values: NDArray[Any], columns: Sequence[str] | None, *, where: str) -> RawTable:
@@ -105,8 +118,12 @@ def from_matrix(values: NDArray[Any], columns: Sequence[str] | None, *, where: s
     return RawTable(cells, names, are_words=False, where=where)
 
 
-def _emptied(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
-    held = _holding(cells, words)
+def _says_one_of(text: str, numbers: set[float]) -> bool:
+    """Whether a text says one of some numbers; 007 and 0x7 are words, not numbers."""
+    return not _PADDED.match(text.strip()) and not numbers.isdisjoint(numbers_among([text.strip()]))
+
+
+def _emptied(cells: pa.ChunkedArray, held: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(held, pa.scalar(None, cells.type), cells) if pc.any(held).as_py() else cells
 
 

@@ -30,7 +30,7 @@ def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: 
         column: text [N].
         reading: see `Reading`; "numbers" also takes 007 as a number.
         name: what messages call the column.
-        levels: texts that mean themselves here, even where they would stand for nothing.
+        levels: texts that mean themselves here, even where they would stand for nothing; not the empty one.
 
     Returns:
         int64, float64 or bool [N], or objects where text or holes need them. Where words and numbers are mixed,
@@ -42,7 +42,7 @@ def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: 
     words = column.cast(pa.string())
     if reading != "exact":
         words = pc.utf8_trim_whitespace(words)
-    nothing = pa.array([word for word in MISSING if word not in levels])
+    nothing = pa.array([word for word in MISSING if not word or word not in levels])
     words = pc.if_else(pc.is_in(words, value_set=nothing), pa.scalar(None, pa.string()), words)
     if reading in ("text", "exact"):
         return to_objects(words)
