@@ -263,6 +263,20 @@ def test_words_need_a_form_that_holds_them(arguments, suffix, coloured, tmp_path
     assert fails(*filled, "-o", path) == told
 
 
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_dropped_columns_need_a_form_that_holds_them(verb, tmp_path, monkeypatch):
+    columns = {"id": ["x", "y"] * 12, "when": [[1], [2]] * 12, "a": [0, 1] * 12, "b": [1, 1, 0] * 8}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "id,when", "-q")
+    monkeypatch.setattr("nadek.cli.output.write_columns", lambda *_, **__: pytest.fail("the work was done"))
+    path = tmp_path / "whole.npz"
+    told = f'{path}: this form cannot hold the column "id", which holds no numbers; write .csv or .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
+    path = tmp_path / "whole.csv"
+    told = f'{path}: this form cannot hold the column "when" of list<element: int64>; write .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
+
+
 # Wrong number or names of columns
 
 

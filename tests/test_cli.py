@@ -6,11 +6,14 @@ import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from importlib import metadata
 from unittest import mock
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -423,7 +426,7 @@ def test_impute_prints_csv(survey, tmp_path):
 
 
 @pytest.mark.parametrize("header", [True, False])
-def test_impute_leaves_out_columns_that_an_imputer_found_empty(header, tmp_path):
+def test_impute_leaves_columns_as_they_are_that_an_imputer_found_empty(header, tmp_path):
     x = np.insert(answers(60, missing=0.2), 1, np.nan, axis=1)
     names = ["age", "empty", *COLUMNS[1:]]
     imputer = NADEkImputer(max_iter=2, random_state=0, width=16, blocks=1, keep_empty_features=True)
@@ -431,11 +434,11 @@ def test_impute_leaves_out_columns_that_an_imputer_found_empty(header, tmp_path)
     table = write_csv(tmp_path / "answers.csv", x, names if header else None)
     ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
     whole = read_table(tmp_path / "whole.csv")
-    assert whole.columns == (COLUMNS if header else None)
-    kept = np.delete(x, 1, axis=1)
-    assert whole.values.shape == kept.shape
-    assert ((whole.values == kept) | np.isnan(kept)).all()
-    assert set(np.unique(whole.values)) == {0, 1}
+    assert whole.columns == (tuple(names) if header else None)
+    assert whole.values.shape == x.shape
+    assert ((whole.values == x) | np.isnan(x)).all()
+    assert np.isnan(whole.values[:, 1]).all()
+    assert set(np.unique(np.delete(whole.values, 1, axis=1))) == {0, 1}
 
 
 def test_impute_gives_probabilities(survey, tmp_path):
@@ -447,12 +450,13 @@ def test_impute_gives_probabilities(survey, tmp_path):
     assert ((holes > 0) & (holes < 1)).all()
 
 
-def test_impute_writes_columns_in_the_order_of_the_model(survey, tmp_path):
+@pytest.mark.parametrize("arguments", [("impute",), ("impute", "--probabilities"), ("complete",)], ids=" ".join)
+def test_columns_are_written_in_the_order_of_the_table(arguments, survey, tmp_path):
     x = answers(10, seed=6, missing=0.3)
-    table = write_csv(tmp_path / "t.csv", x[:, ::-1], COLUMNS[::-1])
-    ok("impute", survey, table, "-o", tmp_path / "whole.csv", "-q")
-    whole = read_table(tmp_path / "whole.csv")
-    assert whole.columns == COLUMNS
+    table = write_csv(tmp_path / "t.csv", x, COLUMNS[::-1])
+    ok(*arguments, survey, table, "-o", tmp_path / "whole.csv", "-q")
+    whole = read_table(tmp_path / "whole.csv", binary=False)
+    assert whole.columns == COLUMNS[::-1]
     np.testing.assert_array_equal(whole.values[~np.isnan(x)], x[~np.isnan(x)])
 
 
@@ -541,8 +545,10 @@ def test_fit_drops_columns_of_a_table_of_0_and_1(tmp_path):
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", '"b,c"', "-q")
     assert load_saved(tmp_path / "model").schema.kinds is None
     whole = ok("impute", tmp_path / "model", table, "-q").out
-    assert set(cells_of(whole)) == {"age", "ü", "d", "e"}
-    assert {cell for column in cells_of(whole).values() for cell in column} == {"0", "1"}
+    assert tuple(cells_of(whole)) == COLUMNS
+    whole = cells_of(whole)
+    assert whole.pop("b,c") == cells_of(table.read_text())["b,c"]
+    assert {cell for column in whole.values() for cell in column} == {"0", "1"}
 
 
 def test_fit_of_words_is_a_function_of_its_seed(tmp_path):
@@ -580,7 +586,8 @@ def test_impute_fills_words_and_numbers_and_keeps_the_rest(mixed, columns, tmp_p
     n_holes = sum(cells[name].count("") for name in KEPT)
     assert result.err.strip() == f"filled {n_holes} of 240 cells in 40 rows"
     whole = cells_of(result.out)
-    assert tuple(whole) == KEPT
+    assert tuple(whole) == columns
+    assert "id" not in columns or whole["id"] == cells["id"]
     for name in KEPT:
         assert "" not in whole[name]
         observed = [(new, old) for new, old in zip(whole[name], cells[name], strict=True) if old]
@@ -599,6 +606,47 @@ def test_impute_keeps_the_digits_that_floats_would_round(suffix, tmp_path):
     ok("impute", tmp_path / "model", path, "-o", whole)
     found = pd.read_csv(whole, dtype=str) if suffix == ".csv" else pd.read_parquet(whole)
     assert found["shop"].astype(str).tolist() == frame["shop"].astype(str).tolist()
+
+
+TYPED = {
+    "id": pa.array([f"n{i}, {i}" for i in range(24)]),
+    "n": pa.array([i % 4 + 1 for i in range(24)], pa.int16()),
+    "when": pa.array([[i] for i in range(24)], pa.list_(pa.int32())),
+    "price": pa.array([Decimal(i % 5) / 4 for i in range(24)], pa.decimal128(9, 3)),
+    "town": pa.array(["Ulm", "Bern", "Genf"] * 8).dictionary_encode(),
+    "ok": pa.array([True, False] * 12),
+    "day": pa.array(range(24), pa.date32()),
+}
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_a_table_with_types_keeps_them_and_its_dropped_columns(verb, tmp_path):
+    table = pa.table(TYPED)
+    pq.write_table(table, tmp_path / "t.parquet")
+    told = ("--categorical", "n", "--drop", "id,when,day")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, *told, "-q")
+    hole = pa.array([i == 3 for i in range(24)])
+    for name in ("n", "price", "town", "ok"):
+        j = table.column_names.index(name)
+        table = table.set_column(j, name, pc.if_else(hole, pa.scalar(None, table[name].type), table[name]))
+    pq.write_table(table, tmp_path / "holes.parquet")
+    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
+    whole = pq.read_table(tmp_path / "whole.parquet")
+    assert whole.schema.names == table.schema.names
+    assert whole.schema.types == table.schema.types
+    assert [column.null_count for column in whole.columns] == [0] * len(TYPED)
+    assert whole.filter(pc.invert(hole)) == table.filter(pc.invert(hole))
+
+
+def test_dropped_columns_are_written_to_csv_as_they_stand(tmp_path):
+    rows = [f'{i % 2},NA," x, {i}",007,{"" if i == 3 else "ab"[i % 2]}' for i in range(12)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e", *rows]) + "\n")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "b,c,d", "-q")
+    whole = cells_of(ok("impute", tmp_path / "model", tmp_path / "t.csv", "-q").out)
+    before = cells_of((tmp_path / "t.csv").read_text())
+    assert whole.pop("e")[3] in "ab"
+    assert before.pop("e")[3] == ""
+    assert whole == before
 
 
 def test_impute_gives_the_probability_of_every_level(mixed, tmp_path):

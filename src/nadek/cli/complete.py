@@ -25,7 +25,7 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
-from nadek.cli.output import PICTURES, check_words, write_pictures, write_rows, write_values
+from nadek.cli.output import PICTURES, Whole, check_words, write_pictures, write_rows, write_values
 from nadek.columns import is_plain
 from nadek.experiments import completed, drawn, kinds_of, source_for, spread_levels
 from nadek.sampling import impute as impute_rows
@@ -85,6 +85,8 @@ def impute(
 ) -> None:
     """Fill the missing cells of a table with a joint draw given the observed ones, which stay as they are.
 
+    Columns that were dropped are written along.
+
     Example: [bold]nadek impute model answers.csv -o whole.csv[/]
     """
     check_file(output, force=force)
@@ -92,9 +94,10 @@ def impute(
     if not probabilities:
         check_words(kinds_of(saved), output)
     source = source_for(saved, data, split=split.value, data_dir=data_dir)
+    whole = None if probabilities and source.values is not None else Whole(source, output)
     x = source.x.to(saved.model.b.device)
     told = f"filled {int(x.isnan().sum())} of {x.numel()} cells in {len(x)} rows"
-    if probabilities and source.values is not None:
+    if whole is None:
         columns, names = _level_columns(saved, x)
         say(told, quiet=quiet)
         write_values(columns, names, output)
@@ -104,12 +107,11 @@ def impute(
         missing_probabilities(saved.model, x) if probabilities else impute_rows(saved.model, x, generator=generator)
     )
     say(told, quiet=quiet)
-    if source.values is None:
-        write_rows(filled, saved.schema.columns, output)
-    else:
+    if source.values is not None:
         rng = np.random.default_rng(seed)
-        columns = completed(source.values, x.isnan(), kinds_of(saved), filled, rng=rng)
-        write_values(columns, saved.schema.columns, output)
+        whole.write(completed(source.values, x.isnan(), kinds_of(saved), filled, rng=rng))
+    else:
+        whole.write(list(filled.cpu().numpy().T) if probabilities else drawn(kinds_of(saved), filled, rng=None))
 
 
 def _level_columns(saved: SavedModel, x: Tensor) -> tuple[list[NDArray[Any]], list[str]]:

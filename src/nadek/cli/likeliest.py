@@ -24,7 +24,7 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
-from nadek.cli.output import check_words, write_values
+from nadek.cli.output import Whole, check_words
 from nadek.experiments import completed, drawn, kinds_of, source_for
 from nadek.queries import Completed, beam, best_of, greedy
 
@@ -67,6 +67,7 @@ def complete(
     kinds = kinds_of(saved)
     check_words(kinds, output)
     source = source_for(saved, data, split=split.value, data_dir=data_dir)
+    whole = Whole(source, output)
     x = source.x.to(saved.model.b.device)
     found = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
     if source.values is None:
@@ -77,11 +78,7 @@ def complete(
     mean = float(found.log_prob.sum()) / max(1, int(holes.any(1).sum()))
     told = f"filled {int(holes.sum())} of {x.numel()} cells in {len(x)} rows"
     say(f"{told}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=quiet)
-    names = saved.schema.columns
-    if log_probability:
-        names = (*(names or [str(j) for j in range(1, x.shape[1] + 1)]), "log_probability")
-        values = [*values, found.log_prob.cpu().numpy()]
-    write_values(values, names, output)
+    whole.write(values, **({"log_probability": found.log_prob.cpu().numpy()} if log_probability else {}))
 
 
 def _complete(

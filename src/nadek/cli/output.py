@@ -10,7 +10,8 @@ from torch import Tensor
 
 from nadek import figures
 from nadek.columns import Column, Numeric
-from nadek.tables import write_columns, write_table
+from nadek.experiments import Source
+from nadek.tables import AnyColumn, write_columns, write_table
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -20,9 +21,42 @@ def write_rows(x: Tensor, columns: Sequence[str] | None, output: Path | None) ->
     write_table(sys.stdout if output is None else output, x.cpu().numpy(), columns=columns)
 
 
-def write_values(values: Sequence[NDArray[Any]], columns: Sequence[str] | None, output: Path | None) -> None:
+def write_values(values: Sequence[AnyColumn], columns: Sequence[str] | None, output: Path | None) -> None:
     """Write columns of words and numbers to a file, or to standard output as CSV."""
     write_columns(sys.stdout if output is None else output, values, columns=columns)
+
+
+class Whole:
+    """A table to be written whole, as it was read but for its holes: its columns in their order, and all of them."""
+
+    def __init__(self, source: Source, output: Path | None) -> None:
+        """Look whether the table can be written.
+
+        Args:
+            source: the table.
+            output: a file; None for standard output.
+
+        Raises:
+            ValueError: on a column that the form of the file cannot hold.
+        """
+        self._source, self._output = source, output
+        layout = source.layout
+        self._others = {} if layout is None else layout.others(sys.stdout if output is None else output)
+        self.columns = source.schema.columns if layout is None else layout.columns
+
+    def write(self, values: Sequence[NDArray[Any]], **more: NDArray[Any]) -> None:
+        """Write it.
+
+        Args:
+            values: the columns of the model, without holes.
+            more: columns to be added at the end, by their names.
+        """
+        layout, missing = self._source.layout, self._source.x.isnan().numpy()
+        columns = values if layout is None else layout.whole(values, missing, self._others)
+        names = self.columns
+        if more:
+            names = (*(names or [str(j) for j in range(1, len(columns) + 1)]), *more)
+        write_values([*columns, *more.values()], names, self._output)
 
 
 def check_words(kinds: Sequence[Column], output: Path | None) -> None:

@@ -111,7 +111,9 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
     return replace(_schema(raw, kinds, kept), missing=tuple(words) or None), codes
 
 
-def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[list[NDArray[Any]], NDArray[np.float32]]:
+def read_as(
+    raw: RawTable, schema: Schema, kinds: Sequence[Column]
+) -> tuple[list[NDArray[Any]], NDArray[np.float32], list[int]]:
     """The columns that a model was trained on, as they are and as codes.
 
     Args:
@@ -120,7 +122,7 @@ def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[lis
         kinds: what they are, see `kinds_of`.
 
     Returns:
-        D arrays [N], and codes [N, D] with NaN for missing.
+        D arrays [N], codes [N, D] with NaN for missing, and where the columns stand in the table.
 
     Raises:
         ValueError: on columns that are lacking or unexpected, and on values that a column cannot hold.
@@ -136,7 +138,7 @@ def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[lis
             codes[:, place] = encode(kind, values[place], name=name)
         except ValueError as error:
             raise ValueError(f"{raw.where}: {error}") from None
-    return values, codes
+    return values, codes, places
 
 
 def kinds_of(saved: SavedModel) -> tuple[Column, ...]:

@@ -15,7 +15,8 @@ from nadek import datasets
 from nadek.checkpoints import SavedModel, Schema
 from nadek.columns import Binary, Column, is_plain
 from nadek.experiments.kinds import Choices, decide, kinds_of, read_as
-from nadek.tables import SUFFIXES, RawTable, Table, align_columns, from_matrix, read_raw, read_table
+from nadek.experiments.layout import Layout
+from nadek.tables import SUFFIXES, RawTable, Table, align_columns, from_matrix, places_of, read_raw, read_table
 from nadek.training import needed_rows
 
 Split = Literal["train", "valid", "test"]
@@ -30,11 +31,13 @@ class Source:
         x: float32 [N, D]: 0 and 1, or the codes of `nadek.columns`, and NaN for missing.
         schema: the columns.
         values: the columns as they were before they became codes, D arrays [N]; None where values are codes.
+        layout: of the file; None where it has the columns of the schema, in their order.
     """
 
     x: Tensor
     schema: Schema
     values: tuple[NDArray[Any], ...] | None = None
+    layout: Layout | None = None
 
 
 def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
@@ -123,8 +126,10 @@ def _read(data: str, split: Split, data_dir: Folder, schema: Schema, kinds: Sequ
     plain = all(map(is_plain, kinds))
     if plain and not schema.dropped and not schema.missing:
         return matching(open_data(data, split=split, data_dir=data_dir), schema, len(kinds))
-    values, codes = read_as(_open_raw(data, split, data_dir), schema, kinds)
-    return Source(torch.from_numpy(codes), schema, None if plain else tuple(values))
+    raw = _open_raw(data, split, data_dir)
+    values, codes, places = read_as(raw, schema, kinds)
+    layout = Layout(schema.columns if raw.columns is None else raw.columns, tuple(places), raw)
+    return Source(torch.from_numpy(codes), schema, None if plain else tuple(values), layout)
 
 
 def _validation(data: str, train: Source, data_dir: Folder) -> Source:
@@ -159,4 +164,5 @@ def matching(source: Source, schema: Schema, n_variables: int) -> Source:
             raise ValueError(f"expected {n_variables} columns as in the model, found {source.x.shape[1]}")
         return source
     aligned = align_columns(Table(source.x.numpy(), source.schema.columns), schema.columns)
-    return Source(torch.from_numpy(aligned.values), schema)
+    places = places_of(schema.columns, source.schema.columns)
+    return Source(torch.from_numpy(aligned.values), schema, layout=Layout(source.schema.columns, tuple(places)))

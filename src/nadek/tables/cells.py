@@ -149,6 +149,11 @@ def is_number(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds text."""
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
 def _parsed(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The numbers in a column of text, each distinct text being parsed once."""
     encoded = pc.fill_null(column, "").combine_chunks().dictionary_encode()

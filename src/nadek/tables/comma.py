@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from nadek.tables.cells import FALSE, MISSING, TRUE, is_binary, matrix, number
+from nadek.tables.cells import FALSE, MISSING, TRUE, is_binary, is_text, matrix, number
 from nadek.tables.raw import RawTable
 from nadek.tables.table import Table, check_names
 
@@ -72,6 +72,7 @@ def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> byt
         columns: D names or None.
     """
     stream = io.BytesIO()
+    values = [_plain(column) for column in values]
     if columns is not None:
         # Arrow quotes every name of a header.
         stream.write(_line(columns).encode())
@@ -81,6 +82,13 @@ def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> byt
         table = pa.table(list(values), names=[str(j) for j in range(len(values))])
         pa_csv.write_csv(table, stream, pa_csv.WriteOptions(include_header=False))
     return stream.getvalue()
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """A column without a dictionary, and of text of the one type that is put in quotes."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.string()) if is_text(column.type) else column
 
 
 def _joined(values: Sequence[pa.Array]) -> bytes:

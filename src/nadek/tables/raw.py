@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nadek.columns import LARGEST_EXACT
-from nadek.tables.arrow import native
-from nadek.tables.cells import first_rounded, floats, is_number, number, numbers_among
+from nadek.tables.arrow import AnyColumn, native, to_column
+from nadek.tables.cells import first_rounded, floats, is_number, is_text, number, numbers_among
 from nadek.tables.table import check_names, check_shape
 from nadek.tables.words import Reading, check_held, read_words, to_numbers, to_objects, with_points
 
@@ -80,6 +80,22 @@ class RawTable:
             check_held(cells, name)
         return _typed(cells, name)
 
+    def filled(self, place: int, values: NDArray[Any], holes: NDArray[np.bool_]) -> AnyColumn:
+        """A whole column: that of a file with types keeps its own where it can, and observed cells all their digits.
+
+        Args:
+            place: its place, from 0.
+            values: of all of its cells [N].
+            holes: where they are new [N].
+        """
+        cells = self.cells[place]
+        if self.are_words:
+            return values
+        try:
+            return pc.if_else(pa.array(holes), to_column(values).cast(cells.type), cells)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return values
+
     def without(self, words: Sequence[str]) -> "RawTable":
         """The same table with nothing in the cells that hold one of some words, as it stands there.
 
@@ -132,17 +148,13 @@ def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
     kind = cells.type
     if pa.types.is_dictionary(kind):
         return _holding(cells.cast(kind.value_type), words)
-    if _is_text(kind):
+    if is_text(kind):
         return pc.is_in(pc.utf8_trim_whitespace(cells.cast(pa.string())), value_set=pa.array(words, pa.string()))
     if is_number(kind):
         numbers = pa.array(numbers_among(words), pa.float64())
         held = pc.is_in(pa.chunked_array([floats(cells)]), value_set=numbers)
         return pc.and_(held, cells.is_valid())
     return pa.chunked_array([pa.array(np.zeros(len(cells), dtype=np.bool_))])
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def _is_text_here(cells: pa.ChunkedArray, reading: Reading, levels: Sequence[str]) -> bool:
@@ -158,7 +170,7 @@ def _typed(cells: pa.ChunkedArray, name: str) -> NDArray[Any]:
     kind = cells.type
     if pa.types.is_boolean(kind):
         return to_objects(cells) if cells.null_count else cells.to_numpy()
-    if _is_text(kind):
+    if is_text(kind):
         return to_objects(cells)
     if pa.types.is_null(kind):
         return np.full(len(cells), np.nan)
