@@ -407,9 +407,37 @@ def test_missing_values_are_refused_when_told(tmp_path):
 def test_missing_values_cannot_be_evaluated(trained, tmp_path):
     x = answers(6)
     x[4, 2] = NAN
-    told = fails("evaluate", trained, write_csv(tmp_path / "t.csv", x))
-    assert told.startswith("expected complete rows, found a missing value in the cell at index ")
-    assert told.endswith("; nadek score (in Python marginal_log_probs) sums out what is missing")
+    table = write_csv(tmp_path / "t.csv", x)
+    assert fails("evaluate", trained, table) == (
+        f'{table}: row 5, column "ü": expected complete rows, found a missing value;'
+        " nadek score sums out what is missing"
+    )
+
+
+def test_missing_values_of_columns_without_names_are_told_by_their_numbers(tmp_path):
+    x = answers(30)
+    table = write_csv(tmp_path / "t.csv", x, None)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "1", "-q")
+    x[2, 3] = NAN
+    assert 'row 3, column "4": ' in fails("evaluate", tmp_path / "model", write_csv(tmp_path / "t.csv", x, None))
+
+
+def test_a_column_whose_name_is_empty_is_called_by_its_number(tmp_path):
+    rows = [f"{i % 3},{i % 2}" for i in range(24)]
+    (tmp_path / "t.csv").write_text("\n".join([",b", *rows]) + "\n")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--categorical", "1", "-q")
+    assert 'column "1"' in ok("info", tmp_path / "model").out
+    assert ok("impute", tmp_path / "model", tmp_path / "t.csv", "--probabilities", "-q").out.startswith(
+        "1=0,1=1,1=2,b\n"
+    )
+    (tmp_path / "t.csv").write_text(",b\n5,1\n")
+    assert 'row 1, column "1": expected 0, 1, 2' in fails("score", tmp_path / "model", tmp_path / "t.csv")
+
+
+def test_a_validation_table_of_empty_rows_is_named(table, tmp_path, output):
+    empty = write_csv(tmp_path / "v.csv", np.full((3, 5), NAN))
+    told = f"{empty}: no rows to validate on: 3 rows found, all of them without any value"
+    assert fails("fit", table, "-o", output, "--validation", empty) == told
 
 
 # Unknown options and config keys
@@ -832,6 +860,19 @@ def test_ctrl_c_leaves_a_state_and_says_how_to_go_on(table, tmp_path, ctrl_c):
     assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
 
 
+@pytest.mark.parametrize("older", [False, True])
+def test_ctrl_c_before_anything_is_kept_says_so(older, table, tmp_path, ctrl_c, monkeypatch):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--quiet", "--force")
+    if older:
+        fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
+    monkeypatch.setattr("nadek.cli.fit.train", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    told = fails("fit", table, "-o", folder, *options, code=130)
+    assert told == "stopped; nothing was kept yet, as that happens every 15 seconds (--save-every)"
+    if older:
+        told = fails("fit", table, "-o", folder, *options, "--resume", code=130)
+        assert told.endswith("give the same command with --resume to go on")
+
+
 def test_ctrl_c_while_replacing_a_model_keeps_it_and_resumes(model, table, ctrl_c):
     before = (model / "model.safetensors").read_bytes()
     options = (*FIT, "--epochs", "5", "--save-every", "0", "--quiet", "--force")
@@ -971,3 +1012,20 @@ def test_a_traceback_is_shown_to_those_who_ask(tmp_path, monkeypatch):
 def test_a_device_that_is_not_there(table, output):
     told = fails("fit", table, "-o", output, "--device", "cuda")
     assert told == "--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu"
+
+
+# Too little memory
+
+
+def test_a_model_that_is_too_large_says_what_makes_it_smaller(table, output):
+    told = fails("fit", table, "-o", output, "--hidden", "10000000000000")
+    assert told.startswith("there is not enough memory: a training needs less with smaller --hidden")
+
+
+@pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])
+def test_too_little_memory_is_told(error, trained, table, monkeypatch):
+    def without(*_, **__):
+        raise error
+
+    monkeypatch.setattr("nadek.cli.score.marginal_log_probs", without)
+    assert fails("score", trained, table, "-q").startswith("there is not enough memory: ")

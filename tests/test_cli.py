@@ -31,6 +31,7 @@ from nadek.likelihood import log_probs
 from nadek.tables import read_table
 
 CONSOLE = sys.modules["nadek.cli.console"]
+GALLERY = sys.modules["nadek.experiments.gallery"]
 PNG = b"\x89PNG\r\n\x1a\n"
 COLUMNS = ("age", "b,c", "ü", "d", "e")
 
@@ -708,6 +709,31 @@ def test_info_tells_levels_with_brackets_as_they_are(tmp_path):
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
     lines = " ".join(ok("info", tmp_path / "model").out.replace("│", " ").split())
     assert "column \"[b]\" categorical, 3 levels: '[x]', '[y]', '[z]'" in lines
+
+
+def test_info_tells_a_folder_with_brackets_as_it_is(survey, tmp_path):
+    folder = tmp_path / "run[" / "b]"
+    folder.parent.mkdir()
+    folder.symlink_to(survey)
+    assert "run[/b]" in "".join(ok("info", folder).out.split())
+
+
+def test_draw_hides_what_is_missing(digits, tmp_path, monkeypatch):
+    x = load_set("digits").test[:9].astype(float)
+    x[:, 5] = np.nan
+    write_csv(tmp_path / "t.csv", x, None)
+    drawn = {}
+    usual = GALLERY.figures.inpainting
+
+    def inpainting(x, missing, states, **options):
+        drawn.update(missing=missing, states=states, completed=options["completed"])
+        return usual(x, missing, states, **options)
+
+    monkeypatch.setattr(GALLERY.figures, "inpainting", inpainting)
+    ok("draw", digits, tmp_path / "t.csv", "-o", tmp_path / "pictures")
+    assert drawn["missing"][:, 5].all()
+    assert np.isfinite(drawn["states"]).all()
+    assert np.isin(drawn["completed"], (0, 1)).all()
 
 
 def test_draw_of_words_has_its_curves_only(mixed, tmp_path):

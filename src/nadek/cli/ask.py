@@ -1,6 +1,5 @@
 """``nadek explain`` and ``nadek suggest``: which cells make a row unlikely, and which missing ones to ask for next."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +29,7 @@ from nadek.cli.options import (
 )
 from nadek.cli.output import write_values
 from nadek.columns import Column, Numeric, level_names
-from nadek.experiments import Source, kinds_of, source_for
+from nadek.experiments import Source, kinds_of, names_of, source_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import expected_information, explain_cells, marginal_log_probs
 from nadek.tables import quoted
@@ -78,7 +77,11 @@ def explain(
     surprise, variables = cells.surprise.nan_to_num(-1).sort(dim=1, descending=True, stable=True)
     place, rank = (surprise[:, :top] >= 0).nonzero(as_tuple=True)  # what is missing is no surprise
     row, variable = chosen[place], variables[place, rank]
-    names, kinds, expected = _names(saved), kinds_of(saved), cells.expected[place, variable].long()
+    names, kinds, expected = (
+        names_of(saved.schema, saved.model.n_variables),
+        kinds_of(saved),
+        cells.expected[place, variable].long(),
+    )
     _write(
         output,
         row=row + 1,
@@ -130,7 +133,7 @@ def suggest(
     information = expected_information(saved.model, x[rows], flags if target else None)
     found, variables = information.masked_fill(~asked[rows], -1).sort(dim=1, descending=True, stable=True)
     place, rank = (found[:, :top] >= 0).nonzero(as_tuple=True)
-    names = _names(saved)
+    names = names_of(saved.schema, saved.model.n_variables)
     asked_for = [names[j] for j in variables[place, rank].tolist()]
     _write(output, row=rows[place] + 1, ask=asked_for, expected_information=found[place, rank])
 
@@ -149,14 +152,9 @@ def _pairs(a: Tensor, b: Tensor) -> list[tuple[int, int]]:
     return list(zip(a.tolist(), b.tolist(), strict=True))
 
 
-def _names(saved: SavedModel) -> Sequence[str]:
-    """What the columns are called; their numbers from 1 where they have no names."""
-    return saved.schema.columns or [str(j) for j in range(1, saved.model.n_variables + 1)]
-
-
 def _flags(saved: SavedModel, target: list[str] | None) -> Bool[Tensor, " D"]:
     """Which columns are targets."""
-    names = _names(saved)
+    names = names_of(saved.schema, saved.model.n_variables)
     for name in target or []:
         if name not in names:
             raise ValueError(f'--target: there is no column "{name}"; known are {quoted(names)}')

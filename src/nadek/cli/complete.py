@@ -27,7 +27,7 @@ from nadek.cli.options import (
 )
 from nadek.cli.output import PICTURES, Whole, check_words, write_pictures, write_rows, write_values
 from nadek.columns import is_plain
-from nadek.experiments import completed, drawn, kinds_of, source_for, spread_levels
+from nadek.experiments import completed, drawn, kinds_of, names_of, source_for, spread_levels
 from nadek.sampling import impute as impute_rows
 from nadek.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.sampling import sample as sample_rows
@@ -117,7 +117,7 @@ def impute(
 def _level_columns(saved: SavedModel, x: Tensor) -> tuple[list[NDArray[Any]], list[str]]:
     """The probability of every level in every cell, and what the columns are called."""
     kinds = kinds_of(saved)
-    names = saved.schema.columns or [str(j) for j, _ in enumerate(kinds, start=1)]
+    names = names_of(saved.schema, len(kinds))
     some = x.split(rows_at_once(saved.model))
     parts = [spread_levels(names, kinds, level_probabilities(saved.model, rows)) for rows in some]
     return [np.concatenate(column) for column in zip(*(columns for _, columns in parts), strict=True)], parts[0][0]

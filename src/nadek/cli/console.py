@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -45,7 +46,7 @@ def _no_nan(value: Any) -> Any:  # noqa: ANN401 - anything that JSON knows
 
 def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table; numbers stand to the right of the first column."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:

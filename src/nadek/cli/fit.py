@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from nadek.checkpoints import Schema
+from nadek.checkpoints import UNFINISHED, Schema, holds_state
 from nadek.cli.console import epochs_progress, say, show_json, tell_if_slow
 from nadek.cli.kinds import kind_rows, list_names
 from nadek.cli.options import (
@@ -130,6 +130,7 @@ def fit(
     recipe = _recipe(merge(options, flags), epochs, rows)
     _show_kinds(rows.schema, quiet=quiet)
     tell_if_slow(recipe.training, where, quiet=quiet)
+    before = _state(output)
     try:
         with epochs_progress(quiet=quiet) as told:
             saved = train(
@@ -144,9 +145,21 @@ def fit(
                 on_epoch=told,
             )
     except KeyboardInterrupt:
-        say(f"nadek: stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
+        now = _state(output)
+        if now is None or (now == before and not resume):  # an older training may lie there
+            say(f"nadek: stopped; nothing was kept yet, as that happens every {save_every:g} seconds (--save-every)")
+        else:
+            say(f"nadek: stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
         raise typer.Exit(130) from None
     _show(saved.metrics, output, as_json=as_json, quiet=quiet)
+
+
+def _state(folder: Path) -> tuple[int, int] | None:
+    """What tells the file of an unfinished training from another one; None where there is none."""
+    if not holds_state(folder):
+        return None
+    found = (folder / UNFINISHED).stat()
+    return found.st_ino, found.st_mtime_ns
 
 
 def _rows(

@@ -11,7 +11,7 @@ from torch import Tensor
 from nadek import figures
 from nadek.columns import Column, Numeric
 from nadek.experiments import Source
-from nadek.tables import AnyColumn, write_columns, write_table
+from nadek.tables import AnyColumn, called, write_columns, write_table
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -55,7 +55,7 @@ class Whole:
         columns = values if layout is None else layout.whole(values, missing, self._others)
         names = self.columns
         if more:
-            names = (*(names or [str(j) for j in range(1, len(columns) + 1)]), *more)
+            names = (*(names or called(None, len(columns))), *more)
         write_values([*columns, *more.values()], names, self._output)
 
 

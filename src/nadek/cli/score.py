@@ -1,9 +1,11 @@
 """``nadek evaluate`` and ``nadek score``: exact log-likelihoods of a data set and of each row."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import torch
 import typer
+from torch import Tensor
 
 from nadek.checkpoints import load_saved
 from nadek.cli.console import rows_progress, show_json, show_table
@@ -26,7 +28,7 @@ from nadek.cli.options import (
 )
 from nadek.cli.output import write_rows
 from nadek.experiments import evaluate as evaluate_model
-from nadek.experiments import rows_for
+from nadek.experiments import names_of, rows_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import marginal_log_probs
 from nadek.summaries import Summary
@@ -65,6 +67,7 @@ def evaluate(
     check_file(output, (".json",), force=force)
     saved = load_saved(model, device=pick_device(device))
     x = rows_for(saved, data, split=split.value, data_dir=data_dir)
+    _check_complete(x, names_of(saved.schema, x.shape[1]), data)
     if rows is not None and rows < len(x):
         x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
     with rows_progress("scoring", quiet=quiet) as progress:
@@ -135,3 +138,16 @@ def score(
     spread = table.std(0) if len(table) > 1 else torch.full_like(table[0], torch.nan)
     columns = torch.stack([mixture_log_prob(table), table.mean(0), spread], dim=1)
     write_rows(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), output)
+
+
+def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:
+    """Refuse rows with holes.
+
+    Raises:
+        ValueError: names the first one.
+    """
+    holes = x.isnan().nonzero().tolist()
+    if holes:
+        row, column = holes[0]
+        found = f'row {row + 1}, column "{names[column]}": expected complete rows, found a missing value'
+        raise ValueError(f"{data}: {found}; nadek score sums out what is missing")

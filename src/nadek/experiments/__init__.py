@@ -6,7 +6,7 @@ from nadek.experiments.found import Found
 from nadek.experiments.gallery import draw_model
 from nadek.experiments.grids import Grid, grid_tables, grids, read_grid, run_grid
 from nadek.experiments.jobs import Job, Workplace
-from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of
+from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of, names_of
 from nadek.experiments.meanfield import read_meanfield, run_meanfield
 from nadek.experiments.pictures import Picture, make_picture, read_picture, read_pictures
 from nadek.experiments.provenance import provenance
@@ -64,6 +64,7 @@ __all__ = [
     "markdown_table",
     "matching",
     "merge",
+    "names_of",
     "open_data",
     "open_training",
     "parse_settings",

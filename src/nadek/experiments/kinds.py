@@ -22,7 +22,7 @@ from nadek.columns import (
     infer,
     is_plain,
 )
-from nadek.tables import RawTable, Reading, as_known, places_of, quoted
+from nadek.tables import RawTable, Reading, as_known, called, places_of, quoted
 
 Told = Literal["auto", "categorical", "numeric", "drop"]
 
@@ -131,7 +131,7 @@ def read_as(
     values: list[NDArray[Any]] = []
     codes = np.empty((raw.n_rows, len(kinds)), dtype=np.float32)
     for place, (j, kind) in enumerate(zip(places, kinds, strict=True)):
-        name = raw.names[j] if schema.columns is None else schema.columns[place]
+        name = raw.names[j] if raw.columns is not None or schema.columns is None else schema.columns[place]
         try:
             texts = _texts(kind)
             values.append(raw.column(j, reading=_reading(texts), levels=texts))
@@ -146,6 +146,17 @@ def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
     if saved.schema.kinds is not None:
         return saved.schema.kinds
     return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in saved.model.levels)
+
+
+def names_of(schema: Schema, n_columns: int) -> tuple[str, ...]:
+    """What messages and options call the columns of a model, see `nadek.tables.called`.
+
+    Columns without names have the numbers that they had in the table of training, in which some may have been dropped.
+    """
+    if schema.columns is not None:
+        return called(schema.columns, n_columns)
+    dropped = schema.dropped or ()
+    return tuple(name for name in called(None, n_columns + len(dropped)) if name not in dropped)
 
 
 def _decide(raw: RawTable, place: int, told: Told) -> tuple[Column, NDArray[np.float64]]:

@@ -134,7 +134,10 @@ def _read(data: str, split: Split, data_dir: Folder, schema: Schema, kinds: Sequ
 
 def _validation(data: str, train: Source, data_dir: Folder) -> Source:
     kinds = train.schema.kinds or (Binary(),) * train.x.shape[1]
-    return _read(data, "valid", data_dir, train.schema, kinds)
+    source = _read(data, "valid", data_dir, train.schema, kinds)
+    if source.x.isnan().all():
+        raise ValueError(f"{data}: no rows to validate on: {len(source.x)} rows found, all of them without any value")
+    return source
 
 
 def _open_raw(data: str, split: Split, data_dir: Folder) -> RawTable:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nadek.columns import LARGEST_EXACT
 from nadek.tables.arrow import AnyColumn, native, to_column
 from nadek.tables.cells import first_rounded, floats, is_number, is_text, number, numbers_among
-from nadek.tables.table import check_names, check_shape
+from nadek.tables.table import called, check_names, check_shape
 from nadek.tables.words import Reading, check_held, read_words, to_numbers, to_objects, with_points
 
 _PADDED = re.compile("[+-]?0[0-9xX]")
@@ -39,13 +39,8 @@ class RawTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What messages and options call the columns: their names, or their numbers from 1 where they have none.
-
-        A column whose name is empty keeps it where another is called by that number.
-        """
-        columns = ("",) * len(self.cells) if self.columns is None else self.columns
-        taken = set(columns)
-        return tuple(name or ("" if str(j) in taken else str(j)) for j, name in enumerate(columns, start=1))
+        """What messages and options call the columns, see `nadek.tables.called`."""
+        return called(self.columns, len(self.cells))
 
     @property
     def n_rows(self) -> int:

@@ -83,6 +83,19 @@ def as_known(columns: Sequence[str], known: Sequence[str]) -> list[str]:
     return [name if name in there else spaced.get(name, name) for name in columns]
 
 
+def called(columns: Sequence[str] | None, dim: int) -> tuple[str, ...]:
+    """What messages and options call `dim` columns: their names, or their numbers from 1 where they have none.
+
+    A column whose name is empty keeps it where another is called by that number.
+
+    >>> called(None, 2), called(["", "a"], 2), called(["", "1"], 2)
+    (('1', '2'), ('1', 'a'), ('', '1'))
+    """
+    names = ("",) * dim if columns is None else columns
+    taken = set(names)
+    return tuple(name or ("" if str(j) in taken else str(j)) for j, name in enumerate(names, start=1))
+
+
 def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, ...]:
     """The same names as a tuple, when there is one for each of `dim` columns and no two are the same.
 
