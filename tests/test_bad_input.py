@@ -427,9 +427,8 @@ def test_a_column_whose_name_is_empty_is_called_by_its_number(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join([",b", *rows]) + "\n")
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--categorical", "1", "-q")
     assert 'column "1"' in ok("info", tmp_path / "model").out
-    assert ok("impute", tmp_path / "model", tmp_path / "t.csv", "--probabilities", "-q").out.startswith(
-        "1=0,1=1,1=2,b\n"
-    )
+    probable = ok("impute", tmp_path / "model", tmp_path / "t.csv", "--probabilities", "-q").out
+    assert probable.startswith("1=0,1=1,1=2,b\n")
     (tmp_path / "t.csv").write_text(",b\n5,1\n")
     assert 'row 1, column "1": expected 0, 1, 2' in fails("score", tmp_path / "model", tmp_path / "t.csv")
 
@@ -693,6 +692,49 @@ def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_
     told = fails(*command, tmp_path / "x.xlsx")
     assert told.startswith(f"{tmp_path / 'x.xlsx'}: expected a file that ends in .{suffix}")
     assert told.endswith("found '.xlsx'")
+
+
+@every_writer
+def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK))
+    monkeypatch.setattr(f"nadek.cli.{'complete' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / f"x.{suffix}"
+    assert fails(*command, path) == f"{path}: the folder {tmp_path} cannot be written to"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("impute", "{model}", "{table}", "--probabilities"), ("complete", "{model}", "{table}", "--log-probability")],
+    ids=["impute", "complete"],
+)
+def test_probabilities_do_not_go_where_only_0_and_1_do(arguments, trained, table, tmp_path):
+    path = tmp_path / "p.amat"
+    filled = [argument.format(model=trained, table=table) for argument in arguments]
+    told = f"{path}: expected a file that ends in .csv, .csv.gz, .parquet, .npz, .npy, found '.amat'"
+    assert fails(*filled, "-o", path) == told
+
+
+@pytest.mark.parametrize("verb", ["sample", "impute", "complete"])
+def test_numbers_do_not_go_where_only_0_and_1_do(verb, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i % 2},{i / 4}\n" for i in range(24)))
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    path, table = tmp_path / "new.amat", () if verb == "sample" else (tmp_path / "t.csv",)
+    told = f"{path}: this form holds 0 and 1 only, and the model knows other numbers; write .csv"
+    assert fails(verb, tmp_path / "model", *table, "-o", path) == told
+
+
+def test_names_that_would_occur_twice_are_noticed_before_the_work(tmp_path, monkeypatch):
+    rows = "".join(f"{'xyz'[i % 3]},{i % 2},{'pqr'[i % 3]}\n" for i in range(24))
+    (tmp_path / "t.csv").write_text("city,city=x,log_probability\n" + rows)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    for name in ("complete.level_probabilities", "likeliest.beam"):
+        monkeypatch.setattr(f"nadek.cli.{name}", lambda *_, **__: pytest.fail("the work was done"))
+    arguments = (tmp_path / "model", tmp_path / "t.csv")
+    told = '--probabilities: expected every column name once, found more of "city=x"'
+    assert fails("impute", *arguments, "--probabilities") == told
+    told = f'--log-probability: {tmp_path / "t.csv"} has a column "log_probability" already'
+    assert fails("complete", *arguments, "--log-probability") == told
 
 
 @every_writer

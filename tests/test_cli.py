@@ -540,6 +540,14 @@ def test_fit_takes_names_one_by_one_and_with_commas(tmp_path):
     assert schema.dropped == ("id", "age", "size")
 
 
+@pytest.mark.parametrize("header", [True, False])
+def test_fit_says_where_there_is_no_header(header, tmp_path):
+    rows = [f"{i % 5},{i / 4}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b"] * header + rows) + "\n")
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--numeric", "a" if header else "1").err
+    assert ("no header found: the first row is taken for data" in told) != header
+
+
 def test_fit_drops_columns_of_a_table_of_0_and_1(tmp_path):
     x = answers(40, missing=0.1)
     table = write_csv(tmp_path / "t.csv", x)

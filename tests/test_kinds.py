@@ -14,6 +14,7 @@ from nadek.experiments import (
     completed,
     drawn,
     kinds_of,
+    level_headers,
     open_training,
     rows_for,
     source_for,
@@ -218,13 +219,27 @@ def test_columns_of_true_and_false_stay_true_and_false(tmp_path):
     [
         ("0,1,2\nx,5.5,1\ny,6.5,0\n", ("0", "1", "2")),  # as pandas names them
         (",0,1,2\nx,5.5,1,0\ny,6.5,0,1\n", ("", "0", "1", "2")),  # with its index, which has no name
+        ("1,2,3\n5,5.5,1\n4,6.5,0\n", ("1", "2", "3")),
+        ("1,2\n5,5.5\n4,6.5\n", None),  # which may well be values
         ("3,7.5\n0.5,6.5\n", None),
         ("a,7\n0.5,6.5\n", ("a", "7")),
     ],
 )
 def test_a_first_row_of_numbers(text, columns, tmp_path):
     (tmp_path / "t.csv").write_text(text)
-    assert opened(tmp_path / "t.csv", Choices(numeric=("1",) if columns is None else ())).schema.columns == columns
+    told = ("1",) if columns in (None, ("1", "2", "3")) else ()
+    assert opened(tmp_path / "t.csv", Choices(numeric=told)).schema.columns == columns
+
+
+@pytest.mark.parametrize("cell", ["9", "9.0"])
+def test_numbers_above_0_and_1_are_names_where_other_cells_mean_missing(cell, tmp_path):
+    (tmp_path / "t.csv").write_text(f"5,6\n0,1\n{cell},0\n1,1\n")
+    source = opened(tmp_path / "t.csv", Choices(missing=("9",)))
+    assert source.schema == Schema(columns=("5", "6"), missing=("9",))
+    model = Network(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
+    torch.testing.assert_close(
+        source_for(SavedModel(model, source.schema), str(tmp_path / "t.csv")).x, source.x, equal_nan=True
+    )
 
 
 def test_numbers_with_zeros_before_them_are_words_unless_they_are_said_to_be_numbers(tmp_path):
@@ -486,6 +501,6 @@ def test_truths_are_filled_into_an_empty_column(suffix, tmp_path):
 def test_levels_become_columns():
     p = torch.tensor([[[0.25, 0.75, 0.0], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]])
     kinds = (Binary(levels=("no", "yes")), KINDS[1], KINDS[3], Binary())
-    names, columns = spread_levels(["a", "b", "c", "d"], kinds, p)
+    names, columns = level_headers(["a", "b", "c", "d"], kinds), spread_levels(kinds, p)
     assert names == ["a=yes", "b=blue", "b=green, light", "b=red", "c=-1", "c=0.5", "c=2.25", "d"]
     assert [column.tolist() for column in columns] == [[0.75], [0.5], [0.25], [0.25], [0.0], [0.5], [0.5], [0.0]]

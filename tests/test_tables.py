@@ -629,6 +629,12 @@ def test_csv_of_any_number_refuses_what_only_resembles_one(csv_file, cell):
         read_table(path, binary=False)
 
 
+@pytest.mark.parametrize("read", [read_raw, lambda path: read_table(path, binary=False)], ids=["raw", "numbers"])
+def test_a_very_long_cell_is_read(csv_file, read):
+    long = "0" * 3_000_000 + "1"
+    assert read(csv_file(f"a,b\n2,3\n{long},4\n")).columns == ("a", "b")
+
+
 def test_csv_cells_with_line_breaks_are_read(csv_file):
     raw = read_raw(csv_file('a,b\n"two\nlines",1\nx,0\n'))
     assert raw.column(0).tolist() == ["two\nlines", "x"]

@@ -29,7 +29,7 @@ from nadek.cli.options import (
 )
 from nadek.cli.output import write_values
 from nadek.columns import Column, Numeric, level_names
-from nadek.experiments import Source, kinds_of, names_of, source_for
+from nadek.experiments import Source, kinds_of, listed_names, names_of, source_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import expected_information, explain_cells, marginal_log_probs
 from nadek.tables import quoted
@@ -101,7 +101,7 @@ def suggest(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            "--target", help="Column to learn about; all others if not given. Repeatable.", show_default=False
+            "--target", help="Columns to learn about, as a,b; all others if not given. Repeatable.", show_default=False
         ),
     ] = None,
     top: Top = 3,
@@ -155,10 +155,11 @@ def _pairs(a: Tensor, b: Tensor) -> list[tuple[int, int]]:
 def _flags(saved: SavedModel, target: list[str] | None) -> Bool[Tensor, " D"]:
     """Which columns are targets."""
     names = names_of(saved.schema, saved.model.n_variables)
-    for name in target or []:
+    wanted = listed_names(target or [], names)
+    for name in wanted:
         if name not in names:
             raise ValueError(f'--target: there is no column "{name}"; known are {quoted(names)}')
-    return torch.tensor([name in (target or []) for name in names])
+    return torch.tensor([name in wanted for name in names])
 
 
 def _write(output: Path | None, **columns: Tensor | list[str]) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.console import say
 from nadek.cli.options import (
+    NUMBERS,
     DataArgument,
     DataDir,
     Device,
@@ -27,11 +28,11 @@ from nadek.cli.options import (
 )
 from nadek.cli.output import PICTURES, Whole, check_words, write_pictures, write_rows, write_values
 from nadek.columns import is_plain
-from nadek.experiments import completed, drawn, kinds_of, names_of, source_for, spread_levels
+from nadek.experiments import completed, drawn, kinds_of, level_headers, names_of, source_for, spread_levels
 from nadek.sampling import impute as impute_rows
 from nadek.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.sampling import sample as sample_rows
-from nadek.tables import SUFFIXES
+from nadek.tables import SUFFIXES, check_names
 
 
 def sample(
@@ -89,18 +90,22 @@ def impute(
 
     Example: [bold]nadek impute model answers.csv -o whole.csv[/]
     """
-    check_file(output, force=force)
+    check_file(output, NUMBERS if probabilities else SUFFIXES, force=force)
     saved = load_saved(model, device=pick_device(device))
-    if not probabilities:
-        check_words(kinds_of(saved), output)
+    kinds = kinds_of(saved)
+    headers = level_headers(names_of(saved.schema, len(kinds)), kinds)
+    if probabilities:
+        check_names(headers, len(headers), where="--probabilities")
+    else:
+        check_words(kinds, output)
     source = source_for(saved, data, split=split.value, data_dir=data_dir)
     whole = None if probabilities and source.values is not None else Whole(source, output)
     x = source.x.to(saved.model.b.device)
     told = f"filled {int(x.isnan().sum())} of {x.numel()} cells in {len(x)} rows"
     if whole is None:
-        columns, names = _level_columns(saved, x)
+        columns = _level_columns(saved, x)
         say(told, quiet=quiet)
-        write_values(columns, names, output)
+        write_values(columns, headers, output)
         return
     generator = torch.Generator(x.device).manual_seed(seed)
     filled = (
@@ -109,15 +114,15 @@ def impute(
     say(told, quiet=quiet)
     if source.values is not None:
         rng = np.random.default_rng(seed)
-        whole.write(completed(source.values, x.isnan(), kinds_of(saved), filled, rng=rng))
+        whole.write(completed(source.values, x.isnan(), kinds, filled, rng=rng))
     else:
-        whole.write(list(filled.cpu().numpy().T) if probabilities else drawn(kinds_of(saved), filled, rng=None))
+        whole.write(list(filled.cpu().numpy().T) if probabilities else drawn(kinds, filled, rng=None))
 
 
-def _level_columns(saved: SavedModel, x: Tensor) -> tuple[list[NDArray[Any]], list[str]]:
-    """The probability of every level in every cell, and what the columns are called."""
+def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:
+    """The probability of every level in every cell."""
     kinds = kinds_of(saved)
-    names = names_of(saved.schema, len(kinds))
-    some = x.split(rows_at_once(saved.model))
-    parts = [spread_levels(names, kinds, level_probabilities(saved.model, rows)) for rows in some]
-    return [np.concatenate(column) for column in zip(*(columns for _, columns in parts), strict=True)], parts[0][0]
+    parts = [
+        spread_levels(kinds, level_probabilities(saved.model, rows)) for rows in x.split(rows_at_once(saved.model))
+    ]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]

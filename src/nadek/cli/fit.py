@@ -129,6 +129,8 @@ def fit(
         options = _for_table(rows, flags, epochs, where)
     recipe = _recipe(merge(options, flags), epochs, rows)
     _show_kinds(rows.schema, quiet=quiet)
+    if rows.schema.kinds is not None and rows.schema.columns is None and data.lower().endswith((".csv", ".csv.gz")):
+        say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)
     tell_if_slow(recipe.training, where, quiet=quiet)
     before = _state(output)
     try:

@@ -10,6 +10,7 @@ from torch import Tensor
 from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.console import say
 from nadek.cli.options import (
+    NUMBERS,
     DataArgument,
     DataDir,
     Device,
@@ -27,6 +28,7 @@ from nadek.cli.options import (
 from nadek.cli.output import Whole, check_words
 from nadek.experiments import completed, drawn, kinds_of, source_for
 from nadek.queries import Completed, beam, best_of, greedy
+from nadek.tables import SUFFIXES
 
 
 class Method(StrEnum):
@@ -62,12 +64,14 @@ def complete(
 
     Example: [bold]nadek complete model answers.csv -o whole.csv[/]
     """
-    check_file(output, force=force)
+    check_file(output, NUMBERS if log_probability else SUFFIXES, force=force)
     saved = load_saved(model, device=pick_device(device))
     kinds = kinds_of(saved)
     check_words(kinds, output)
     source = source_for(saved, data, split=split.value, data_dir=data_dir)
     whole = Whole(source, output)
+    if log_probability and "log_probability" in (whole.columns or ()):
+        raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
     x = source.x.to(saved.model.b.device)
     found = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
     if source.values is None:

@@ -60,15 +60,21 @@ class Whole:
 
 
 def check_words(kinds: Sequence[Column], output: Path | None) -> None:
-    """Refuse to write words into a form that holds numbers only, before the work is done.
+    """Refuse to write words into a form that holds numbers only, and numbers where only 0 and 1 go, before the work.
 
     Raises:
-        ValueError: if the values of some column are text, and the file is none that can hold it.
+        ValueError: if the values of some column are such, and the file is none that can hold it.
     """
     if output is None or output.name.lower().endswith((".csv", ".csv.gz", ".parquet", *PICTURES)):
         return
     if any(isinstance(level, str) for kind in kinds if not isinstance(kind, Numeric) for level in kind.levels):
         raise ValueError(f"{output}: this form holds numbers only, and the model knows words; write .csv or .parquet")
+    if output.name.lower().endswith((".amat", ".amat.gz")) and not all(map(_is_0_or_1, kinds)):
+        raise ValueError(f"{output}: this form holds 0 and 1 only, and the model knows other numbers; write .csv")
+
+
+def _is_0_or_1(kind: Column) -> bool:
+    return not isinstance(kind, Numeric) and all(level in (0, 1) for level in kind.levels)
 
 
 def write_pictures(x: Tensor, image_shape: Sequence[int] | None, output: Path) -> None:

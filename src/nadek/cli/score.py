@@ -10,6 +10,7 @@ from torch import Tensor
 from nadek.checkpoints import load_saved
 from nadek.cli.console import rows_progress, show_json, show_table
 from nadek.cli.options import (
+    NUMBERS,
     DataArgument,
     DataDir,
     Device,
@@ -129,7 +130,7 @@ def score(
 
     Example: [bold]nadek score model answers.csv -o scores.csv[/]
     """
-    check_file(output, force=force)
+    check_file(output, NUMBERS, force=force)
     saved = load_saved(model, device=pick_device(device))
     x = rows_for(saved, data, split=split.value, data_dir=data_dir)
     generator = torch.Generator(x.device).manual_seed(seed)

@@ -43,6 +43,11 @@ class Choices:
     drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that stand for nothing, one by one."""
+        return tuple(listed_names(self.missing, ()))
+
     def told(self, names: Sequence[str]) -> dict[str, Told]:
         """What is said of each column of a table that is spoken of.
 
@@ -52,7 +57,7 @@ class Choices:
         found: dict[str, Told] = {}
         said: list[tuple[Told, tuple[str, ...]]] = [("categorical", self.categorical), ("numeric", self.numeric)]
         for option, entries in [*said, ("drop", self.drop)]:
-            for name in as_known(_names(entries, names), names):
+            for name in as_known(listed_names(entries, names), names):
                 if name not in names:
                     raise ValueError(f'{option}: there is no column "{name}"; {_nearest(name, names)}')
                 if found.setdefault(name, option) != option:
@@ -86,7 +91,7 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
         UndecidedColumnsError: if the user has to say more; tells of which columns, and what was found in them.
         ValueError: on choices that do not fit the table, and on values that no column can hold.
     """
-    words = _names(choices.missing, ())
+    words = choices.words
     for word in words:
         if not raw.holds(word):
             raise ValueError(f"missing: no cell of {raw.where} holds {word!r}")
@@ -108,7 +113,7 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
             raise ValueError(f"{raw.where}: {error}") from None
     if asked:
         raise UndecidedColumnsError(f"{raw.where}: {_some(list(asked.values()))}", list(asked))
-    return replace(_schema(raw, kinds, kept), missing=tuple(words) or None), codes
+    return replace(_schema(raw, kinds, kept), missing=words or None), codes
 
 
 def read_as(
@@ -243,7 +248,7 @@ def _is_empty(values: NDArray[Any]) -> bool:
     return values.dtype.kind == "f" and bool(np.isnan(values).all())
 
 
-def _names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
+def listed_names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
     """Entries that are no names themselves taken apart at their commas (a name with commas may stand in quotes)."""
     parts = [[entry] if entry in known else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
     return [name.strip() for part in parts for name in part]

@@ -91,7 +91,8 @@ def open_training(
         train = open_data(data, split="train", data_dir=data_dir)
     else:
         _check_is_table(data)
-        schema, codes = decide(read_raw(data), choices or Choices())
+        choices = choices or Choices()
+        schema, codes = decide(read_raw(data, missing=choices.words), choices)
         train = Source(torch.from_numpy(codes), schema)
     if validation is not None:
         return train, _validation(validation, train, data_dir)
@@ -126,7 +127,7 @@ def _read(data: str, split: Split, data_dir: Folder, schema: Schema, kinds: Sequ
     plain = all(map(is_plain, kinds))
     if plain and not schema.dropped and not schema.missing:
         return matching(open_data(data, split=split, data_dir=data_dir), schema, len(kinds))
-    raw = _open_raw(data, split, data_dir)
+    raw = _open_raw(data, split, data_dir, schema.missing or ())
     values, codes, places = read_as(raw, schema, kinds)
     layout = Layout(schema.columns if raw.columns is None else raw.columns, tuple(places), raw)
     return Source(torch.from_numpy(codes), schema, None if plain else tuple(values), layout)
@@ -140,12 +141,12 @@ def _validation(data: str, train: Source, data_dir: Folder) -> Source:
     return source
 
 
-def _open_raw(data: str, split: Split, data_dir: Folder) -> RawTable:
+def _open_raw(data: str, split: Split, data_dir: Folder, missing: Sequence[str]) -> RawTable:
     if data in datasets.names():
         source = open_data(data, split=split, data_dir=data_dir)
         return from_matrix(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
     _check_is_table(data)
-    return read_raw(data)
+    return read_raw(data, missing=missing)
 
 
 def _check_is_table(data: str) -> None:

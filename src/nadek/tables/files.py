@@ -59,11 +59,12 @@ def read_table(path: str | os.PathLike[str], *, binary: bool = True) -> Table:
     return readers[suffix](str(file), binary=binary)
 
 
-def read_raw(path: str | os.PathLike[str]) -> RawTable:
+def read_raw(path: str | os.PathLike[str], *, missing: Sequence[str] = ()) -> RawTable:
     """Read a table whose columns hold text, numbers or booleans; forms, missing cells and headers as in `read_table`.
 
     Args:
         path: File that ends in .csv, .csv.gz, .parquet, .npz, .npy, .amat or .amat.gz.
+        missing: Words that stand for nothing where a header is told from rows; they stay in their cells.
 
     Raises:
         ValueError: As `read_table`, but for the cells: they are looked at when a column is read.
@@ -71,7 +72,7 @@ def read_raw(path: str | os.PathLike[str]) -> RawTable:
     """
     file, suffix = _existing(path)
     if suffix.startswith(".csv"):
-        return parse_words(read_plain(file), where=str(file))
+        return parse_words(read_plain(file), where=str(file), missing=missing)
     if suffix.startswith(".amat"):
         return from_matrix(read_amat(file), None, where=str(file))
     if suffix == ".parquet":
