@@ -679,7 +679,7 @@ def test_a_file_is_not_replaced_without_force(verb, trained, table, tmp_path):
 
 @every_writer
 def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(f"nadek.cli.{'complete' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     path = tmp_path / "nowhere" / f"x.{suffix}"
     assert fails(*command, path) == f"{path}: the folder {path.parent} does not exist"
@@ -687,7 +687,7 @@ def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tm
 
 @every_writer
 def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(f"nadek.cli.{'complete' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     told = fails(*command, tmp_path / "x.xlsx")
     assert told.startswith(f"{tmp_path / 'x.xlsx'}: expected a file that ends in .{suffix}")
@@ -697,7 +697,7 @@ def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_
 @every_writer
 def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(verb, trained, table, tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK))
-    monkeypatch.setattr(f"nadek.cli.{'complete' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     path = tmp_path / f"x.{suffix}"
     assert fails(*command, path) == f"{path}: the folder {tmp_path} cannot be written to"
@@ -728,7 +728,7 @@ def test_names_that_would_occur_twice_are_noticed_before_the_work(tmp_path, monk
     rows = "".join(f"{'xyz'[i % 3]},{i % 2},{'pqr'[i % 3]}\n" for i in range(24))
     (tmp_path / "t.csv").write_text("city,city=x,log_probability\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
-    for name in ("complete.level_probabilities", "likeliest.beam"):
+    for name in ("fill.level_probabilities", "complete.beam"):
         monkeypatch.setattr(f"nadek.cli.{name}", lambda *_, **__: pytest.fail("the work was done"))
     arguments = (tmp_path / "model", tmp_path / "t.csv")
     told = '--probabilities: expected every column name once, found more of "city=x"'

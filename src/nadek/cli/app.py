@@ -9,10 +9,10 @@ import typer
 
 import nadek
 from nadek.cli.ask import explain, suggest
-from nadek.cli.complete import impute, sample
+from nadek.cli.complete import complete
 from nadek.cli.console import say
+from nadek.cli.fill import impute, sample
 from nadek.cli.fit import fit
-from nadek.cli.likeliest import complete
 from nadek.cli.reproduce import report, reproduce
 from nadek.cli.score import evaluate, score
 from nadek.cli.show import data, demo, draw, info

@@ -32,7 +32,7 @@ from nadek.columns import Column, Numeric, level_names
 from nadek.experiments import Source, kinds_of, listed_names, names_of, source_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import expected_information, explain_cells, marginal_log_probs
-from nadek.tables import quoted
+from nadek.tables import as_known, quoted
 
 FORMS = (".csv", ".csv.gz", ".parquet")
 """Of tables that hold words."""
@@ -155,7 +155,7 @@ def _pairs(a: Tensor, b: Tensor) -> list[tuple[int, int]]:
 def _flags(saved: SavedModel, target: list[str] | None) -> Bool[Tensor, " D"]:
     """Which columns are targets."""
     names = names_of(saved.schema, saved.model.n_variables)
-    wanted = listed_names(target or [], names)
+    wanted = as_known(listed_names(target or [], names), names)
     for name in wanted:
         if name not in names:
             raise ValueError(f'--target: there is no column "{name}"; known are {quoted(names)}')

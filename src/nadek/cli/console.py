@@ -1,7 +1,6 @@
 """What people see: results on standard output, messages and progress on standard error."""
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from nadek.experiments import finite
 from nadek.files import replacing
 from nadek.processors import quick_in_bfloat16
 from nadek.training import Epoch, Muon, TrainingConfig
@@ -28,20 +28,12 @@ results = Console()
 
 def show_json(content: dict[str, Any], output: Path | None = None) -> None:
     """Write a JSON object to a file, or print it; what is not a number (as the deviation of one row) becomes null."""
-    text = json.dumps(_no_nan(content), indent=2, allow_nan=False) + "\n"
+    text = json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
     if output is None:
         sys.stdout.write(text)
         return
     with replacing(output) as stream:
         stream.write(text.encode())
-
-
-def _no_nan(value: Any) -> Any:  # noqa: ANN401 - anything that JSON knows
-    if isinstance(value, dict):
-        return {key: _no_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_no_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:

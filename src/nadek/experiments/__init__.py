@@ -21,7 +21,7 @@ from nadek.experiments.recipe import (
     read_recipe,
     usual_epochs,
 )
-from nadek.experiments.records import read_record, write_record
+from nadek.experiments.records import finite, read_record, write_record
 from nadek.experiments.report import markdown_table, summary, write_report
 from nadek.experiments.reproduce import job_of, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
@@ -53,6 +53,7 @@ __all__ = [
     "draw_model",
     "drawn",
     "evaluate",
+    "finite",
     "grid_tables",
     "grids",
     "is_of_images",

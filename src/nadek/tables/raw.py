@@ -88,7 +88,7 @@ class RawTable:
             return values
         try:
             return pc.if_else(pa.array(holes), to_column(values).cast(cells.type), cells)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except pa.ArrowException:
             return values
 
     def without(self, words: Sequence[str]) -> "RawTable":
