@@ -910,6 +910,8 @@ def test_ctrl_c_before_anything_is_kept_says_so(older, table, tmp_path, ctrl_c, 
     monkeypatch.setattr("nadek.cli.fit.train", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     told = fails("fit", table, "-o", folder, *options, code=130)
     assert told == "stopped; nothing was kept yet, as that happens every 15 seconds (--save-every)"
+    told = fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
+    assert told == "stopped; nothing was kept yet, as that happens after an epoch (--save-every)"
     if older:
         told = fails("fit", table, "-o", folder, *options, "--resume", code=130)
         assert told.endswith("give the same command with --resume to go on")

@@ -62,6 +62,8 @@ def complete(
 
     No method finds the most probable one for certain; a wider beam looks at more of them.
 
+    Columns that were dropped are written along.
+
     Example: [bold]nadek complete model answers.csv -o whole.csv[/]
     """
     check_file(output, NUMBERS if log_probability else SUFFIXES, force=force)

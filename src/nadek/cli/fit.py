@@ -149,7 +149,8 @@ def fit(
     except KeyboardInterrupt:
         now = _state(output)
         if now is None or (now == before and not resume):  # an older training may lie there
-            say(f"nadek: stopped; nothing was kept yet, as that happens every {save_every:g} seconds (--save-every)")
+            when = f"every {save_every:g} seconds" if save_every else "after an epoch"
+            say(f"nadek: stopped; nothing was kept yet, as that happens {when} (--save-every)")
         else:
             say(f"nadek: stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
         raise typer.Exit(130) from None
