@@ -192,6 +192,12 @@ def test_a_known_set_is_not_spoken_of(output):
             "row 1, column \"b\": expected a number or missing, found '2024-01-02'",
         ),
         (
+            ("--numeric", "b"),
+            ("1", "14695981039346656037"),
+            'row 2, column "b": expected a number that floats can hold, found 14695981039346656037,'
+            " which they would round: drop the column, or say that it is categorical",
+        ),
+        (
             ("--categorical", "b"),
             tuple(str(i) for i in range(300)),
             'column "b": expected at most 256 categories, found 300',
@@ -255,6 +261,20 @@ def test_words_need_a_form_that_holds_them(arguments, suffix, coloured, tmp_path
     filled = [argument.format(model=coloured, table=table) for argument in arguments]
     told = f"{path}: this form holds numbers only, and the model knows words; write .csv or .parquet"
     assert fails(*filled, "-o", path) == told
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_dropped_columns_need_a_form_that_holds_them(verb, tmp_path, monkeypatch):
+    columns = {"id": ["x", "y"] * 12, "when": [[1], [2]] * 12, "a": [0, 1] * 12, "b": [1, 1, 0] * 8}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "id,when", "-q")
+    monkeypatch.setattr("nadek.cli.output.write_columns", lambda *_, **__: pytest.fail("the work was done"))
+    path = tmp_path / "whole.npz"
+    told = f'{path}: this form cannot hold the column "id", which holds no numbers; write .csv or .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
+    path = tmp_path / "whole.csv"
+    told = f'{path}: this form cannot hold the column "when" of list<element: int64>; write .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
 
 
 # Wrong number or names of columns
@@ -387,9 +407,36 @@ def test_missing_values_are_refused_when_told(tmp_path):
 def test_missing_values_cannot_be_evaluated(trained, tmp_path):
     x = answers(6)
     x[4, 2] = NAN
-    told = fails("evaluate", trained, write_csv(tmp_path / "t.csv", x))
-    assert told.startswith("expected complete rows, found a missing value in the cell at index ")
-    assert told.endswith("; nadek score (in Python marginal_log_probs) sums out what is missing")
+    table = write_csv(tmp_path / "t.csv", x)
+    assert fails("evaluate", trained, table) == (
+        f'{table}: row 5, column "ü": expected complete rows, found a missing value;'
+        " nadek score sums out what is missing"
+    )
+
+
+def test_missing_values_of_columns_without_names_are_told_by_their_numbers(tmp_path):
+    x = answers(30)
+    table = write_csv(tmp_path / "t.csv", x, None)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "1", "-q")
+    x[2, 3] = NAN
+    assert 'row 3, column "4": ' in fails("evaluate", tmp_path / "model", write_csv(tmp_path / "t.csv", x, None))
+
+
+def test_a_column_whose_name_is_empty_is_called_by_its_number(tmp_path):
+    rows = [f"{i % 3},{i % 2}" for i in range(24)]
+    (tmp_path / "t.csv").write_text("\n".join([",b", *rows]) + "\n")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--categorical", "1", "-q")
+    assert 'column "1"' in ok("info", tmp_path / "model").out
+    probable = ok("impute", tmp_path / "model", tmp_path / "t.csv", "--probabilities", "-q").out
+    assert probable.startswith("1=0,1=1,1=2,b\n")
+    (tmp_path / "t.csv").write_text(",b\n5,1\n")
+    assert 'row 1, column "1": expected 0, 1, 2' in fails("score", tmp_path / "model", tmp_path / "t.csv")
+
+
+def test_a_validation_table_of_empty_rows_is_named(table, tmp_path, output):
+    empty = write_csv(tmp_path / "v.csv", np.full((3, 5), NAN))
+    told = f"{empty}: no rows to validate on: 3 rows found, all of them without any value"
+    assert fails("fit", table, "-o", output, "--validation", empty) == told
 
 
 # Unknown options and config keys
@@ -632,7 +679,7 @@ def test_a_file_is_not_replaced_without_force(verb, trained, table, tmp_path):
 
 @every_writer
 def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(f"nadek.cli.{'complete' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     path = tmp_path / "nowhere" / f"x.{suffix}"
     assert fails(*command, path) == f"{path}: the folder {path.parent} does not exist"
@@ -640,11 +687,54 @@ def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tm
 
 @every_writer
 def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(f"nadek.cli.{'complete' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     told = fails(*command, tmp_path / "x.xlsx")
     assert told.startswith(f"{tmp_path / 'x.xlsx'}: expected a file that ends in .{suffix}")
     assert told.endswith("found '.xlsx'")
+
+
+@every_writer
+def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK))
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / f"x.{suffix}"
+    assert fails(*command, path) == f"{path}: the folder {tmp_path} cannot be written to"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("impute", "{model}", "{table}", "--probabilities"), ("complete", "{model}", "{table}", "--log-probability")],
+    ids=["impute", "complete"],
+)
+def test_probabilities_do_not_go_where_only_0_and_1_do(arguments, trained, table, tmp_path):
+    path = tmp_path / "p.amat"
+    filled = [argument.format(model=trained, table=table) for argument in arguments]
+    told = f"{path}: expected a file that ends in .csv, .csv.gz, .parquet, .npz, .npy, found '.amat'"
+    assert fails(*filled, "-o", path) == told
+
+
+@pytest.mark.parametrize("verb", ["sample", "impute", "complete"])
+def test_numbers_do_not_go_where_only_0_and_1_do(verb, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i % 2},{i / 4}\n" for i in range(24)))
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    path, table = tmp_path / "new.amat", () if verb == "sample" else (tmp_path / "t.csv",)
+    told = f"{path}: this form holds 0 and 1 only, and the model knows other numbers; write .csv"
+    assert fails(verb, tmp_path / "model", *table, "-o", path) == told
+
+
+def test_names_that_would_occur_twice_are_noticed_before_the_work(tmp_path, monkeypatch):
+    rows = "".join(f"{'xyz'[i % 3]},{i % 2},{'pqr'[i % 3]}\n" for i in range(24))
+    (tmp_path / "t.csv").write_text("city,city=x,log_probability\n" + rows)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    for name in ("fill.level_probabilities", "complete.beam"):
+        monkeypatch.setattr(f"nadek.cli.{name}", lambda *_, **__: pytest.fail("the work was done"))
+    arguments = (tmp_path / "model", tmp_path / "t.csv")
+    told = '--probabilities: expected every column name once, found more of "city=x"'
+    assert fails("impute", *arguments, "--probabilities") == told
+    told = f'--log-probability: {tmp_path / "t.csv"} has a column "log_probability" already'
+    assert fails("complete", *arguments, "--log-probability") == told
 
 
 @every_writer
@@ -812,6 +902,21 @@ def test_ctrl_c_leaves_a_state_and_says_how_to_go_on(table, tmp_path, ctrl_c):
     assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
 
 
+@pytest.mark.parametrize("older", [False, True])
+def test_ctrl_c_before_anything_is_kept_says_so(older, table, tmp_path, ctrl_c, monkeypatch):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--quiet", "--force")
+    if older:
+        fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
+    monkeypatch.setattr("nadek.cli.fit.train", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    told = fails("fit", table, "-o", folder, *options, code=130)
+    assert told == "stopped; nothing was kept yet, as that happens every 15 seconds (--save-every)"
+    told = fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
+    assert told == "stopped; nothing was kept yet, as that happens after an epoch (--save-every)"
+    if older:
+        told = fails("fit", table, "-o", folder, *options, "--resume", code=130)
+        assert told.endswith("give the same command with --resume to go on")
+
+
 def test_ctrl_c_while_replacing_a_model_keeps_it_and_resumes(model, table, ctrl_c):
     before = (model / "model.safetensors").read_bytes()
     options = (*FIT, "--epochs", "5", "--save-every", "0", "--quiet", "--force")
@@ -951,3 +1056,20 @@ def test_a_traceback_is_shown_to_those_who_ask(tmp_path, monkeypatch):
 def test_a_device_that_is_not_there(table, output):
     told = fails("fit", table, "-o", output, "--device", "cuda")
     assert told == "--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu"
+
+
+# Too little memory
+
+
+def test_a_model_that_is_too_large_says_what_makes_it_smaller(table, output):
+    told = fails("fit", table, "-o", output, "--hidden", "10000000000000")
+    assert told.startswith("there is not enough memory: a training needs less with smaller --hidden")
+
+
+@pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])
+def test_too_little_memory_is_told(error, trained, table, monkeypatch):
+    def without(*_, **__):
+        raise error
+
+    monkeypatch.setattr("nadek.cli.score.marginal_log_probs", without)
+    assert fails("score", trained, table, "-q").startswith("there is not enough memory: ")

@@ -6,11 +6,14 @@ import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from importlib import metadata
 from unittest import mock
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -28,6 +31,7 @@ from nadek.likelihood import log_probs
 from nadek.tables import read_table
 
 CONSOLE = sys.modules["nadek.cli.console"]
+GALLERY = sys.modules["nadek.experiments.gallery"]
 PNG = b"\x89PNG\r\n\x1a\n"
 COLUMNS = ("age", "b,c", "ü", "d", "e")
 
@@ -423,7 +427,7 @@ def test_impute_prints_csv(survey, tmp_path):
 
 
 @pytest.mark.parametrize("header", [True, False])
-def test_impute_leaves_out_columns_that_an_imputer_found_empty(header, tmp_path):
+def test_impute_leaves_columns_as_they_are_that_an_imputer_found_empty(header, tmp_path):
     x = np.insert(answers(60, missing=0.2), 1, np.nan, axis=1)
     names = ["age", "empty", *COLUMNS[1:]]
     imputer = NADEkImputer(max_iter=2, random_state=0, width=16, blocks=1, keep_empty_features=True)
@@ -431,11 +435,11 @@ def test_impute_leaves_out_columns_that_an_imputer_found_empty(header, tmp_path)
     table = write_csv(tmp_path / "answers.csv", x, names if header else None)
     ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
     whole = read_table(tmp_path / "whole.csv")
-    assert whole.columns == (COLUMNS if header else None)
-    kept = np.delete(x, 1, axis=1)
-    assert whole.values.shape == kept.shape
-    assert ((whole.values == kept) | np.isnan(kept)).all()
-    assert set(np.unique(whole.values)) == {0, 1}
+    assert whole.columns == (tuple(names) if header else None)
+    assert whole.values.shape == x.shape
+    assert ((whole.values == x) | np.isnan(x)).all()
+    assert np.isnan(whole.values[:, 1]).all()
+    assert set(np.unique(np.delete(whole.values, 1, axis=1))) == {0, 1}
 
 
 def test_impute_gives_probabilities(survey, tmp_path):
@@ -447,12 +451,13 @@ def test_impute_gives_probabilities(survey, tmp_path):
     assert ((holes > 0) & (holes < 1)).all()
 
 
-def test_impute_writes_columns_in_the_order_of_the_model(survey, tmp_path):
+@pytest.mark.parametrize("arguments", [("impute",), ("impute", "--probabilities"), ("complete",)], ids=" ".join)
+def test_columns_are_written_in_the_order_of_the_table(arguments, survey, tmp_path):
     x = answers(10, seed=6, missing=0.3)
-    table = write_csv(tmp_path / "t.csv", x[:, ::-1], COLUMNS[::-1])
-    ok("impute", survey, table, "-o", tmp_path / "whole.csv", "-q")
-    whole = read_table(tmp_path / "whole.csv")
-    assert whole.columns == COLUMNS
+    table = write_csv(tmp_path / "t.csv", x, COLUMNS[::-1])
+    ok(*arguments, survey, table, "-o", tmp_path / "whole.csv", "-q")
+    whole = read_table(tmp_path / "whole.csv", binary=False)
+    assert whole.columns == COLUMNS[::-1]
     np.testing.assert_array_equal(whole.values[~np.isnan(x)], x[~np.isnan(x)])
 
 
@@ -535,14 +540,24 @@ def test_fit_takes_names_one_by_one_and_with_commas(tmp_path):
     assert schema.dropped == ("id", "age", "size")
 
 
+@pytest.mark.parametrize("header", [True, False])
+def test_fit_says_where_there_is_no_header(header, tmp_path):
+    rows = [f"{i % 5},{i / 4}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b"] * header + rows) + "\n")
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--numeric", "a" if header else "1").err
+    assert ("no header found: the first row is taken for data" in told) != header
+
+
 def test_fit_drops_columns_of_a_table_of_0_and_1(tmp_path):
     x = answers(40, missing=0.1)
     table = write_csv(tmp_path / "t.csv", x)
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", '"b,c"', "-q")
     assert load_saved(tmp_path / "model").schema.kinds is None
     whole = ok("impute", tmp_path / "model", table, "-q").out
-    assert set(cells_of(whole)) == {"age", "ü", "d", "e"}
-    assert {cell for column in cells_of(whole).values() for cell in column} == {"0", "1"}
+    assert tuple(cells_of(whole)) == COLUMNS
+    whole = cells_of(whole)
+    assert whole.pop("b,c") == cells_of(table.read_text())["b,c"]
+    assert {cell for column in whole.values() for cell in column} == {"0", "1"}
 
 
 def test_fit_of_words_is_a_function_of_its_seed(tmp_path):
@@ -580,13 +595,67 @@ def test_impute_fills_words_and_numbers_and_keeps_the_rest(mixed, columns, tmp_p
     n_holes = sum(cells[name].count("") for name in KEPT)
     assert result.err.strip() == f"filled {n_holes} of 240 cells in 40 rows"
     whole = cells_of(result.out)
-    assert tuple(whole) == KEPT
+    assert tuple(whole) == columns
+    assert "id" not in columns or whole["id"] == cells["id"]
     for name in KEPT:
         assert "" not in whole[name]
         observed = [(new, old) for new, old in zip(whole[name], cells[name], strict=True) if old]
         assert all(float(new) == float(old) if name == "size" else new == old for new, old in observed)
     for name, known in WORDS.items():
         assert set(whole[name]) <= known
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_impute_keeps_the_digits_that_floats_would_round(suffix, tmp_path):
+    shops = np.array([14695981039346656037, 14695981039346656038, 14695981039346656100] * 10, dtype=np.uint64)
+    frame = pd.DataFrame({"shop": shops, "buys": [0, 1] * 15})
+    path, whole = tmp_path / f"t{suffix}", tmp_path / f"whole{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    ok("fit", path, "-o", tmp_path / "model", *FIT, "--categorical", "shop", "-q")
+    ok("impute", tmp_path / "model", path, "-o", whole)
+    found = pd.read_csv(whole, dtype=str) if suffix == ".csv" else pd.read_parquet(whole)
+    assert found["shop"].astype(str).tolist() == frame["shop"].astype(str).tolist()
+
+
+TYPED = {
+    "id": pa.array([f"n{i}, {i}" for i in range(24)]),
+    "n": pa.array([i % 4 + 1 for i in range(24)], pa.int16()),
+    "when": pa.array([[i] for i in range(24)], pa.list_(pa.int32())),
+    "price": pa.array([Decimal(i % 5) / 4 for i in range(24)], pa.decimal128(9, 3)),
+    "town": pa.array(["Ulm", "Bern", "Genf"] * 8).dictionary_encode(),
+    "ok": pa.array([True, False] * 12),
+    "day": pa.array(range(24), pa.date32()),
+}
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_a_table_with_types_keeps_them_and_its_dropped_columns(verb, tmp_path):
+    table = pa.table(TYPED)
+    pq.write_table(table, tmp_path / "t.parquet")
+    told = ("--categorical", "n", "--drop", "id,when,day")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, *told, "-q")
+    hole = pa.array([i == 3 for i in range(24)])
+    for name in ("n", "price", "town", "ok"):
+        j = table.column_names.index(name)
+        table = table.set_column(j, name, pc.if_else(hole, pa.scalar(None, table[name].type), table[name]))
+    pq.write_table(table, tmp_path / "holes.parquet")
+    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
+    whole = pq.read_table(tmp_path / "whole.parquet")
+    assert whole.schema.names == table.schema.names
+    assert whole.schema.types == table.schema.types
+    assert [column.null_count for column in whole.columns] == [0] * len(TYPED)
+    assert whole.filter(pc.invert(hole)) == table.filter(pc.invert(hole))
+
+
+def test_dropped_columns_are_written_to_csv_as_they_stand(tmp_path):
+    rows = [f'{i % 2},NA," x, {i}",007,{"" if i == 3 else "ab"[i % 2]}' for i in range(12)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e", *rows]) + "\n")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "b,c,d", "-q")
+    whole = cells_of(ok("impute", tmp_path / "model", tmp_path / "t.csv", "-q").out)
+    before = cells_of((tmp_path / "t.csv").read_text())
+    assert whole.pop("e")[3] in "ab"
+    assert before.pop("e")[3] == ""
+    assert whole == before
 
 
 def test_impute_gives_the_probability_of_every_level(mixed, tmp_path):
@@ -648,6 +717,31 @@ def test_info_tells_levels_with_brackets_as_they_are(tmp_path):
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
     lines = " ".join(ok("info", tmp_path / "model").out.replace("│", " ").split())
     assert "column \"[b]\" categorical, 3 levels: '[x]', '[y]', '[z]'" in lines
+
+
+def test_info_tells_a_folder_with_brackets_as_it_is(survey, tmp_path):
+    folder = tmp_path / "run[" / "b]"
+    folder.parent.mkdir()
+    folder.symlink_to(survey)
+    assert "run[/b]" in "".join(ok("info", folder).out.split())
+
+
+def test_draw_hides_what_is_missing(digits, tmp_path, monkeypatch):
+    x = load_set("digits").test[:9].astype(float)
+    x[:, 5] = np.nan
+    write_csv(tmp_path / "t.csv", x, None)
+    drawn = {}
+    usual = GALLERY.figures.inpainting
+
+    def inpainting(x, missing, states, **options):
+        drawn.update(missing=missing, states=states, completed=options["completed"])
+        return usual(x, missing, states, **options)
+
+    monkeypatch.setattr(GALLERY.figures, "inpainting", inpainting)
+    ok("draw", digits, tmp_path / "t.csv", "-o", tmp_path / "pictures")
+    assert drawn["missing"][:, 5].all()
+    assert np.isfinite(drawn["states"]).all()
+    assert np.isin(drawn["completed"], (0, 1)).all()
 
 
 def test_draw_of_words_has_its_curves_only(mixed, tmp_path):

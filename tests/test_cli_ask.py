@@ -133,6 +133,7 @@ def test_suggest_about_a_target_asks_for_other_cells(people):
 def test_several_targets(survey):
     told = lines(ok("suggest", *survey, "--target", "age", "--target", "b,c", "-q").out)
     assert {line["ask"] for line in told} == {"ü", "d", "e"}
+    assert lines(ok("suggest", *survey, "--target", 'age,"b,c"', "-q").out) == told
 
 
 def test_suggest_says_when_there_is_nothing_to_ask(people, tmp_path):

@@ -14,6 +14,7 @@ from nadek.experiments import (
     completed,
     drawn,
     kinds_of,
+    level_headers,
     open_training,
     rows_for,
     source_for,
@@ -114,6 +115,46 @@ def test_words_that_stand_for_nothing(suffix, tmp_path):
     torch.testing.assert_close(again.x, source.x, equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    "text", ["a,b\n5.0,01\n99.0,099\n 99,99\n7.5,n99\n", "a;b\n5,0;01\n99,0;099\n 99;99\n7,5;n99\n"]
+)
+def test_numbers_that_stand_for_nothing_are_meant_however_they_are_written(text, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    source = opened(path, Choices(missing=("99",), numeric=("a",), categorical=("b",)))
+    assert source.x.isnan().int().tolist() == [[0, 0], [1, 0], [1, 1], [0, 0]]
+    assert source.schema.kinds[1].levels == ("01", "099", "n99")
+    opened(path, Choices(missing=("7.50",), numeric=("a",), categorical=("b",)))
+
+
+def test_true_is_no_number_that_stands_for_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1.0,true\n2,false\n3,true\n")
+    source = opened(tmp_path / "t.csv", Choices(missing=("1",), numeric=("a",)))
+    assert source.x.isnan().int().tolist() == [[1, 0], [0, 0], [0, 0]]
+
+
+LEVELS_LIKE_NOTHING = ["None", "NA", "null", "some"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_levels_that_elsewhere_stand_for_nothing_are_read_again(suffix, tmp_path):
+    frame = pd.DataFrame({"a": LEVELS_LIKE_NOTHING * 2, " b ": [0, 1] * 4, " id": range(8)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    source = opened(tmp_path / "t.parquet", Choices(drop=(" id",), categorical=("a",)))
+    path = tmp_path / f"again{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    model = Network(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,)), levels=(4, 2)))
+    torch.testing.assert_close(source_for(SavedModel(model, source.schema), str(path)).x, source.x)
+
+
+def test_names_with_spaces_around_them_are_found_again_in_a_table_of_0_and_1(tmp_path):
+    x = np.array([[0, 1], [1, 1], [0, 0]], dtype=np.float32)
+    write_table(tmp_path / "t.csv", x[:, ::-1], columns=["b", " a "])
+    model = Network(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
+    source = source_for(SavedModel(model, Schema(columns=(" a ", "b"))), str(tmp_path / "t.csv"))
+    np.testing.assert_array_equal(source.x.numpy(), x)
+
+
 def test_words_that_stand_for_nothing_among_0_and_1(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n0,1\n9,1\n1,0\n")
@@ -178,13 +219,27 @@ def test_columns_of_true_and_false_stay_true_and_false(tmp_path):
     [
         ("0,1,2\nx,5.5,1\ny,6.5,0\n", ("0", "1", "2")),  # as pandas names them
         (",0,1,2\nx,5.5,1,0\ny,6.5,0,1\n", ("", "0", "1", "2")),  # with its index, which has no name
+        ("1,2,3\n5,5.5,1\n4,6.5,0\n", ("1", "2", "3")),
+        ("1,2\n5,5.5\n4,6.5\n", None),  # which may well be values
         ("3,7.5\n0.5,6.5\n", None),
         ("a,7\n0.5,6.5\n", ("a", "7")),
     ],
 )
 def test_a_first_row_of_numbers(text, columns, tmp_path):
     (tmp_path / "t.csv").write_text(text)
-    assert opened(tmp_path / "t.csv", Choices(numeric=("1",) if columns is None else ())).schema.columns == columns
+    told = ("1",) if columns in (None, ("1", "2", "3")) else ()
+    assert opened(tmp_path / "t.csv", Choices(numeric=told)).schema.columns == columns
+
+
+@pytest.mark.parametrize("cell", ["9", "9.0"])
+def test_numbers_above_0_and_1_are_names_where_other_cells_mean_missing(cell, tmp_path):
+    (tmp_path / "t.csv").write_text(f"5,6\n0,1\n{cell},0\n1,1\n")
+    source = opened(tmp_path / "t.csv", Choices(missing=("9",)))
+    assert source.schema == Schema(columns=("5", "6"), missing=("9",))
+    model = Network(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
+    torch.testing.assert_close(
+        source_for(SavedModel(model, source.schema), str(tmp_path / "t.csv")).x, source.x, equal_nan=True
+    )
 
 
 def test_numbers_with_zeros_before_them_are_words_unless_they_are_said_to_be_numbers(tmp_path):
@@ -227,6 +282,22 @@ def test_categories_that_are_no_whole_numbers_stay_words(words, tmp_path):
     (tmp_path / "t.csv").write_text("a\n" + "\n".join(words) + "\n")
     (kind,) = opened(tmp_path / "t.csv", Choices(categorical=("a",))).schema.kinds
     assert kind.levels == tuple(sorted(words))
+
+
+HASHES = ["14695981039346656037", "14695981039346656038", "99"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_categories_of_more_digits_than_floats_have_stay_apart(suffix, tmp_path):
+    path, small = tmp_path / f"t{suffix}", tmp_path / f"small{suffix}"
+    frame = pd.DataFrame({"shop": np.array(HASHES, dtype=np.uint64), "b": [0, 1, 1]})
+    for rows, file in ((frame, path), (frame[2:], small)):
+        rows.to_csv(file, index=False) if suffix == ".csv" else rows.to_parquet(file)
+    choices = Choices(categorical=("shop",))
+    source, held_out = open_training(str(path), validation=str(small), choices=choices)
+    assert source.schema.kinds[0] == Categorical(levels=tuple(HASHES))
+    assert source.x[:, 0].tolist() == [0, 1, 2]
+    assert held_out.x[:, 0].tolist() == [2]
 
 
 def test_decimal_commas_beside_words_that_stand_for_nothing(tmp_path):
@@ -430,6 +501,6 @@ def test_truths_are_filled_into_an_empty_column(suffix, tmp_path):
 def test_levels_become_columns():
     p = torch.tensor([[[0.25, 0.75, 0.0], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]])
     kinds = (Binary(levels=("no", "yes")), KINDS[1], KINDS[3], Binary())
-    names, columns = spread_levels(["a", "b", "c", "d"], kinds, p)
+    names, columns = level_headers(["a", "b", "c", "d"], kinds), spread_levels(kinds, p)
     assert names == ["a=yes", "b=blue", "b=green, light", "b=red", "c=-1", "c=0.5", "c=2.25", "d"]
     assert [column.tolist() for column in columns] == [[0.75], [0.5], [0.25], [0.25], [0.0], [0.5], [0.5], [0.0]]

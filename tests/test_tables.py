@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import re
 import stat
 import time
 from decimal import Decimal
@@ -579,6 +580,17 @@ WORDS = {
     "zeros before 0 and 1": (["01", "0"], "guess", np.array([1, 0])),
     "zeros and a point": (["0.5", "0"], "guess", np.array([0.5, 0])),
     "nothing": (["", "NA"], "guess", np.array([NAN, NAN])),
+    "digits that floats would round": (
+        ["14695981039346656037", "", "7"],
+        "guess",
+        objects("14695981039346656037", None, "7"),
+    ),
+    "parts that floats would round": (["1234567890123456789.01", "7"], "guess", objects("1234567890123456789.01", "7")),
+    "large floats": (
+        ["1e23", "99999999999999991611392", "0.12345678901234567890"],
+        "guess",
+        np.array([1e23, 1e23, 0.12345678901234568]),
+    ),
     "infinity": (["inf", "1"], "guess", np.array([np.inf, 1])),
     "numbers as text": (["1", "", "007"], "text", objects("1", None, "007")),
     "text with its spaces": ([" a", "a ", "", " NA", " ", "1"], "exact", objects(" a", "a ", None, " NA", " ", "1")),
@@ -615,6 +627,12 @@ def test_csv_of_any_number_refuses_what_only_resembles_one(csv_file, cell):
     path = csv_file(f"a,b\n0.25,7\n{cell},1\n")
     with pytest.raises(ValueError, match=f"row 2, column \"a\": expected a number or missing, found '{cell}'$"):
         read_table(path, binary=False)
+
+
+@pytest.mark.parametrize("read", [read_raw, lambda path: read_table(path, binary=False)], ids=["raw", "numbers"])
+def test_a_very_long_cell_is_read(csv_file, read):
+    long = "0" * 3_000_000 + "1"
+    assert read(csv_file(f"a,b\n2,3\n{long},4\n")).columns == ("a", "b")
 
 
 def test_csv_cells_with_line_breaks_are_read(csv_file):
@@ -692,6 +710,48 @@ def test_a_number_that_means_missing_is_told_in_decimals(tmp_path, column):
     assert raw.holds("0.57")
     assert not raw.holds("nan")
     np.testing.assert_array_equal(raw.without(["0.57"]).column(0), [0.1, NAN, NAN])
+
+
+LARGE = {
+    "uint64": (pa.array([14695981039346656037, None, 14695981039346656038], pa.uint64()), "14695981039346656037"),
+    "decimal": (
+        pa.array([Decimal("1234567890123456789.01"), None, Decimal("1234567890123456789.11")], pa.decimal128(25, 2)),
+        "1234567890123456789.01",
+    ),
+    "dictionary": (pa.array([14695981039346656037, 5], pa.uint64()).dictionary_encode(), "14695981039346656037"),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_numbers_that_floats_would_round_are_text_or_refused(tmp_path, kind):
+    column, first = LARGE[kind]
+    raw = read_raw(parquet(tmp_path, a=pa.nulls(len(column), pa.int8()).fill_null(1), b=column))
+    words = [None if value is None else str(value) for value in column.to_pylist()]
+    for reading in ("guess", "text"):
+        assert raw.column(1, reading=reading).tolist() == words
+    told = f'row 1, column "b": expected a number that floats can hold, found {first}, which they would round'
+    with pytest.raises(ValueError, match=re.escape(told)):
+        raw.column(1, reading="numbers")
+
+
+def test_decimals_that_floats_would_round_a_little_are_numbers_but_no_categories(tmp_path):
+    words = ["0.12345678901234567890", "0.12345678901234567891"]
+    raw = read_raw(parquet(tmp_path, a=pa.array(list(map(Decimal, words)), pa.decimal128(25, 20))))
+    for reading in ("guess", "numbers"):
+        np.testing.assert_array_equal(raw.column(0, reading=reading), list(map(float, words)))
+    assert raw.column(0, reading="text").tolist() == words
+
+
+def test_whole_numbers_that_floats_hold_stay_numbers(tmp_path):
+    raw = read_raw(parquet(tmp_path, a=pa.array([2**60 + 1, 5], pa.uint64()), b=pa.array([2**63, 2**63], pa.uint64())))
+    assert raw.column(0, reading="text").tolist() == [2**60 + 1, 5]
+    assert raw.column(1).tolist() == [2**63, 2**63]
+
+
+def test_large_whole_numbers_with_holes_come_back(tmp_path):
+    path = tmp_path / "t.parquet"
+    write_columns(path, [objects(2**63 + 2048, None, 1), objects(-1, 2**64, None)], columns=["a", "b"])
+    assert pq.read_table(path).to_pydict() == {"a": [2**63 + 2048, None, 1], "b": [-1.0, 2.0**64, None]}
 
 
 def test_raw_table_names_the_column_of_another_type(tmp_path):

@@ -4,14 +4,15 @@ import os
 import sys
 from typing import Annotated, Any
 
+import torch
 import typer
 
 import nadek
 from nadek.cli.ask import explain, suggest
-from nadek.cli.complete import impute, sample
+from nadek.cli.complete import complete
 from nadek.cli.console import say
+from nadek.cli.fill import impute, sample
 from nadek.cli.fit import fit
-from nadek.cli.likeliest import complete
 from nadek.cli.reproduce import report, reproduce
 from nadek.cli.score import evaluate, score
 from nadek.cli.show import data, demo, draw, info
@@ -80,6 +81,18 @@ def main() -> None:
             raise
         say(f"nadek: {_one_line(error)}")
         sys.exit(1)
+    except (MemoryError, RuntimeError) as error:
+        if os.environ.get("NADEK_TRACEBACK") or not _is_about_memory(error):
+            raise
+        less = "a training needs less with smaller --hidden, --steps or --batch-size, other verbs with fewer rows"
+        say(f"nadek: there is not enough memory: {less} or --orderings")
+        sys.exit(1)
+
+
+def _is_about_memory(error: Exception) -> bool:
+    """PyTorch tells of a lack of memory on a CPU by words only; some sizes are too large to be computed."""
+    words = ("can't allocate memory", "Storage size calculation overflowed")
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(word in str(error) for word in words)
 
 
 def _usage(error: Any) -> str:  # noqa: ANN401 - a class without a public name

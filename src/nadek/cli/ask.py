@@ -1,6 +1,5 @@
 """``nadek explain`` and ``nadek suggest``: which cells make a row unlikely, and which missing ones to ask for next."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -30,10 +29,10 @@ from nadek.cli.options import (
 )
 from nadek.cli.output import write_values
 from nadek.columns import Column, Numeric, level_names
-from nadek.experiments import Source, kinds_of, source_for
+from nadek.experiments import Source, kinds_of, listed_names, names_of, source_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import expected_information, explain_cells, marginal_log_probs
-from nadek.tables import quoted
+from nadek.tables import as_known, quoted
 
 FORMS = (".csv", ".csv.gz", ".parquet")
 """Of tables that hold words."""
@@ -78,7 +77,11 @@ def explain(
     surprise, variables = cells.surprise.nan_to_num(-1).sort(dim=1, descending=True, stable=True)
     place, rank = (surprise[:, :top] >= 0).nonzero(as_tuple=True)  # what is missing is no surprise
     row, variable = chosen[place], variables[place, rank]
-    names, kinds, expected = _names(saved), kinds_of(saved), cells.expected[place, variable].long()
+    names, kinds, expected = (
+        names_of(saved.schema, saved.model.n_variables),
+        kinds_of(saved),
+        cells.expected[place, variable].long(),
+    )
     _write(
         output,
         row=row + 1,
@@ -98,7 +101,7 @@ def suggest(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            "--target", help="Column to learn about; all others if not given. Repeatable.", show_default=False
+            "--target", help="Columns to learn about, as a,b; all others if not given. Repeatable.", show_default=False
         ),
     ] = None,
     top: Top = 3,
@@ -130,7 +133,7 @@ def suggest(
     information = expected_information(saved.model, x[rows], flags if target else None)
     found, variables = information.masked_fill(~asked[rows], -1).sort(dim=1, descending=True, stable=True)
     place, rank = (found[:, :top] >= 0).nonzero(as_tuple=True)
-    names = _names(saved)
+    names = names_of(saved.schema, saved.model.n_variables)
     asked_for = [names[j] for j in variables[place, rank].tolist()]
     _write(output, row=rows[place] + 1, ask=asked_for, expected_information=found[place, rank])
 
@@ -140,26 +143,23 @@ def _value(source: Source, kinds: tuple[Column, ...], row: int, variable: int) -
     kind = kinds[variable]
     if source.values is None or not isinstance(kind, Numeric):
         return level_names(kind)[int(source.x[row, variable])]
-    number = float(source.values[variable][row])
-    return str(int(number)) if number.is_integer() else repr(number)
+    found = source.values[variable][row]
+    number = found if isinstance(found, int | np.integer) else float(found)
+    return str(int(number)) if number == int(number) else repr(number)
 
 
 def _pairs(a: Tensor, b: Tensor) -> list[tuple[int, int]]:
     return list(zip(a.tolist(), b.tolist(), strict=True))
 
 
-def _names(saved: SavedModel) -> Sequence[str]:
-    """What the columns are called; their numbers from 1 where they have no names."""
-    return saved.schema.columns or [str(j) for j in range(1, saved.model.n_variables + 1)]
-
-
 def _flags(saved: SavedModel, target: list[str] | None) -> Bool[Tensor, " D"]:
     """Which columns are targets."""
-    names = _names(saved)
-    for name in target or []:
+    names = names_of(saved.schema, saved.model.n_variables)
+    wanted = as_known(listed_names(target or [], names), names)
+    for name in wanted:
         if name not in names:
             raise ValueError(f'--target: there is no column "{name}"; known are {quoted(names)}')
-    return torch.tensor([name in (target or []) for name in names])
+    return torch.tensor([name in wanted for name in names])
 
 
 def _write(output: Path | None, **columns: Tensor | list[str]) -> None:

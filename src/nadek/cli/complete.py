@@ -1,16 +1,16 @@
-"""``nadek sample`` and ``nadek impute``: new rows, and whole rows out of incomplete ones."""
+"""``nadek complete``: probable values of what is missing."""
 
-from typing import Annotated, Any
+from enum import StrEnum
+from typing import Annotated
 
-import numpy as np
 import torch
 import typer
-from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.console import say
 from nadek.cli.options import (
+    NUMBERS,
     DataArgument,
     DataDir,
     Device,
@@ -25,55 +25,30 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
-from nadek.cli.output import PICTURES, check_words, write_pictures, write_rows, write_values
-from nadek.columns import is_plain
-from nadek.experiments import completed, drawn, kinds_of, source_for, spread_levels
-from nadek.sampling import impute as impute_rows
-from nadek.sampling import level_probabilities, missing_probabilities, rows_at_once
-from nadek.sampling import sample as sample_rows
+from nadek.cli.output import Whole, check_words
+from nadek.experiments import completed, drawn, kinds_of, source_for
+from nadek.queries import Completed, beam, best_of, greedy
 from nadek.tables import SUFFIXES
 
 
-def sample(
-    model: ModelArgument,
-    *,
-    n_samples: Annotated[int, typer.Option("--number", "-n", min=1, help="How many rows.")] = 100,
-    orderings: Annotated[
-        int | None,
-        typer.Option(
-            "--orderings", min=1, help="Draw from a mixture of so many (quicker); every row its own if not given."
-        ),
-    ] = None,
-    output: OutputFile = None,
-    seed: Seed = 0,
-    device: DeviceOption = Device.auto,
-    force: Force = False,
-) -> None:
-    """Draw independent rows. A suffix .png, .svg or .pdf draws images.
+class Method(StrEnum):
+    """Ways to a probable completion."""
 
-    Example: [bold]nadek sample model -n 1000 -o synthetic.csv[/]
-    """
-    check_file(output, (*SUFFIXES, *PICTURES), force=force)
-    saved = load_saved(model, device=pick_device(device))
-    generator = torch.Generator(saved.model.b.device).manual_seed(seed)
-    kinds = kinds_of(saved)
-    check_words(kinds, output)
-    x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
-    if output is not None and output.suffix.lower() in PICTURES:
-        write_pictures(x, saved.schema.image_shape, output)
-    elif all(map(is_plain, kinds)):
-        write_rows(x, saved.schema.columns, output)
-    else:
-        write_values(drawn(kinds, x, rng=np.random.default_rng(seed)), saved.schema.columns, output)
+    greedy = "greedy"
+    certain_first = "certain-first"
+    beam = "beam"
+    best_of = "best-of"
 
 
-def impute(
+def complete(
     model: ModelArgument,
     data: DataArgument,
     *,
-    probabilities: Annotated[
-        bool,
-        typer.Option("--probabilities", help="Write the probability of 1 (or of each level) in each cell, not a draw."),
+    method: Annotated[Method, typer.Option("--method", help="How to look for it.")] = Method.beam,
+    width: Annotated[int, typer.Option("--width", min=1, help="Beginnings that a beam keeps.")] = 16,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Draws that best-of chooses from.")] = 100,
+    log_probability: Annotated[
+        bool, typer.Option("--log-probability", help="Add a column: that of the completion, in nats.")
     ] = False,
     split: SplitOption = SplitName.test,
     output: OutputFile = None,
@@ -83,39 +58,44 @@ def impute(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fill the missing cells of a table with a joint draw given the observed ones, which stay as they are.
+    """Fill the missing cells of a table with a probable completion, not with a draw as nadek impute does.
 
-    Example: [bold]nadek impute model answers.csv -o whole.csv[/]
+    No method finds the most probable one for certain; a wider beam looks at more of them.
+
+    Columns that were dropped are written along.
+
+    Example: [bold]nadek complete model answers.csv -o whole.csv[/]
     """
-    check_file(output, force=force)
+    check_file(output, NUMBERS if log_probability else SUFFIXES, force=force)
     saved = load_saved(model, device=pick_device(device))
-    if not probabilities:
-        check_words(kinds_of(saved), output)
-    source = source_for(saved, data, split=split.value, data_dir=data_dir)
-    x = source.x.to(saved.model.b.device)
-    told = f"filled {int(x.isnan().sum())} of {x.numel()} cells in {len(x)} rows"
-    if probabilities and source.values is not None:
-        columns, names = _level_columns(saved, x)
-        say(told, quiet=quiet)
-        write_values(columns, names, output)
-        return
-    generator = torch.Generator(x.device).manual_seed(seed)
-    filled = (
-        missing_probabilities(saved.model, x) if probabilities else impute_rows(saved.model, x, generator=generator)
-    )
-    say(told, quiet=quiet)
-    if source.values is None:
-        write_rows(filled, saved.schema.columns, output)
-    else:
-        rng = np.random.default_rng(seed)
-        columns = completed(source.values, x.isnan(), kinds_of(saved), filled, rng=rng)
-        write_values(columns, saved.schema.columns, output)
-
-
-def _level_columns(saved: SavedModel, x: Tensor) -> tuple[list[NDArray[Any]], list[str]]:
-    """The probability of every level in every cell, and what the columns are called."""
     kinds = kinds_of(saved)
-    names = saved.schema.columns or [str(j) for j, _ in enumerate(kinds, start=1)]
-    some = x.split(rows_at_once(saved.model))
-    parts = [spread_levels(names, kinds, level_probabilities(saved.model, rows)) for rows in some]
-    return [np.concatenate(column) for column in zip(*(columns for _, columns in parts), strict=True)], parts[0][0]
+    check_words(kinds, output)
+    source = source_for(saved, data, split=split.value, data_dir=data_dir)
+    whole = Whole(source, output)
+    if log_probability and "log_probability" in (whole.columns or ()):
+        raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
+    x = source.x.to(saved.model.b.device)
+    found = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
+    if source.values is None:
+        values = drawn(kinds, found.x, rng=None)
+    else:
+        values = completed(source.values, x.isnan(), kinds, found.x, rng=None)
+    holes = x.isnan()
+    mean = float(found.log_prob.sum()) / max(1, int(holes.any(1).sum()))
+    told = f"filled {int(holes.sum())} of {x.numel()} cells in {len(x)} rows"
+    say(f"{told}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=quiet)
+    whole.write(values, **({"log_probability": found.log_prob.cpu().numpy()} if log_probability else {}))
+
+
+def _complete(
+    saved: SavedModel, x: Tensor, method: Method, width: int, draws: int, generator: torch.Generator
+) -> Completed:
+    match method:
+        case Method.greedy:
+            return greedy(saved.model, x, generator=generator)
+        case Method.certain_first:
+            return greedy(saved.model, x, most_certain_first=True)
+        case Method.beam:
+            return beam(saved.model, x, width=width, generator=generator)
+        case Method.best_of:
+            return best_of(saved.model, x, n_draws=draws, generator=generator)

@@ -1,7 +1,6 @@
 """What people see: results on standard output, messages and progress on standard error."""
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,9 +10,11 @@ from typing import Any
 
 import torch
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from nadek.experiments import finite
 from nadek.files import replacing
 from nadek.processors import quick_in_bfloat16
 from nadek.training import Epoch, Muon, TrainingConfig
@@ -27,7 +28,7 @@ results = Console()
 
 def show_json(content: dict[str, Any], output: Path | None = None) -> None:
     """Write a JSON object to a file, or print it; what is not a number (as the deviation of one row) becomes null."""
-    text = json.dumps(_no_nan(content), indent=2, allow_nan=False) + "\n"
+    text = json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
     if output is None:
         sys.stdout.write(text)
         return
@@ -35,17 +36,9 @@ def show_json(content: dict[str, Any], output: Path | None = None) -> None:
         stream.write(text.encode())
 
 
-def _no_nan(value: Any) -> Any:  # noqa: ANN401 - anything that JSON knows
-    if isinstance(value, dict):
-        return {key: _no_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_no_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table; numbers stand to the right of the first column."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:

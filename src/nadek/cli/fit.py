@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from nadek.checkpoints import Schema
+from nadek.checkpoints import UNFINISHED, Schema, holds_state
 from nadek.cli.console import epochs_progress, say, show_json, tell_if_slow
 from nadek.cli.kinds import kind_rows, list_names
 from nadek.cli.options import (
@@ -129,7 +129,10 @@ def fit(
         options = _for_table(rows, flags, epochs, where)
     recipe = _recipe(merge(options, flags), epochs, rows)
     _show_kinds(rows.schema, quiet=quiet)
+    if rows.schema.kinds is not None and rows.schema.columns is None and data.lower().endswith((".csv", ".csv.gz")):
+        say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)
     tell_if_slow(recipe.training, where, quiet=quiet)
+    before = _state(output)
     try:
         with epochs_progress(quiet=quiet) as told:
             saved = train(
@@ -144,9 +147,22 @@ def fit(
                 on_epoch=told,
             )
     except KeyboardInterrupt:
-        say(f"nadek: stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
+        now = _state(output)
+        if now is None or (now == before and not resume):  # an older training may lie there
+            when = f"every {save_every:g} seconds" if save_every else "after an epoch"
+            say(f"nadek: stopped; nothing was kept yet, as that happens {when} (--save-every)")
+        else:
+            say(f"nadek: stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
         raise typer.Exit(130) from None
     _show(saved.metrics, output, as_json=as_json, quiet=quiet)
+
+
+def _state(folder: Path) -> tuple[int, int] | None:
+    """What tells the file of an unfinished training from another one; None where there is none."""
+    if not holds_state(folder):
+        return None
+    found = (folder / UNFINISHED).stat()
+    return found.st_ino, found.st_mtime_ns
 
 
 def _rows(

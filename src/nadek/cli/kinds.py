@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from nadek.checkpoints import Schema
 from nadek.columns import describe
+from nadek.experiments import names_of
 from nadek.tables import quoted
 
 MOST_LINES = 40
@@ -22,7 +23,7 @@ def kind_rows(schema: Schema) -> list[tuple[str, str]]:
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)
         told.append(("columns", ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))))
-        names = schema.columns or [str(j) for j, _ in enumerate(schema.kinds, start=1)]
+        names = names_of(schema, len(schema.kinds))
         lines = [
             (f'column "{name}"', describe(kind))
             for name, kind in zip(names, schema.kinds, strict=True)

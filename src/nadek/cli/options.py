@@ -1,5 +1,6 @@
 """Options that several verbs share, so that they mean and say the same everywhere."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -35,6 +36,10 @@ Orderings = Annotated[int, typer.Option("--orderings", min=1, help="Number of ra
 OutputFile = Annotated[
     Path | None, typer.Option("--output", "-o", help="File to write, by its suffix; standard output if not given.")
 ]
+
+
+NUMBERS = tuple(suffix for suffix in SUFFIXES if not suffix.startswith(".amat"))
+"""Of tables that hold other numbers than 0 and 1, too."""
 
 
 class Device(StrEnum):
@@ -92,7 +97,7 @@ def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force
 
     Raises:
         FileExistsError: if it exists and ``force`` is not given.
-        OSError: if its folder does not exist, or it is itself a folder.
+        OSError: if its folder does not exist or cannot be written to, or it is itself a folder.
         ValueError: on another suffix.
     """
     if path is None:
@@ -103,5 +108,8 @@ def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force
         raise IsADirectoryError(f"{path} is a folder, expected a file to write")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
+    # also where a file is there: it is not written to, another takes its place
+    if not os.access(path.resolve().parent, os.W_OK):
+        raise PermissionError(f"{path}: the folder {path.parent} cannot be written to")
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists; use --force to replace it")

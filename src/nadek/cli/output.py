@@ -10,7 +10,8 @@ from torch import Tensor
 
 from nadek import figures
 from nadek.columns import Column, Numeric
-from nadek.tables import write_columns, write_table
+from nadek.experiments import Source
+from nadek.tables import AnyColumn, called, write_columns, write_table
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -20,21 +21,60 @@ def write_rows(x: Tensor, columns: Sequence[str] | None, output: Path | None) ->
     write_table(sys.stdout if output is None else output, x.cpu().numpy(), columns=columns)
 
 
-def write_values(values: Sequence[NDArray[Any]], columns: Sequence[str] | None, output: Path | None) -> None:
+def write_values(values: Sequence[AnyColumn], columns: Sequence[str] | None, output: Path | None) -> None:
     """Write columns of words and numbers to a file, or to standard output as CSV."""
     write_columns(sys.stdout if output is None else output, values, columns=columns)
 
 
+class Whole:
+    """A table to be written whole, as it was read but for its holes: its columns in their order, and all of them."""
+
+    def __init__(self, source: Source, output: Path | None) -> None:
+        """Look whether the table can be written.
+
+        Args:
+            source: the table.
+            output: a file; None for standard output.
+
+        Raises:
+            ValueError: on a column that the form of the file cannot hold.
+        """
+        self._source, self._output = source, output
+        layout = source.layout
+        self._others = {} if layout is None else layout.others(sys.stdout if output is None else output)
+        self.columns = source.schema.columns if layout is None else layout.columns
+
+    def write(self, values: Sequence[NDArray[Any]], **more: NDArray[Any]) -> None:
+        """Write it.
+
+        Args:
+            values: the columns of the model, without holes.
+            more: columns to be added at the end, by their names.
+        """
+        layout, missing = self._source.layout, self._source.x.isnan().numpy()
+        columns = values if layout is None else layout.whole(values, missing, self._others)
+        names = self.columns
+        if more:
+            names = (*(names or called(None, len(columns))), *more)
+        write_values([*columns, *more.values()], names, self._output)
+
+
 def check_words(kinds: Sequence[Column], output: Path | None) -> None:
-    """Refuse to write words into a form that holds numbers only, before the work is done.
+    """Refuse to write words into a form that holds numbers only, and numbers where only 0 and 1 go, before the work.
 
     Raises:
-        ValueError: if the values of some column are text, and the file is none that can hold it.
+        ValueError: if the values of some column are such, and the file is none that can hold it.
     """
     if output is None or output.name.lower().endswith((".csv", ".csv.gz", ".parquet", *PICTURES)):
         return
     if any(isinstance(level, str) for kind in kinds if not isinstance(kind, Numeric) for level in kind.levels):
         raise ValueError(f"{output}: this form holds numbers only, and the model knows words; write .csv or .parquet")
+    if output.name.lower().endswith((".amat", ".amat.gz")) and not all(map(_is_0_or_1, kinds)):
+        raise ValueError(f"{output}: this form holds 0 and 1 only, and the model knows other numbers; write .csv")
+
+
+def _is_0_or_1(kind: Column) -> bool:
+    return not isinstance(kind, Numeric) and all(level in (0, 1) for level in kind.levels)
 
 
 def write_pictures(x: Tensor, image_shape: Sequence[int] | None, output: Path) -> None:

@@ -1,13 +1,16 @@
 """``nadek evaluate`` and ``nadek score``: exact log-likelihoods of a data set and of each row."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import torch
 import typer
+from torch import Tensor
 
 from nadek.checkpoints import load_saved
 from nadek.cli.console import rows_progress, show_json, show_table
 from nadek.cli.options import (
+    NUMBERS,
     DataArgument,
     DataDir,
     Device,
@@ -26,7 +29,7 @@ from nadek.cli.options import (
 )
 from nadek.cli.output import write_rows
 from nadek.experiments import evaluate as evaluate_model
-from nadek.experiments import rows_for
+from nadek.experiments import names_of, rows_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import marginal_log_probs
 from nadek.summaries import Summary
@@ -65,6 +68,7 @@ def evaluate(
     check_file(output, (".json",), force=force)
     saved = load_saved(model, device=pick_device(device))
     x = rows_for(saved, data, split=split.value, data_dir=data_dir)
+    _check_complete(x, names_of(saved.schema, x.shape[1]), data)
     if rows is not None and rows < len(x):
         x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
     with rows_progress("scoring", quiet=quiet) as progress:
@@ -126,7 +130,7 @@ def score(
 
     Example: [bold]nadek score model answers.csv -o scores.csv[/]
     """
-    check_file(output, force=force)
+    check_file(output, NUMBERS, force=force)
     saved = load_saved(model, device=pick_device(device))
     x = rows_for(saved, data, split=split.value, data_dir=data_dir)
     generator = torch.Generator(x.device).manual_seed(seed)
@@ -135,3 +139,16 @@ def score(
     spread = table.std(0) if len(table) > 1 else torch.full_like(table[0], torch.nan)
     columns = torch.stack([mixture_log_prob(table), table.mean(0), spread], dim=1)
     write_rows(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), output)
+
+
+def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:
+    """Refuse rows with holes.
+
+    Raises:
+        ValueError: names the first one.
+    """
+    holes = x.isnan().nonzero().tolist()
+    if holes:
+        row, column = holes[0]
+        found = f'row {row + 1}, column "{names[column]}": expected complete rows, found a missing value'
+        raise ValueError(f"{data}: {found}; nadek score sums out what is missing")

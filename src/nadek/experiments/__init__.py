@@ -6,7 +6,7 @@ from nadek.experiments.found import Found
 from nadek.experiments.gallery import draw_model
 from nadek.experiments.grids import Grid, grid_tables, grids, read_grid, run_grid
 from nadek.experiments.jobs import Job, Workplace
-from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of
+from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of, listed_names, names_of
 from nadek.experiments.meanfield import read_meanfield, run_meanfield
 from nadek.experiments.pictures import Picture, make_picture, read_picture, read_pictures
 from nadek.experiments.provenance import provenance
@@ -21,13 +21,13 @@ from nadek.experiments.recipe import (
     read_recipe,
     usual_epochs,
 )
-from nadek.experiments.records import read_record, write_record
+from nadek.experiments.records import finite, read_record, write_record
 from nadek.experiments.report import markdown_table, summary, write_report
 from nadek.experiments.reproduce import job_of, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
 from nadek.experiments.run import check_output, evaluate, train
 from nadek.experiments.sources import Source, matching, open_data, open_training, rows_for, source_for
-from nadek.experiments.values import completed, drawn, spread_levels
+from nadek.experiments.values import completed, drawn, level_headers, spread_levels
 from nadek.experiments.variability import Variability, read_variability, variability_summary, variability_table
 
 __all__ = [
@@ -53,17 +53,21 @@ __all__ = [
     "draw_model",
     "drawn",
     "evaluate",
+    "finite",
     "grid_tables",
     "grids",
     "is_of_images",
     "job_of",
     "joined",
     "kinds_of",
+    "level_headers",
+    "listed_names",
     "make_picture",
     "make_recipe",
     "markdown_table",
     "matching",
     "merge",
+    "names_of",
     "open_data",
     "open_training",
     "parse_settings",

@@ -21,7 +21,7 @@ def draw_model(
     Args:
         saved: a model with its columns and metrics.
         folder: where to; made if need be.
-        x: complete rows to hide cells of, for the picture of inpainting.
+        x: rows to hide cells of, for the picture of inpainting; what is missing is hidden, too.
         hidden: part of each row's cells that is hidden.
         seed: of samples and hidden cells.
 
@@ -55,6 +55,7 @@ def _inpainting(
     """Rows with cells hidden at random, every state of the inference, and one joint draw."""
     x = x.to(saved.model.b.device)
     missing = torch.rand(x.shape, generator=generator, device=x.device) < hidden
+    missing |= x.isnan()
     states = reconstruction_probabilities(saved.model, x, missing)
     completed = impute(saved.model, x.float().masked_fill(missing, torch.nan), generator=generator)
     return figures.inpainting(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nadek.checkpoints import SavedModel, Schema
 from nadek.columns import (
+    LARGEST_EXACT,
     Binary,
     Categorical,
     Column,
@@ -21,7 +22,7 @@ from nadek.columns import (
     infer,
     is_plain,
 )
-from nadek.tables import RawTable, Reading, places_of, quoted
+from nadek.tables import RawTable, Reading, as_known, called, places_of, quoted
 
 Told = Literal["auto", "categorical", "numeric", "drop"]
 
@@ -42,6 +43,11 @@ class Choices:
     drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that stand for nothing, one by one."""
+        return tuple(listed_names(self.missing, ()))
+
     def told(self, names: Sequence[str]) -> dict[str, Told]:
         """What is said of each column of a table that is spoken of.
 
@@ -51,7 +57,7 @@ class Choices:
         found: dict[str, Told] = {}
         said: list[tuple[Told, tuple[str, ...]]] = [("categorical", self.categorical), ("numeric", self.numeric)]
         for option, entries in [*said, ("drop", self.drop)]:
-            for name in _names(entries, names):
+            for name in as_known(listed_names(entries, names), names):
                 if name not in names:
                     raise ValueError(f'{option}: there is no column "{name}"; {_nearest(name, names)}')
                 if found.setdefault(name, option) != option:
@@ -85,7 +91,7 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
         UndecidedColumnsError: if the user has to say more; tells of which columns, and what was found in them.
         ValueError: on choices that do not fit the table, and on values that no column can hold.
     """
-    words = _names(choices.missing, ())
+    words = choices.words
     for word in words:
         if not raw.holds(word):
             raise ValueError(f"missing: no cell of {raw.where} holds {word!r}")
@@ -107,10 +113,12 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
             raise ValueError(f"{raw.where}: {error}") from None
     if asked:
         raise UndecidedColumnsError(f"{raw.where}: {_some(list(asked.values()))}", list(asked))
-    return replace(_schema(raw, kinds, kept), missing=tuple(words) or None), codes
+    return replace(_schema(raw, kinds, kept), missing=words or None), codes
 
 
-def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[list[NDArray[Any]], NDArray[np.float32]]:
+def read_as(
+    raw: RawTable, schema: Schema, kinds: Sequence[Column]
+) -> tuple[list[NDArray[Any]], NDArray[np.float32], list[int]]:
     """The columns that a model was trained on, as they are and as codes.
 
     Args:
@@ -119,7 +127,7 @@ def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[lis
         kinds: what they are, see `kinds_of`.
 
     Returns:
-        D arrays [N], and codes [N, D] with NaN for missing.
+        D arrays [N], codes [N, D] with NaN for missing, and where the columns stand in the table.
 
     Raises:
         ValueError: on columns that are lacking or unexpected, and on values that a column cannot hold.
@@ -128,13 +136,14 @@ def read_as(raw: RawTable, schema: Schema, kinds: Sequence[Column]) -> tuple[lis
     values: list[NDArray[Any]] = []
     codes = np.empty((raw.n_rows, len(kinds)), dtype=np.float32)
     for place, (j, kind) in enumerate(zip(places, kinds, strict=True)):
-        name = raw.names[j] if schema.columns is None else schema.columns[place]
+        name = raw.names[j] if raw.columns is not None or schema.columns is None else schema.columns[place]
         try:
-            values.append(raw.column(j, reading=_reading(kind)))
+            texts = _texts(kind)
+            values.append(raw.column(j, reading=_reading(texts), levels=texts))
             codes[:, place] = encode(kind, values[place], name=name)
         except ValueError as error:
             raise ValueError(f"{raw.where}: {error}") from None
-    return values, codes
+    return values, codes, places
 
 
 def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
@@ -142,6 +151,17 @@ def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
     if saved.schema.kinds is not None:
         return saved.schema.kinds
     return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in saved.model.levels)
+
+
+def names_of(schema: Schema, n_columns: int) -> tuple[str, ...]:
+    """What messages and options call the columns of a model, see `nadek.tables.called`.
+
+    Columns without names have the numbers that they had in the table of training, in which some may have been dropped.
+    """
+    if schema.columns is not None:
+        return called(schema.columns, n_columns)
+    dropped = schema.dropped or ()
+    return tuple(name for name in called(None, n_columns + len(dropped)) if name not in dropped)
 
 
 def _decide(raw: RawTable, place: int, told: Told) -> tuple[Column, NDArray[np.float64]]:
@@ -179,8 +199,9 @@ def _places(raw: RawTable, schema: Schema, n_columns: int) -> list[int]:
     dropped = schema.dropped or ()
     everything = range(len(raw.cells))
     if raw.columns is not None and schema.columns is not None:
-        kept = [j for j in everything if raw.columns[j] not in dropped]
-        return [kept[place] for place in places_of(schema.columns, [raw.columns[j] for j in kept])]
+        columns = as_known(raw.columns, (*schema.columns, *dropped))
+        kept = [j for j in everything if columns[j] not in dropped]
+        return [kept[place] for place in places_of(schema.columns, [columns[j] for j in kept])]
     if schema.columns is None and len(everything) == n_columns + len(dropped):
         return [j for j in everything if str(j + 1) not in dropped]
     if len(everything) != n_columns:
@@ -188,18 +209,26 @@ def _places(raw: RawTable, schema: Schema, n_columns: int) -> list[int]:
     return list(everything)
 
 
-def _reading(kind: Column) -> Reading:
+def _texts(kind: Column) -> list[str]:
+    """The levels of a known column that are text."""
+    return [] if isinstance(kind, Numeric) else [level for level in kind.levels if isinstance(level, str)]
+
+
+def _reading(texts: Sequence[str]) -> Reading:
     """How words are read for a known column: text that looks like numbers stays text; spaces count if a level's do."""
-    texts = [] if isinstance(kind, Numeric) else [level for level in kind.levels if isinstance(level, str)]
     if not texts:
         return "numbers"
     return "text" if all(text == text.strip() for text in texts) else "exact"
 
 
 def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Words that are all whole numbers, each written in one way, as numbers: their order is that of numbers."""
+    """Words that are all whole numbers, each written in one way, as numbers: their order is that of numbers.
+
+    They stay words where one is so large that a float would round it.
+    """
     numbers = {word: _whole(word) for word in set(values.tolist()) - {None}}
-    if None in numbers.values() or len(set(numbers.values())) < len(numbers):
+    whole = [value for value in numbers.values() if value is not None and abs(value) <= LARGEST_EXACT]
+    if len(whole) < len(numbers) or len(set(whole)) < len(whole):
         return values
     return np.array([numbers.get(word) for word in values.tolist()], dtype=object)
 
@@ -219,7 +248,7 @@ def _is_empty(values: NDArray[Any]) -> bool:
     return values.dtype.kind == "f" and bool(np.isnan(values).all())
 
 
-def _names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
+def listed_names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
     """Entries that are no names themselves taken apart at their commas (a name with commas may stand in quotes)."""
     parts = [[entry] if entry in known else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
     return [name.strip() for part in parts for name in part]

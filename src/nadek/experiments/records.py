@@ -33,7 +33,7 @@ def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
         record: what to write.
         lines: the key of a list or a dictionary that comes last, one line an entry.
     """
-    told = _finite(record)
+    told = finite(record)
     entries = told.pop(lines)
     open_, close = "{}" if isinstance(entries, dict) else "[]"
     if isinstance(entries, dict):
@@ -47,9 +47,10 @@ def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
         stream.write(text.encode())
 
 
-def _finite(value: Any) -> Any:  # noqa: ANN401 - JSON
+def finite(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """The same with null in place of what is not a finite number, as the deviation of one row, which JSON lacks."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

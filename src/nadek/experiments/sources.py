@@ -15,7 +15,8 @@ from nadek import datasets
 from nadek.checkpoints import SavedModel, Schema
 from nadek.columns import Binary, Column, is_plain
 from nadek.experiments.kinds import Choices, decide, kinds_of, read_as
-from nadek.tables import SUFFIXES, RawTable, Table, align_columns, from_matrix, read_raw, read_table
+from nadek.experiments.layout import Layout
+from nadek.tables import SUFFIXES, RawTable, Table, align_columns, from_matrix, places_of, read_raw, read_table
 from nadek.training import needed_rows
 
 Split = Literal["train", "valid", "test"]
@@ -30,11 +31,13 @@ class Source:
         x: float32 [N, D]: 0 and 1, or the codes of `nadek.columns`, and NaN for missing.
         schema: the columns.
         values: the columns as they were before they became codes, D arrays [N]; None where values are codes.
+        layout: of the file; None where it has the columns of the schema, in their order.
     """
 
     x: Tensor
     schema: Schema
     values: tuple[NDArray[Any], ...] | None = None
+    layout: Layout | None = None
 
 
 def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
@@ -88,7 +91,8 @@ def open_training(
         train = open_data(data, split="train", data_dir=data_dir)
     else:
         _check_is_table(data)
-        schema, codes = decide(read_raw(data), choices or Choices())
+        choices = choices or Choices()
+        schema, codes = decide(read_raw(data, missing=choices.words), choices)
         train = Source(torch.from_numpy(codes), schema)
     if validation is not None:
         return train, _validation(validation, train, data_dir)
@@ -123,21 +127,26 @@ def _read(data: str, split: Split, data_dir: Folder, schema: Schema, kinds: Sequ
     plain = all(map(is_plain, kinds))
     if plain and not schema.dropped and not schema.missing:
         return matching(open_data(data, split=split, data_dir=data_dir), schema, len(kinds))
-    values, codes = read_as(_open_raw(data, split, data_dir), schema, kinds)
-    return Source(torch.from_numpy(codes), schema, None if plain else tuple(values))
+    raw = _open_raw(data, split, data_dir, schema.missing or ())
+    values, codes, places = read_as(raw, schema, kinds)
+    layout = Layout(schema.columns if raw.columns is None else raw.columns, tuple(places), raw)
+    return Source(torch.from_numpy(codes), schema, None if plain else tuple(values), layout)
 
 
 def _validation(data: str, train: Source, data_dir: Folder) -> Source:
     kinds = train.schema.kinds or (Binary(),) * train.x.shape[1]
-    return _read(data, "valid", data_dir, train.schema, kinds)
+    source = _read(data, "valid", data_dir, train.schema, kinds)
+    if source.x.isnan().all():
+        raise ValueError(f"{data}: no rows to validate on: {len(source.x)} rows found, all of them without any value")
+    return source
 
 
-def _open_raw(data: str, split: Split, data_dir: Folder) -> RawTable:
+def _open_raw(data: str, split: Split, data_dir: Folder, missing: Sequence[str]) -> RawTable:
     if data in datasets.names():
         source = open_data(data, split=split, data_dir=data_dir)
         return from_matrix(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
     _check_is_table(data)
-    return read_raw(data)
+    return read_raw(data, missing=missing)
 
 
 def _check_is_table(data: str) -> None:
@@ -159,4 +168,5 @@ def matching(source: Source, schema: Schema, n_variables: int) -> Source:
             raise ValueError(f"expected {n_variables} columns as in the model, found {source.x.shape[1]}")
         return source
     aligned = align_columns(Table(source.x.numpy(), source.schema.columns), schema.columns)
-    return Source(torch.from_numpy(aligned.values), schema)
+    places = places_of(schema.columns, source.schema.columns)
+    return Source(torch.from_numpy(aligned.values), schema, layout=Layout(source.schema.columns, tuple(places)))

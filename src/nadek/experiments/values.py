@@ -47,31 +47,39 @@ def completed(
     return [_filled(*column) for column in zip(values, missing.cpu().numpy().T, new, strict=True)]
 
 
-def spread_levels(
-    names: Sequence[str], kinds: Sequence[Column], probabilities: Float[Tensor, "N D L"]
-) -> tuple[list[str], list[NDArray[Any]]]:
-    """The probabilities of all levels as columns of a table.
-
-    A binary column stays one, with the probability of its second level; it is called by that where it is a word. Every
-    other column becomes one for each level, called column=level.
+def level_headers(names: Sequence[str], kinds: Sequence[Column]) -> list[str]:
+    """What the columns of `spread_levels` are called: column=level, or as the column where that says enough.
 
     Args:
         names: of the columns.
         kinds: what they are.
-        probabilities: see `nadek.sampling.level_probabilities`.
-
-    Returns:
-        Names and columns [N].
     """
     headers: list[str] = []
-    columns: list[NDArray[Any]] = []
-    for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-        first = 1 if isinstance(kind, Binary) else 0
-        levels = level_names(kind)[first:]
+    for name, kind in zip(names, kinds, strict=True):
         bare = isinstance(kind, Binary) and kind.levels == (False, True)  # which 0 and 1 equal
-        headers += [name if bare else f"{name}={level}" for level in levels]
-        columns += [probabilities[:, place, code].cpu().numpy() for code in range(first, n_levels(kind))]
-    return headers, columns
+        headers += [name if bare else f"{name}={level}" for level in level_names(kind)[_first(kind) :]]
+    return headers
+
+
+def spread_levels(kinds: Sequence[Column], probabilities: Float[Tensor, "N D L"]) -> list[NDArray[Any]]:
+    """The probabilities of all levels as columns [N] of a table.
+
+    A binary column stays one, with the probability of its second level. Every other column becomes one for each level.
+
+    Args:
+        kinds: what the columns are.
+        probabilities: see `nadek.sampling.level_probabilities`.
+    """
+    return [
+        probabilities[:, place, code].cpu().numpy()
+        for place, kind in enumerate(kinds)
+        for code in range(_first(kind), n_levels(kind))
+    ]
+
+
+def _first(kind: Column) -> int:
+    """The first code whose probability is told."""
+    return 1 if isinstance(kind, Binary) else 0
 
 
 def _filled(values: NDArray[Any], holes: NDArray[np.bool_], new: NDArray[Any]) -> NDArray[Any]:

@@ -1,17 +1,24 @@
 """Tables in and out: CSV, Parquet, NumPy's files and `.amat` text, with missing cells, and the names of the columns."""
 
+from nadek.tables.arrow import AnyColumn
 from nadek.tables.cells import numbers_among
-from nadek.tables.files import SUFFIXES, read_raw, read_table, write_columns, write_table
+from nadek.tables.files import SUFFIXES, Target, columns_beside, read_raw, read_table, write_columns, write_table
 from nadek.tables.raw import RawTable, from_matrix
-from nadek.tables.table import Table, align_columns, places_of, quoted
+from nadek.tables.table import Table, align_columns, as_known, called, check_names, places_of, quoted
 from nadek.tables.words import Reading
 
 __all__ = [
     "SUFFIXES",
+    "AnyColumn",
     "RawTable",
     "Reading",
     "Table",
+    "Target",
     "align_columns",
+    "as_known",
+    "called",
+    "check_names",
+    "columns_beside",
     "from_matrix",
     "numbers_among",
     "places_of",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,10 @@ from nadek.tables.table import Table, check_names
 
 _NO_NAME = re.compile(r"__index_level_\d+__")
 """What pandas calls the levels of an index that have no name."""
+
+
+AnyColumn: TypeAlias = NDArray[Any] | pa.ChunkedArray
+"""Values, or a column as it was read."""
 
 
 def to_columns(values: NDArray[Any]) -> list[pa.Array]:
@@ -35,9 +39,21 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
-def to_column(values: NDArray[Any]) -> pa.Array:
-    """One Arrow column of text, numbers or booleans [N]: None and NaN become null."""
-    return pa.array(values.tolist() if values.dtype == object else values, from_pandas=True)
+def to_column(values: AnyColumn) -> pa.Array:
+    """One Arrow column of text, numbers or booleans [N]: None and NaN become null; what is one stays what it is.
+
+    Whole numbers that no type of them holds all become floats.
+    """
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks()
+    if values.dtype != object:
+        return pa.array(values, from_pandas=True)
+    for kind in (None, pa.uint64()):
+        try:
+            return pa.array(values.tolist(), kind, from_pandas=True)
+        except (OverflowError, pa.ArrowInvalid):
+            continue
+    return pa.array(values.astype(np.float64), from_pandas=True)
 
 
 def read_parquet(path: str, *, binary: bool) -> Table:

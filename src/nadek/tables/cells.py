@@ -1,6 +1,7 @@
 """From Arrow columns to a matrix of numbers, column by column, and the message about the first wrong cell."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nadek.columns import widened
+from nadek.columns import LARGEST_EXACT, widened
 
 MISSING = ("", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A")
 """Words that stand for nothing, as spreadsheets, databases and other libraries write them."""
@@ -36,12 +37,13 @@ def number(text: str) -> float | None:
 
 
 def numbers_among(words: Sequence[str]) -> list[float]:
-    """The numbers that some words say; true and false are none.
+    """The numbers that some words say; true and false are none, and neither is what stands for nothing.
 
     >>> numbers_among(["?", "99", "true"])
     [99.0]
     """
-    return [value for word in words if word not in TRUE + FALSE and (value := number(word)) is not None]
+    numbers = [number(word) for word in words if word not in TRUE + FALSE]
+    return [value for value in numbers if value is not None and not np.isnan(value)]
 
 
 def is_binary(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
@@ -116,10 +118,40 @@ def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return values.copy()
 
 
+def first_rounded(column: pa.ChunkedArray, *, least: int = LARGEST_EXACT) -> int | None:
+    """The first cell, counted from 0, whose number would become another one; None where there is none.
+
+    Whole numbers that fit int64 stay what they are. All others become floats, which round those of many digits.
+
+    Args:
+        column: numbers, or words that are numbers.
+        least: numbers nearer to 0 than this are not looked at.
+    """
+    if not (pa.types.is_uint64(column.type) or pa.types.is_decimal(column.type) or pa.types.is_string(column.type)):
+        return None
+    words = column.cast(pa.string())
+    large = words.filter(pc.greater_equal(pc.abs(words.cast(pa.float64())), float(least)))
+    rounded = [word for word in pc.unique(large).to_pylist() if not _is_held(word)]
+    return pc.index(pc.is_in(words, value_set=pa.array(rounded)), value=True).as_py() if rounded else None
+
+
+def _is_held(word: str) -> bool:
+    """Whether a number is in the range of int64, or a float."""
+    if word.removeprefix("-").isdecimal() and -(2**63) <= int(word) < 2**63:
+        return True
+    number = float(word)  # which may be written with all of its digits, or with the fewest that tell it
+    return Decimal(word) in (Decimal(number), Decimal(repr(number)))
+
+
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column holds numbers, or nothing at all."""
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
     return any(test(kind) for test in tests)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds text."""
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def _parsed(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

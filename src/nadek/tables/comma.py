@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from nadek.tables.cells import FALSE, MISSING, TRUE, is_binary, matrix, number
+from nadek.tables.cells import FALSE, MISSING, TRUE, is_binary, is_text, matrix, number
 from nadek.tables.raw import RawTable
 from nadek.tables.table import Table, check_names
 
@@ -19,6 +19,8 @@ SEPARATORS = (";", "\t")
 """What stands between cells where it is no comma: spreadsheets write semicolons where numbers have decimal commas."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BLOCK = 2**20
+"""Bytes that Arrow takes at once."""
 _OPEN_QUOTE = "a quote in the first row is never closed"
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
@@ -43,25 +45,40 @@ def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
     return Table(matrix(columns, names, where=where, binary=binary, text=True), names)
 
 
-def parse_words(data: bytes, *, where: str) -> RawTable:
+def parse_words(data: bytes, *, where: str, missing: Sequence[str] = ()) -> RawTable:
     """Read text as `parse_csv` does whose cells may be anything; between semicolons numbers may have decimal commas.
 
     The first row is the header if one of its cells is a word. A first row of numbers is one where it names the columns
-    0, 1, 2 and so on, as pandas does (after an empty name for its index), or stands above a table of 0 and 1 (see
-    `parse_csv`).
+    0, 1, 2 and so on, as pandas does (after an empty name for its index), or at least three of them 1, 2, 3 and so on,
+    or stands above a table of 0 and 1 (see `parse_csv`).
 
     Args:
         data: The text.
         where: What messages call it.
+        missing: Words that stand for nothing where it is asked whether a table is one of 0 and 1.
 
     Raises:
         ValueError: Says what is wrong, and in which row.
     """
     data, first, body, separator = _opened(data, where)
-    header = _is_header(first, binary=False) or _numbers_are_names(data, first, where)
+
+    def table(rows: bytes, names: tuple[str, ...] | None) -> RawTable:
+        cells = _arrow_columns(rows, len(first), where, separator, words=True)
+        return RawTable(tuple(cells), names, are_words=True, where=where, decimal_commas=separator == ";")
+
+    def stands_above_0_and_1() -> bool:
+        try:
+            rows = table(body, None).without(missing)
+            matrix(rows.cells, None, where=where, binary=True, text=True)
+        except ValueError:
+            return False
+        return True
+
+    header = _is_header(first, binary=False)
+    if not header and _is_header(first, binary=True):
+        header = _are_given_names(first) or stands_above_0_and_1()
     names, rows = _split_names(data, first, body, where, header=header)
-    cells = _arrow_columns(rows, len(first), where, separator, words=True)
-    return RawTable(tuple(cells), names, are_words=True, where=where, decimal_commas=separator == ";")
+    return table(rows, names)
 
 
 def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> bytes:
@@ -72,6 +89,7 @@ def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> byt
         columns: D names or None.
     """
     stream = io.BytesIO()
+    values = [_plain(column) for column in values]
     if columns is not None:
         # Arrow quotes every name of a header.
         stream.write(_line(columns).encode())
@@ -81,6 +99,13 @@ def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> byt
         table = pa.table(list(values), names=[str(j) for j in range(len(values))])
         pa_csv.write_csv(table, stream, pa_csv.WriteOptions(include_header=False))
     return stream.getvalue()
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """A column without a dictionary, and of text of the one type that is put in quotes."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.string()) if is_text(column.type) else column
 
 
 def _joined(values: Sequence[pa.Array]) -> bytes:
@@ -173,17 +198,12 @@ def _is_header(first: list[str], *, binary: bool) -> bool:
     return binary and not bool(is_binary(values).all()) and len(set(first)) == len(first)
 
 
-def _numbers_are_names(data: bytes, first: list[str], where: str) -> bool:
-    if not _is_header(first, binary=True):
-        return False
-    given = [str(j) for j in range(len(first))]  # by pandas
-    if [cell.strip() for cell in first] in (given, ["", *given[:-1]]):
-        return True
-    try:
-        parse_csv(data, where=where, binary=True)
-    except ValueError:
-        return False
-    return True
+def _are_given_names(first: list[str]) -> bool:
+    """Whether the cells of the first row count the columns, from 0 as pandas does, or from 1."""
+    cells = [cell.strip() for cell in first]
+    from_0 = [str(j) for j in range(len(cells))]
+    from_1 = [str(j + 1) for j in range(len(cells))]
+    return cells in (from_0, ["", *from_0[:-1]]) or (cells == from_1 and len(cells) >= 3)  # fewer are often values
 
 
 def _arrow_columns(rows: bytes, dim: int, where: str, separator: str, *, words: bool = False) -> list[pa.ChunkedArray]:
@@ -191,21 +211,27 @@ def _arrow_columns(rows: bytes, dim: int, where: str, separator: str, *, words: 
     # After an open quote Arrow would take the rest as one cell, or lose it.
     if _has_open_quote(rows) and (told := _wrong_row(rows, dim, separator)):
         raise ValueError(f"{where}: {told}")
+    options = pa_csv.ConvertOptions(
+        null_values=list(MISSING),
+        true_values=["1", *TRUE],
+        false_values=["0", *FALSE],
+        column_types=dict.fromkeys(names, pa.string()) if words else None,
+    )
+    parsing = pa_csv.ParseOptions(delimiter=separator, newlines_in_values=words)
     try:
-        table = pa_csv.read_csv(
-            pa.BufferReader(rows),
-            read_options=pa_csv.ReadOptions(column_names=names),
-            parse_options=pa_csv.ParseOptions(delimiter=separator, newlines_in_values=words),
-            convert_options=pa_csv.ConvertOptions(
-                null_values=list(MISSING),
-                true_values=["1", *TRUE],
-                false_values=["0", *FALSE],
-                column_types=dict.fromkeys(names, pa.string()) if words else None,
-            ),
-        )
+        try:
+            table = pa_csv.read_csv(pa.BufferReader(rows), _in_blocks(names, _BLOCK), parsing, options)
+        except pa.ArrowInvalid:  # a row may be longer than a block
+            if len(rows) < _BLOCK:
+                raise
+            table = pa_csv.read_csv(pa.BufferReader(rows), _in_blocks(names, len(rows) + 1), parsing, options)
     except pa.ArrowInvalid as error:
         raise ValueError(f"{where}: {_wrong_row(rows, dim, separator) or ' '.join(str(error).split())}") from error
     return list(table.columns)
+
+
+def _in_blocks(names: list[str], size: int) -> pa_csv.ReadOptions:
+    return pa_csv.ReadOptions(column_names=names, block_size=min(size, 2**31 - 1))
 
 
 def _wrong_row(rows: bytes, dim: int, separator: str) -> str | None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from nadek.datasets import read_amat, read_plain
 from nadek.files import replacing
 from nadek.tables.arrays import format_amat, load_npy, load_npz, read_npy, read_npz, write_npz
-from nadek.tables.arrow import load_parquet, read_parquet, to_column, to_columns, write_parquet
+from nadek.tables.arrow import AnyColumn, load_parquet, read_parquet, to_column, to_columns, write_parquet
 from nadek.tables.comma import format_csv, parse_csv, parse_words
 from nadek.tables.raw import RawTable, from_matrix
 from nadek.tables.table import Table, check_names, check_rectangle
@@ -59,11 +59,12 @@ def read_table(path: str | os.PathLike[str], *, binary: bool = True) -> Table:
     return readers[suffix](str(file), binary=binary)
 
 
-def read_raw(path: str | os.PathLike[str]) -> RawTable:
+def read_raw(path: str | os.PathLike[str], *, missing: Sequence[str] = ()) -> RawTable:
     """Read a table whose columns hold text, numbers or booleans; forms, missing cells and headers as in `read_table`.
 
     Args:
         path: File that ends in .csv, .csv.gz, .parquet, .npz, .npy, .amat or .amat.gz.
+        missing: Words that stand for nothing where a header is told from rows; they stay in their cells.
 
     Raises:
         ValueError: As `read_table`, but for the cells: they are looked at when a column is read.
@@ -71,7 +72,7 @@ def read_raw(path: str | os.PathLike[str]) -> RawTable:
     """
     file, suffix = _existing(path)
     if suffix.startswith(".csv"):
-        return parse_words(read_plain(file), where=str(file))
+        return parse_words(read_plain(file), where=str(file), missing=missing)
     if suffix.startswith(".amat"):
         return from_matrix(read_amat(file), None, where=str(file))
     if suffix == ".parquet":
@@ -105,12 +106,33 @@ def write_table(path_or_stream: Target, values: ArrayLike, *, columns: Sequence[
         _write_cells(path_or_stream, to_columns(array), names)
 
 
-def write_columns(target: Target, values: Sequence[NDArray[Any]], *, columns: Sequence[str] | None = None) -> None:
+def columns_beside(raw: RawTable, places: Sequence[int], target: Target) -> dict[int, AnyColumn]:
+    """The columns that do not stand at some places, as they were read, to be written to a target later.
+
+    Raises:
+        ValueError: On one that the form cannot hold: text among numbers, or lists and the like in CSV.
+    """
+    found: dict[int, AnyColumn] = {}
+    for j in sorted(set(range(len(raw.cells))) - set(places)):
+        cells, told = raw.cells[j], f'{target}: this form cannot hold the column "{raw.names[j]}"'
+        if _is_matrix_file(target):
+            try:
+                found[j] = raw.column(j).astype(np.float64)
+            except ValueError:
+                raise ValueError(f"{told}, which holds no numbers; write .csv or .parquet") from None
+            continue
+        if pa.types.is_nested(cells.type) and not _is_parquet(target):
+            raise ValueError(f"{told} of {cells.type}; write .parquet")
+        found[j] = cells
+    return found
+
+
+def write_columns(target: Target, values: Sequence[AnyColumn], *, columns: Sequence[str] | None = None) -> None:
     """Write columns of text, numbers and booleans as `write_table` does; None and NaN are written as missing.
 
     Args:
         target: File that ends in one of `SUFFIXES`, or a text stream such as `sys.stdout`.
-        values: D arrays of N cells.
+        values: D arrays of N cells, or columns as they were read.
         columns: D names, or None.
 
     Raises:
@@ -130,9 +152,14 @@ def _is_matrix_file(target: Target) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(target, str | os.PathLike) and _suffix(Path(target)).startswith((".np", ".amat"))
 
 
-def _numbers(column: NDArray[Any], file: Path) -> NDArray[Any]:
+def _is_parquet(target: Target) -> bool:
+    return isinstance(target, str | os.PathLike) and _suffix(Path(target)) == ".parquet"
+
+
+def _numbers(column: AnyColumn, file: Path) -> NDArray[Any]:
+    values: NDArray[Any] = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column
     try:
-        return column.astype(np.float64) if column.dtype == object else column
+        return values.astype(np.float64) if values.dtype == object else values
     except ValueError:
         raise ValueError(f"{file}: this form holds numbers only, found text; write .csv or .parquet") from None
 

@@ -1,5 +1,6 @@
 """Tables as they come: columns of text, numbers and booleans, not yet codes of anything."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,10 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nadek.tables.arrow import native
-from nadek.tables.cells import floats, is_number, numbers_among
-from nadek.tables.table import check_names, check_shape
-from nadek.tables.words import Reading, read_words, to_numbers, to_objects, with_points
+from nadek.columns import LARGEST_EXACT
+from nadek.tables.arrow import AnyColumn, native, to_column
+from nadek.tables.cells import first_rounded, floats, is_number, is_text, number, numbers_among
+from nadek.tables.table import called, check_names, check_shape
+from nadek.tables.words import Reading, check_held, read_words, to_numbers, to_objects, with_points
+
+_PADDED = re.compile("[+-]?0[0-9xX]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,47 +39,78 @@ class RawTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What messages and options call the columns: their names, or their numbers from 1 where they have none.
-
-        A column whose name is empty keeps it where another is called by that number.
-        """
-        columns = ("",) * len(self.cells) if self.columns is None else self.columns
-        taken = set(columns)
-        return tuple(name or ("" if str(j) in taken else str(j)) for j, name in enumerate(columns, start=1))
+        """What messages and options call the columns, see `nadek.tables.called`."""
+        return called(self.columns, len(self.cells))
 
     @property
     def n_rows(self) -> int:
         """N."""
         return len(self.cells[0])
 
-    def column(self, place: int, *, reading: Reading = "guess") -> NDArray[Any]:
+    def column(self, place: int, *, reading: Reading = "guess", levels: Sequence[str] = ()) -> NDArray[Any]:
         """The values of one column.
 
         Args:
             place: its place, from 0.
-            reading: how the words of a text file are taken; all else is what it is.
+            reading: how the words of a text file are taken. All else is what it is, but for numbers that floats would
+                round, see `nadek.tables.cells.first_rounded`: where they need not be numbers, they are text.
+            levels: texts that the column is known to hold: they mean themselves even where they would stand for
+                nothing, and where some are numbers, all numbers are text.
 
         Returns:
             int64, float64 (NaN where missing), bool, or objects [N] (None where missing).
 
         Raises:
-            ValueError: on dates, lists and the like.
+            ValueError: on dates, lists and the like, and on what shall be a number and would be rounded.
+        """
+        cells, name = self.cells[place], self.names[place]
+        if self.are_words:
+            words = with_points(cells, reading) if self.decimal_commas else cells
+            return read_words(words, reading, name=name, levels=levels)
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        if _is_text_here(cells, reading, levels):
+            return to_objects(cells.cast(pa.string()))
+        if reading == "numbers":
+            check_held(cells, name)
+        return _typed(cells, name)
+
+    def filled(self, place: int, values: NDArray[Any], holes: NDArray[np.bool_]) -> AnyColumn:
+        """A whole column: that of a file with types keeps its own where it can, and observed cells all their digits.
+
+        Args:
+            place: its place, from 0.
+            values: of all of its cells [N].
+            holes: where they are new [N].
         """
         cells = self.cells[place]
-        if not self.are_words:
-            return _typed(cells, self.names[place])
-        return read_words(with_points(cells, reading) if self.decimal_commas else cells, reading)
+        if self.are_words:
+            return values
+        try:
+            return pc.if_else(pa.array(holes), to_column(values).cast(cells.type), cells)
+        except pa.ArrowException:
+            return values
 
     def without(self, words: Sequence[str]) -> "RawTable":
         """The same table with nothing in the cells that hold one of some words, as it stands there.
 
-        Where cells are numbers, not text, it is the number that counts.
+        Where cells are numbers it is the number that counts, as it does in a text file: 99 means 99.0, too.
         """
-        return replace(self, cells=tuple(_emptied(cells, words) for cells in self.cells)) if words else self
+        if not words:
+            return self
+        return replace(self, cells=tuple(_emptied(cells, self._holding(cells, words)) for cells in self.cells))
 
     def holds(self, word: str) -> bool:
         """Whether a cell holds a word, see `without`."""
-        return any(pc.any(_holding(cells, [word])).as_py() for cells in self.cells)
+        return any(pc.any(self._holding(cells, [word])).as_py() for cells in self.cells)
+
+    def _holding(self, cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
+        held = _holding(cells, words)
+        if not self.are_words or not (numbers := set(numbers_among(words))):
+            return held
+        pointed = with_points(cells, "numbers") if self.decimal_commas else cells
+        texts = [text for text in pc.unique(pointed).drop_null().to_pylist() if _says_one_of(text, numbers)]
+        return pc.or_(held, pc.is_in(pointed, value_set=pa.array(texts, pa.string())))
 
 
 def from_matrix(values: NDArray[Any], columns: Sequence[str] | None, *, where: str) -> RawTable:
@@ -94,8 +129,12 @@ def from_matrix(values: NDArray[Any], columns: Sequence[str] | None, *, where: s
     return RawTable(cells, names, are_words=False, where=where)
 
 
-def _emptied(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
-    held = _holding(cells, words)
+def _says_one_of(text: str, numbers: set[float]) -> bool:
+    """Whether a text says one of some numbers; 007 and 0x7 are words, not numbers."""
+    return not _PADDED.match(text.strip()) and not numbers.isdisjoint(numbers_among([text.strip()]))
+
+
+def _emptied(cells: pa.ChunkedArray, held: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(held, pa.scalar(None, cells.type), cells) if pc.any(held).as_py() else cells
 
 
@@ -104,7 +143,7 @@ def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
     kind = cells.type
     if pa.types.is_dictionary(kind):
         return _holding(cells.cast(kind.value_type), words)
-    if _is_text(kind):
+    if is_text(kind):
         return pc.is_in(pc.utf8_trim_whitespace(cells.cast(pa.string())), value_set=pa.array(words, pa.string()))
     if is_number(kind):
         numbers = pa.array(numbers_among(words), pa.float64())
@@ -113,17 +152,20 @@ def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(np.zeros(len(cells), dtype=np.bool_))])
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+def _is_text_here(cells: pa.ChunkedArray, reading: Reading, levels: Sequence[str]) -> bool:
+    """Whether whole numbers or decimals are taken as text, which keeps all of their digits."""
+    if reading == "numbers" or not (pa.types.is_integer(cells.type) or pa.types.is_decimal(cells.type)):
+        return False
+    if levels:
+        return any(number(level) is not None for level in levels)
+    return first_rounded(cells, least=LARGEST_EXACT if reading == "guess" else 0) is not None
 
 
 def _typed(cells: pa.ChunkedArray, name: str) -> NDArray[Any]:
     kind = cells.type
-    if pa.types.is_dictionary(kind):
-        return _typed(cells.cast(kind.value_type), name)
     if pa.types.is_boolean(kind):
         return to_objects(cells) if cells.null_count else cells.to_numpy()
-    if _is_text(kind):
+    if is_text(kind):
         return to_objects(cells)
     if pa.types.is_null(kind):
         return np.full(len(cells), np.nan)

@@ -60,6 +60,7 @@ def places_of(wanted: Sequence[str], columns: Sequence[str]) -> list[int]:
     >>> places_of(("a", "b"), ("b", "a"))
     [1, 0]
     """
+    columns = as_known(columns, wanted)
     place = {name: j for j, name in enumerate(columns)}
     lacking = [name for name in wanted if name not in place]
     known = set(wanted)
@@ -69,6 +70,30 @@ def places_of(wanted: Sequence[str], columns: Sequence[str]) -> list[int]:
         complaints += [f"has the unexpected {_counted(unexpected)}"] if unexpected else []
         raise ValueError(f"expected the {len(wanted)} columns of the model; the table {' and '.join(complaints)}")
     return [place[name] for name in wanted]
+
+
+def as_known(columns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Names with the spaces around them that known ones have: CSV is read without them.
+
+    >>> as_known(["a", "b"], [" a ", "b"])
+    [' a ', 'b']
+    """
+    spaced = {name.strip(): name for name in known}
+    there = set(known)
+    return [name if name in there else spaced.get(name, name) for name in columns]
+
+
+def called(columns: Sequence[str] | None, dim: int) -> tuple[str, ...]:
+    """What messages and options call `dim` columns: their names, or their numbers from 1 where they have none.
+
+    A column whose name is empty keeps it where another is called by that number.
+
+    >>> called(None, 2), called(["", "a"], 2), called(["", "1"], 2)
+    (('1', '2'), ('1', 'a'), ('', '1'))
+    """
+    names = ("",) * dim if columns is None else columns
+    taken = set(names)
+    return tuple(name or ("" if str(j) in taken else str(j)) for j, name in enumerate(names, start=1))
 
 
 def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What the words of a text file mean: numbers, booleans or text, a column at a time."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nadek.columns import LARGEST_EXACT
-from nadek.tables.cells import FALSE, MISSING, TRUE, floats, number
+from nadek.tables.cells import FALSE, MISSING, TRUE, first_rounded, floats, number
 
 Reading = Literal["guess", "text", "exact", "numbers"]
 """Whether words are taken as what they look like, as text (without spaces around it), as text exactly as it stands, or
@@ -18,30 +19,54 @@ as numbers where they can be."""
 _DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
 
 
-def read_words(column: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
+def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = ()) -> NDArray[Any]:
     """The values of a column of words.
 
     Words are numbers if all are, and so are true and false beside 0 and 1; alone, these are booleans. Numbers such as
-    007 that are not all 0 and 1 are text, as their zeros would be lost.
+    007 that are not all 0 and 1 are text, as their zeros would be lost; so are numbers that floats would round, see
+    `nadek.tables.cells.first_rounded`.
 
     Args:
         column: text [N].
         reading: see `Reading`; "numbers" also takes 007 as a number.
+        name: what messages call the column.
+        levels: texts that mean themselves here, even where they would stand for nothing; not the empty one.
 
     Returns:
         int64, float64 or bool [N], or objects where text or holes need them. Where words and numbers are mixed,
         numbers are floats among text.
+
+    Raises:
+        ValueError: on what shall be a number and would be rounded; names the cell.
     """
     words = column.cast(pa.string())
     if reading != "exact":
         words = pc.utf8_trim_whitespace(words)
-    words = pc.if_else(pc.is_in(words, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), words)
+    nothing = pa.array([word for word in MISSING if not word or word not in levels])
+    words = pc.if_else(pc.is_in(words, value_set=nothing), pa.scalar(None, pa.string()), words)
     if reading in ("text", "exact"):
         return to_objects(words)
     numbers = _all_numbers(words)
     if numbers is not None:
-        return to_objects(words) if reading == "guess" and _is_padded(words, numbers) else to_numbers(numbers)
+        if reading == "guess" and (_is_padded(words, numbers) or _is_rounded(words, numbers)):
+            return to_objects(words)
+        if pa.types.is_floating(numbers.type):
+            check_held(words, name)
+        return to_numbers(numbers)
     return _by_word(words, reading)
+
+
+def check_held(column: pa.ChunkedArray, name: str) -> None:
+    """Refuse numbers that would become others.
+
+    Raises:
+        ValueError: names the first such cell.
+    """
+    row = first_rounded(column)
+    if row is not None:
+        found = f"expected a number that floats can hold, found {column[row]}"
+        place = f'row {row + 1}, column "{name}"'
+        raise ValueError(f"{place}: {found}, which they would round: drop the column, or say that it is categorical")
 
 
 def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
@@ -96,6 +121,10 @@ def _is_padded(words: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
     """Whether numbers would lose zeros before them (or be no decimal numbers at all)."""
     padded = pc.any(pc.match_substring_regex(words, "^[+-]?0[0-9xX]")).as_py()
     return bool(padded) and not pc.all(pc.is_in(numbers.drop_null(), value_set=pa.array([0, 1], numbers.type))).as_py()
+
+
+def _is_rounded(words: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(numbers.type) and first_rounded(words) is not None
 
 
 def _by_word(words: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:

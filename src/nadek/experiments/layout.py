@@ -1,0 +1,52 @@
+"""How a table stands in its file: what a model reads of it, where, and what lies beside that."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.tables import AnyColumn, RawTable, Target, columns_beside
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the columns that a model reads stand in a file, in which there may be others.
+
+    Attributes:
+        columns: names of all columns of the file; None where they have none.
+        places: where those of the model stand among them.
+        raw: the table, where it may hold other things than 0 and 1.
+    """
+
+    columns: tuple[str, ...] | None
+    places: tuple[int, ...]
+    raw: RawTable | None = None
+
+    def others(self, target: Target) -> dict[int, AnyColumn]:
+        """The columns that the model does not read, to be written along with those it does.
+
+        Args:
+            target: where to.
+
+        Raises:
+            ValueError: on one that the form of the file cannot hold.
+        """
+        return {} if self.raw is None else columns_beside(self.raw, self.places, target)
+
+    def whole(
+        self, values: Sequence[NDArray[Any]], missing: NDArray[np.bool_], others: dict[int, AnyColumn]
+    ) -> list[AnyColumn]:
+        """All columns of the file, in its order.
+
+        Args:
+            values: the model's columns, without holes, D arrays [N].
+            missing: where the holes were, [N, D].
+            others: see `others`.
+        """
+        raw = self.raw
+        columns = dict(others)
+        for place, column, holes in zip(self.places, values, missing.T, strict=True):
+            columns[place] = column if raw is None else raw.filled(place, column, holes)
+        return [columns[place] for place in sorted(columns)]
