@@ -866,8 +866,9 @@ def test_a_diverged_training_says_what_to_change_and_leaves_the_way_free(table, 
 
 
 def test_a_training_that_diverges_later_leaves_the_best_model(table, tmp_path):
-    folder = tmp_path / "model"  # one minibatch an epoch, and the first is at the rate 0 of the warm-up
-    told = fails("fit", table, "-o", folder, *FIT, "--lr", "1e30")
+    folder = tmp_path / "model"  # one minibatch an epoch, and the first is at the rate 0 of a long warm-up
+    slowly = ("--set", "training.optimizer.warmup=0.9", "--validation", table)
+    told = fails("fit", table, "-o", folder, *FIT, *slowly, "--lr", "1e30")
     assert told.endswith(f"The best model before that is kept in {folder}")
     assert "training: diverged" in ok("info", folder).out
     assert fails("fit", table, "-o", folder, *FIT).endswith("already holds a model; use --force to replace it")
