@@ -180,7 +180,7 @@ def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) ->
         ValueError: on a wrong number of columns, and on values that are no codes.
     """
     missing = missing_cells(model, x)
-    check_marginals(model, missing)
+    _check_marginals(model, missing)
     out = model.variables.encode(x).to(x.dtype, copy=True)
     for rows, logits in _one_pass(model, x, missing):
         hidden = model.variables.spread(missing[rows])
@@ -205,30 +205,12 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
         ValueError: on a wrong number of columns, and on values that are no codes.
     """
     missing = missing_cells(model, x)
-    check_marginals(model, missing)
+    _check_marginals(model, missing)
     out = (x.unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).to(x.dtype)
     for rows, logits in _one_pass(model, x, missing):
         probabilities = model.variables.level_probabilities(logits).to(x.dtype)
         out[rows] = torch.where(missing[rows].unsqueeze(-1), probabilities, out[rows])
     return out
-
-
-def check_marginals(model: ConditionalNetwork, missing: Bool[Tensor, "B D"]) -> None:
-    """Refuse what a network of one ordering does not know: probabilities of cells that have others after them.
-
-    Raises:
-        ValueError: names the first such row.
-    """
-    if model.config.ordering is None:
-        return
-    *before, last = model.config.ordering
-    others = missing[:, before].any(1)
-    if others.any():
-        raise ValueError(
-            f"a model of one ordering tells in one pass how likely its last variable ({last}) is, given all others;"
-            f" found other cells missing in the row at index {int(others.nonzero()[0])}. Draws (impute) serve where the"
-            " missing cells come last in its ordering"
-        )
 
 
 def rows_at_once(model: ConditionalNetwork) -> int:
@@ -252,6 +234,24 @@ def reconstruction_probabilities(
     outputs = model(x, missing, steps=steps)
     states = [model.fill.expand_as(observed), *(model.variables.probabilities(logits) for logits in outputs)]
     return torch.stack([torch.where(hidden, v, observed) for v in states])
+
+
+def _check_marginals(model: ConditionalNetwork, missing: Bool[Tensor, "B D"]) -> None:
+    """Refuse what a network of one ordering does not know: probabilities of cells that have others after them.
+
+    Raises:
+        ValueError: names the first such row.
+    """
+    if model.config.ordering is None:
+        return
+    *before, last = model.config.ordering
+    others = missing[:, before].any(1)
+    if others.any():
+        raise ValueError(
+            f"a model of one ordering tells in one pass how likely its last variable ({last}) is, given all others;"
+            f" found other cells missing in the row at index {int(others.nonzero()[0])}. Draws (impute) serve where the"
+            " missing cells come last in its ordering"
+        )
 
 
 def _complete(

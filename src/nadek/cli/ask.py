@@ -77,11 +77,8 @@ def explain(
     surprise, variables = cells.surprise.nan_to_num(-1).sort(dim=1, descending=True, stable=True)
     place, rank = (surprise[:, :top] >= 0).nonzero(as_tuple=True)  # what is missing is no surprise
     row, variable = chosen[place], variables[place, rank]
-    names, kinds, expected = (
-        names_of(saved.schema, saved.model.n_variables),
-        kinds_of(saved),
-        cells.expected[place, variable].long(),
-    )
+    names, kinds = names_of(saved.schema, saved.model.n_variables), kinds_of(saved)
+    expected = cells.expected[place, variable].long()
     _write(
         output,
         row=row + 1,

@@ -25,8 +25,8 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
-from nadek.cli.output import Whole, check_words
-from nadek.experiments import completed, drawn, kinds_of, source_for
+from nadek.cli.output import Whole, check_words, how_many
+from nadek.experiments import completed, kinds_of, source_for
 from nadek.queries import Completed, beam, best_of, greedy
 from nadek.tables import SUFFIXES
 
@@ -76,14 +76,10 @@ def complete(
         raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
     x = source.x.to(saved.model.b.device)
     found = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
-    if source.values is None:
-        values = drawn(kinds, found.x, rng=None)
-    else:
-        values = completed(source.values, x.isnan(), kinds, found.x, rng=None)
     holes = x.isnan()
+    values = completed(source.values, holes, kinds, found.x, rng=None)
     mean = float(found.log_prob.sum()) / max(1, int(holes.any(1).sum()))
-    told = f"filled {int(holes.sum())} of {x.numel()} cells in {len(x)} rows"
-    say(f"{told}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=quiet)
+    say(f"{how_many(holes)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=quiet)
     whole.write(values, **({"log_probability": found.log_prob.cpu().numpy()} if log_probability else {}))
 
 

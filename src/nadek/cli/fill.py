@@ -26,7 +26,7 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
-from nadek.cli.output import PICTURES, Whole, check_words, write_pictures, write_rows, write_values
+from nadek.cli.output import PICTURES, Whole, check_words, how_many, write_pictures, write_rows, write_values
 from nadek.columns import is_plain
 from nadek.experiments import completed, drawn, kinds_of, level_headers, names_of, source_for, spread_levels
 from nadek.sampling import impute as impute_rows
@@ -101,22 +101,19 @@ def impute(
     source = source_for(saved, data, split=split.value, data_dir=data_dir)
     whole = None if probabilities and source.values is not None else Whole(source, output)
     x = source.x.to(saved.model.b.device)
-    told = f"filled {int(x.isnan().sum())} of {x.numel()} cells in {len(x)} rows"
+    holes = x.isnan()
     if whole is None:
         columns = _level_columns(saved, x)
-        say(told, quiet=quiet)
-        write_values(columns, headers, output)
-        return
-    generator = torch.Generator(x.device).manual_seed(seed)
-    filled = (
-        missing_probabilities(saved.model, x) if probabilities else impute_rows(saved.model, x, generator=generator)
-    )
-    say(told, quiet=quiet)
-    if source.values is not None:
-        rng = np.random.default_rng(seed)
-        whole.write(completed(source.values, x.isnan(), kinds, filled, rng=rng))
+    elif probabilities:
+        columns = list(missing_probabilities(saved.model, x).cpu().numpy().T)
     else:
-        whole.write(list(filled.cpu().numpy().T) if probabilities else drawn(kinds, filled, rng=None))
+        filled = impute_rows(saved.model, x, generator=torch.Generator(x.device).manual_seed(seed))
+        columns = completed(source.values, holes, kinds, filled, rng=np.random.default_rng(seed))
+    say(how_many(holes), quiet=quiet)
+    if whole is None:
+        write_values(columns, headers, output)
+    else:
+        whole.write(columns)
 
 
 def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:

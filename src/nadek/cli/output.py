@@ -26,6 +26,11 @@ def write_values(values: Sequence[AnyColumn], columns: Sequence[str] | None, out
     write_columns(sys.stdout if output is None else output, values, columns=columns)
 
 
+def how_many(holes: Tensor) -> str:
+    """What was filled in, in words; holes are True."""
+    return f"filled {int(holes.sum())} of {holes.numel()} cells in {len(holes)} rows"
+
+
 class Whole:
     """A table to be written whole, as it was read but for its holes: its columns in their order, and all of them."""
 

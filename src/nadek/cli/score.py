@@ -147,8 +147,8 @@ def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:
     Raises:
         ValueError: names the first one.
     """
-    holes = x.isnan().nonzero().tolist()
-    if holes:
-        row, column = holes[0]
+    holes = x.isnan().nonzero()
+    if len(holes):
+        row, column = holes[0].tolist()
         found = f'row {row + 1}, column "{names[column]}": expected complete rows, found a missing value'
         raise ValueError(f"{data}: {found}; nadek score sums out what is missing")

@@ -36,7 +36,7 @@ def retyped(series: Any, told: Told) -> Any:  # noqa: ANN401 - a narwhals series
     """
     try:
         return nw.from_native(_cast(series, told), series_only=True).alias(series.name)
-    except (TypeError, ValueError, NotImplementedError):
+    except (TypeError, ValueError, NotImplementedError):  # which those of Arrow are, too
         return series
 
 

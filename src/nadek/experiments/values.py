@@ -27,7 +27,7 @@ def drawn(
 
 
 def completed(
-    values: Sequence[NDArray[Any]],
+    values: Sequence[NDArray[Any]] | None,
     missing: Shaped[Tensor, "N D"],
     kinds: Sequence[Column],
     codes: Shaped[Tensor, "N D"],
@@ -37,13 +37,15 @@ def completed(
     """The columns of a table with its holes filled by codes; all other cells as they were.
 
     Args:
-        values: the columns, D arrays [N].
+        values: the columns, D arrays [N]; None where they hold 0 and 1, which their codes say already.
         missing: where their holes are.
         kinds: what they are.
         codes: of complete rows.
         rng: see `drawn`.
     """
     new = drawn(kinds, codes, rng=rng)
+    if values is None:
+        return new
     return [_filled(*column) for column in zip(values, missing.cpu().numpy().T, new, strict=True)]
 
 
