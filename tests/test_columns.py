@@ -375,6 +375,36 @@ def test_densities_of_numbers_near_the_end_of_floats_are_those_of_smaller_ones()
     assert np.isfinite(found).all()
 
 
+@pytest.mark.parametrize("typo", [1e3, 1e6, -1e6])
+def test_a_mistyped_number_among_the_training_values_does_not_make_its_neighbours_unlikely(typo):
+    values = np.random.default_rng(0).standard_normal(1000)
+    clean, with_typo = (infer(some, name="x") for some in (values, np.append(values[1:], typo)))
+    asked = np.linspace(-2.5, 2.5, 200)
+    with np.errstate(all="raise"):
+        found, plain = (log_density_within(column, asked) for column in (with_typo, clean))
+    assert np.abs((found - found.mean()) - (plain - plain.mean())).max() < 1  # one number more or less moves an edge
+    assert log_density_within(with_typo, np.array([typo]))[0] < found.min() - 100
+
+
+@pytest.mark.parametrize("kind", ["continuous", "mirrored", "whole", "cents", "one far outside", "at an edge"])
+def test_no_number_is_denser_than_the_densest_place_of_its_column(kind):
+    column = infer(skewed(kind), name="x", kind="numeric")
+    density = log_density_within(column, np.concatenate((skewed(kind), [column.low - 1, column.high + 1])))
+    assert density.max() <= 0
+    assert density.max() > -1
+
+
+def test_both_ends_of_whole_numbers_count_alike():
+    ages = np.random.default_rng(0).binomial(60, 0.5, 5000)
+    column = infer(np.concatenate((ages, 60 - ages)), name="age", integers="numeric", n_bins=5)
+    codes = encode(column, np.arange(61), name="age")
+    density = log_density_within(column, np.arange(61.0))
+    below, above = density[codes == 0][::-1], density[codes == n_levels(column) - 1]
+    rise, fall = np.diff(below), np.diff(above)
+    assert abs(rise.mean() / fall.mean() - 1) < 0.2
+    assert abs(below[0] - above[0]) < 0.3
+
+
 def test_a_number_too_many_widths_outside_to_count_them_has_no_density():
     column = infer(np.linspace(0, 1e-4, 50), name="x")
     assert log_density_within(column, np.array([1.7e308, -1.7e308])).tolist() == [-np.inf, -np.inf]
@@ -485,14 +515,48 @@ def test_decoded_means_of_whole_numbers_are_whole():
     assert expected(column, np.array([[0.5, 0.5]])).tolist() == [(1.75 + 5.2) / 2]
 
 
-def test_draws_are_even_within_their_bin():
-    column = Numeric(edges=(10.0,), means=(3.0, 15.0), low=0.0, high=20.0, integer=False)
+def test_draws_are_even_within_their_bin_where_its_mean_is_in_the_middle():
+    column = Numeric(edges=(10.0,), means=(5.0, 15.0), low=0.0, high=20.0, integer=False)
     drawn = draw(column, np.repeat([0.0, 1.0], 20_000), rng=np.random.default_rng(0))
     for part, low in ((drawn[:20_000], 0), (drawn[20_000:], 10)):
         assert part.min() >= low
         assert part.max() <= low + 10
         counts = np.histogram(part, bins=10, range=(low, low + 10))[0]
         assert (((counts - 2000) ** 2) / 2000).sum() < 27.9  # chi-square, 9 degrees of freedom, 1 in 1,000
+
+
+@pytest.mark.parametrize("rate", [-7.0, 2.5])
+def test_draws_lean_exponentially_to_where_their_bin_has_its_mean(rate):
+    mean = 1 / (1 - np.exp(-rate)) - 1 / rate  # of exp(rate s), s from 0 to 1
+    column = Numeric(edges=(10.0,), means=(10 * mean, 15.0), low=0.0, high=20.0, integer=False)
+    drawn = draw(column, np.zeros(20_000), rng=np.random.default_rng(0)) / 10
+    expected_counts = 20_000 * np.diff(np.expm1(rate * np.linspace(0, 1, 11)) / np.expm1(rate))
+    counts = np.histogram(drawn, bins=10, range=(0, 1))[0]
+    assert (((counts - expected_counts) ** 2) / expected_counts).sum() < 27.9  # as above
+
+
+def skewed(kind):
+    rng = np.random.default_rng(0)
+    income = np.exp(1.5 * rng.standard_normal(2000))
+    return {
+        "continuous": income,
+        "mirrored": -income,
+        "whole": np.floor(income),
+        "cents": np.round(income, 2),
+        "one far outside": np.append(rng.standard_normal(2000), 1e6),
+        "at an edge": np.append(np.full(1999, 5.0) + 1e-9 * np.arange(1999), 7.0),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["continuous", "mirrored", "whole", "cents", "one far outside", "at an edge"])
+def test_draws_have_the_means_of_their_bins_however_skewed_they_are(kind):
+    column = infer(skewed(kind), name="x", kind="numeric")
+    codes = np.repeat(np.arange(float(n_levels(column))), 20_000)
+    drawn = draw(column, codes, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(encode(column, drawn, name="x"), codes)
+    by_bin = drawn.reshape(-1, 20_000)
+    error = by_bin.std(1) / np.sqrt(20_000)
+    assert (np.abs(by_bin.mean(1) - column.means) <= 4.5 * error + 1e-9 * np.abs(column.means)).all()
 
 
 def test_whole_numbers_are_drawn_from_all_of_their_bin():

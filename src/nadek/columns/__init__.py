@@ -1,9 +1,10 @@
 """What a column of a user's table is, and how its values become codes for the network and back."""
 
 from nadek.columns.cells import LARGEST_EXACT, MixedColumnError, read_cells, widened
-from nadek.columns.codes import decode, draw, encode, expected
+from nadek.columns.codes import decode, encode, expected
 from nadek.columns.density import log_density_within
 from nadek.columns.describe import describe, level_names
+from nadek.columns.draws import draw
 from nadek.columns.infer import Declared, UndecidedColumnError, infer
 from nadek.columns.kinds import MOST_LEVELS, Binary, Categorical, Column, Level, Numeric, is_plain, n_levels
 

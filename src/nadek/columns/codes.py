@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.columns.cells import Cells, listed, place_of, read_cells, shown, widened
+from nadek.columns.cells import Cells, listed, place_of, read_cells, shown
 from nadek.columns.infer import numbers_of
 from nadek.columns.kinds import Categorical, Column, Level, Numeric, n_levels
-
-DOUBLE: np.dtype[Any] = np.dtype(np.float64)
 
 
 def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 1) -> NDArray[np.float64]:
@@ -75,39 +73,6 @@ def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     return _chosen([int(mean) for mean in means] if column.integer else means, codes, n_levels(column))
 
 
-def draw(
-    column: Column, codes: NDArray[Any], *, rng: np.random.Generator, dtype: np.dtype[Any] = DOUBLE
-) -> NDArray[Any]:
-    """As `decode`, but a number is drawn evenly from its bin; a bin that held one value only gives this one.
-
-    It has no more decimals than the values of the column had: whole numbers where these were whole, prices in cents.
-
-    Args:
-        column: what the column is.
-        codes: [N], NaN where missing.
-        rng: where randomness comes from; one number a row is taken for a numeric column.
-        dtype: what the numbers are for: rounded to floats of this type, they are still in their bins.
-
-    Example:
-        >>> from nadek.columns import Numeric
-        >>> column = Numeric(edges=(10.0,), means=(0.0, 14.2), low=0.0, high=20.0, integer=True)
-        >>> draw(column, np.array([0, 1, 1]), rng=np.random.default_rng(0))
-        array([ 0, 12, 10])
-    """
-    if not isinstance(column, Numeric):
-        return decode(column, codes)
-    missing, places = _split(codes, n_levels(column))
-    left = np.array((column.low, *column.edges))
-    right = np.array((*column.edges, column.high + column.step))
-    right = np.where(np.array(column.means) == left, left, right)
-    width, share = (right - left)[places], rng.random(len(places))
-    inwards = np.floor(share * np.round(width / column.step)) * column.step if column.step else share * width
-    drawn = _below(column, column.rounded(left[places] + inwards), places, dtype)
-    if missing.any():
-        return np.where(missing, np.nan, drawn)
-    return drawn.astype(np.int64) if column.integer else drawn
-
-
 def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]:
     """The expectation of a numeric column, or of a binary one whose levels are numbers.
 
@@ -133,15 +98,18 @@ def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]
     return weighed
 
 
-def _below(
-    column: Numeric, drawn: NDArray[np.float64], places: NDArray[np.intp], dtype: np.dtype[Any]
-) -> NDArray[np.float64]:
-    """Drawn numbers as a type of floats holds them, none of them rounded up to where the next bin begins."""
-    if dtype.kind != "f" or max(-column.low, column.high + column.step) > float(np.finfo(dtype).max):
-        dtype = DOUBLE
-    highest = np.nextafter(np.array(column.edges, dtype=dtype), dtype.type(-np.inf))
-    inside: NDArray[np.float64] = np.minimum(widened(drawn.astype(dtype)), np.append(widened(highest), np.inf)[places])
-    return inside
+def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Where codes are missing, and the codes as indices with 0 in these places.
+
+    Raises:
+        ValueError: on a code that is none of 0 to n - 1.
+    """
+    missing = np.isnan(codes)
+    places = np.where(missing, 0, codes).astype(np.intp)
+    wrong = ~missing & ((places != codes) | (places < 0) | (places >= n))
+    if wrong.any():
+        raise ValueError(f"expected codes 0 to {n - 1} or missing, found {shown(codes[wrong][0])}")
+    return missing, places
 
 
 def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
@@ -154,7 +122,7 @@ def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
 
 
 def _chosen(levels: Sequence[Level], codes: NDArray[Any], n: int) -> NDArray[Any]:
-    missing, places = _split(codes, n)
+    missing, places = as_places(codes, n)
     holes = bool(missing.any())
     if isinstance(levels[0], str) or (isinstance(levels[0], bool) and holes):
         values = np.array(levels, dtype=object)[places]
@@ -162,13 +130,3 @@ def _chosen(levels: Sequence[Level], codes: NDArray[Any], n: int) -> NDArray[Any
         return values
     chosen: NDArray[Any] = np.array(levels)[places]
     return np.where(missing, np.nan, chosen) if holes else chosen
-
-
-def _split(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Where codes are missing, and the codes as indices with 0 in these places."""
-    missing = np.isnan(codes)
-    places = np.where(missing, 0, codes).astype(np.intp)
-    wrong = ~missing & ((places != codes) | (places < 0) | (places >= n))
-    if wrong.any():
-        raise ValueError(f"expected codes 0 to {n - 1} or missing, found {shown(codes[wrong][0])}")
-    return missing, places

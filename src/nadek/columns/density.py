@@ -1,5 +1,8 @@
 """How densely numbers lie within their bins: what the probability of a bin leaves out."""
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,45 +16,72 @@ HUGE = 1e300
 
 
 def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log-density of numbers given the bins that they fall into, relative to a width that is the same for a column.
+    """Log-density of numbers given the bins that they fall into, relative to the densest place of the column.
 
     In an inner bin a number may lie anywhere with equal density. In the two outermost ones the density falls
-    exponentially from the inner edge outwards, at the mean distance of the training values there: so a number far
-    outside is less likely than others of its bin. A value that had a bin to itself is as dense as if this were as
-    narrow as the narrowest of all, so that the commonest numbers are the densest. Around it the density falls to both
-    sides, at this width, and from where that of a bin of typical width (the range of the training values by the number
-    of bins) would be higher at the typical one: what lies between it and the next bin was never seen.
+    exponentially from the inner edge outwards, to a half where half of the training values there were passed: so a
+    number far outside is less likely than others of its bin, and if it was among the training values it does not make
+    its neighbours unlikely. A value that had a bin to itself is as dense as if this were as narrow as the narrowest of
+    all, so that the commonest numbers are the densest. Around it the density falls to both sides, at this width, and
+    from where that of a bin of typical width (the median) would be higher at the typical one: what lies between it and
+    the next bin was never seen.
 
     Args:
         column: the column.
         numbers: [M].
 
     Returns:
-        [M], 0 for a value that had a bin to itself, and in a column without any such value for a number in an inner
-        bin of typical width. A column that held one value only has no widths; its size stands in for them, or 1 for
-        0. -inf for a number so many widths outside that floats cannot tell how many.
+        [M], at most 0: that for a value that had a bin to itself, and for a number in the narrowest bin. A column that
+        held one value only has no widths; its size stands in for them, or 1 for 0. -inf for a number so many widths
+        outside that floats cannot tell how many.
 
     Example:
-        >>> column = Numeric(edges=(1.0, 2.0), means=(0.5, 1.5, 2.5), low=0.0, high=3.0, integer=False)
-        >>> log_density_within(column, np.array([1.2, 1.7, 2.5, 12.0])).round(2).tolist()
-        [0.0, 0.0, -0.31, -19.31]
+        >>> column = Numeric(edges=(1.0, 3.0), means=(0.5, 2.0, 3.5), low=0.0, high=4.0, integer=False)
+        >>> log_density_within(column, np.array([0.9, 1.2, 3.2, 12.0])).round(2).tolist()
+        [-0.2, -1.39, -0.4, -18.0]
     """
-    unit = 0.25 if max(-column.low, column.high) > HUGE else 1.0
-    left, means = unit * np.array((column.low, *column.edges)), unit * np.array(column.means)
-    low, high, numbers = unit * column.low, unit * column.high, unit * column.snapped(numbers)
-    typical = (high - low) / len(means) or abs(low) or 1.0
-    right = np.append(left[1:], high)
-    single = means == left
-    scale = right - left
-    scale[0], scale[-1] = right[0] - means[0], typical if single[-1] else means[-1] - left[-1]
-    scale = np.maximum(scale, max(unit * column.step, NARROWEST * typical))
-    narrowest = min(typical, scale.min())
-    zero = narrowest if single.any() else typical
-    place = np.searchsorted(left[1:], numbers, side="right")
-    outwards = np.select([place == 0, place == len(left) - 1], [right[0] - numbers, numbers - left[-1]], 0.0)
-    away = np.abs(numbers - left[place])
+    bins = _Bins.of(column)
+    numbers = bins.unit * column.snapped(numbers)
+    place = np.searchsorted(bins.left[1:], numbers, side="right")
+    last = len(bins.left) - 1
+    outwards = np.select([place == 0, place == last], [bins.inner - numbers, numbers - bins.left[-1]], 0.0)
+    away = np.abs(numbers - bins.left[place])
     with np.errstate(over="ignore"):
-        within = np.log(zero / scale)[place] - outwards / scale[place]
-        around = np.maximum(-away / narrowest, np.log(narrowest / typical) - away / typical)
-    density: NDArray[np.float64] = np.where(single[place], around, within)
+        within = np.minimum(np.log(bins.narrowest / bins.scale)[place] - outwards / bins.scale[place], 0)
+        around = np.maximum(-away / bins.narrowest, np.log(bins.narrowest / bins.typical) - away / bins.typical)
+    density: NDArray[np.float64] = np.where(bins.single[place], around, within)
     return density
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """The bins of a column, and the scales of the densities in them; all lengths times ``unit``."""
+
+    unit: float
+    left: NDArray[np.float64]
+    inner: float
+    """Where the first bin has its largest number, or ends."""
+    single: NDArray[np.bool_]
+    """Where one value had a bin to itself."""
+    typical: float
+    """The width of a bin, where there is no other."""
+    scale: NDArray[np.float64]
+    """The widths of inner bins; in the outermost ones the distance in which the density falls to 1/e."""
+    narrowest: float
+
+    @classmethod
+    def of(cls, column: Numeric) -> "_Bins":
+        """Those of a column; where nobody counted its tails the mean distances stand in for them."""
+        unit = 0.25 if max(-column.low, column.high) > HUGE else 1.0
+        left, means = unit * np.array((column.low, *column.edges)), unit * np.array(column.means)
+        low, high, step = unit * column.low, unit * column.high, unit * column.step
+        right = np.append(left[1:], high)
+        typical = float(np.median(right - left)) or (high - low) / len(means) or abs(low) or 1.0
+        inner = right[0] - step if column.edges else high
+        single, scale = means == left, right - left
+        first, last = (unit * tail for tail in column.tails or (0.0, 0.0))
+        scale[-1] = typical if single[-1] else last / math.log(2) or means[-1] - left[-1]
+        if not single[0]:
+            scale[0] = max(first - step, 0) / math.log(2) or inner - means[0]
+        scale = np.maximum(scale, max(step, NARROWEST * typical))
+        return cls(unit, left, inner, single, typical, scale, min(typical, float(scale.min())))

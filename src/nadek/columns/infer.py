@@ -164,7 +164,14 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         high=float(different[-1]),
         integer=integer,
         decimals=decimals,
+        tails=_tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None,
     )
+
+
+def _tails(observed: NDArray[np.float64], place: NDArray[np.intp], edges: NDArray[np.float64]) -> tuple[float, float]:
+    """See `Numeric.tails`; a few numbers far outside, which move a mean, do not move them."""
+    first, last = observed[place == 0], observed[place == len(edges)]
+    return float(edges[0] - np.median(first)), float(np.median(last) - edges[-1])
 
 
 def _decimals(different: NDArray[np.float64]) -> int | None:

@@ -64,6 +64,8 @@ class Numeric:
         integer: whether all values are whole numbers, and not only because floats so large always are.
         decimals: how many digits behind the point the values need, at most `MOST_DECIMALS`; None for whole numbers and
             where more are needed.
+        tails: how far from their inner edges half of the training values of the first and of the last bin lie; None
+            where all bins held one value only, or nobody counted.
     """
 
     edges: tuple[float, ...]
@@ -72,6 +74,7 @@ class Numeric:
     high: float
     integer: bool
     decimals: int | None = None
+    tails: tuple[float, float] | None = None
     kind: Literal["numeric"] = "numeric"
 
     def __post_init__(self) -> None:
@@ -82,6 +85,8 @@ class Numeric:
             raise ValueError(f"edges: expected increasing numbers between low and high, found {self.edges}")
         if len(self.means) != len(left) or len(left) > MOST_LEVELS:
             raise ValueError(f"means: expected one for each of at most {MOST_LEVELS} bins, found {len(self.means)}")
+        if self.tails is not None and not all(0 <= tail < math.inf for tail in self.tails):
+            raise ValueError(f"tails: expected distances, found {self.tails}")
         if self.decimals is not None and (self.integer or not 1 <= self.decimals <= MOST_DECIMALS):
             expected = "none for whole numbers" if self.integer else f"1 to {MOST_DECIMALS}"
             raise ValueError(f"decimals: expected {expected}, found {self.decimals}")
