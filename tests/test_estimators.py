@@ -105,6 +105,12 @@ def detector(copies):
     return nadek.NADEkOutlierDetector(max_iter=40, random_state=0).fit(copies)
 
 
+def reloaded(estimator, folder):
+    """What is read from where an estimator was saved."""
+    estimator.save(folder)
+    return type(estimator).load(folder)
+
+
 def changed(estimator, **options):
     """A copy of a fitted estimator with other options for its answers."""
     return copy.deepcopy(estimator).set_params(**options)
@@ -438,7 +444,7 @@ def test_a_mixture_over_orderings_is_scored_and_sampled(learnt):
     every = np.array(list(product([0.0, 1.0], repeat=3)))
     single = np.stack([learnt.log_prob(every, ordering=ordering) for ordering in learnt.orderings_])
     np.testing.assert_allclose(learnt.score_samples(every), np.log(np.exp(single).mean(0)), atol=1e-12)
-    np.testing.assert_allclose(learnt.ordering_spread(every), single.std(0), atol=1e-12)
+    np.testing.assert_allclose(learnt.ordering_spread(every), single.std(0, ddof=1), atol=1e-12)
     drawn = learnt.sample(4000, random_state=0)
     counts = np.bincount((drawn @ [4, 2, 1]).astype(int), minlength=8)
     assert chisquare(counts, 4000 * np.exp(learnt.score_samples(every))).pvalue > 0.001
@@ -1042,6 +1048,32 @@ def test_contamination_is_the_part_of_the_training_rows():
     assert (detector.predict(table) == -1).sum() == 30
 
 
+def test_a_new_row_is_below_the_threshold_with_a_probability_of_one_in_twenty(detector, copies):
+    """Of m + 1 rows of one sort each is the lowest with probability 1 / (m + 1)."""
+    codes, within = torch.as_tensor(copies), np.random.default_rng(0).normal(size=copies.shape)
+    scores = detector._scores(codes, within)
+    for n_held_out, rank in ((9, 0), (19, 0), (39, 1), (99, 4)):
+        held_out = np.random.default_rng(1).permutation(len(copies))[:n_held_out]
+        assert detector._threshold(codes, within, held_out) == pytest.approx(np.sort(scores[held_out])[rank])
+
+
+@pytest.mark.parametrize("spread", [1.0, 6.0])
+def test_a_row_of_which_nothing_is_known_is_no_outlier_however_numbers_are_spread(spread):
+    table = np.exp(spread * np.random.default_rng(0).standard_normal((300, 2)))
+    detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.5).fit(table)
+    assert detector.score_samples(table).max() <= 0
+    assert detector.predict([[np.nan, np.nan]]).tolist() == [1]
+
+
+def test_a_mistyped_number_does_not_make_outliers_of_others():
+    rng = np.random.default_rng(0)
+    table, others = rng.standard_normal((600, 2)), rng.standard_normal((2000, 2))
+    table[0, 0] = 1e4
+    found = nadek.NADEkOutlierDetector(**QUICK, contamination=0.05).fit(table).predict(others) == -1
+    usual = (others[:, 0] > np.quantile(others[:, 0], 0.94)) & (np.abs(others) < 2.2).all(1)
+    assert found[usual].mean() < 0.2
+
+
 def test_a_row_is_not_usual_because_little_is_known_of_it(detector):
     whole, part, nothing = detector.score_samples([[1, 1, 0], [1, np.nan, np.nan], [np.nan] * 3])
     assert part == pytest.approx(3 * np.log(0.5), abs=0.3)
@@ -1111,6 +1143,16 @@ def test_warm_start_goes_on(copies):
         model.set_params(steps=4).fit(copies)
     with pytest.raises(ValueError, match="X has 2 features, but NADEk is expecting 3 features"):
         model.set_params(steps=3).fit(copies[:, :2])
+
+
+def test_warm_start_does_not_validate_on_rows_that_it_was_trained_on(copies, tmp_path):
+    model = nadek.NADEk(**{**QUICK, "random_state": None}, warm_start=True)
+    _, held_out = model._fit(copies)
+    for fitted in (model, reloaded(model, tmp_path / "model")):
+        _, again = fitted._fit(copies)
+        assert again.tolist() == held_out.tolist()
+    _, anew = model.set_params(warm_start=False)._fit(copies)
+    assert anew.tolist() != held_out.tolist()
 
 
 def test_switches_can_be_booleans_of_numpy(copies, tmp_path):

@@ -50,18 +50,18 @@ def summarise(log_probs: Float[Tensor, "O B"]) -> Summary:
     by_row, mixed = log_probs.mean(0), mixture_log_prob(log_probs)
     return Summary(
         mean=by_row.mean().item(),
-        standard_error=_deviation(by_row, 0).item() / n_rows**0.5,
-        ordering_error=_deviation(log_probs.mean(1), 0).item() / n_orderings**0.5,
+        standard_error=deviation(by_row, 0).item() / n_rows**0.5,
+        ordering_error=deviation(log_probs.mean(1), 0).item() / n_orderings**0.5,
         ensemble=mixed.mean().item(),
-        ensemble_standard_error=_deviation(mixed, 0).item() / n_rows**0.5,
-        spread_over_orderings=_deviation(log_probs, 0).square().mean().sqrt().item(),
-        spread_over_rows=_deviation(log_probs, 1).square().mean().sqrt().item(),
+        ensemble_standard_error=deviation(mixed, 0).item() / n_rows**0.5,
+        spread_over_orderings=deviation(log_probs, 0).square().mean().sqrt().item(),
+        spread_over_rows=deviation(log_probs, 1).square().mean().sqrt().item(),
         n_orderings=n_orderings,
         n_rows=n_rows,
     )
 
 
-def _deviation(values: Tensor, dim: int) -> Tensor:
+def deviation(values: Tensor, dim: int) -> Tensor:
     """Standard deviation along ``dim``; nan, without a warning, where there is one value only."""
     if values.shape[dim] < 2:
         return torch.full_like(values.select(dim, 0), math.nan)

@@ -32,7 +32,7 @@ from nadek.experiments import evaluate as evaluate_model
 from nadek.experiments import names_of, rows_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import marginal_log_probs
-from nadek.summaries import Summary
+from nadek.summaries import Summary, deviation
 
 
 def evaluate(
@@ -46,7 +46,7 @@ def evaluate(
         typer.Option(
             "--until-error",
             min=0.0,
-            help="Stop early, once the orderings drawn so far leave the mean so uncertain (standard error, nats).",
+            help="Stop once the orderings drawn so far, 8 or more, leave the mean so uncertain (standard error, nats).",
             show_default=False,
         ),
     ] = None,
@@ -136,8 +136,7 @@ def score(
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=quiet) as progress:
         table = marginal_log_probs(saved.model, x, orderings, generator=generator, progress=progress)
-    spread = table.std(0) if len(table) > 1 else torch.full_like(table[0], torch.nan)
-    columns = torch.stack([mixture_log_prob(table), table.mean(0), spread], dim=1)
+    columns = torch.stack([mixture_log_prob(table), table.mean(0), deviation(table, 0)], dim=1)
     write_rows(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), output)
 
 

@@ -57,6 +57,7 @@ class NADEkBase(BaseEstimator):
     feature_names_in_: NDArray[np.object_]
     orderings_: NDArray[np.int64]
     _seed: int
+    _split_seed: int | None
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has come to its end."""
@@ -133,11 +134,13 @@ class NADEkBase(BaseEstimator):
             device=device,
             rng=rng,
             before=None if before is None else self.network_,
+            split_seed=None if before is None else self._split_seed,
         )
         self.network_ = _for_questions(learnt.network)
         self.columns_, self._template, self._columns_by = columns, template_of(table), columns_by
         self._words, self._dropped = words, dropped
         self.history_, self.n_iter_ = learnt.history, len(learnt.history)
+        self._split_seed = learnt.split_seed
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self._ready()
         return table, learnt.held_out
@@ -176,7 +179,8 @@ class NADEkBase(BaseEstimator):
         options = {name: _python(value) for name, value in self.get_params().items()}
         options = {name: value for name, value in options.items() if _is_plain(value)}
         names = getattr(self, "feature_names_in_", None)
-        extra = {"name": type(self).__name__, "options": options, "seed": self._seed, **self._extra()}
+        extra = {"name": type(self).__name__, "options": options, "seed": self._seed, "split_seed": self._split_seed}
+        extra |= self._extra()
         extra["columns_by"] = dict(self._columns_by)
         if hasattr(self, "orderings_"):
             extra["n_orderings"] = len(self.orderings_)  # the option may have been changed since
@@ -222,6 +226,7 @@ class NADEkBase(BaseEstimator):
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
         estimator._columns_by = fitted.extra.get("columns_by", {})
         estimator._seed = fitted.extra.get("seed", 0)
+        estimator._split_seed = fitted.extra.get("split_seed")
         estimator._take(fitted.extra)
         estimator._ready(fitted.extra.get("n_orderings") if hasattr(estimator, "n_orderings") else None)
         return estimator

@@ -32,6 +32,7 @@ from nadek.estimators.questions import Questions
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import conditional_log_probs, marginal_log_probs
 from nadek.sampling import sample
+from nadek.summaries import deviation
 
 
 class NADEk(DensityMixin, Questions):
@@ -156,6 +157,9 @@ class NADEk(DensityMixin, Questions):
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
         """Log-probability of each row in nats, [N]: of the mixture over `orderings_`, holes summed out.
 
+        Each ordering visits the observed cells of a row first. Where there are holes this is the marginal of such
+        orderings, and differs a little from the sum over all completions, whose orderings visit cells in between.
+
         Args:
             X: a table [N, D].
         """
@@ -207,19 +211,19 @@ class NADEk(DensityMixin, Questions):
         return _numpy(mixture_log_prob(conditional_log_probs(self.network_, codes, condition, self._orderings())))
 
     def ordering_spread(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Standard deviation of each row's log-probability over `orderings_`, in nats, [N].
+        """Standard deviation of each row's log-probability over `orderings_`, in nats, [N]; NaN for one ordering only.
 
         How much the model disagrees with itself: 0 if all orderings told the same distribution.
 
         Args:
             X: a table [N, D].
         """
-        return _numpy(self._log_probs(X).std(0, correction=0))
+        return _numpy(deviation(self._log_probs(X), 0))
 
     def sample(self, n_samples: int = 1, random_state: Randomness = None) -> Any:  # noqa: ANN401 - a table
         """New rows, independent of one another, in a table of the kind that `fit` was given.
 
-        They follow the distribution that `score_samples` scores; a number is drawn evenly from its bin.
+        They follow the distribution that `score_samples` scores; a number is drawn from its bin, with its mean.
 
         Args:
             n_samples: how many.

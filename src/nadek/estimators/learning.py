@@ -28,6 +28,8 @@ class Learnt:
     history: list[Epoch]
     held_out: Int[np.ndarray, " V"]
     """Indices of the rows that were not trained on."""
+    split_seed: int
+    """Which rows these are, of a table of so many."""
 
 
 def learn(
@@ -41,6 +43,7 @@ def learn(
     device: torch.device,
     rng: RandomState,
     before: Network | None = None,
+    split_seed: int | None = None,
 ) -> Learnt:
     """Train a network on the rows of a table.
 
@@ -54,13 +57,15 @@ def learn(
         device: where to train.
         rng: source of the split, the initial weights and the training.
         before: a network to go on from instead of a fresh one.
+        split_seed: that of ``before``, so that what it was trained on is not held out now.
 
     Raises:
         ValueError: on no rows, on a column without any value, and on options that do not fit ``before``.
     """
     seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
+    split_seed = seeds[0] if split_seed is None else split_seed
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
-    train, held_out = split(codes, fraction, np.random.default_rng(seeds[0]))
+    train, held_out = split(codes, fraction, np.random.default_rng(split_seed))
     chosen_by = codes[held_out] if validation is None else validation
     model, training = settle(options, max(1, len(train)), levels, purpose=purpose, device=device, seed=seeds[1])
     x = torch.from_numpy(codes)
@@ -73,7 +78,7 @@ def learn(
         network = _going_on(before, options).to(device)
     report = reporter(int(options["verbose"]))
     history = fit(network, rows, others, config=training, trained=before is not None, on_epoch=report)
-    return Learnt(network, history, held_out)
+    return Learnt(network, history, held_out, split_seed)
 
 
 def split(

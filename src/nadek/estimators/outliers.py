@@ -1,7 +1,7 @@
 """`NADEkOutlierDetector`: which rows are unlike those learnt from, and which of their cells make them so."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -48,7 +48,8 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
 
     Args:
         contamination: the part of the training rows below the threshold, in (0, 0.5]; "auto" puts the threshold where
-            5 % of the rows held out in training are below it, so that it holds for new rows.
+            5 % of new rows can be expected below it, by the rows held out in training. Of fewer than 19 of these the
+            lowest one is the threshold: one in 10 new rows is below the lowest of 9.
         n_orderings: orderings that log-probabilities are mixed over.
         max_iter: this and all others: see `NADEk`.
 
@@ -191,9 +192,12 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
             return scaled.round(9 if codes.dtype == torch.float64 else 3)
 
     def _threshold(self, codes: Tensor, within: Float[np.ndarray, "N D"], held_out: NDArray[np.int64]) -> float:
-        """The quantile of training rows' scores, or of the held-out ones' (all, where none were)."""
+        """The quantile of training rows' scores, or by the held-out ones' (all, where none were) that of new rows."""
         automatic = isinstance(self.contamination, str)
         part = UNUSUAL if automatic else float(self.contamination)
         rows = held_out if automatic and len(held_out) else np.flatnonzero((~codes.isnan()).any(1).cpu().numpy())
         some = np.sort(np.random.default_rng(self._seed).permutation(rows)[:MOST_SCORED])
-        return float(np.quantile(self._scores(codes[some], within[some]), part))
+        method: Literal["weibull", "linear"] = (
+            "weibull" if automatic else "linear"
+        )  # what is expected of other rows, and what holds for these
+        return float(np.quantile(self._scores(codes[some], within[some]), part, method=method))

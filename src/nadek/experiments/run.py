@@ -34,6 +34,9 @@ from nadek.networks import build
 from nadek.summaries import Summary, summarise
 from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare
 
+FEWEST_SCORED = 8
+"""Orderings, before an evaluation may stop early."""
+
 
 def train(
     recipe: Recipe,
@@ -135,7 +138,8 @@ def evaluate(
         x: complete rows.
         orderings: how many orderings to draw.
         seed: of the orderings.
-        until_error: stop once the standard error of the mean over orderings is so small (nats); it takes at least 2.
+        until_error: stop once the standard error of the mean over orderings is so small (nats), and not before
+            `FEWEST_SCORED` are scored: of fewer it may look small by luck.
         keep_interrupted: take an interruption (ctrl-C) for an early stop, once an ordering is scored.
         progress: called with the rows scored, counted over all orderings.
         on_estimate: told the summary of what is scored so far, after each ordering.
@@ -150,7 +154,8 @@ def evaluate(
             summary = summarise(torch.stack(table))
             if on_estimate is not None:
                 on_estimate(summary)
-            if until_error is not None and summary.ordering_error <= until_error:
+            certain = until_error is not None and summary.ordering_error <= until_error
+            if certain and len(table) >= FEWEST_SCORED:
                 break
     except KeyboardInterrupt:
         if not (keep_interrupted and table):
