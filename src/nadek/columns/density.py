@@ -11,6 +11,9 @@ from nadek.columns.kinds import Numeric
 NARROWEST = 1e-6
 """Of the typical width of a bin: narrower ones count as if they were so wide."""
 
+MOST = 2.0
+"""Times the mean that goes with the median distance, in an outermost bin: a larger mean is that of a few numbers."""
+
 HUGE = 1e300
 """Beyond it differences of numbers may be too large for floats; they are taken of quarters, which loses no digit."""
 
@@ -19,12 +22,13 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
     """Log-density of numbers given the bins that they fall into, relative to the densest place of the column.
 
     In an inner bin a number may lie anywhere with equal density. In the two outermost ones the density falls
-    exponentially from the inner edge outwards, to a half where half of the training values there were passed: so a
-    number far outside is less likely than others of its bin, and if it was among the training values it does not make
-    its neighbours unlikely. A value that had a bin to itself is as dense as if this were as narrow as the narrowest of
-    all, so that the commonest numbers are the densest. Around it the density falls to both sides, at this width, and
-    from where that of a bin of typical width (the median) would be higher at the typical one: what lies between it and
-    the next bin was never seen.
+    exponentially from the inner edge outwards, at the mean distance of the training values there: so a number far
+    outside is less likely than others of its bin. Where a few of the training values were far outside (the mean is
+    more than `MOST` times what it would be by the median), they do not make their neighbours unlikely. A value that
+    had a bin to itself is as dense as if this were as narrow as the narrowest of all, so that the commonest numbers
+    are the densest. Around it the density falls to both sides, at this width, and from where that of a bin of
+    typical width (the median) would be higher at the typical one: what lies between it and the next bin was never
+    seen.
 
     Args:
         column: the column.
@@ -80,8 +84,13 @@ class _Bins:
         inner = right[0] - step if column.edges else high
         single, scale = means == left, right - left
         first, last = (unit * tail for tail in column.tails or (0.0, 0.0))
-        scale[-1] = typical if single[-1] else last / math.log(2) or means[-1] - left[-1]
+        scale[-1] = typical if single[-1] else _fall(means[-1] - left[-1], last)
         if not single[0]:
-            scale[0] = max(first - step, 0) / math.log(2) or inner - means[0]
+            scale[0] = _fall(inner - means[0], first - step)
         scale = np.maximum(scale, max(step, NARROWEST * typical))
         return cls(unit, left, inner, single, typical, scale, min(typical, float(scale.min())))
+
+
+def _fall(mean: float, median: float) -> float:
+    """In which distance the density of an outermost bin falls to 1/e, by the distances of what it held."""
+    return min(mean, MOST * median / math.log(2)) if median > 0 else mean
