@@ -28,6 +28,7 @@ from nadek.cores import DeepConfig
 from nadek.datasets import load as load_set
 from nadek.defaults import defaults
 from nadek.likelihood import log_probs
+from nadek.sampling import sample
 from nadek.tables import read_table
 
 CONSOLE = sys.modules["nadek.cli.console"]
@@ -168,6 +169,19 @@ def test_fit_is_a_function_of_its_seed(tmp_path):
         ok("fit", "digits", "-o", tmp_path / name, *FIT, "--seed", seed, "-q")
     a, b, c = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
     assert a == b != c
+
+
+def test_the_seed_chooses_the_rows_that_are_held_out(tmp_path):
+    table, told = write_csv(tmp_path / "t.csv", answers(60)), []
+
+    def watched(*arguments, seed, **options):
+        told.append(seed)
+        raise ValueError("enough")
+
+    with mock.patch("nadek.cli.fit.open_training", watched):
+        for options in (("--seed", "7"), ()):
+            assert nadek("fit", table, "-o", tmp_path / "model", *options).error == "enough"
+    assert told == [7, 0]
 
 
 def test_fit_chooses_a_network_for_a_table_unless_told(tmp_path):
@@ -327,6 +341,33 @@ def test_evaluate_writes_a_file(digits, tmp_path):
     assert json.loads(ok(*arguments, "--json").out) == json.loads((tmp_path / "result.json").read_text())
 
 
+def test_evaluate_takes_rows_at_random(digits):
+    told = json.loads(ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "7", "--seed", "3", "--json").out)
+    x = torch.from_numpy(load_set("digits").test).float()
+    chosen = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(3))[:7]]
+    expected = log_probs(load(digits), chosen, 1, generator=torch.Generator().manual_seed(3)).mean().item()
+    assert told["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_evaluate_stops_once_it_is_certain_enough(digits):
+    options = ("--orderings", "5", "--rows", "3", "--json", "-q")
+    counts = [
+        json.loads(ok("evaluate", digits, "digits", *options, "--until-error", error).out)["orderings"]
+        for error in (0, 1000)
+    ]
+    assert counts == [5, 2]
+
+
+def test_evaluate_tells_what_is_scored_when_it_is_interrupted(digits, monkeypatch):
+    def interrupted(model, x, *arguments, **options):
+        yield torch.zeros(len(x), dtype=torch.float64)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nadek.experiments.run.each_log_prob", interrupted)
+    told = json.loads(ok("evaluate", digits, "digits", "--orderings", "5", "--json", "-q").out)
+    assert (told["orderings"], told["test_log_likelihood"]) == (1, 0)
+
+
 def test_evaluate_one_row_is_json_without_nan(digits):
     result = ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "1", "--json")
     assert json.loads(result.out, parse_constant=pytest.fail)["standard_error"] is None
@@ -340,11 +381,11 @@ def test_evaluate_takes_columns_by_their_names(survey, tmp_path):
 
 
 def test_score_gives_every_row_its_numbers(digits, tmp_path):
-    ok("score", digits, "digits", "--orderings", "3", "-o", tmp_path / "scores.csv", "--quiet")
+    ok("score", digits, "digits", "--orderings", "3", "--seed", "4", "-o", tmp_path / "scores.csv", "--quiet")
     scores = read_table(tmp_path / "scores.csv", binary=False)
     assert scores.columns == ("log_likelihood", "mean_over_orderings", "spread_over_orderings")
     x = torch.from_numpy(load_set("digits").test).float()
-    table = log_probs(load(digits), x, 3, generator=torch.Generator().manual_seed(0))
+    table = log_probs(load(digits), x, 3, generator=torch.Generator().manual_seed(4))
     np.testing.assert_allclose(scores.values[:, 1], table.mean(0).numpy(), rtol=1e-5)
     assert (scores.values[:, 0] >= scores.values[:, 1]).all()
 
@@ -396,6 +437,12 @@ def test_sample_draws_pictures(digits, tmp_path, suffix, magic):
 def test_sample_is_a_function_of_its_seed(survey):
     a, b, c = (ok("sample", survey, "-n", "40", "--seed", seed).out for seed in (1, 1, 2))
     assert a == b != c
+
+
+def test_sample_draws_from_as_many_orderings_as_it_is_told(survey):
+    found = ok("sample", survey, "-n", "40", "--orderings", "2", "--seed", "3").out
+    expected = sample(load(survey), 40, orderings=2, generator=torch.Generator().manual_seed(3))
+    assert [list(map(int, row)) for row in list(csv.reader(io.StringIO(found)))[1:]] == expected.tolist()
 
 
 # impute
@@ -586,6 +633,23 @@ def test_sample_writes_parquet_with_types(mixed, tmp_path):
     ok("sample", mixed[0], "-n", "9", "-o", tmp_path / "new.parquet")
     types = [str(kind) for kind in pq.ParquetFile(tmp_path / "new.parquet").schema_arrow.types]
     assert types == ["string", "string", "int64", "int64", "double", "bool"]
+
+
+def test_impute_is_a_function_of_its_seed(mixed, tmp_path):
+    people(tmp_path / "holes.csv", 40, seed=5, missing=0.4)
+    a, b, c = (cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--seed", seed, "-q").out) for seed in (1, 1, 2))
+    assert a == b
+    assert all(a[name] != c[name] for name in ("smoker", "size"))
+
+
+def test_the_seed_also_draws_numbers_within_their_bins(mixed, tmp_path, monkeypatch):
+    """Where the levels are the same, the numbers are not."""
+    people(tmp_path / "holes.csv", 40, seed=5, missing=0.4)
+    monkeypatch.setattr("nadek.cli.fill.impute_rows", lambda model, x, **options: x.nan_to_num(0))
+    sizes = [
+        cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--seed", seed, "-q").out)["size"] for seed in (1, 1, 2)
+    ]
+    assert sizes[0] == sizes[1] != sizes[2]
 
 
 @pytest.mark.parametrize("columns", [MIXED, KEPT[::-1]], ids=["with the dropped column", "in another order"])

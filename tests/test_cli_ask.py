@@ -64,9 +64,9 @@ def lines(text):
 
 def test_explain_names_the_most_surprising_cells(people):
     saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
-    told = lines(ok("explain", *people, "--top", "2", "--orderings", "3", "-q").out)
+    told = lines(ok("explain", *people, "--top", "2", "--orderings", "3", "--seed", "4", "-q").out)
     cells = explain_cells(saved.model, x)
-    scores = mixture_log_prob(marginal_log_probs(saved.model, x, 3, generator=torch.Generator().manual_seed(0)))
+    scores = mixture_log_prob(marginal_log_probs(saved.model, x, 3, generator=torch.Generator().manual_seed(4)))
     assert [int(line["row"]) for line in told] == [1, 1, 2, 2, 3, 4, 4, 5]
     for line in told:
         row, column = int(line["row"]) - 1, saved.schema.columns.index(line["column"])

@@ -366,6 +366,12 @@ def test_between_numbers_that_have_a_bin_each_the_nearer_one_counts_by_its_dista
     assert density[6] == density.min()
 
 
+def test_a_last_bin_of_one_number_is_not_the_narrowest():
+    column = Numeric(edges=(1.0, 2.0), means=(0.5, 1.5, 2.0), low=0.0, high=2.0, integer=False)
+    found = log_density_within(column, np.array([0.5, 1.2, 2.0]))
+    np.testing.assert_allclose(found, [-1.0, np.log(0.5), 0.0], atol=1e-12)
+
+
 def test_densities_of_numbers_near_the_end_of_floats_are_those_of_smaller_ones():
     values = np.random.default_rng(0).uniform(-1, 1, 200)
     small, huge = (infer(values * size, name="x", kind="numeric") for size in (1.0, 2.0**1023))

@@ -15,6 +15,7 @@ from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log
 from nadek.model import ModelConfig, Network
 from nadek.objectives import fixed_order_costs, reduce, step_costs
 from nadek.orderings import missing_at, rank_of
+from nadek.paths import MAX_BYTES, bytes_per_row
 from nadek.queries import explain_cells
 from nadek.sampling import impute, level_probabilities, missing_probabilities, reconstruction_probabilities, sample
 from nadek.variables import MixedVariables
@@ -123,6 +124,12 @@ def test_the_fast_path_takes_few_rows_at_once_on_a_cpu(generator, monkeypatch):
         assert (len(told) > 1) == several
 
 
+def test_progress_is_counted_over_all_orderings(generator):
+    model, told = build("nade-5 1hl", 4), []
+    log_probs(model, rows(model), 3, generator=generator, progress=lambda done, total: told.append((done, total)))
+    assert told == [(16, 48), (32, 48), (48, 48)]
+
+
 @every_model
 def test_a_row_alone_is_that_row_of_a_batch(name, generator):
     model = build(name, 6)
@@ -140,7 +147,9 @@ def test_rows_may_have_orderings_of_their_own(name, generator):
     orderings = orderings_of(model, len(x), generator)
     each = torch.cat([log_prob(model, x[i : i + 1], o, path="plain") for i, o in enumerate(orderings)])
     for path in ("plain", "positions"):
-        torch.testing.assert_close(log_prob(model, x, orderings, path=path), each, rtol=0, atol=1e-12)
+        for max_bytes in (MAX_BYTES, 20 * bytes_per_row(model)):
+            found = log_prob(model, x, orderings, path=path, max_bytes=max_bytes)
+            torch.testing.assert_close(found, each, rtol=0, atol=1e-12)
 
 
 # 3. What is missing is never read, what is observed is
@@ -274,6 +283,14 @@ def test_samples_follow_the_mixture_over_all_orderings(name, generator):
     orderings = torch.tensor(list(itertools.permutations(range(3))))
     drawn = sample(model, 20_000, generator=generator)
     _assert_frequencies(model, drawn, mixture_log_prob(log_probs(model, rows(model), orderings)).exp())
+
+
+def test_samples_follow_the_mixture_over_the_orderings_that_are_told(generator):
+    model, orderings = build("nade-5 1hl", 3), torch.tensor([[0, 1, 2], [2, 1, 0]])
+    table = log_probs(model, rows(model), orderings)
+    assert (table[0].exp() - table[1].exp()).abs().max() > 0.05
+    drawn = sample(model, 20_000, orderings=orderings, generator=generator)
+    _assert_frequencies(model, drawn, mixture_log_prob(table).exp())
 
 
 @any_order

@@ -5,6 +5,7 @@ import inspect
 import io
 import pickle
 import re
+import sys
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
@@ -31,6 +32,7 @@ from nadek.checkpoints import load_saved
 from nadek.columns import Binary, Categorical, Numeric
 from nadek.cores import ResidualConfig
 from nadek.defaults import defaults
+from nadek.queries import beam, best_of, greedy
 
 ALL = (nadek.NADEk, nadek.NADEkImputer, nadek.NADEkOutlierDetector)
 QUICK = {"max_iter": 3, "width": 16, "random_state": 0}
@@ -524,6 +526,24 @@ def test_completions_tell_how_probable_they_are(learnt, method):
     assert reached[0] == pytest.approx(best, abs=0.1)
 
 
+@pytest.mark.parametrize("method", ["beam", "greedy", "certain", "draws"])
+def test_completions_are_those_that_the_options_ask_for(density, method):
+    table = people()
+    table[["cough", "age", "class"]] = None
+    codes = density._read(table)[1]
+    visited = [7, 3, 0, 6, 1, 5, 2, 4]
+    network, ordering = density.network_, torch.tensor(visited)
+    generator = torch.Generator().manual_seed(int(np.random.RandomState(3).randint(np.iinfo(np.int32).max)))
+    expected = {
+        "beam": lambda: beam(network, codes, width=3, ordering=ordering),
+        "greedy": lambda: greedy(network, codes, ordering=ordering),
+        "certain": lambda: greedy(network, codes, most_certain_first=True),
+        "draws": lambda: best_of(network, codes, n_draws=3, ordering=ordering, generator=generator),
+    }[method]()
+    _, reached = density.complete(table, method=method, n_tries=3, ordering=visited, random_state=3)
+    assert reached.tolist() == expected.log_prob.tolist()
+
+
 def test_completions_of_frames_are_frames(density):
     whole, reached = density.complete(people(), ordering=list(reversed(people().columns)))
     assert isinstance(whole, pd.DataFrame)
@@ -879,6 +899,15 @@ def test_multiple_imputations_are_joint_draws(imputer):
     assert not np.array_equal(tables[0], five.transform_multiple(unknown, random_state=7)[0])
 
 
+def test_numbers_are_drawn_anew_within_their_bins(monkeypatch):
+    """Where two completions have the same bins, the numbers are not the same."""
+    table = np.random.default_rng(0).normal(size=(100, 2))
+    several = nadek.NADEkImputer(**QUICK, n_imputations=2).fit(table)
+    monkeypatch.setattr("nadek.estimators.base.impute", lambda network, x, **options: x.nan_to_num(0))
+    first, second = several.transform_multiple(np.full((20, 2), np.nan))
+    assert (first != second).all()
+
+
 def test_options_of_answers_are_checked_when_they_are_asked_for(imputer, copies):
     for options, message in (
         ({"strategy": "median"}, r"^strategy: expected one of 'mean', 'mode', 'sample', found 'median'$"),
@@ -1072,6 +1101,24 @@ def test_a_mistyped_number_does_not_make_outliers_of_others():
     found = nadek.NADEkOutlierDetector(**QUICK, contamination=0.05).fit(table).predict(others) == -1
     usual = (others[:, 0] > np.quantile(others[:, 0], 0.94)) & (np.abs(others) < 2.2).all(1)
     assert found[usual].mean() < 0.2
+
+
+def test_rows_without_any_value_do_not_move_the_threshold():
+    table = np.random.default_rng(0).normal(size=(200, 3))
+    table[::2] = np.nan
+    detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.2).fit(table)
+    assert (detector.predict(table[1::2]) == -1).sum() == 20
+
+
+def test_the_threshold_is_told_from_rows_that_were_held_out(monkeypatch):
+    table, kept = np.random.default_rng(0).normal(size=(200, 3)), []
+    learn = sys.modules["nadek.estimators.base"].learn
+    monkeypatch.setattr(
+        "nadek.estimators.base.learn", lambda *a, **options: kept.append(learn(*a, **options)) or kept[-1]
+    )
+    detector = nadek.NADEkOutlierDetector(**QUICK, validation_fraction=0.3).fit(table)
+    assert len(kept[0].held_out) == 60
+    assert (detector.predict(table[kept[0].held_out]) == -1).sum() == 3
 
 
 def test_a_row_is_not_usual_because_little_is_known_of_it(detector):

@@ -219,6 +219,21 @@ def test_training_on_mirrored_images_learns_both_sides():
     assert (means[4, 4][[0, 3]] - 0.5).abs().max() < 0.2
 
 
+def test_holes_are_mirrored_with_their_images(monkeypatch):
+    """What is observed is 1 everywhere, and 0 stands in the holes."""
+    seen = []
+
+    def watched(model, x, missing, observed, **options):
+        seen.append((x, observed))
+        return step_costs(model, x, missing, observed, **options)
+
+    monkeypatch.setattr("nadek.training.lessons.step_costs", watched)
+    x = torch.tensor([[1.0, 1.0, torch.nan, torch.nan] * 4, [1.0] * 16]).repeat(20, 1)
+    fit(network(), prepare(x), config=TrainingConfig(mirror=(4, 4), phases=(Phase(epochs=1),), batch_size=10))
+    assert all(torch.equal(x == 1, observed) for x, observed in seen)
+    assert {row[0].item() for x, _ in seen for row in x} == {0, 1}
+
+
 def test_a_mirror_of_another_size_is_refused():
     run = TrainingConfig(phases=(Phase(epochs=1),), mirror=(4, 5))
     with pytest.raises(ValueError, match=r"mirror: expected height and width of 16 pixels, found \(4, 5\)"):

@@ -71,6 +71,13 @@ def test_the_visible_bias_starts_at_the_logit_of_the_clamped_mean():
     assert model.fill.tolist() == [0.25, 0.0, 1.0, 0.5]
 
 
+def test_the_visible_bias_of_levels_starts_at_their_frequencies():
+    config = ModelConfig(n_variables=2, levels=(2, 3), core=DeepConfig(hidden=(3,)))
+    model = Network(config, torch.tensor([0.25, 0.5, 0.3, 0.2]), generator=torch.Generator().manual_seed(0))
+    found = model.variables.level_probabilities(model.b.detach())
+    torch.testing.assert_close(found, torch.tensor([[0.75, 0.25, 0.0], [0.5, 0.3, 0.2]]))
+
+
 def test_initial_weights_scale_with_the_fan_in_or_as_told():
     generator = torch.Generator().manual_seed(0)
     model = nadek.nade_k(400, hidden=(300,), generator=generator)

@@ -15,6 +15,7 @@ import torch
 from nadek.checkpoints import load_saved
 from nadek.cli import main
 from nadek.configs import encode
+from nadek.cores import DeepConfig
 from nadek.experiments import (
     Workplace,
     evaluate,
@@ -28,8 +29,9 @@ from nadek.experiments import (
     tables,
     write_report,
 )
+from nadek.experiments.scoring import Scoring
 from nadek.likelihood import log_prob, log_probs, mixture_log_prob
-from nadek.model import Network
+from nadek.model import ModelConfig, Network
 from nadek.networks import build
 from nadek.training import Phase, fit, prepare
 
@@ -277,6 +279,8 @@ def test_other_orderings_make_another_record(tmp_path, monkeypatch):
     monkeypatch.setattr(JOBS, "train", forbidden)
     second = reproduce(replace(row, orderings=1), "modern", place_in(tmp_path, quick=True))
     assert (first["orderings"], second["orderings"]) == (2, 1)
+    third = reproduce(replace(row, orderings=1, ensemble_rows=3), "modern", place_in(tmp_path, quick=True))
+    assert third["ensemble_rows"] == 3 < second["ensemble_rows"]
 
 
 def test_scoring_goes_on_where_it_was(tmp_path, monkeypatch):
@@ -301,6 +305,24 @@ def test_scoring_goes_on_where_it_was(tmp_path, monkeypatch):
     assert told == [(20, 20)]
     unlike = ("seconds", "curve")
     assert {k: v for k, v in record.items() if k not in unlike} == {k: v for k, v in whole.items() if k not in unlike}
+
+
+@pytest.mark.parametrize("other", [{"seed": 1}, {"dtype": torch.bfloat16}], ids=["model", "precision"])
+def test_scores_of_something_else_are_not_taken(other, tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    x = (torch.rand(20, 6, generator=generator) < 0.5).float()
+    orderings = torch.stack([torch.randperm(6, generator=generator) for _ in range(2)])
+
+    def scored(folder, *, seed=0, dtype=None):
+        config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(4,)), steps=2, init_std=1.0)
+        model = Network(config, generator=torch.Generator().manual_seed(seed))
+        folder.mkdir(exist_ok=True)
+        return Scoring(model, x, orderings, in_turn=False, mixed=None, dtype=dtype).told(folder, None)
+
+    first, alone = scored(tmp_path / "a"), scored(tmp_path / "b", **other)
+    assert alone["test_log_likelihood"] != first["test_log_likelihood"]
+    assert alone["digest"] != first["digest"]
+    assert scored(tmp_path / "a", **other) == alone
 
 
 IMAGES = """

@@ -168,6 +168,13 @@ def test_going_on_uses_up_no_more_patience(tmp_path):
     assert check_every_epoch("patience", tmp_path, validated=True) == 2 + 2
 
 
+@pytest.mark.parametrize("validated", [True, False])
+def test_completed_rows_are_kept_until_others_are_drawn(validated, tmp_path, monkeypatch):
+    """So short a run would draw them anew before every epoch."""
+    monkeypatch.setattr("nadek.training.completing.COMPLETIONS", 1)
+    assert check_every_epoch("completing", tmp_path, validated=validated) == 4
+
+
 def check_every_epoch(name, tmp_path, *, validated):
     """Stop and go on at every epoch; tells how many there are."""
     build, options = RUNS[name]

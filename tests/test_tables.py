@@ -412,7 +412,6 @@ def test_csv_of_any_number_names_what_is_none(csv_file):
             'a,"b\n0,1\n1,0\n',
             "expected CSV text in UTF-8, found something else (a quote in the first row is never closed)",
         ),
-        ("a\n0\n\n1\n", 'found a blank line in a file of one column; write "" for a missing cell'),
     ],
 )
 def test_csv_of_wrong_shape(csv_file, text, said):
@@ -420,6 +419,13 @@ def test_csv_of_wrong_shape(csv_file, text, said):
     with pytest.raises(ValueError, match=r"expected|found") as error:
         read_table(path)
     assert message(error, path) == f"file.csv: {said}"
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_blank_line_in_csv_of_one_column_is_told(csv_file, read, end):
+    with pytest.raises(ValueError, match='found a blank line in a file of one column; write "" for a missing cell'):
+        read(csv_file(end.join(["a", "0", "", "1", ""])))
 
 
 @pytest.mark.parametrize("read", [read_table, read_raw])
@@ -534,6 +540,13 @@ def test_text_is_not_written_as_a_matrix(tmp_path, suffix):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+def test_text_of_any_type_is_quoted_in_csv(tmp_path, kind):
+    words = pa.chunked_array([pa.array(["a, b", None, "c"]).cast(kind)])
+    write_columns(tmp_path / "t.csv", [np.array([1, 2, 3]), words], columns=["n", "w"])
+    assert (tmp_path / "t.csv").read_text() == 'n,w\n1,"a, b"\n2,\n3,c\n'
+
+
 def test_csv_of_text_is_quoted_where_needed():
     stream = io.StringIO()
     write_columns(stream, [objects("a", None, 'b"', "c,d"), np.array([1.5, NAN, 2, 0.1])], columns=["x", "y,z"])
@@ -570,12 +583,14 @@ WORDS = {
     "numbers": (["1", "2.5", "1e3", "null"], "guess", np.array([1, 2.5, 1000, NAN])),
     "signs": (["+1", "-2"], "guess", np.array([1.0, -2.0])),
     "large whole numbers": ([str(2**60), "NaN", str(2**60 + 1)], "guess", objects(2**60, None, 2**60 + 1)),
+    "large negative numbers": ([str(-(2**60)), "", str(-(2**60) - 1)], "guess", objects(-(2**60), None, -(2**60) - 1)),
     "booleans": (["true", "FALSE"], "guess", np.array([True, False])),
     "booleans with holes": (["true", "", "False"], "guess", objects(True, None, False)),
     "booleans and 0 and 1": (["true", "0", "1", "None"], "guess", np.array([1, 0, 1, NAN])),
     "booleans and words": (["true", "false", "unknown"], "guess", objects("true", "false", "unknown")),
     "numbers and words": (["1", "yes", ""], "guess", objects(1.0, "yes", None)),
     "zeros before numbers": (["01", "7"], "guess", objects("01", "7")),
+    "a sign and zeros before numbers": (["-007", "7"], "guess", objects("-007", "7")),
     "hexadecimal": (["0x1A", "7"], "guess", objects("0x1A", "7")),
     "zeros before 0 and 1": (["01", "0"], "guess", np.array([1, 0])),
     "zeros and a point": (["0.5", "0"], "guess", np.array([0.5, 0])),
@@ -718,6 +733,7 @@ LARGE = {
         pa.array([Decimal("1234567890123456789.01"), None, Decimal("1234567890123456789.11")], pa.decimal128(25, 2)),
         "1234567890123456789.01",
     ),
+    "negative": (pa.array([Decimal("-1234567890123456789.01"), None], pa.decimal128(25, 2)), "-1234567890123456789.01"),
     "dictionary": (pa.array([14695981039346656037, 5], pa.uint64()).dictionary_encode(), "14695981039346656037"),
 }
 

@@ -10,10 +10,10 @@ from nadek import patterns
 from nadek.alike import Alike
 from nadek.likelihood import log_prob, log_probs, mixture_log_prob
 from nadek.model import nade_k
-from nadek.paths import FastPath, PlainPath, RaggedPath
+from nadek.paths import FastPath, PlainPath, RaggedPath, bytes_per_row
 from nadek.patterns import in_stages
 from nadek.queries import marginal_log_probs
-from nadek.sampling import complete, draws, impute, sample
+from nadek.sampling import complete, draws, impute, level_probabilities, sample
 from nadek.walk import walk, walk_apart, walk_together
 from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
 
@@ -174,6 +174,15 @@ def test_probabilities_of_all_rows_sum_to_one_in_chunks_and_all_paths_agree(name
             close(other, plain)
 
 
+@pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
+def test_what_fits_into_memory_at_once_moves_no_chunk(name, generator):
+    model = build(name, 5)
+    x, ordering = rows(model)[:2], torch.tensor([3, 0, 4, 1, 2])
+    three_positions = 3 * len(x) * bytes_per_row(model)
+    found = log_prob(model, x, ordering, path="positions", chunk=2, max_bytes=three_positions)
+    close(found, log_prob(model, x, ordering, path="plain", chunk=2))
+
+
 @any_order
 def test_a_chunk_is_a_product_of_conditionals_given_what_came_before(name, generator):
     """Visiting (a, b) at once: log p(a) + log p(b), each by an ordering that begins with it."""
@@ -217,6 +226,16 @@ def test_chunks_cost_likelihood(generator):
     assert costs[0] == 0
     assert costs == sorted(costs)
     assert costs[1] > 0.01
+
+
+@any_order
+def test_all_holes_of_rows_that_differ_at_once_are_as_likely_as_each_by_itself(name, generator):
+    model = build(name, 5)
+    x = some_rows(model, 30, generator)
+    x = x.masked_fill(torch.rand(x.shape, generator=generator) < 0.5, NAN)
+    found = complete(model, x, draws(generator), chunk=5, generator=generator)
+    each = level_probabilities(model, x).gather(2, found.x.long().unsqueeze(2)).squeeze(2)
+    close(found.log_prob, each.masked_fill(~x.isnan(), 1).log().sum(1))
 
 
 @pytest.mark.parametrize("ask", [log_prob, lambda m, x, o, chunk: impute(m, x, chunk=chunk)])

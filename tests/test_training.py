@@ -13,6 +13,7 @@ import reference
 from nadek.cores import DeepConfig
 from nadek.likelihood import log_probs
 from nadek.model import ModelConfig, Network, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
+from nadek.objectives import step_costs
 from nadek.orderings import draw_missing, random_orderings
 from nadek.training import (
     SGD,
@@ -27,6 +28,7 @@ from nadek.training import (
     fit,
     prepare,
 )
+from nadek.training.divergence import diverged_cost
 
 NAN = torch.nan
 CONSTANT = SGD(lr=0.1, momentum=0.0)
@@ -390,6 +392,19 @@ def test_minibatches_are_stratified_when_told_to(stratified, monkeypatch):
     assert all(size == [2] * 6 for size in sizes) == stratified
 
 
+def test_costs_are_weighed_by_the_tilt_that_rows_are_drawn_with(monkeypatch):
+    told = []
+    for name, asked in (("draw_missing", draw_missing), ("step_costs", step_costs)):
+
+        def watched(*arguments, asked=asked, **options):
+            told.append((asked.__name__, options["tilt"]))
+            return asked(*arguments, **options)
+
+        monkeypatch.setattr(f"nadek.training.lessons.{name}", watched)
+    trained(patterns(20, 6), tilt=0.3, phases=(Phase(epochs=1),))
+    assert set(told) == {("draw_missing", 0.3), ("step_costs", 0.3)}
+
+
 def test_bfloat16_products_train_to_nearly_the_same_cost():
     x, held_out = patterns(200, 12), patterns(100, 12, seed=1)
     costs = {}
@@ -579,6 +594,11 @@ def test_the_last_good_weights_and_their_history_stay(validated):
     good = int(np.argmin([epoch.validation[-1] for epoch in history])) if validated else 2
     assert [epoch.epoch for epoch in pickle.loads(pickle.dumps(error.value)).history] == [e.epoch for e in history]
     assert same(weights(model), after[good])
+
+
+def test_a_cost_is_absurd_by_what_it_is_a_variable():
+    assert diverged_cost([40_000.0], [], 50) is None
+    assert diverged_cost([0.7, 60_000.0], [], 50) == 60_000
 
 
 def test_advice_mentions_bfloat16_where_it_is_used():

@@ -161,7 +161,7 @@ def _split_names(
     rows = body if header else data
     if not rows.strip():
         raise ValueError(f"{where}: expected rows, found only a header")
-    if len(first) == 1 and re.search(rb"\n\r?\n", rows.strip()):
+    if len(first) == 1 and re.search(rb"\n\r?\n|\r\r", rows.strip()):
         raise ValueError(f'{where}: found a blank line in a file of one column; write "" for a missing cell')
     return names, rows
 
