@@ -350,12 +350,12 @@ def test_evaluate_takes_rows_at_random(digits):
 
 
 def test_evaluate_stops_once_it_is_certain_enough(digits):
-    options = ("--orderings", "5", "--rows", "3", "--json", "-q")
+    options = ("--orderings", "10", "--rows", "3", "--json", "-q")
     counts = [
         json.loads(ok("evaluate", digits, "digits", *options, "--until-error", error).out)["orderings"]
         for error in (0, 1000)
     ]
-    assert counts == [5, 2]
+    assert counts == [10, 8]
 
 
 def test_evaluate_tells_what_is_scored_when_it_is_interrupted(digits, monkeypatch):
