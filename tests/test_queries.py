@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import reference
-from nadek.likelihood import log_prob, log_probs, mixture_log_prob
+from nadek.likelihood import FEW_ROWS, log_prob, log_probs, mixture_log_prob
 from nadek.patterns import SHARE_FROM
 from nadek.queries import (
     beam,
@@ -121,6 +121,18 @@ def test_a_row_alone_is_that_row_of_a_batch(name, generator):
     batch = marginal_log_probs(model, x, orderings)
     for i in (0, 1, 5, 20):
         close(marginal_log_probs(model, x[i : i + 1], orderings), batch[:, i : i + 1])
+
+
+@any_order
+def test_few_rows_cell_by_cell_are_those_of_a_walk(name, generator, monkeypatch):
+    model = build(name, 4)
+    x, orderings = holed(model, generator)[:FEW_ROWS], orderings_of(model, 2, generator)
+    given = torch.tensor([True, False, False, True])
+    few = [conditional_log_probs(model, x, given, orderings, max_bytes=n) for n in (2**20, 1)]
+    monkeypatch.setattr("nadek.queries.marginal.FEW_ROWS", 0)
+    walked = conditional_log_probs(model, x, given, orderings)
+    for found in few:
+        close(found, walked)
 
 
 def test_products_in_another_dtype(generator):
