@@ -9,7 +9,7 @@ import torch
 
 import reference
 from nadek.likelihood import FEW_ROWS, log_prob, log_probs, mixture_log_prob
-from nadek.patterns import SHARE_FROM
+from nadek.patterns import SCORE_FROM, SHARE_FROM
 from nadek.queries import (
     beam,
     best_of,
@@ -73,7 +73,7 @@ def test_marginals_are_sums_of_joints_along_the_same_ordering(name, generator):
             joint = log_prob(model, candidates[agreeing(candidates, row)], along)
             close(found[o, i], joint.logsumexp(0))
     one = int(x.isnan().any(1).nonzero()[0])
-    alike = x[one].expand(SHARE_FROM + 1, -1)
+    alike = x[one].expand(SCORE_FROM + 1, -1)
     close(marginal_log_probs(model, alike, orderings), found[:, [one]].expand(-1, len(alike)))
 
 
@@ -83,7 +83,7 @@ def test_a_row_without_holes_has_its_log_prob_and_a_row_of_holes_has_zero(name, 
     x = rows(model)
     found = marginal_log_probs(model, x, 3, generator=torch.Generator().manual_seed(5))
     close(found, log_probs(model, x, 3, generator=torch.Generator().manual_seed(5)))
-    nothing = torch.full((SHARE_FROM + 1, 4), NAN)
+    nothing = torch.full((SCORE_FROM + 1, 4), NAN)
     for few in (1, len(nothing)):
         assert (marginal_log_probs(model, nothing[:few], 2, generator=generator) == 0).all()
 

@@ -14,7 +14,7 @@ from nadek.conditional import ConditionalNetwork, asking
 from nadek.likelihood import FEW_ROWS, Progress
 from nadek.orderings import missing_at, rank_of
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
-from nadek.patterns import groups, missing_cells
+from nadek.patterns import SCORE_FROM, groups, missing_cells
 from nadek.queries.cells import each_cell, in_turn, tell_rows
 from nadek.walk import as_orderings, walk_together
 
@@ -112,7 +112,7 @@ def _walked(
 ) -> Float[Tensor, "O B"]:
     """What is visited of each row (stage 1), ordering by ordering; rows that share a pattern walk together."""
     out = torch.zeros(len(orderings), len(values), dtype=torch.float64, device=values.device)
-    patterns, done = list(groups(stage == 2)), 0
+    patterns, done = list(groups(stage == 2, share_from=SCORE_FROM)), 0
     for index, ordering in enumerate(orderings):
         if model.config.ordering is not None:
             in_turn(model, ordering, stage)  # refuses what it cannot answer
