@@ -339,3 +339,16 @@ def test_second_derivatives_are_refused_where_the_first_are_made_by_hand(steps):
     (first,) = torch.autograd.grad(logits.square().sum(), model.W, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         first.square().sum().backward()
+
+
+@pytest.mark.parametrize("levels", [(3, 2, 5), (2, 9, 1, 12, 2), (16, 2), (2, 40, 3)])
+@pytest.mark.parametrize("first", [0, 1])
+def test_probabilities_of_the_last_variables_are_those_of_all(levels, first, generator):
+    """In float32 few levels are made wide; the slow way has them as they are."""
+    variables = variables_of(levels)
+    h, V = torch.randn(20, 4, generator=generator), 3 * torch.randn(variables.n_columns, 4, generator=generator)
+    start, b = variables.start(first), torch.randn(variables.n_columns, generator=generator)
+    expected = variables.probabilities(h.double() @ V.double().t() + b)[:, start:]
+    for dtype, atol in ((torch.float32, 1e-6), (torch.float64, 1e-14)):
+        found = variables.probabilities_of(h.to(dtype), V[start:].to(dtype), b[start:].to(dtype), first)
+        torch.testing.assert_close(found.double(), expected, rtol=0, atol=atol)

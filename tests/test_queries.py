@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import reference
-from nadek.likelihood import log_prob, log_probs, mixture_log_prob
-from nadek.patterns import SHARE_FROM
+from nadek.likelihood import FEW_ROWS, log_prob, log_probs, mixture_log_prob
+from nadek.patterns import SCORE_FROM, SHARE_FROM
 from nadek.queries import (
     beam,
     best_of,
@@ -73,7 +73,7 @@ def test_marginals_are_sums_of_joints_along_the_same_ordering(name, generator):
             joint = log_prob(model, candidates[agreeing(candidates, row)], along)
             close(found[o, i], joint.logsumexp(0))
     one = int(x.isnan().any(1).nonzero()[0])
-    alike = x[one].expand(SHARE_FROM + 1, -1)
+    alike = x[one].expand(SCORE_FROM + 1, -1)
     close(marginal_log_probs(model, alike, orderings), found[:, [one]].expand(-1, len(alike)))
 
 
@@ -83,7 +83,7 @@ def test_a_row_without_holes_has_its_log_prob_and_a_row_of_holes_has_zero(name, 
     x = rows(model)
     found = marginal_log_probs(model, x, 3, generator=torch.Generator().manual_seed(5))
     close(found, log_probs(model, x, 3, generator=torch.Generator().manual_seed(5)))
-    nothing = torch.full((SHARE_FROM + 1, 4), NAN)
+    nothing = torch.full((SCORE_FROM + 1, 4), NAN)
     for few in (1, len(nothing)):
         assert (marginal_log_probs(model, nothing[:few], 2, generator=generator) == 0).all()
 
@@ -121,6 +121,18 @@ def test_a_row_alone_is_that_row_of_a_batch(name, generator):
     batch = marginal_log_probs(model, x, orderings)
     for i in (0, 1, 5, 20):
         close(marginal_log_probs(model, x[i : i + 1], orderings), batch[:, i : i + 1])
+
+
+@any_order
+def test_few_rows_cell_by_cell_are_those_of_a_walk(name, generator, monkeypatch):
+    model = build(name, 4)
+    x, orderings = holed(model, generator)[:FEW_ROWS], orderings_of(model, 2, generator)
+    given = torch.tensor([True, False, False, True])
+    few = [conditional_log_probs(model, x, given, orderings, max_bytes=n) for n in (2**20, 1)]
+    monkeypatch.setattr("nadek.queries.marginal.FEW_ROWS", 0)
+    walked = conditional_log_probs(model, x, given, orderings)
+    for found in few:
+        close(found, walked)
 
 
 def test_products_in_another_dtype(generator):

@@ -12,13 +12,20 @@ from nadek.variables import split_missing
 SHARE_FROM = 8
 """From so many rows with one pattern of missing cells it pays to walk them by themselves on the fast path."""
 
+SCORE_FROM = 64
+"""The same where rows are scored: those walked with others visit all that these visit, and one walk more takes longer
+than the products which that spares, except with many columns."""
 
-def groups(pattern: Bool[Tensor, "B D"], *, share: bool = True) -> Iterator[tuple[Int[Tensor, " n"], bool]]:
+
+def groups(
+    pattern: Bool[Tensor, "B D"], *, share: bool = True, share_from: int | None = None
+) -> Iterator[tuple[Int[Tensor, " n"], bool]]:
     """Indices of the rows, in groups: those that share a pattern by themselves (True), then all others (False).
 
     Args:
         pattern: where each row has holes.
         share: False puts all rows among the others.
+        share_from: rows that share a pattern are among the others, too, where they are fewer; None: `SHARE_FROM`.
 
     Example:
         >>> pattern = torch.tensor([[True, False]] * 9 + [[False, True]])
@@ -32,7 +39,7 @@ def groups(pattern: Bool[Tensor, "B D"], *, share: bool = True) -> Iterator[tupl
         yield torch.arange(n_rows, device=device), False
         return
     _, which, count = torch.unique(pattern, dim=0, return_inverse=True, return_counts=True)
-    common = count >= SHARE_FROM
+    common = count >= (SHARE_FROM if share_from is None else share_from)
     for index in common.nonzero().squeeze(1):
         yield (which == index).nonzero().squeeze(1), True
     rest = (~common[which]).nonzero().squeeze(1)

@@ -31,6 +31,10 @@ MEAN_MARGIN = 1e-4
 MAX_LEVELS = 256
 """Of one variable: training rows are bytes."""
 
+WIDE = 16
+"""Levels; over fewer PyTorch's softmax in float32 takes up to ten times as long on a CPU, where it is not vectorised.
+Of less than half as many the table would become much larger than what bounds on memory count with."""
+
 
 class BinaryVariables(nn.Module):
     """D variables of two levels: one column each, logistic.
@@ -188,8 +192,13 @@ class MixedVariables(nn.Module):
         self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, " c"], first: int
     ) -> Float[Tensor, "B c"]:
         """See `BinaryVariables`."""
-        levels = self._log_levels(affine(h, V, b), first).exp().flatten(-2)
-        return levels.index_select(-1, self.back[self.start(first) :] - first * self._widest)
+        logits, own = affine(h, V, b), slice(self.start(first), None)
+        if logits.dtype == torch.float32 and self._widest >= WIDE // 2:
+            levels = self._widened(self.scores_at(logits, slice(first, len(self.levels)))).softmax(-1)
+        else:
+            levels = self._log_levels(logits, first).exp()
+        place = (self.variable[own] - first) * levels.shape[-1] + self.level[own]
+        return levels.flatten(-2).index_select(-1, place)
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
         """See `BinaryVariables`; 0 for levels that a variable does not have."""
@@ -267,6 +276,10 @@ class MixedVariables(nn.Module):
     def _log_levels(self, logits: Tensor, first: int = 0) -> Float[Tensor, "*batch D L"]:
         """Log-probability of every level of the variables from ``first`` on."""
         return self.scores_at(logits, slice(first, len(self.levels))).log_softmax(-1)
+
+    def _widened(self, scores: Float[Tensor, "*batch w L"]) -> Float[Tensor, "*batch w L2"]:
+        """The same with levels that no variable has, so that there are `WIDE` at least."""
+        return F.pad(scores, (0, max(0, WIDE - self._widest)), value=-torch.inf)
 
     def _columns(self, places: slice) -> slice:
         return slice(self.start(places.start), self.start(places.stop))

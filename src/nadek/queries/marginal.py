@@ -4,15 +4,18 @@ A model of every ordering knows the distribution of any part of a row: visit tha
 gives a proper distribution, and so does their mixture (`nadek.likelihood.mixture_log_prob`).
 """
 
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking
-from nadek.likelihood import Progress
+from nadek.likelihood import FEW_ROWS, Progress
+from nadek.orderings import missing_at, rank_of
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
-from nadek.patterns import groups, missing_cells
-from nadek.queries.cells import in_turn, tell_rows
+from nadek.patterns import SCORE_FROM, groups, missing_cells
+from nadek.queries.cells import each_cell, in_turn, tell_rows
 from nadek.walk import as_orderings, walk_together
 
 
@@ -94,8 +97,22 @@ def conditional_log_probs(
         raise ValueError(f"given: expected one flag (bool) for each of {x.shape[1]} variables, found {found}")
     stage = torch.where(missing, 2, (~given.to(x.device)).long())
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
-    out = torch.zeros(orderings.shape[0], x.shape[0], dtype=torch.float64, device=x.device)
-    values, patterns, done = x.masked_fill(missing, 0), list(groups(missing)), 0
+    score = _cell_by_cell if len(x) <= FEW_ROWS else _walked
+    return score(model, x.masked_fill(missing, 0), stage, orderings, dtype, max_bytes, progress)
+
+
+def _walked(
+    model: ConditionalNetwork,
+    values: Tensor,
+    stage: Int[Tensor, "B D"],
+    orderings: Int[Tensor, "O D"],
+    dtype: torch.dtype | None,
+    max_bytes: int,
+    progress: Progress | None,
+) -> Float[Tensor, "O B"]:
+    """What is visited of each row (stage 1), ordering by ordering; rows that share a pattern walk together."""
+    out = torch.zeros(len(orderings), len(values), dtype=torch.float64, device=values.device)
+    patterns, done = list(groups(stage == 2, share_from=SCORE_FROM)), 0
     for index, ordering in enumerate(orderings):
         if model.config.ordering is not None:
             in_turn(model, ordering, stage)  # refuses what it cannot answer
@@ -107,3 +124,30 @@ def conditional_log_probs(
                 tell_rows(progress, done, out.numel(), part.stop)
             done += len(rows)
     return out
+
+
+def _cell_by_cell(
+    model: ConditionalNetwork,
+    values: Tensor,
+    stage: Int[Tensor, "B D"],
+    orderings: Int[Tensor, "O D"],
+    dtype: torch.dtype | None,
+    max_bytes: int,
+    progress: Progress | None,
+) -> Float[Tensor, "O B"]:
+    """The same of few rows: as many passes of the whole network, of all orderings and positions at once.
+
+    A walk asks for one position of one ordering after the other, and with few rows it mostly waits for the interpreter.
+    """
+    n_orderings, shape = len(orderings), (len(orderings) * len(values), values.shape[1])
+    rank = torch.stack([rank_of(in_turn(model, ordering, stage)) for ordering in orderings]).view(shape)
+    x, visited = values.repeat(n_orderings, 1), (stage == 1).repeat(n_orderings, 1)
+    out = torch.zeros(len(x), dtype=torch.float64, device=x.device)
+
+    def hidden(row: Tensor, variable: Tensor) -> Tensor:
+        return missing_at(rank[row], rank[row, variable].unsqueeze(1))
+
+    tell = partial(tell_rows, progress, 0, len(x))
+    for row, j, scores in each_cell(model, x, visited, hidden, dtype=dtype, max_bytes=max_bytes, progress=tell):
+        out.index_add_(0, row, model.variables.log_prob(scores, x[row, j]))
+    return out.view(n_orderings, -1)
