@@ -63,8 +63,8 @@ FAULTS = {
     "a level of the wrong variable in the fast walk": (
         (
             "variables.py",
-            "self.back[self.start(first) :] - first * self._widest",
-            "(self.back[self.start(first) :] - first * self._widest).roll(1)",
+            "index_select(-1, place)",
+            "index_select(-1, place.roll(1))",
         ),
         "paths_agree",
     ),
