@@ -113,6 +113,15 @@ def reloaded(estimator, folder):
     return type(estimator).load(folder)
 
 
+def interrupted(*args):
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def people_with_a_flag():
+    return people().assign(missingindicator_age=7.5)
+
+
 def changed(estimator, **options):
     """A copy of a fitted estimator with other options for its answers."""
     return copy.deepcopy(estimator).set_params(**options)
@@ -1057,6 +1066,41 @@ def test_empty_columns_of_frames_are_kept(container):
     assert frame["null"].to_list()[0] == ("missing_value" if container == "pandas" else 0)  # None alone may be text
 
 
+def test_rows_that_come_one_by_one_are_draws_of_their_own():
+    rng = np.random.default_rng(0)
+    imputer = nadek.NADEkImputer(max_iter=20, width=16, random_state=0, strategy="sample", n_imputations=1)
+    imputer.fit(np.column_stack([rng.integers(0, 2, 400), rng.normal(size=400)]))
+    asked = np.column_stack([np.full(200, np.nan), rng.normal(size=200)])
+    for answer in (imputer.transform, lambda row: imputer.transform_multiple(row)[0]):
+        drawn = np.array([answer(row[None])[0, 0] for row in asked])
+        assert 0.3 < drawn.mean() < 0.7  # a fair coin
+        assert [answer(row[None])[0, 0] for row in asked[:9]] == drawn[:9].tolist()  # the same row, the same draw
+    halves = [imputer.transform(half)[:, 0] for half in np.split(asked, 2)]
+    assert 0.3 < (halves[0] == halves[1]).mean() < 0.7
+
+
+def test_an_indicator_never_replaces_a_column_of_the_table(people_with_a_flag):
+    imputer = nadek.NADEkImputer(**QUICK).fit(people_with_a_flag).set_params(add_indicator=True)
+    with pytest.raises(ValueError, match='add_indicator: expected no column "missingindicator_age"'):
+        imputer.transform(people_with_a_flag)
+
+
+def test_columns_with_holes_are_those_of_all_training():
+    table = people()
+    imputer = nadek.NADEkImputer(**QUICK, strategy="mode", add_indicator=True, warm_start=True).fit(table)
+    names = list(imputer.get_feature_names_out())
+    whole = imputer.transform(table).iloc[:, : table.shape[1]]
+    assert list(imputer.fit(whole).get_feature_names_out()) == names
+
+
+def test_indicators_need_a_model_that_knows_the_columns_with_holes(tmp_path):
+    nadek.NADEk(**QUICK).fit(people()).save(tmp_path / "density")
+    imputer = nadek.NADEkImputer.load(tmp_path / "density")
+    assert not holes(imputer.transform(people())).any()
+    with pytest.raises(ValueError, match=r"^add_indicator: expected a model that an imputer saved"):
+        imputer.set_params(add_indicator=True).transform(people())
+
+
 # --- outliers -------------------------------------------------------------------------------------------------------
 
 
@@ -1068,6 +1112,16 @@ def test_rows_unlike_the_others_are_outliers(detector):
     assert (cells[0, :2] < -2).all()
     assert cells[0, 2] > -1
     assert np.isnan(cells[1, 2])
+
+
+@pytest.mark.parametrize("fitted", [True, False])
+def test_a_fit_that_is_interrupted_at_its_end_changes_nothing(monkeypatch, copies, fitted):
+    detector = nadek.NADEkOutlierDetector(**QUICK)
+    before = dict(vars(detector.fit(copies) if fitted else detector))
+    monkeypatch.setattr(nadek.NADEkOutlierDetector, "_threshold", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        detector.fit(copies[:, :2])
+    assert vars(detector) == before
 
 
 def test_contamination_is_the_part_of_the_training_rows():
@@ -1200,6 +1254,25 @@ def test_warm_start_does_not_validate_on_rows_that_it_was_trained_on(copies, tmp
         assert again.tolist() == held_out.tolist()
     _, anew = model.set_params(warm_start=False)._fit(copies)
     assert anew.tolist() != held_out.tolist()
+
+
+@pytest.mark.parametrize("container", [pd.Index, pd.Series, np.array, list, tuple])
+def test_names_of_categories_are_kept_in_whatever_they_came(container, tmp_path):
+    table = pd.DataFrame({"zip": [1.0, 2.0, 3.0, 10.0] * 15, "yes": [0, 1] * 30})
+    fitted = nadek.NADEk(**QUICK, categorical_features=container(["zip"])).fit(table)
+    again = reloaded(fitted, tmp_path / "model")
+    assert again.get_params()["categorical_features"] == ["zip"]
+    assert clone(again).fit(table).columns_ == fitted.columns_
+    again.set_params(warm_start=True).fit(table)
+
+
+@pytest.mark.parametrize("device", ["mps", "meta", "cuda:7"])
+def test_an_estimator_of_a_device_that_is_not_here_opens_on_another(copies, device):
+    learnt_here = nadek.NADEk(**QUICK).fit(copies).set_params(device=device)
+    for opened in (pickle.loads(pickle.dumps(learnt_here)), copy.deepcopy(learnt_here)):
+        np.testing.assert_array_equal(opened.score_samples(copies), learnt_here.score_samples(copies))
+    with pytest.raises(ValueError, match=r"^device: PyTorch"):
+        learnt_here.fit(copies)
 
 
 def test_switches_can_be_booleans_of_numpy(copies, tmp_path):

@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.columns import Column, draw, n_levels
+from nadek.columns import Column, Numeric, draw, n_levels, read_cells
 from nadek.defaults import Purpose
 from nadek.estimators.containers import Table, read_table
 from nadek.estimators.encoding import codes_of, declared_columns, learn_columns
@@ -32,9 +33,6 @@ from nadek.training import Epoch
 EXACT_COST = 1e6
 """Multiplications of one use of the network up to which questions are answered in float64: so small a network waits for
 the interpreter anyway. Above it answers are float32's: sums are float64 still, and rows differ by some 1e-6 nats."""
-
-NAMES = ("n_features_in_", "feature_names_in_")
-"""What reading a table to learn from sets before anything is learnt."""
 
 Loaded = TypeVar("Loaded", bound="NADEkBase")
 
@@ -86,22 +84,27 @@ class NADEkBase(BaseEstimator):
             state["network_"] = _network_of(*state["network_"])
         super().__setstate__(state)
         if "network_" in state:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError):  # of a device that is not here
                 self.network_.to(pick_device(self.get_params()["device"]))
 
     def _fit(self, X: MatrixLike, *, X_val: MatrixLike | None = None) -> tuple[Table, NDArray[np.int64]]:
         """Learn from a table; returns what was read, and which of its rows were held out."""
-        known = {name: value for name, value in vars(self).items() if name in NAMES}
-        try:
+        with self._all_or_nothing():
             return self._learn(X, X_val)
-        except BaseException:  # whatever was learnt before is still there, and goes with its own names
-            for name in NAMES:
-                self.__dict__.pop(name, None)
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """What was learnt before is still there, whole, where something fails or is interrupted."""
+        known = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
             self.__dict__.update(known)
             raise
 
     def _learn(self, X: MatrixLike, X_val: MatrixLike | None) -> tuple[Table, NDArray[np.int64]]:
-        """See `_fit`; a failure leaves the estimator with the names of the columns that it failed on."""
+        """See `_fit`."""
         options = self.get_params()
         check_options(options)
         device = pick_device(options["device"])
@@ -260,6 +263,15 @@ class NADEkBase(BaseEstimator):
     def _generator(self, seed: int) -> torch.Generator:
         return torch.Generator(self.network_.b.device).manual_seed(seed)
 
+    def _seed_for(self, table: Table, codes: Tensor) -> int:
+        """A seed that follows from that of `fit` and from a table: other rows get other draws."""
+        digest = zlib.crc32(codes.double().cpu().numpy().tobytes())
+        for j, column in self._known():
+            if isinstance(column, Numeric):
+                numbers = read_cells(table.columns[j], name=table.labels[j]).values.astype(np.float64)
+                digest = zlib.crc32(numbers.tobytes(), digest)
+        return int(np.random.SeedSequence([self._seed, digest]).generate_state(1)[0])
+
     def _drawn(self, table: Table, codes: Tensor, seed: int) -> Fillings:
         """What to fill in: one joint draw for the missing cells of each row."""
         whole = impute(self.network_, codes, generator=self._generator(seed)).cpu().numpy().astype(np.float64)
@@ -340,10 +352,10 @@ def _about_empty(fitted: Fitted) -> str:
 
 
 def _python(value: object) -> object:
-    """Python's own numbers and lists in place of NumPy's."""
+    """Python's own numbers and lists in place of NumPy's, and of what becomes an array, as names from a frame do."""
     if isinstance(value, list | tuple):
         return [_python(one) for one in value]
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    return np.asarray(value).tolist() if hasattr(value, "__array__") else value
 
 
 def _is_plain(value: object) -> bool:

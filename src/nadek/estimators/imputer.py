@@ -1,7 +1,7 @@
 """`NADEkImputer`: what the missing cells of a table hold, probably or in joint draws."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class NADEkImputer(TransformerMixin, Cells):
         keep_empty_features: whether columns without any value in training stay (filled with 0, or "missing_value"
             where they are of text); otherwise they are left out.
         max_iter: this and all others: see `NADEk`. The draws of "sample" follow from ``random_state`` and the table:
-            the same table is filled the same way each time.
+            the same table is filled the same way each time, and other rows with other draws.
 
     Attributes:
         network_, columns_, levels_, history_, n_iter_, n_features_in_, feature_names_in_: see `NADEk`; a column without
@@ -70,6 +70,9 @@ class NADEkImputer(TransformerMixin, Cells):
 
     _purpose = "imputation"
     _takes_empty = True
+
+    _with_holes: list[int] | None
+    """The columns that had holes in training; None where a folder does not tell."""
 
     def __init__(
         self,
@@ -135,8 +138,10 @@ class NADEkImputer(TransformerMixin, Cells):
             X_val: rows to keep the best weights by, in place of a held-out part of ``X``.
         """
         self._check_options()
-        table, _ = self._fit(X, X_val=X_val)
-        self._with_holes = [j for j in range(self.n_features_in_) if is_missing(table, j).any()]
+        before = self._with_holes if self.warm_start and self.__sklearn_is_fitted__() else None
+        with self._all_or_nothing():
+            table, _ = self._fit(X, X_val=X_val)
+            self._with_holes = sorted({*(before or ()), *_with_holes(table)})
         empty = [label for label, column in zip(table.labels, self.columns_, strict=True) if column is None]
         if empty and not self.keep_empty_features:
             warnings.warn(f"columns without any value are left out: {', '.join(empty)}", UserWarning, stacklevel=2)
@@ -157,7 +162,7 @@ class NADEkImputer(TransformerMixin, Cells):
         self._check_options()
         table, codes = self._read(X)
         if self.strategy == "sample":
-            return self._finished(table, self._drawn(table, codes, self._seed))
+            return self._finished(table, self._drawn(table, codes, self._seed_for(table, codes)))
         missing, answers = codes.isnan().cpu().numpy(), self._answers(codes)
         fillings = {}
         for place, (j, column) in enumerate(self._known()):
@@ -174,7 +179,7 @@ class NADEkImputer(TransformerMixin, Cells):
 
         Args:
             X: a table [N, D].
-            random_state: source of randomness; None draws what follows from that of `fit`.
+            random_state: source of randomness; None draws what follows from that of `fit` and from the table.
 
         Returns:
             ``n_imputations`` tables like those of `transform`.
@@ -184,7 +189,7 @@ class NADEkImputer(TransformerMixin, Cells):
         """
         self._check_options()
         table, codes = self._read(X)
-        rng = check_random_state(self._seed if random_state is None else random_state)
+        rng = check_random_state(self._seed_for(table, codes) if random_state is None else random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
         return [self._finished(table, self._drawn(table, codes, int(seed))) for seed in seeds]
 
@@ -210,22 +215,14 @@ class NADEkImputer(TransformerMixin, Cells):
             check_choice(name, getattr(self, name), (True, False))
 
     def _check(self, table: Table) -> None:
-        """Refuse columns that are called what an indicator would be."""
-        if not self.add_indicator or not table.named:
-            return
-        for j, label in enumerate(table.labels):
-            flag = f"missingindicator_{label}"
-            if flag in table.labels and is_missing(table, j).any():
-                raise ValueError(
-                    f'add_indicator: expected no column "{flag}", which is what the indicator of "{label}" is called;'
-                    " rename it before fitting"
-                )
+        if self.add_indicator:
+            _check_flags(table, _with_holes(table))
 
     def _extra(self) -> dict[str, Any]:
         return {"with_holes": self._with_holes}
 
     def _take(self, extra: Mapping[str, Any]) -> None:
-        self._with_holes = list(extra.get("with_holes", []))
+        self._with_holes = extra.get("with_holes")
 
     def _answers(self, codes: Tensor) -> Float[np.ndarray, "N D"]:
         """For every missing cell its expectation, where that is what is filled in, or else its most probable code."""
@@ -256,6 +253,7 @@ class NADEkImputer(TransformerMixin, Cells):
             native = without(native, self._kept())
         flags = self._flagged()
         if flags:
+            _check_flags(table, flags)
             missing = np.column_stack([is_missing(table, j) for j in flags])
             native = beside(native, missing, [f"missingindicator_{table.labels[j]}" for j in flags])
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
@@ -268,4 +266,27 @@ class NADEkImputer(TransformerMixin, Cells):
         return [j for j, column in enumerate(self.columns_) if column is not None or self.keep_empty_features]
 
     def _flagged(self) -> list[int]:
-        return self._with_holes if self.add_indicator else []
+        if not self.add_indicator:
+            return []
+        if self._with_holes is None:
+            raise ValueError(
+                "add_indicator: expected a model that an imputer saved, which knows the columns with holes in training;"
+                " found one that does not: leave the option out, or fit the imputer"
+            )
+        return self._with_holes
+
+
+def _with_holes(table: Table) -> list[int]:
+    """The places of columns with holes."""
+    return [j for j in range(len(table.columns)) if is_missing(table, j).any()]
+
+
+def _check_flags(table: Table, flagged: Sequence[int]) -> None:
+    """Refuse columns that are called what an indicator would be."""
+    for j in flagged if table.named else ():
+        flag = f"missingindicator_{table.labels[j]}"
+        if flag in table.labels:
+            raise ValueError(
+                f'add_indicator: expected no column "{flag}", which is what the indicator of "{table.labels[j]}" is'
+                " called; rename it before fitting"
+            )

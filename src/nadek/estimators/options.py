@@ -102,6 +102,10 @@ def pick_device(device: DeviceName) -> torch.device:
         raise ValueError(f"device: expected 'auto', or a name such as 'cpu' or 'cuda', found {device!r}") from None
     if picked.type == "cuda" and not there:
         raise ValueError(f"device: PyTorch finds no CUDA device on this machine, found {device!r}; use 'auto' or 'cpu'")
+    try:
+        torch.empty(0, device=picked).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ValueError(f"device: PyTorch cannot work on {device!r} on this machine; use 'auto' or 'cpu'") from None
     return picked
 
 

@@ -122,8 +122,9 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
             y: ignored.
         """
         check_number("contamination", self.contamination, positive=True, most=0.5, also=("auto",))
-        table, held_out = self._fit(X)
-        self.offset_ = self._threshold(self._codes(table), self._within_bins(table), held_out)
+        with self._all_or_nothing():
+            table, held_out = self._fit(X)
+            self.offset_ = self._threshold(self._codes(table), self._within_bins(table), held_out)
         return self
 
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
