@@ -37,5 +37,8 @@ def build(
 
 
 def has_columns(model: ConditionalNetwork) -> TypeGuard[Network]:
-    """Whether single variables can be cut out of a network: its W and V touch one variable a column, the core none."""
-    return isinstance(model, Network)
+    """Whether single variables can be cut out of a network: its W and V touch one variable a column, the core none.
+
+    A class made from `Network` with a forward of its own may use them in another way: it is asked as a whole.
+    """
+    return isinstance(model, Network) and type(model).forward is Network.forward
