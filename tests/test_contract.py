@@ -357,6 +357,21 @@ def test_one_pass_probabilities(name):
     torch.testing.assert_close(missing_probabilities(model, x), torch.cat(columns, 1), rtol=0, atol=1e-12)
 
 
+@any_order
+@pytest.mark.parametrize("share", [True, False])
+def test_nothing_is_drawn_from_weights_that_are_no_numbers(name, share, generator):
+    """They give scores of NaN, which any comparison takes for a 0; draws among levels are refused by torch itself."""
+    model = build(name, 5)
+    x = torch.tensor([[torch.nan] * 5, [0, torch.nan, 0, torch.nan, 0]], dtype=torch.float64)
+    model.b.data[0] = torch.nan
+    for draw in (lambda: sample(model, 3, generator=generator), lambda: impute(model, x, share=share)):
+        told = (
+            "expected probabilities, found NaN" if set(model.levels) == {2} else "probability tensor contains .* `nan`"
+        )
+        with pytest.raises((ValueError, RuntimeError), match=told):
+            draw()
+
+
 # 6. The mixture over orderings
 
 
