@@ -323,6 +323,10 @@ def test_the_command_runs_cells_and_shows_spreads(folder):
     code, out, err = nadek("reproduce", "table3", *options[:-1])
     assert (code, "NADE-2" in out) == (0, True)
     assert err == "two: there is no record, give nadek reproduce table1 --row two first\n"
+    code, out, err = nadek("reproduce", "table3", *options, "--json", "--row", "two")
+    assert (code, json.loads(out)) == (0, {})
+    code, out, err = nadek("reproduce", "table3", *options, "--row", "nope")
+    assert (code, out, err) == (1, "", "nadek: table3 has no row 'nope'; known are: one, two\n")
 
 
 def test_the_report_has_all_tables(folder, tmp_path):

@@ -75,6 +75,7 @@ phases = [{ epochs = 1 }]
 optimizer = { kind = "adadelta" }
 """
 CITED = 'title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n'
+MACHINE = 'title = "RBM"\ndata = "digits"\n[rbm.training]\nhidden = 4\nepochs = 1\n'
 KEYS = {
     "table", "row", "recipe", "title", "data", "quick", "paper", "paper_ensemble", "test_log_likelihood",
     "standard_error", "orderings", "rows", "ensemble", "ensemble_standard_error", "ensemble_orderings",
@@ -603,6 +604,20 @@ def test_a_table_is_run_and_reported(tmp_path, options):
     assert f"{told['nade-2']['test_log_likelihood']:.2f}" in (tmp_path / "results.md").read_text()
 
 
+def test_rows_without_the_recipe_are_passed_over(tmp_path, options):
+    write_row(tmp_path, "a", TOML[: TOML.index("[recipes.paper]")])
+    write_row(tmp_path, "b", MACHINE)
+    arguments = ("reproduce", "table9", *options, "--recipe", "paper", "--runs", tmp_path / "runs", "--json")
+    code, out, err = nadek(*arguments)
+    assert (code, list(json.loads(out))) == (0, ["nade-2"])
+    assert err.splitlines() == [
+        "a: no recipe 'paper', not run", "b: no recipe 'paper', not run", "rbm: only cited, not run",
+    ]  # fmt: skip
+    for row, why in (("a", "its file has none"), ("b", "it is an RBM")):
+        code, out, err = nadek(*arguments, "--row", row)
+        assert (code, out, err) == (1, "", f"nadek: table9: row {row} has no recipe 'paper': {why}\n")
+
+
 def test_a_row_in_bfloat16_says_where_the_processor_is_slow_before_it_is_trained(tmp_path, options, monkeypatch):
     monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: False)
     path = options[1] / "table9" / "nade-2.toml"
@@ -634,11 +649,17 @@ def test_an_interruption_says_how_to_go_on(tmp_path, options):
     ("arguments", "told"),
     [
         (("table8",), "there is no table table8 in"),
+        (("table8",), ", nor a study; known are: table9, meanfield, which"),
+        (("meanfield", "--row", "x"), "--row: expected none, as meanfield is run as a whole; found 'x'"),
         (("table9", "--row", "x"), "table9 has no row 'x'; known are: nade-2, rbm"),
         (("table9", "--row", "rbm"), "row rbm has no recipe 'modern': its value is only cited"),
     ],
 )
 def test_mistakes_end_in_one_line(arguments, told, options):
+    for name in ("meanfield.toml", "grids/which.toml"):
+        path = options[1] / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
     code, out, err = nadek("reproduce", *arguments, *options)
     assert (code, out) == (1, "")
     (line,) = err.splitlines()
