@@ -283,6 +283,8 @@ def test_spreads_are_those_of_the_ensemble(folder):
     assert tables(experiments) == ["table1"]
     entry = summary(experiments)["table3"]["one"]
     assert entry["spread_over_orderings"] == record["ensemble_spread_over_orderings"]
+    assert (entry["spread_mean"], entry["spread_orderings"], entry["spread_rows"]) == (record["ensemble_mean"], 3, 10)
+    assert (entry["orderings"], entry["rows"]) == (record["orderings"], record["rows"]) != (3, 10)
     lines = variability_table(experiments, read_variability(experiments / "table3.toml")).splitlines()
     assert lines[2].startswith(f"| NADE-2 | modern | -20.50 | {record['test_log_likelihood']:.2f} | 2.0 | ")
     assert lines[2].endswith("| 3 orderings, 10 rows |")

@@ -445,9 +445,10 @@ def test_a_recipe_for_other_data_is_refused(tmp_path):
 # The report
 
 
-def made_up(folder, row, kind, **changes):
+def made_up(folder, row, kind, /, **changes):
     """A record with what a report reads."""
     record = {
+        "table": row.table, "row": row.name, "recipe": kind,
         "test_log_likelihood": -21.125, "standard_error": 0.25, "orderings": 3, "rows": 1300, "ensemble": -20.0,
         "ensemble_standard_error": None, "ensemble_orderings": 1, "ensemble_rows": 10, "best_validation": 22.0,
         "config": encode(row.recipe(kind)), **changes,
@@ -565,6 +566,44 @@ def test_a_damaged_record_is_told(content, tmp_path):
     path.write_text(content)
     with pytest.raises(ValueError, match=r"table9-nade-2-modern.json"):
         summary(tmp_path / "experiments")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"row": "nade-5"}, "expected the record of table9-nade-2-modern, found one whose row is 'nade-5'"),
+        ({"table": "table8"}, "expected the record of table9-nade-2-modern, found one whose table is 'table8'"),
+        ({"recipe": "paper"}, "expected the record of table9-nade-2-modern, found one whose recipe is 'paper'"),
+        ({"test_log_likelihood": "high"}, "test_log_likelihood: expected a number or null, found 'high'"),
+        ({"best_validation": True}, "best_validation: expected a number, found True"),
+        ({"best_validation": None}, "best_validation: expected a number, found None"),
+        ({"config": None}, "config: expected a table of options, found None"),
+    ],
+)
+def test_a_record_of_something_else_is_told_by_its_file(change, told, tmp_path):
+    row = read_row(write_row(tmp_path))
+    made_up(tmp_path, row, "paper")
+    made_up(tmp_path, row, "modern", **change)
+    with pytest.raises(ValueError, match=rf"table9-nade-2-modern.json: {told}"):
+        summary(tmp_path / "experiments")
+
+
+@pytest.mark.parametrize("key", ["row", "standard_error", "ensemble_rows", "best_validation", "config"])
+def test_a_record_that_lacks_something_is_told_by_its_file(key, tmp_path):
+    row = read_row(write_row(tmp_path))
+    made_up(tmp_path, row, "modern")
+    path = record_path(tmp_path / "experiments", row, "modern")
+    path.write_text(json.dumps({k: value for k, value in json.loads(path.read_text()).items() if k != key}))
+    with pytest.raises(ValueError, match=rf"table9-nade-2-modern.json: expected the key '{key}' of a record"):
+        summary(tmp_path / "experiments")
+
+
+def test_a_record_without_numbers_is_shown_by_dashes(tmp_path):
+    row = read_row(write_row(tmp_path))
+    made_up(tmp_path, row, "modern", **dict.fromkeys(("test_log_likelihood", "standard_error", "rows")))
+    assert "| NADE-2 | modern | -20.50 | – | – | – | -19.25 | -20.00 |" in markdown_table(
+        tmp_path / "experiments", [row]
+    )
 
 
 def test_a_report_of_nothing_is_refused(tmp_path):
