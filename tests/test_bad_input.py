@@ -532,6 +532,8 @@ def test_a_fraction_of_everything(table, output):
         ("[model]\nstepz = 2\n", "unknown option model.stepz; did you mean steps?"),
         ("epochs = 3\n", "unknown option epochs; known are "),
         ("[training]\nbatch_size = 'big'\n", "training.batch_size: expected int, found 'big'"),
+        ("seed = -1\n", "seed: expected a whole number from 0 to 2**63 - 1, found -1"),
+        (f"seed = {2**63}\n", f"seed: expected a whole number from 0 to 2**63 - 1, found {2**63}"),
         ("model = 3\n", "model: expected a table of options, found 3"),
         ("training = 3\n", "training: expected a table of options, found 3"),
         ("[model]\nn_variables = 784\n", "the recipe is for 784 variables, the data have 64"),

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ from nadek.checkpoints import (
     save_state,
 )
 from nadek.columns import Binary, Categorical, Numeric
-from nadek.cores import DeepConfig
+from nadek.conditional import ConditionalNetwork
+from nadek.cores import Deep, DeepConfig
 from nadek.model import ModelConfig, Network, nade_k
 from nadek.training import TrainingState
 from zoo import ZOO, build
@@ -228,6 +230,21 @@ def test_weights_of_other_shapes(folder):
     assert refused(folder).endswith("the config asks for b of shape (4,), the weights file has no such weights")
 
 
+@pytest.mark.parametrize("width", [40_000, 10**12])
+def test_a_structure_of_much_more_than_the_file_has_takes_no_memory(width, folder, monkeypatch):
+    structure = json.loads((folder / "config.json").read_text())["model"]
+    structure["core"]["hidden"] = [width, width]
+    path = folder / "model.safetensors"
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    digest = hashlib.sha256(json.dumps(structure, sort_keys=True).encode()).hexdigest()
+    save_file(tensors, path, {"config_sha256": digest})
+    edit(folder / "config.json", lambda config: config.update(model=structure))
+    seal(folder)
+    monkeypatch.setattr(checkpoints, "build", None)
+    assert f"{folder}: the config asks for " in refused(folder)
+
+
 def test_weights_of_another_model_of_the_same_shapes(folder, tmp_path):
     """The weights file says which structure it was trained as."""
     save(tmp_path / "other", SavedModel(model(steps=3), SCHEMA, METRICS))
@@ -414,6 +431,118 @@ def test_what_cannot_be_saved_leaves_the_model_that_was_there(folder):
     with pytest.raises(TypeError, match="not JSON serializable"):
         save(folder, SavedModel(model(seed=1), SCHEMA, {"when": object()}))
     assert torch.equal(load(folder).W, model().W)
+
+
+class OwnCore(Deep):
+    """What a user may put in a core's place."""
+
+
+class OwnNetwork(Network):
+    """A user's own network, made from the paper's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnStructure:
+    """The structure of a network from scratch."""
+
+    n_variables: int = 4
+    steps: int = 1
+    ordering: None = None
+    levels: None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnCoreConfig(DeepConfig):
+    """The structure of a core from scratch."""
+
+    kind: str = "own"
+
+
+class FromScratch(ConditionalNetwork):
+    """A network of another kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.config, self.b = OwnStructure(), torch.nn.Parameter(torch.zeros(4))
+
+    @property
+    def units_per_row(self):
+        """A row."""
+        return 4
+
+    def forward(self, x, missing, *, steps=None, recompute=False, generator=None):
+        """The same whatever is read."""
+        return [self.b.expand(x.shape)]
+
+
+def own_network():
+    return OwnNetwork(model().config)
+
+
+def own_core():
+    made = model(seed=1)
+    made.core = OwnCore(made.config.core)
+    return made
+
+
+def of_own_config():
+    config = ModelConfig(n_variables=4, core=OwnCoreConfig(hidden=(5,)))
+    return Network(config, generator=torch.Generator().manual_seed(0))
+
+
+def more_weights():
+    made = model(seed=1)
+    made.scale = torch.nn.Parameter(torch.ones(2))
+    return made
+
+
+def compiled_core():
+    made = model(seed=1)
+    made.core = torch.compile(made.core, backend="eager")
+    return made
+
+
+UNSAVEABLE = {
+    own_core: "found OwnCore as core, which would come back as Deep",
+    of_own_config: "found another structure: model.core.kind: expected one of deep, alternating, residual, found 'own'",
+    FromScratch: "found FromScratch with a config of class OwnStructure",
+    own_network: "found OwnNetwork as the model, which would come back as Network",
+    more_weights: r"the config asks for scale no such weights, the model has of shape \(2,\)",
+    compiled_core: "found OptimizedModule as core, which would come back as Deep",
+}
+
+
+@pytest.mark.parametrize(("make", "message"), UNSAVEABLE.items(), ids=[make.__name__ for make in UNSAVEABLE])
+def test_what_would_not_come_back_as_it_is_leaves_the_model_that_was_there(make, message, folder, tmp_path):
+    before = content(folder)
+    for where in (folder, tmp_path / "new"):
+        with pytest.raises(TypeError, match=rf"^only what its config says can be saved: .*; {message}$"):
+            save(where, SavedModel(make(), SCHEMA))
+    assert content(folder) == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_compiled_model_is_saved_as_what_was_compiled(folder):
+    saved = SavedModel(model(seed=1), SCHEMA, METRICS)
+    object.__setattr__(saved, "model", torch.compile(saved.model, backend="eager"))  # behind the type hook
+    save(folder, saved)
+    assert torch.equal(load(folder).W, model(seed=1).W)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_neither_saved_nor_loaded(value, folder):
+    made, before = model(seed=1), content(folder)
+    made.b.data[2] = value
+    with pytest.raises(ValueError, match=f"^the model: expected finite weights, found {value} in b$"):
+        save(folder, SavedModel(made, SCHEMA))
+    assert content(folder) == before
+    path = folder / "model.safetensors"
+    with safe_open(path, framework="pt") as file:
+        tensors, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+    tensors["b"][2] = value
+    save_file(tensors, path, metadata)
+    seal(folder)
+    assert refused(folder) == f"{path}: expected finite weights, found {value} in b"
 
 
 def test_a_saved_model_replaces_another_of_other_shapes(folder):

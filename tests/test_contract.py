@@ -17,7 +17,15 @@ from nadek.objectives import fixed_order_costs, reduce, step_costs
 from nadek.orderings import missing_at, rank_of
 from nadek.paths import MAX_BYTES, bytes_per_row
 from nadek.queries import explain_cells
-from nadek.sampling import impute, level_probabilities, missing_probabilities, reconstruction_probabilities, sample
+from nadek.sampling import (
+    complete,
+    draws,
+    impute,
+    level_probabilities,
+    missing_probabilities,
+    reconstruction_probabilities,
+    sample,
+)
 from nadek.variables import MixedVariables
 from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
 
@@ -62,6 +70,29 @@ def test_paths_agree(name, generator):
         plain, *others = (log_prob(model, x, ordering, path=path) for path in paths_of(name))
         for other in others:
             torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
+
+
+class Doubled(Network):
+    """A network of a user's own, which computes something else with the parts of the paper's."""
+
+    def forward(self, x, missing, *, steps=None, recompute=False, generator=None):
+        """Logits of twice the size."""
+        found = super().forward(x, missing, steps=steps, recompute=recompute, generator=generator)
+        return [2 * logits for logits in found]
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_network_with_a_forward_of_its_own_is_asked_through_it(steps, generator):
+    model = Doubled(ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator).double()
+    x, ordering = rows(model), torch.randperm(8, generator=generator)
+    plain, *others = (log_prob(model, x, ordering, path=path) for path in ("plain", "positions", "auto"))
+    for other in (*others, -fixed_order_costs(model, x, ordering)[0]):
+        torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
+    with pytest.raises(ValueError, match="needs a network that single variables can be cut out of"):
+        log_prob(model, x, ordering, path="fast")
+    nothing = torch.full((3, 8), torch.nan, dtype=torch.float64)
+    filled = complete(model, nothing, draws(generator), ordering=ordering)
+    torch.testing.assert_close(filled.log_prob, log_prob(model, filled.x, ordering, path="plain"), rtol=0, atol=1e-11)
 
 
 def test_tables_of_levels_count_as_memory(monkeypatch, generator):
@@ -341,6 +372,21 @@ def test_one_pass_probabilities(name):
     assert p[1].max() == p[1].max(1).values.min() == 1
     columns = [p[:, j, 1:2] if n == 2 else p[:, j, :n] for j, n in enumerate(model.levels)]
     torch.testing.assert_close(missing_probabilities(model, x), torch.cat(columns, 1), rtol=0, atol=1e-12)
+
+
+@any_order
+@pytest.mark.parametrize("share", [True, False])
+def test_nothing_is_drawn_from_weights_that_are_no_numbers(name, share, generator):
+    """They give scores of NaN, which any comparison takes for a 0; draws among levels are refused by torch itself."""
+    model = build(name, 5)
+    x = torch.tensor([[torch.nan] * 5, [0, torch.nan, 0, torch.nan, 0]], dtype=torch.float64)
+    model.b.data[0] = torch.nan
+    for draw in (lambda: sample(model, 3, generator=generator), lambda: impute(model, x, share=share)):
+        told = (
+            "expected probabilities, found NaN" if set(model.levels) == {2} else "probability tensor contains .* `nan`"
+        )
+        with pytest.raises((ValueError, RuntimeError), match=told):
+            draw()
 
 
 # 6. The mixture over orderings

@@ -209,6 +209,23 @@ def test_another_recipe_is_another_cell(done, tmp_path, monkeypatch):
         run_grid(replace(changed, cells=(cell,)), place_in(folder))
 
 
+@pytest.mark.parametrize("change", [{"train_rows": 60}, {"train_rows": None}, {"data": "other digits"}])
+def test_a_kept_model_of_other_rows_is_not_taken(change, tmp_path):
+    grid = write_grid(tmp_path)
+    grid = replace(grid, cells=grid.cells[:1])
+    run_grid(grid, place_in(tmp_path))
+    (cell,) = grid.cells
+    other = replace(grid, cells=(replace(cell, part=replace(cell.part, **change)),))
+    told = "which-digits-deep-k1-s0 holds a model of other training rows; use --force to train anew"
+    with pytest.raises(ValueError, match=told):
+        run_grid(other, place_in(tmp_path))
+    path = tmp_path / "runs" / "which-digits-deep-k1-s0" / "metrics.json"
+    metrics = json.loads(path.read_text())
+    del metrics["trained_on"]  # as all models were kept before
+    path.write_text(json.dumps(metrics))
+    assert job_of_cell(other, other.cells[0], place_in(tmp_path)).finished() is not None
+
+
 def test_models_go_unless_they_are_kept(tmp_path):
     grid = replace(write_grid(tmp_path), keep=False)
     run_grid(grid, place_in(tmp_path, quick=True), only="digits-deep-k1-s0")

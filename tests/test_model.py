@@ -293,6 +293,35 @@ def test_what_unrolls_by_hand():
     assert not unrolls(ResidualConfig(width=3).build(), binary)
 
 
+class Skipping(Deep):
+    """A core of a user's own, which computes something else with the layers of the paper's."""
+
+    def forward(self, u, state=None, *, generator=None):
+        """Its units, and what the first layer read once more."""
+        h, state = super().forward(u, state, generator=generator)
+        return h + u, state
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_core_with_a_forward_of_its_own_is_trained_as_what_it_is(steps, generator):
+    """Gradients of weights are those of the loop, which also serves where gradients of rows are asked for."""
+    model = build("nade-5 1hl", 9).train()
+    model.core = Skipping(model.config.core)
+    x = torch.randint(0, 2, (7, 9), generator=generator).double()
+    missing = torch.rand(7, 9, generator=generator) < 0.6
+
+    def gradients(x):
+        model.zero_grad()
+        logits = torch.stack(model(x, missing, steps=steps))
+        logits.square().sum().backward()
+        return logits, {name: value.grad for name, value in model.named_parameters()}
+
+    (logits, found), (expected, by_loop) = gradients(x), gradients(x.clone().requires_grad_())
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-13)
+    for name, gradient in by_loop.items():
+        torch.testing.assert_close(found[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
+
+
 @pytest.mark.parametrize("name", [name for name in ZOO if build(name, 2).steps > 1])
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 def test_recomputed_on_the_way_back_gradients_are_the_same(name, dropout, generator):

@@ -283,6 +283,8 @@ def test_spreads_are_those_of_the_ensemble(folder):
     assert tables(experiments) == ["table1"]
     entry = summary(experiments)["table3"]["one"]
     assert entry["spread_over_orderings"] == record["ensemble_spread_over_orderings"]
+    assert (entry["spread_mean"], entry["spread_orderings"], entry["spread_rows"]) == (record["ensemble_mean"], 3, 10)
+    assert (entry["orderings"], entry["rows"]) == (record["orderings"], record["rows"]) != (3, 10)
     lines = variability_table(experiments, read_variability(experiments / "table3.toml")).splitlines()
     assert lines[2].startswith(f"| NADE-2 | modern | -20.50 | {record['test_log_likelihood']:.2f} | 2.0 | ")
     assert lines[2].endswith("| 3 orderings, 10 rows |")
@@ -323,6 +325,10 @@ def test_the_command_runs_cells_and_shows_spreads(folder):
     code, out, err = nadek("reproduce", "table3", *options[:-1])
     assert (code, "NADE-2" in out) == (0, True)
     assert err == "two: there is no record, give nadek reproduce table1 --row two first\n"
+    code, out, err = nadek("reproduce", "table3", *options, "--json", "--row", "two")
+    assert (code, json.loads(out)) == (0, {})
+    code, out, err = nadek("reproduce", "table3", *options, "--row", "nope")
+    assert (code, out, err) == (1, "", "nadek: table3 has no row 'nope'; known are: one, two\n")
 
 
 def test_the_report_has_all_tables(folder, tmp_path):

@@ -77,6 +77,7 @@ phases = [{ epochs = 1 }]
 optimizer = { kind = "adadelta" }
 """
 CITED = 'title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n'
+MACHINE = 'title = "RBM"\ndata = "digits"\n[rbm.training]\nhidden = 4\nepochs = 1\n'
 KEYS = {
     "table", "row", "recipe", "title", "data", "quick", "paper", "paper_ensemble", "test_log_likelihood",
     "standard_error", "orderings", "rows", "ensemble", "ensemble_standard_error", "ensemble_orderings",
@@ -466,9 +467,10 @@ def test_a_recipe_for_other_data_is_refused(tmp_path):
 # The report
 
 
-def made_up(folder, row, kind, **changes):
+def made_up(folder, row, kind, /, **changes):
     """A record with what a report reads."""
     record = {
+        "table": row.table, "row": row.name, "recipe": kind,
         "test_log_likelihood": -21.125, "standard_error": 0.25, "orderings": 3, "rows": 1300, "ensemble": -20.0,
         "ensemble_standard_error": None, "ensemble_orderings": 1, "ensemble_rows": 10, "best_validation": 22.0,
         "config": encode(row.recipe(kind)), **changes,
@@ -588,6 +590,44 @@ def test_a_damaged_record_is_told(content, tmp_path):
         summary(tmp_path / "experiments")
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"row": "nade-5"}, "expected the record of table9-nade-2-modern, found one whose row is 'nade-5'"),
+        ({"table": "table8"}, "expected the record of table9-nade-2-modern, found one whose table is 'table8'"),
+        ({"recipe": "paper"}, "expected the record of table9-nade-2-modern, found one whose recipe is 'paper'"),
+        ({"test_log_likelihood": "high"}, "test_log_likelihood: expected a number or null, found 'high'"),
+        ({"best_validation": True}, "best_validation: expected a number, found True"),
+        ({"best_validation": None}, "best_validation: expected a number, found None"),
+        ({"config": None}, "config: expected a table of options, found None"),
+    ],
+)
+def test_a_record_of_something_else_is_told_by_its_file(change, told, tmp_path):
+    row = read_row(write_row(tmp_path))
+    made_up(tmp_path, row, "paper")
+    made_up(tmp_path, row, "modern", **change)
+    with pytest.raises(ValueError, match=rf"table9-nade-2-modern.json: {told}"):
+        summary(tmp_path / "experiments")
+
+
+@pytest.mark.parametrize("key", ["row", "standard_error", "ensemble_rows", "best_validation", "config"])
+def test_a_record_that_lacks_something_is_told_by_its_file(key, tmp_path):
+    row = read_row(write_row(tmp_path))
+    made_up(tmp_path, row, "modern")
+    path = record_path(tmp_path / "experiments", row, "modern")
+    path.write_text(json.dumps({k: value for k, value in json.loads(path.read_text()).items() if k != key}))
+    with pytest.raises(ValueError, match=rf"table9-nade-2-modern.json: expected the key '{key}' of a record"):
+        summary(tmp_path / "experiments")
+
+
+def test_a_record_without_numbers_is_shown_by_dashes(tmp_path):
+    row = read_row(write_row(tmp_path))
+    made_up(tmp_path, row, "modern", **dict.fromkeys(("test_log_likelihood", "standard_error", "rows")))
+    assert "| NADE-2 | modern | -20.50 | – | – | – | -19.25 | -20.00 |" in markdown_table(
+        tmp_path / "experiments", [row]
+    )
+
+
 def test_a_report_of_nothing_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="there are no tables in"):
         write_report(tmp_path, tmp_path / "results.md")
@@ -625,6 +665,20 @@ def test_a_table_is_run_and_reported(tmp_path, options):
     assert f"{told['nade-2']['test_log_likelihood']:.2f}" in (tmp_path / "results.md").read_text()
 
 
+def test_rows_without_the_recipe_are_passed_over(tmp_path, options):
+    write_row(tmp_path, "a", TOML[: TOML.index("[recipes.paper]")])
+    write_row(tmp_path, "b", MACHINE)
+    arguments = ("reproduce", "table9", *options, "--recipe", "paper", "--runs", tmp_path / "runs", "--json")
+    code, out, err = nadek(*arguments)
+    assert (code, list(json.loads(out))) == (0, ["nade-2"])
+    assert err.splitlines() == [
+        "a: no recipe 'paper', not run", "b: no recipe 'paper', not run", "rbm: only cited, not run",
+    ]  # fmt: skip
+    for row, why in (("a", "its file has none"), ("b", "it is an RBM")):
+        code, out, err = nadek(*arguments, "--row", row)
+        assert (code, out, err) == (1, "", f"nadek: table9: row {row} has no recipe 'paper': {why}\n")
+
+
 def test_a_row_in_bfloat16_says_where_the_processor_is_slow_before_it_is_trained(tmp_path, options, monkeypatch):
     monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: False)
     path = options[1] / "table9" / "nade-2.toml"
@@ -656,11 +710,17 @@ def test_an_interruption_says_how_to_go_on(tmp_path, options):
     ("arguments", "told"),
     [
         (("table8",), "there is no table table8 in"),
+        (("table8",), ", nor a study; known are: table9, meanfield, which"),
+        (("meanfield", "--row", "x"), "--row: expected none, as meanfield is run as a whole; found 'x'"),
         (("table9", "--row", "x"), "table9 has no row 'x'; known are: nade-2, rbm"),
         (("table9", "--row", "rbm"), "row rbm has no recipe 'modern': its value is only cited"),
     ],
 )
 def test_mistakes_end_in_one_line(arguments, told, options):
+    for name in ("meanfield.toml", "grids/which.toml"):
+        path = options[1] / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
     code, out, err = nadek("reproduce", *arguments, *options)
     assert (code, out) == (1, "")
     (line,) = err.splitlines()

@@ -11,7 +11,7 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from nadek.columns import Column, n_levels
 from nadek.conditional import ConditionalNetwork, Structure
 from nadek.configs import decode, encode
 from nadek.files import replacing
-from nadek.networks import NetworkConfig, build
+from nadek.networks import NetworkConfig, build, outline
 from nadek.training import TrainingState
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
@@ -32,6 +32,8 @@ UNFINISHED = "training.safetensors"
 """The state of an unfinished training, in the folder where the model will be."""
 
 FORMAT = 1
+
+SAVED = "only what its config says can be saved: a nadek.Network with a core of nadek.cores, or a nadek.ImageNetwork"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +82,15 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
 
     Raises:
         OSError: where the folder cannot be written to.
-        TypeError: on metrics that JSON does not know; the folder is left as it was.
+        TypeError: on metrics that JSON does not know, and on a model that would not come back as what it is.
+        ValueError: on weights that are not finite. In both cases the folder is left as it was.
     """
     folder = Path(folder)
-    structure = encode(saved.model.config)
+    model = getattr(saved.model, "_orig_mod", saved.model)  # what torch.compile was given
+    structure = _structure_of(model)
     schema, metrics = _as_json(encode(saved.schema)), _as_json(saved.metrics)
-    tensors = {name: _rounded(value, matrices) for name, value in saved.model.state_dict().items()}
+    tensors = {name: _rounded(value, matrices) for name, value in model.state_dict().items()}
+    _check_finite("the model", tensors)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CONFIG).unlink(missing_ok=True)  # from here until the end this is no model
     _write_tensors(folder / WEIGHTS, tensors, {"config_sha256": _digest_of(structure)})
@@ -124,13 +129,14 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     if _digest(folder / WEIGHTS) != config["weights_sha256"]:
         raise ValueError(f"{folder / WEIGHTS} was damaged or changed since it was saved: its sha256 differs")
     tensors, metadata = _read_tensors(folder / WEIGHTS)
-    model = build(structure, generator=torch.Generator())
-    _check_shapes(folder, model, tensors)
+    _check_fit(folder, structure, tensors)
+    _check_finite(folder / WEIGHTS, tensors)
     if metadata.get("config_sha256") != _digest_of(config["model"]):
         raise ValueError(
             f"{folder / CONFIG} was changed since it was saved: it is not what the weights were trained as"
         )
-    model.to(tensors["b"].dtype).load_state_dict(tensors)
+    model = build(structure, generator=torch.Generator()).to(tensors["b"].dtype)
+    model.load_state_dict(tensors)
     return SavedModel(model.to(device).eval(), schema, _read_json(folder / METRICS))
 
 
@@ -216,15 +222,55 @@ def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
             raise ValueError(f"{path}: kinds[{column}]: expected {expected} levels as in the model, found {told}")
 
 
-def _check_shapes(folder: Path, model: ConditionalNetwork, tensors: dict[str, Tensor]) -> None:
-    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    found = {name: tuple(value.shape) for name, value in tensors.items()}
+def _structure_of(model: ConditionalNetwork) -> dict[str, Any]:
+    """The config of a network as JSON has it, which makes a network of the same parts and weights.
+
+    Raises:
+        TypeError: where it makes another one, or none; says what can be saved.
+    """
+    found = type(model.config)
+    if found not in get_args(NetworkConfig):
+        raise TypeError(f"{SAVED}; found {type(model).__name__} with a config of class {found.__name__}")
+    structure: dict[str, Any] = json.loads(_as_json(encode(model.config)))
+    try:
+        twin = outline(decode(_Structure, {"model": structure}).model)
+    except ValueError as error:
+        raise TypeError(f"{SAVED}; found another structure: {error}") from None
+    kinds = [{name: type(part).__name__ for name, part in whole.named_modules()} for whole in (twin, model)]
+    for name in sorted(kinds[0].keys() | kinds[1].keys()):
+        made, has = (kind.get(name, "nothing") for kind in kinds)
+        if made != has:
+            raise TypeError(f"{SAVED}; found {has} as {name or 'the model'}, which would come back as {made}")
+    if different := _difference(twin.state_dict(), model.state_dict()):
+        raise TypeError(f"{SAVED}; the config asks for {different[0]}, the model has {different[1]}")
+    return structure
+
+
+def _check_fit(folder: Path, structure: NetworkConfig, tensors: dict[str, Tensor]) -> None:
+    """Refuse weights that are not those of a structure, before memory is taken for what the structure asks for."""
+    try:
+        expected = outline(structure).state_dict()
+    except RuntimeError as error:
+        raise ValueError(f"{folder}: the config asks for weights that no memory holds: {error}") from None
+    if different := _difference(expected, tensors):
+        raise ValueError(f"{folder}: the config asks for {different[0]}, the weights file has {different[1]}")
+
+
+def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> tuple[str, str] | None:
+    """The first weights that differ in name or shape, as expected and as found; None where there are none."""
+    shapes = [{name: tuple(value.shape) for name, value in tensors.items()} for tensors in (expected, found)]
     for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            told = [
-                f"of shape {shape}" if shape else "no such weights" for shape in (expected.get(name), found.get(name))
-            ]
-            raise ValueError(f"{folder}: the config asks for {name} {told[0]}, the weights file has {told[1]}")
+        asked, has = (shape.get(name) for shape in shapes)
+        if asked != has:
+            told = [f"of shape {shape}" if shape else "no such weights" for shape in (asked, has)]
+            return f"{name} {told[0]}", told[1]
+    return None
+
+
+def _check_finite(where: Path | str, tensors: dict[str, Tensor]) -> None:
+    for name, value in tensors.items():
+        if not (finite := value.isfinite()).all():
+            raise ValueError(f"{where}: expected finite weights, found {value[~finite][0].item()} in {name}")
 
 
 def _rounded(value: Tensor, dtype: torch.dtype | None) -> Tensor:

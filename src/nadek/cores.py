@@ -15,13 +15,15 @@ figures and equations are those of Raiko, Yao, Cho and Bengio (2014).
 import copy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from nadek.products import ACTIVATIONS, activate, affine, arranged, arranges
+
+Layer = TypeVar("Layer", bound=nn.Module)
 
 Activation = Literal["tanh", "sigmoid", "relu", "gelu"]
 
@@ -222,10 +224,14 @@ def _layers(core: nn.Module) -> list[nn.Linear]:
     return [part for part in core.modules() if isinstance(part, nn.Linear)]
 
 
-def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
+def undrawn(kind: type[Layer], *args: Any, **options: Any) -> Layer:  # noqa: ANN401 - those of any layer
     """A layer whose weights are drawn later, by the network: torch's own would come from the global generator."""
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out, bias=bias)
+    layer: Layer = nn.utils.skip_init(kind, *args, **options, device=torch.get_default_device())
     return layer
+
+
+def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
+    return undrawn(nn.Linear, n_in, n_out, bias=bias)
 
 
 def _through(layer: nn.Module, h: Tensor, activation: str | None = None) -> Tensor:

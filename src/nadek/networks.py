@@ -36,6 +36,20 @@ def build(
     return Network(config, mean, generator=generator)
 
 
+def outline(config: NetworkConfig) -> ConditionalNetwork:
+    """The parts of a network, and names and shapes of its weights, which take no memory and hold no numbers.
+
+    Example:
+        >>> outline(ModelConfig(n_variables=1000)).state_dict()["W"].shape
+        torch.Size([500, 1000])
+    """
+    with torch.device("meta"):
+        return build(config)
+
+
 def has_columns(model: ConditionalNetwork) -> TypeGuard[Network]:
-    """Whether single variables can be cut out of a network: its W and V touch one variable a column, the core none."""
-    return isinstance(model, Network)
+    """Whether single variables can be cut out of a network: its W and V touch one variable a column, the core none.
+
+    A class made from `Network` with a forward of its own may use them in another way: it is asked as a whole.
+    """
+    return isinstance(model, Network) and type(model).forward is Network.forward

@@ -159,22 +159,23 @@ class MixedVariables(nn.Module):
         self.n_columns, self._widest = self._starts[-1], max(levels)
         self.n_cells = len(levels) * self._widest  # of the table, which every row has for itself
         shape = (len(levels), self._widest)
-        table, back, variable, level = torch.zeros(shape, dtype=torch.long), [], [], []
+        table, absent = torch.zeros(shape, dtype=torch.long), torch.ones(shape, dtype=torch.bool)
+        back, variable, level = [], [], []
         for j, n in enumerate(levels):
+            absent[j, :n] = False
             shown = [1] if n == 2 else list(range(n))  # level 0 of a binary variable has no column
             for place, k in enumerate(shown):
                 table[j, k] = 1 + self._starts[j] + place  # 0 stands for a logit of 0
                 back.append(j * self._widest + k)
                 variable.append(j)
                 level.append(k)
-        n_levels = torch.tensor(self.levels)
         self._keep("table", table)
-        self._keep("absent", torch.arange(self._widest) >= n_levels[:, None])
+        self._keep("absent", absent)
         self._keep("back", torch.tensor(back))
         self._keep("variable", torch.tensor(variable))
         self._keep("level", torch.tensor(level))
-        self._keep("logistic", (n_levels == 2)[self.variable])
-        self._keep("top", n_levels - 1)
+        self._keep("logistic", torch.tensor([levels[j] == 2 for j in variable]))
+        self._keep("top", torch.tensor([n - 1 for n in levels]))
 
     def encode(self, x: Shaped[Tensor, "*batch D"]) -> Bool[Tensor, "*batch C"]:
         """See `BinaryVariables`."""

@@ -56,6 +56,9 @@ def walk(
 
     Returns:
         The values and their conditional log-probabilities, in visiting order.
+
+    Raises:
+        ValueError: on choices from probabilities that are no numbers.
     """
     values = given.double()
     log_probs = torch.zeros(given.shape, dtype=torch.float64, device=given.device)
@@ -87,6 +90,8 @@ def walk(
         log_probs[here, positions] = log_p if told is None else log_p.masked_fill(~told[here], 0)
         if positions.stop < stop:
             reveal(positions, told)
+    if draw is not None and log_probs.isnan().any():  # at the end, where it holds up no position
+        raise ValueError("nothing can be drawn from this model: expected probabilities, found NaN; its weights are bad")
     return Walked(values, log_probs)
 
 

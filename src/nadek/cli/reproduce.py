@@ -9,7 +9,7 @@ import typer
 from nadek.cli.console import say, show_line
 from nadek.cli.options import DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
 from nadek.cli.reproducing import Wish, run_figures, run_grid_cells, run_machines, run_rows, show_spreads
-from nadek.experiments import Workplace, grids, write_report
+from nadek.experiments import Workplace, grids, tables, write_report
 
 Experiments = Annotated[
     Path, typer.Option("--experiments", metavar="DIR", help="Folder of the tables and of their results.")
@@ -77,11 +77,20 @@ def reproduce(
             run_machines(wish, place)
         elif (experiments / f"{target}.toml").is_file():
             show_spreads(wish, place)
-        else:
+        elif target in tables(experiments):
             run_rows(wish, place)
+        else:
+            known = ", ".join(_targets(experiments)) or "none"
+            raise FileNotFoundError(f"there is no table {target} in {experiments}, nor a study; known are: {known}")
     except KeyboardInterrupt:
         say(f"nadek: stopped; what was done is kept in {runs}: give the same command to go on")
         raise typer.Exit(130) from None
+
+
+def _targets(experiments: Path) -> list[str]:
+    """All that can be reproduced: the tables, what is made from other records or models, and the grids."""
+    studies = [name for name in ("table3", "figures", "meanfield") if any(experiments.glob(f"{name}*"))]
+    return [*tables(experiments), *studies, *grids(experiments)]
 
 
 def report(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from nadek.cli.console import epochs_progress, rows_progress, say, show_json, show_line, show_table, tell_if_slow
@@ -38,8 +39,9 @@ def run_rows(wish: Wish, place: Workplace) -> None:
     """Train and score the rows of a table."""
     records = []
     for one in read_table(place.experiments / wish.target, only=wish.row):
-        if one.cited and wish.row is None:
-            say(f"{one.name}: only cited, not run", quiet=wish.quiet)
+        if wish.row is None and wish.kind not in one.kinds:
+            why = "only cited" if one.cited else f"no recipe {wish.kind!r}"
+            say(f"{one.name}: {why}, not run", quiet=wish.quiet)
             continue
         records.append(_run_row(one, wish, place))
     if wish.as_json:
@@ -94,6 +96,12 @@ def run_figures(wish: Wish, place: Workplace) -> None:
 def show_spreads(wish: Wish, place: Workplace) -> None:
     """Show a table that is made from the records of another one."""
     told = read_variability(place.experiments / f"{wish.target}.toml")
+    if wish.row is not None:
+        asked = tuple(spread for spread in told.rows if spread.row == wish.row)
+        if not asked:
+            known = ", ".join(spread.row for spread in told.rows)
+            raise ValueError(f"{wish.target} has no row {wish.row!r}; known are: {known}")
+        told = replace(told, rows=asked)
     entries = variability_summary(place.experiments, told)
     for spread in told.rows:
         if spread.row not in entries:
@@ -111,6 +119,8 @@ def show_spreads(wish: Wish, place: Workplace) -> None:
 
 def run_machines(wish: Wish, place: Workplace) -> None:
     """RBMs turned into networks."""
+    if wish.row is not None:
+        raise ValueError(f"--row: expected none, as {wish.target} is run as a whole; found {wish.row!r}")
     study, options = read_meanfield(place.experiments / f"{wish.target}.toml")
     with _Bars(quiet=wish.quiet) as bars:
         record = run_meanfield(

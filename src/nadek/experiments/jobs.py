@@ -22,6 +22,9 @@ QUICK_ROWS = 200
 CHOICE_SEED = 0
 """Of the choice of rows, where not all of them are taken."""
 
+TRAINED_ON = "trained_on"
+"""Where the metrics of a model say which rows it learnt from."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Workplace:
@@ -101,7 +104,7 @@ class Job:
 
         Raises:
             ValueError: if the recipe does not fit the data, or the folder holds the model or the unfinished training of
-                another recipe, or one that diverged.
+                another recipe or of other training rows, or one that diverged.
             TrainingDivergedError: as `train`.
             OSError: on data that are not there, or a folder that cannot be written to.
         """
@@ -120,19 +123,22 @@ class Job:
             begin=self.begin,
             save_every=60.0,
             on_epoch=on_epoch,
+            told={TRAINED_ON: self._rows},
         )
 
     def finished(self) -> SavedModel | None:
         """The model, if its training is finished.
 
         Raises:
-            ValueError: if the folder holds a model of another recipe, or one that diverged.
+            ValueError: if the folder holds a model of another recipe or of other training rows, or one that diverged.
         """
         if not holds_model(self.folder) or holds_state(self.folder):
             return None
         saved = load_saved(self.folder, device=self.place.device)
         if not is_recipe(self._recipe, saved.metrics.get("config")):
             raise ValueError(f"{self.folder} holds a model of another recipe; use --force to train anew")
+        if saved.metrics.get(TRAINED_ON, self._rows) != self._rows:  # models of the first records do not say
+            raise ValueError(f"{self.folder} holds a model of other training rows; use --force to train anew")
         if saved.metrics.get("diverged"):
             raise ValueError(f"the training of {self.folder} diverged; change the recipe, or use --force to train anew")
         return saved
@@ -141,6 +147,11 @@ class Job:
     def digest(self) -> str:
         """The digest of the weights of the finished model."""
         return weights_digest(self.folder)
+
+    @property
+    def _rows(self) -> dict[str, Any]:
+        """What a model says of its training rows."""
+        return {"data": self.data, "train_rows": self.train_rows}
 
     @property
     def _recipe(self) -> Recipe:

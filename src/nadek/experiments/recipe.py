@@ -44,6 +44,10 @@ class Recipe:
     teacher: str | None = None
     notes: str = ""
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed: expected a whole number from 0 to 2**63 - 1, found {self.seed}")
+
 
 def trained_alike(model: Structure) -> Structure:
     """The structure without what matters while it is trained only: equal for networks that can share their weights."""

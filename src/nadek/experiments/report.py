@@ -6,7 +6,7 @@ from typing import Any
 
 from nadek.experiments.claims import claims_table, read_claims
 from nadek.experiments.extras import notes_of, pictures_of
-from nadek.experiments.found import Found, records_of
+from nadek.experiments.found import SHARED, Found, records_of
 from nadek.experiments.grids import grid_tables, grids, read_grid
 from nadek.experiments.markdown import NOT_RUN, NOTHING, markdown, number, over, placed
 from nadek.experiments.meanfield import NAME as MEANFIELD
@@ -17,18 +17,6 @@ from nadek.experiments.variability import read_variability, variability_summary,
 from nadek.files import replacing
 
 COLUMNS = ("model", "recipe", "paper", "ours", "±", "over", "paper, ensemble", "ours, ensemble", "±", "over")
-SHARED = (
-    "test_log_likelihood",
-    "standard_error",
-    "orderings",
-    "rows",
-    "ensemble",
-    "ensemble_standard_error",
-    "ensemble_orderings",
-    "ensemble_rows",
-)
-"""What the summary takes from a record as it is."""
-
 NO_ENSEMBLE = dict.fromkeys(("ensemble", "ensemble_standard_error", "ensemble_orderings", "ensemble_rows"))
 """What is told of the ensemble of a model that has one ordering only."""
 

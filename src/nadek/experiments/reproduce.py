@@ -47,7 +47,7 @@ def reproduce(
         OSError: on data that are not there, or a folder that cannot be written to.
     """
     about = _told(row, kind, quick=place.quick)
-    if row.rbm is not None:
+    if row.rbm is not None and kind in row.kinds:
         return reproduce_machine(row, place, about, force=force, on_epoch=on_epoch, progress=progress)
     job = job_of(row, kind, place, on_epoch=on_epoch)
     saved = job.trained(force=force, on_epoch=on_epoch)

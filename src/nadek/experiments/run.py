@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,7 @@ def train(
     begin: Callable[[ConditionalNetwork], object] | None = None,
     save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
+    told: Mapping[str, Any] | None = None,
 ) -> SavedModel:
     """Train a model by a recipe and save it as a folder.
 
@@ -65,6 +66,7 @@ def train(
             ``start`` names; an RBM of the tables needs it, see `nadek.experiments.machines.begin_as_machine`.
         save_every: seconds between two savings of the state, at the end of an epoch; 0 saves after each.
         on_epoch: told what happened after each epoch.
+        told: what else the model's metrics shall say.
 
     Raises:
         ValueError: if an unfinished training of another recipe or other rows is in the way, on a ``start`` or a
@@ -90,7 +92,8 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
 
     def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
-        saved = SavedModel(model, schema, _metrics(recipe, rows, history, device, diverged=diverged))
+        metrics = {**_metrics(recipe, rows, history, device, diverged=diverged), **(told or {})}
+        saved = SavedModel(model, schema, metrics)
         save(folder, saved)
         return saved
 

@@ -81,6 +81,8 @@ def read_variability(path: str | os.PathLike[str]) -> Variability:
 def variability_summary(experiments: Path, told: Variability) -> dict[str, dict[str, Any]]:
     """Row -> the paper's values beside ours, of the recipe that validates best (but for taught ones).
 
+    The log-likelihood is over ``orderings`` and ``rows``, as in the row's own table; the spreads are over
+    ``spread_orderings`` and ``spread_rows``, on which the mean is ``spread_mean``.
     Rows without a record are left out.
     """
     rows = zip(told.rows, told.read_rows(experiments), strict=True)
@@ -105,12 +107,15 @@ def _entry(spread: Spread, row: Row, found: Found) -> dict[str, Any]:
         "recipe": found.kind,
         "paper": spread.mean,
         "test_log_likelihood": of["test_log_likelihood"],
+        "orderings": of["orderings"],
+        "rows": of["rows"],
         "paper_spread_over_orderings": spread.over_orderings,
         "spread_over_orderings": of.get("ensemble_spread_over_orderings"),
         "paper_spread_over_rows": spread.over_rows,
         "spread_over_rows": of.get("ensemble_spread_over_rows"),
-        "orderings": of["ensemble_orderings"],
-        "rows": of["ensemble_rows"],
+        "spread_mean": of.get("ensemble_mean"),
+        "spread_orderings": of["ensemble_orderings"],
+        "spread_rows": of["ensemble_rows"],
         "record": found.path.name,
         "stale": found.stale,
     }
@@ -127,5 +132,5 @@ def _line(spread: Spread, row: Row, entry: dict[str, Any] | None) -> tuple[str, 
         number(ours.get("spread_over_orderings")),
         number(spread.over_rows, 1),
         number(ours.get("spread_over_rows")),
-        over(ours["orderings"], ours["rows"]) if ours else NOTHING,
+        over(ours["spread_orderings"], ours["spread_rows"]) if ours else NOTHING,
     )

@@ -4,34 +4,27 @@ Normalisation is over all that a row holds at a scale, in one go: on a CPU that 
 where normalising groups of channels, or every pixel by itself, costs several times as much as the convolutions.
 """
 
-from typing import TypeVar
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.cores import drop
-
-Layer = TypeVar("Layer", bound=nn.Module)
+from nadek.cores import drop, undrawn
 
 
 def conv(n_in: int, n_out: int) -> nn.Conv2d:
     """A convolution of 3 x 3 pixels, which keeps height and width."""
-    layer: nn.Conv2d = nn.utils.skip_init(nn.Conv2d, n_in, n_out, 3, padding=1)
-    return layer
+    return undrawn(nn.Conv2d, n_in, n_out, 3, padding=1)
 
 
 def halve(n_in: int, n_out: int) -> nn.Conv2d:
     """Every 2 x 2 pixels become one."""
-    layer: nn.Conv2d = nn.utils.skip_init(nn.Conv2d, n_in, n_out, 2, stride=2)
-    return layer
+    return undrawn(nn.Conv2d, n_in, n_out, 2, stride=2)
 
 
 def double(n_in: int, n_out: int) -> nn.ConvTranspose2d:
     """Every pixel becomes 2 x 2."""
-    layer: nn.ConvTranspose2d = nn.utils.skip_init(nn.ConvTranspose2d, n_in, n_out, 2, stride=2)
-    return layer
+    return undrawn(nn.ConvTranspose2d, n_in, n_out, 2, stride=2)
 
 
 def normalised(stream: Float[Tensor, "B c h w"]) -> Float[Tensor, "B c h w"]:
@@ -64,8 +57,8 @@ class Whole(nn.Module):
     def __init__(self, channels: int, height: int, width: int, units: int, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
-        self.inner: nn.Linear = nn.utils.skip_init(nn.Linear, channels * height * width, units)
-        self.outer: nn.Linear = nn.utils.skip_init(nn.Linear, units, channels * height * width)
+        self.inner = undrawn(nn.Linear, channels * height * width, units)
+        self.outer = undrawn(nn.Linear, units, channels * height * width)
 
     def forward(
         self, stream: Float[Tensor, "B c h w"], *, generator: torch.Generator | None = None

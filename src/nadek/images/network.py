@@ -155,6 +155,8 @@ class ImageNetwork(ConditionalNetwork):
     @torch.no_grad()
     def _initialise(self, mean: Tensor | None, generator: torch.Generator | None) -> None:
         """Normal weights scaled by what a unit reads, zero biases, visible bias where it gives the clamped mean."""
+        if self.b.is_meta:
+            return  # nothing to write to, see `nadek.networks.outline`
         for name, parameter in self.named_parameters():
             if parameter.ndim < 2:
                 parameter.zero_()

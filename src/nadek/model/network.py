@@ -113,6 +113,8 @@ class Network(ConditionalNetwork):
     @torch.no_grad()
     def _initialise(self, mean: Tensor | None, generator: torch.Generator | None) -> None:
         """Normal weights, zero biases, visible bias where it gives the clamped mean."""
+        if self.b.is_meta:
+            return  # nothing to write to, see `nadek.networks.outline`
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
                 std = parameter.shape[1] ** -0.5 if self.config.init_std is None else self.config.init_std

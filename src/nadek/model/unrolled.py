@@ -31,8 +31,11 @@ BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def unrolls(core: Core, variables: Variables) -> TypeGuard[Deep]:
-    """Whether `unroll` serves a network: deep, an activation of `BACK`, binary variables."""
-    return isinstance(core, Deep) and core.activation in BACK and isinstance(variables, BinaryVariables)
+    """Whether `unroll` serves a network: deep, an activation of `BACK`, binary variables.
+
+    A class made from `Deep` may compute something else, of which the gradients here know nothing.
+    """
+    return type(core) is Deep and core.activation in BACK and isinstance(variables, BinaryVariables)
 
 
 def unroll(
