@@ -285,7 +285,7 @@ def test_other_names_of_columns(verb, trained, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(4), ("age", "b,c", "u", "d", "f"))
     told = fails(verb, trained, table)
     assert told == (
-        'expected the 5 columns of the model; the table lacks 2 columns "ü", "e" '
+        f'{table}: expected the 5 columns of the model; the table lacks 2 columns "ü", "e" '
         'and has the unexpected 2 columns "u", "f"'
     )
 
@@ -293,19 +293,21 @@ def test_other_names_of_columns(verb, trained, tmp_path):
 @pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
 def test_too_few_columns_without_names(verb, trained, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(4)[:, :4], None)
-    assert fails(verb, trained, table) == "expected 5 columns as in the model, found 4"
+    assert fails(verb, trained, table) == f"{table}: expected 5 columns as in the model, found 4"
 
 
 def test_a_validation_table_with_other_names(table, tmp_path, output):
     held_out = write_csv(tmp_path / "v.csv", answers(4), "abcde")
     told = fails("fit", table, "-o", output, "--validation", held_out)
-    assert told.startswith('expected the 5 columns of the model; the table lacks 3 columns "age", "b,c", "ü" and has')
+    assert told.startswith(
+        f'{held_out}: expected the 5 columns of the model; the table lacks 3 columns "age", "b,c", "ü" and has'
+    )
 
 
 def test_a_validation_table_without_names_and_with_too_many_columns(table, tmp_path):
     held_out = write_csv(tmp_path / "v.csv", np.zeros((4, 6)), None)
     told = fails("fit", table, "-o", tmp_path / "output", "--validation", held_out)
-    assert told == "expected 5 columns as in the model, found 6"
+    assert told == f"{held_out}: expected 5 columns as in the model, found 6"
 
 
 def test_rows_of_several_lengths(tmp_path, output):

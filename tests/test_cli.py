@@ -560,6 +560,21 @@ def test_fit_drops_columns_of_a_table_of_0_and_1(tmp_path):
     assert {cell for column in whole.values() for cell in column} == {"0", "1"}
 
 
+def test_zeros_and_ones_may_have_decimal_commas(tmp_path):
+    x = answers(40, missing=0.1)
+    plain, table = write_csv(tmp_path / "plain.csv", x), tmp_path / "t.csv"
+    rows = [";".join("" if np.isnan(v) else f"{v:.2f}".replace(".", ",") for v in row) for row in x]
+    table.write_text("\n".join(["age;b,c;ü;d;e", *rows]) + "\n")
+    for path, model in ((table, "model"), (plain, "same")):
+        ok("fit", path, "-o", tmp_path / model, *FIT, "--validation", path, "-q")
+    assert load_saved(tmp_path / "model").schema == load_saved(tmp_path / "same").schema
+    for verb in ("score", "impute", "complete"):
+        commas, points = (cells_of(ok(verb, tmp_path / "same", path, "-q").out) for path in (table, plain))
+        assert {name: list(map(float, column)) for name, column in commas.items()} == {
+            name: list(map(float, column)) for name, column in points.items()
+        }
+
+
 def test_fit_of_words_is_a_function_of_its_seed(tmp_path):
     people(tmp_path / "t.csv", 60)
     for name in "ab":

@@ -417,7 +417,7 @@ def test_words_with_spaces_around_them_are_those_of_the_model(tmp_path):
 )
 def test_other_columns_are_named(header, told, saved, tmp_path):
     (tmp_path / "t.csv").write_text(header + "\n,,,,,\n")
-    with pytest.raises(ValueError, match=f"^expected the 6 columns of the model; {told}$"):
+    with pytest.raises(ValueError, match=rf"t\.csv: expected the 6 columns of the model; {told}$"):
         source_for(saved, str(tmp_path / "t.csv"))
 
 
@@ -429,7 +429,7 @@ def test_columns_without_names_are_counted(tmp_path):
     np.save(tmp_path / "other.npy", np.array([[0, 1, 1, 0]]))
     for name in ("all", "kept"):
         assert rows_for(saved, str(tmp_path / f"{name}.npy")).tolist() == [[0, 1]]
-    with pytest.raises(ValueError, match=r"^expected 2 columns as in the model, found 4$"):
+    with pytest.raises(ValueError, match=r"other\.npy: expected 2 columns as in the model, found 4$"):
         rows_for(saved, str(tmp_path / "other.npy"))
 
 

@@ -16,9 +16,8 @@ import pytest
 
 from nadek.tables import (
     SUFFIXES,
-    Table,
-    align_columns,
     from_matrix,
+    places_of,
     read_raw,
     read_table,
     write_columns,
@@ -1050,55 +1049,31 @@ def test_write_into_a_folder_that_is_not_there(tmp_path):
         write_table(tmp_path / "nowhere" / "t.csv", COMPLETE)
 
 
-# align_columns
-
-ABC = Table(np.array([[0, 1, NAN]], dtype=np.float32), ("a", "b", "c"))
+# Where columns stand
 
 
-def test_align_reorders_by_name():
-    table = align_columns(ABC, ("c", "a", "b"))
-    assert table.columns == ("c", "a", "b")
-    np.testing.assert_array_equal(table.values, [[NAN, 0, 1]])
-
-
-def test_align_keeps_a_table_in_order():
-    assert align_columns(ABC, ABC.columns) is ABC
-
-
-def test_align_names_a_table_without_names():
-    table = align_columns(Table(ABC.values, None), ["c", "a", "b"])
-    assert table.columns == ("c", "a", "b")
-    np.testing.assert_array_equal(table.values, ABC.values)
+def test_columns_are_found_by_their_names():
+    assert places_of(("c", "a", "b"), ("a", "b", "c"), where="t.csv") == [2, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        (("a", "b", "c", "d"), 'expected the 4 columns of the model; the table lacks column "d"'),
-        (("a", "b"), 'expected the 2 columns of the model; the table has the unexpected column "c"'),
+        (("a", "b", "c", "d"), 't.csv: expected the 4 columns of the model; the table lacks column "d"'),
+        (("a", "b"), 't.csv: expected the 2 columns of the model; the table has the unexpected column "c"'),
         (
             ("a", "x", "y"),
-            'expected the 3 columns of the model; the table lacks 2 columns "x", "y" '
+            't.csv: expected the 3 columns of the model; the table lacks 2 columns "x", "y" '
             'and has the unexpected 2 columns "b", "c"',
         ),
     ],
 )
-def test_align_names_missing_and_unexpected_columns(columns, said):
+def test_missing_and_unexpected_columns_are_named(columns, said):
     with pytest.raises(ValueError, match="expected") as error:
-        align_columns(ABC, columns)
+        places_of(columns, ("a", "b", "c"), where="t.csv")
     assert str(error.value) == said
 
 
-def test_align_shortens_a_long_list():
+def test_a_long_list_of_columns_is_cut():
     with pytest.raises(ValueError, match='"x7" and 2 more'):
-        align_columns(ABC, ("a", "b", "c", *(f"x{j}" for j in range(10))))
-
-
-def test_align_without_names_counts():
-    with pytest.raises(ValueError, match="expected 2 columns, found 3"):
-        align_columns(Table(ABC.values, None), ("a", "b"))
-
-
-def test_align_refuses_a_table_with_a_name_twice():
-    with pytest.raises(ValueError, match='the table: expected every column name once, found more of "a"'):
-        align_columns(Table(ABC.values, ("a", "a", "b")), ("a", "b"))
+        places_of(("a", "b", "c", *(f"x{j}" for j in range(10))), ("a", "b", "c"), where="t.csv")

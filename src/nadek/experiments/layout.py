@@ -17,12 +17,12 @@ class Layout:
     Attributes:
         columns: names of all columns of the file; None where they have none.
         places: where those of the model stand among them.
-        raw: the table, where it may hold other things than 0 and 1.
+        raw: the table.
     """
 
     columns: tuple[str, ...] | None
     places: tuple[int, ...]
-    raw: RawTable | None = None
+    raw: RawTable
 
     def others(self, target: Target) -> dict[int, AnyColumn]:
         """The columns that the model does not read, to be written along with those it does.
@@ -33,7 +33,7 @@ class Layout:
         Raises:
             ValueError: on one that the form of the file cannot hold.
         """
-        return {} if self.raw is None else columns_beside(self.raw, self.places, target)
+        return columns_beside(self.raw, self.places, target)
 
     def whole(
         self, values: Sequence[NDArray[Any]], missing: NDArray[np.bool_], others: dict[int, AnyColumn]
@@ -45,8 +45,7 @@ class Layout:
             missing: where the holes were, [N, D].
             others: see `others`.
         """
-        raw = self.raw
         columns = dict(others)
         for place, column, holes in zip(self.places, values, missing.T, strict=True):
-            columns[place] = column if raw is None else raw.filled(place, column, holes)
+            columns[place] = self.raw.filled(place, column, holes)
         return [columns[place] for place in sorted(columns)]

@@ -68,8 +68,7 @@ def parse_words(data: bytes, *, where: str, missing: Sequence[str] = ()) -> RawT
 
     def stands_above_0_and_1() -> bool:
         try:
-            rows = table(body, None).without(missing)
-            matrix(rows.cells, None, where=where, binary=True, text=True)
+            table(body, None).without(missing).zeros_and_ones()
         except ValueError:
             return False
         return True

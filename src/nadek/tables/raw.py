@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nadek.columns import LARGEST_EXACT
 from nadek.tables.arrow import AnyColumn, native, to_column
-from nadek.tables.cells import first_rounded, floats, is_number, is_text, number, numbers_among
+from nadek.tables.cells import first_rounded, floats, is_number, is_text, matrix, number, numbers_among
 from nadek.tables.table import called, check_names, check_shape
 from nadek.tables.words import Reading, check_held, read_words, to_numbers, to_objects, with_points
 
@@ -74,6 +74,21 @@ class RawTable:
         if reading == "numbers":
             check_held(cells, name)
         return _typed(cells, name)
+
+    def zeros_and_ones(self, places: Sequence[int] | None = None) -> NDArray[np.float32]:
+        """The values of columns that hold nothing but 0 and 1, in whatever way these are written.
+
+        Args:
+            places: of D columns; all when None.
+
+        Returns:
+            float32 [N, D], NaN where missing.
+
+        Raises:
+            ValueError: on another value; names the first such cell, row by row.
+        """
+        cells = [with_points(column, "numbers") for column in self.cells] if self.decimal_commas else self.cells
+        return matrix(cells, self.columns, where=self.where, binary=True, text=self.are_words, places=places)
 
     def filled(self, place: int, values: NDArray[Any], holes: NDArray[np.bool_]) -> AnyColumn:
         """A whole column: that of a file with types keeps its own where it can, and observed cells all their digits.
