@@ -273,8 +273,31 @@ def test_dropped_columns_need_a_form_that_holds_them(verb, tmp_path, monkeypatch
     told = f'{path}: this form cannot hold the column "id", which holds no numbers; write .csv or .parquet'
     assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
     path = tmp_path / "whole.csv"
-    told = f'{path}: this form cannot hold the column "when" of list<element: int64>; write .parquet'
-    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
+    told = 'this form cannot hold the column "when" of list<element: int64>; write .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == f"{path}: {told}"
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet") == f"standard output (CSV): {told}"
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+@pytest.mark.parametrize(
+    ("suffix", "cell", "told"),
+    [
+        (".npz", "007", "which holds no numbers"),
+        (".npy", "01e2", "which holds no numbers"),
+        (".npz", str(2**53 + 1), "whose whole numbers floats would round"),
+        (".npy", f"-{2**60}", "whose whole numbers floats would round"),
+        (".amat", "2", "which holds other cells than 0 and 1"),
+        (".amat.gz", "", "which holds other cells than 0 and 1"),
+    ],
+)
+def test_dropped_columns_that_would_become_others_are_refused(verb, suffix, cell, told, tmp_path, monkeypatch):
+    rows = "".join(f"{i % 2},{i // 2 % 2},{cell if i == 3 else i % 2}\n" for i in range(12))
+    (tmp_path / "t.csv").write_text("a,b,id\n" + rows)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "id", "-q")
+    monkeypatch.setattr("nadek.cli.output.write_columns", lambda *_, **__: pytest.fail("the work was done"))
+    path = tmp_path / f"whole{suffix}"
+    told = f'{path}: this form cannot hold the column "id", {told}; write .csv or .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.csv", "-o", path) == told
 
 
 # Wrong number or names of columns

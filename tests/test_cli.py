@@ -662,6 +662,18 @@ def test_a_table_with_types_keeps_them_and_its_dropped_columns(verb, tmp_path):
     assert whole.filter(pc.invert(hole)) == table.filter(pc.invert(hole))
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
+def test_dropped_columns_of_numbers_are_written_to_every_form(suffix, tmp_path):
+    x = answers(24)
+    x[:, 2] = np.arange(24) % 2 if suffix == ".amat" else np.arange(24) * 2.0**48
+    if suffix != ".amat":
+        x[5, 2] = np.nan
+    table = write_csv(tmp_path / "t.csv", x)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "ü", "-q")
+    ok("impute", tmp_path / "model", table, "-o", tmp_path / f"whole{suffix}", "-q")
+    np.testing.assert_array_equal(read_table(tmp_path / f"whole{suffix}", binary=False).values, x)
+
+
 def test_dropped_columns_are_written_to_csv_as_they_stand(tmp_path):
     rows = [f'{i % 2},NA," x, {i}",007,{"" if i == 3 else "ab"[i % 2]}' for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e", *rows]) + "\n")
