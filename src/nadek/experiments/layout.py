@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tables import AnyColumn, RawTable, Target, columns_beside
+from nadek.tables import AnyColumn, RawTable, Target, columns_beside, columns_filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +35,22 @@ class Layout:
         """
         return columns_beside(self.raw, self.places, target)
 
-    def whole(
-        self, values: Sequence[NDArray[Any]], missing: NDArray[np.bool_], others: dict[int, AnyColumn]
-    ) -> list[AnyColumn]:
+    def filled(self, values: Sequence[NDArray[Any]], missing: NDArray[np.bool_], target: Target) -> list[AnyColumn]:
+        """The columns that the model reads, as they stand but for their holes.
+
+        Args:
+            values: these columns without holes, D arrays [N].
+            missing: where the holes were, [N, D].
+            target: where to.
+        """
+        return columns_filled(self.raw, self.places, values, missing, target)
+
+    def whole(self, columns: Sequence[AnyColumn], others: dict[int, AnyColumn]) -> list[AnyColumn]:
         """All columns of the file, in its order.
 
         Args:
-            values: the model's columns, without holes, D arrays [N].
-            missing: where the holes were, [N, D].
+            columns: those that the model reads.
             others: see `others`.
         """
-        columns = dict(others)
-        for place, column, holes in zip(self.places, values, missing.T, strict=True):
-            columns[place] = self.raw.filled(place, column, holes)
-        return [columns[place] for place in sorted(columns)]
+        found = others | dict(zip(self.places, columns, strict=True))
+        return [found[place] for place in sorted(found)]

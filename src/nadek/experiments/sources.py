@@ -31,7 +31,7 @@ class Source:
         x: float32 [N, D]: 0 and 1, or the codes of `nadek.columns`, and NaN for missing.
         schema: the columns.
         values: the columns as they were before they became codes, D arrays [N]; None where values are codes.
-        layout: of the file; None where it has the columns of the schema, in their order.
+        layout: of what a model reads; None where rows are there to learn from.
     """
 
     x: Tensor

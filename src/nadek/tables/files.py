@@ -118,6 +118,27 @@ def columns_beside(raw: RawTable, places: Sequence[int], target: Target) -> dict
     return {j: _beside(raw, j, target) for j in others}
 
 
+def columns_filled(
+    raw: RawTable,
+    places: Sequence[int],
+    values: Sequence[NDArray[Any]],
+    missing: NDArray[np.bool_],
+    target: Target,
+) -> list[AnyColumn]:
+    """The columns at some places with their holes filled, to be written to a target; from CSV to CSV word by word.
+
+    Args:
+        raw: The table.
+        places: Of D columns.
+        values: Of all cells of these, D arrays [N].
+        missing: Where they are new, [N, D].
+        target: File that ends in one of `SUFFIXES`, or a text stream.
+    """
+    as_text = not _is_matrix_file(target) and not _is_parquet(target)
+    filled = zip(places, values, missing.T, strict=True)
+    return [raw.filled(place, column, holes, as_text=as_text) for place, column, holes in filled]
+
+
 def _beside(raw: RawTable, place: int, target: Target) -> AnyColumn:
     cells, told = raw.cells[place], f'{_called(target)}: this form cannot hold the column "{raw.names[place]}"'
     if not _is_matrix_file(target):
