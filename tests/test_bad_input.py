@@ -242,6 +242,34 @@ def test_a_new_value_is_named_by_its_cell(verb, line, told, coloured, tmp_path):
     assert fails(verb, coloured, table) == f"{table}: {told}"
 
 
+@pytest.mark.parametrize("verb", ["score", "impute"])
+@pytest.mark.parametrize(
+    ("column", "texts", "told"),
+    [
+        ("size", ["0.5", "abc"], "row 1, column \"size\": expected a number or missing, found '0.5'"),
+        ("grade", [None, "x"], "row 2, column \"grade\": expected 1, 2, 3 or missing, found 'x'"),
+    ],
+)
+def test_text_of_a_file_with_types_is_no_number(verb, column, texts, told, coloured, tmp_path):
+    columns = {"colour": ["red", "blue"], "grade": [1, 2], "size": [0.5, 0.25]} | {column: texts}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert fails(verb, coloured, tmp_path / "t.parquet") == f"{tmp_path / 't.parquet'}: {told}"
+
+
+def test_text_that_is_told_to_be_numeric(tmp_path, output):
+    pq.write_table(pa.table({"x": ["1.5", "abc"], "y": [0, 1]}), tmp_path / "t.parquet")
+    told = f"{tmp_path / 't.parquet'}: row 1, column \"x\": expected a number or missing, found '1.5'"
+    assert fails("fit", tmp_path / "t.parquet", "-o", output, "--numeric", "x") == told
+
+
+def test_text_where_true_and_false_are_expected(tmp_path):
+    pq.write_table(pa.table({"x": [True, False] * 12, "y": [0, 1] * 12}), tmp_path / "t.parquet")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "-q")
+    pq.write_table(pa.table({"x": ["false"], "y": [1]}), tmp_path / "u.parquet")
+    told = f"{tmp_path / 'u.parquet'}: row 1, column \"x\": expected False, True or missing, found 'false'"
+    assert fails("impute", tmp_path / "model", tmp_path / "u.parquet") == told
+
+
 def test_a_column_of_a_new_type_is_named(coloured, tmp_path):
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"colour": [1, 2], "grade": [1, 2], "size": [0.5, 0.25]}), table)

@@ -311,6 +311,14 @@ def test_decimal_commas_beside_words_that_stand_for_nothing(tmp_path):
         opened(tmp_path / "t.csv", Choices(categorical=("many",), numeric=("size",)))
 
 
+def test_commas_beside_points_are_asked_about(tmp_path):
+    (tmp_path / "t.csv").write_text("size;many\n999.5;1\n1,234;0\n12,500;1\n")
+    with pytest.raises(
+        UndecidedColumnsError, match="row 2, column \"size\": expected numbers or missing, found '1,234'"
+    ):
+        opened(tmp_path / "t.csv")
+
+
 def test_several_answers_in_a_cell_are_no_decimal_numbers(tmp_path):
     kinds = (
         Categorical(levels=("1", "1,2", "2")),

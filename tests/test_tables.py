@@ -253,6 +253,14 @@ def test_numbers_between_semicolons_may_have_decimal_commas(csv_file):
     np.testing.assert_array_equal(raw.column(1), [0, NAN, 1, 7])
 
 
+def test_commas_beside_points_may_stand_between_thousands(csv_file):
+    raw = read_raw(csv_file("w;x;y\n999.5;1.234;1.500,5\n1,234;;2,5\n12,500;99,5;k.A.\n"))
+    for reading in ("guess", "numbers"):
+        np.testing.assert_array_equal(raw.column(0, reading=reading), objects(999.5, "1,234", "12,500"))
+        np.testing.assert_array_equal(raw.column(1, reading=reading), objects(1.234, None, "99,5"))
+    np.testing.assert_array_equal(raw.column(2, reading="numbers"), objects("1.500,5", 2.5, "k.A."))
+
+
 def test_decimal_commas_are_seen_when_words_are_read_as_numbers(csv_file):
     raw = read_raw(csv_file("w;x\n47,4;1,2\nk.A.;1\n8;1,2\n"))
     np.testing.assert_array_equal(raw.column(0), objects("47,4", "k.A.", 8.0))

@@ -72,7 +72,7 @@ class RawTable:
             cells = cells.cast(cells.type.value_type)
         if _is_text_here(cells, reading, levels):
             return to_objects(cells.cast(pa.string()))
-        if reading == "numbers":
+        if reading == "numbers" and is_number(cells.type):
             check_held(cells, name)
         return _typed(cells, name)
 
