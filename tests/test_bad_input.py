@@ -399,6 +399,21 @@ def test_a_column_without_values_is_named(tmp_path, output):
     assert told == 'column "ü" has no value in any training row: leave it out, or find some values'
 
 
+@pytest.mark.parametrize(("header", "called"), [("a,b,", '"3"'), ("a,b,,", '"3" (and 1 more columns)')])
+def test_a_column_without_name_and_values_is_called_by_its_number(header, called, tmp_path, output):
+    commas = "," * (header.count(",") - 1)
+    (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
+    told = fails("fit", tmp_path / "t.csv", "-o", output)
+    assert told == f"column {called} has no value in any training row: leave it out, or find some values"
+
+
+@pytest.mark.parametrize("entry", ["", "a,", " "])
+def test_an_entry_that_names_nothing(entry, tmp_path, output):
+    (tmp_path / "t.csv").write_text("a,b,\n" + "0,1,\n1,0,\n" * 12)
+    told = 'drop: there is no column ""; known are "a", "b", "3"'
+    assert fails("fit", tmp_path / "t.csv", "-o", output, "--drop", entry) == told
+
+
 def test_a_column_whose_only_value_would_be_held_out_is_learnt(tmp_path):
     x = answers(20)
     x[:, 2] = NAN
@@ -1065,7 +1080,10 @@ def test_an_unfinished_training_is_neither_begun_anew_nor_mixed_with_another(tab
     told = fails("fit", table, "-o", folder, *options)
     assert told == f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew"
     told = fails("fit", table, "-o", folder, *options, "--resume", "--lr", "0.1")
-    assert told == f"the unfinished training in {folder} is of another recipe; use --force to begin anew"
+    assert (
+        told == f"the unfinished training in {folder} is of another recipe; use --force without --resume to begin anew"
+    )
+    assert fails("fit", table, "-o", folder, *options, "--resume", "--force", "--lr", "0.1") == told
     told = fails("fit", "digits", "-o", folder, *options, "--resume")
     assert told.startswith(f"the unfinished training in {folder} is of another recipe")
     assert [path.name for path in folder.iterdir()] == ["training.safetensors"]

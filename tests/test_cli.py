@@ -576,6 +576,19 @@ def test_zeros_and_ones_may_have_decimal_commas(tmp_path):
         }
 
 
+def test_columns_without_names_are_called_by_their_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("a,,b,,\n" + "0,1,1,,\n1,0,,,\n" * 12)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "4,5", "-q")
+    schema = load_saved(tmp_path / "model").schema
+    assert (schema.columns, schema.dropped) == (("a", "2", "b"), ("4", "5"))
+    ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "whole.csv", "-q")
+    cells = cells_of((tmp_path / "whole.csv").read_text())
+    assert list(cells) == ["a", "2", "b", "4", "5"]
+    assert cells["a"] == ["0", "1"] * 12
+    assert cells["b"][::2] == ["1"] * 12
+    assert ok("impute", tmp_path / "model", tmp_path / "whole.csv", "-q").out == (tmp_path / "whole.csv").read_text()
+
+
 def test_fit_of_words_is_a_function_of_its_seed(tmp_path):
     people(tmp_path / "t.csv", 60)
     for name in "ab":

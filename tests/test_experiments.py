@@ -313,7 +313,9 @@ def test_resuming_nothing_begins(tmp_path):
 )
 def test_a_run_of_something_else_is_not_resumed(change, told, tmp_path):
     interrupted(tmp_path, validation=rows(20, 1))
-    with pytest.raises(ValueError, match=f"unfinished training in .* is of {told}; use --force to begin anew"):
+    with pytest.raises(
+        ValueError, match=f"unfinished training in .* is of {told}; use --force without --resume to begin anew"
+    ):
         run(tmp_path, **{"validation": rows(20, 1), "resume": True} | change)
     assert holds_state(tmp_path)
 
@@ -325,7 +327,7 @@ def test_another_teacher_than_that_of_the_unfinished_training_is_refused(tmp_pat
         taught = replace(recipe(), teacher=str(tmp_path / "teacher"))
         if seed == 0:
             interrupted(tmp_path / "model", taught)
-    with pytest.raises(ValueError, match="is of another teacher; use --force to begin anew"):
+    with pytest.raises(ValueError, match="is of another teacher; use --force without --resume to begin anew"):
         run(tmp_path / "model", taught, resume=True)
 
 

@@ -662,6 +662,13 @@ def test_no_two_columns_are_called_alike(csv_file):
     assert read_raw(csv_file("1,,b\n0,1,x\n")).names == ("1", "2", "b")
 
 
+@pytest.mark.parametrize("read", [read_table, read_raw])
+def test_columns_without_names_are_no_duplicates(csv_file, read):
+    assert read(csv_file("a,b,,\n0,1,0,1\n")).columns == ("a", "b", "3", "4")
+    with pytest.raises(ValueError, match='found more of ""'):  # other columns have their numbers for names
+        read(csv_file("a,4,5,,\n0,1,0,1,1\n"))
+
+
 def test_csv_of_words_of_wrong_shape(csv_file):
     path = csv_file("a,b\nx,1\ny\n")
     with pytest.raises(ValueError, match="row 2: expected 2 cells, found 1") as error:

@@ -254,7 +254,7 @@ def _is_empty(values: NDArray[Any]) -> bool:
 def listed_names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
     """Entries that are no names themselves taken apart at their commas (a name with commas may stand in quotes)."""
     parts = [[entry] if entry in known else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
-    return [name.strip() for part in parts for name in part]
+    return [name.strip() for part in parts for name in part or [""]]  # an entry without a name is not passed over
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

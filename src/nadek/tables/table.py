@@ -76,10 +76,16 @@ def called(columns: Sequence[str] | None, dim: int) -> tuple[str, ...]:
 def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, ...]:
     """The same names as a tuple, when there is one for each of `dim` columns and no two are the same.
 
+    Where several are empty, as behind the last commas of a spreadsheet, these columns are named as they are called.
+
     Raises:
         ValueError: Too many, too few, or some occur twice (which are named).
+
+    >>> check_names(["a", ""], 2, where="t.csv"), check_names(["a", "", ""], 3, where="t.csv")
+    (('a', ''), ('a', '2', '3'))
     """
     names = tuple(columns)
+    names = called(names, len(names)) if names.count("") > 1 else names
     if len(names) != dim:
         raise ValueError(f"{where}: expected {dim} column names, found {len(names)}")
     if twice := [name for name, count in Counter(names).items() if count > 1]:
