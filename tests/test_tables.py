@@ -240,6 +240,27 @@ def test_csv_without_commas_is_separated_by_semicolons_or_tabs(csv_file, separat
     np.testing.assert_array_equal(raw.column(1), [1, NAN])
 
 
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("line", ["sep=;\n", "SEP=;\r\n\r\n", "\ufeffsep=,\r\n", "sep=\t\n", "sep=|\n"])
+def test_a_first_line_may_name_the_separator(csv_file, read, line):
+    separator = line.strip("\ufeff\r\n")[-1]
+    for width in (2, 3):
+        rows = [["a", "b", "c, d"], ["0", "1", "1"], ["1", "", "0"]]
+        text = "".join(
+            separator.join(f'"{cell}"' if "," in cell else cell for cell in row[:width]) + "\n" for row in rows
+        )
+        table = read(csv_file(line + text))
+        assert table.columns == ("a", "b", "c, d")[:width]
+        assert len(table.values if read is read_table else table.column(0)) == 2
+    with pytest.raises(ValueError, match="expected a table, found an empty file"):
+        read(csv_file(line))
+
+
+def test_numbers_below_a_line_that_names_semicolons_may_have_decimal_commas(csv_file):
+    np.testing.assert_array_equal(read_raw(csv_file("sep=;\na;b\n1,5;2,5\n")).column(1), [2.5])
+    assert read_table(csv_file("a,sep=;\n0,1\n")).columns == ("a", "sep=;")
+
+
 def test_csv_with_semicolons_keeps_commas_in_cells_and_counts_cells(csv_file):
     np.testing.assert_array_equal(read_raw(csv_file("w;x\n1,5;0\na,b;1\n")).column(0), objects("1,5", "a,b"))
     np.testing.assert_array_equal(read_raw(csv_file("w;x\n1,5;0\n1,5,2;1\n")).column(0), objects("1,5", "1,5,2"))
