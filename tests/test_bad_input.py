@@ -4,9 +4,11 @@ One section for every case of the list that the command line answers for.
 """
 
 import errno
+import io
 import json
 import os
 import signal
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +76,25 @@ def output(tmp_path):
     """Where nothing is yet, and nothing shall be after a mistake."""
     yield tmp_path / "output"
     assert not (tmp_path / "output").exists()
+
+
+# Standard output that is closed
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("score",), ("impute",), ("evaluate",), ("info",), ("info", "--json"), ("sample", "-n", "2")],
+    ids=" ".join,
+)
+def test_closed_standard_output(arguments, trained, table, monkeypatch):
+    needs_table = arguments[0] not in ("info", "sample")
+    command = ["nadek", *arguments, str(trained), *[str(table)] * needs_table]
+    monkeypatch.setattr("sys.argv", command)
+    with redirect_stdout(None), redirect_stderr(io.StringIO()) as said, pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 1
+    assert said.getvalue().splitlines()[-1] == "nadek: standard output is closed: nothing can be written there"
+    assert "Traceback" not in said.getvalue()
 
 
 # Values other than 0 and 1

@@ -1,6 +1,5 @@
 """Rows out: a table by its suffix, CSV on standard output, or a picture."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek import figures
+from nadek.cli.console import standard_output
 from nadek.columns import Column, Numeric
 from nadek.experiments import Source
 from nadek.tables import AnyColumn, Target, called, write_columns, write_table
@@ -18,12 +18,12 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def write_rows(x: Tensor, columns: Sequence[str] | None, output: Path | None) -> None:
     """Write a table to a file, or to standard output as CSV."""
-    write_table(sys.stdout if output is None else output, x.cpu().numpy(), columns=columns)
+    write_table(standard_output() if output is None else output, x.cpu().numpy(), columns=columns)
 
 
 def write_values(values: Sequence[AnyColumn], columns: Sequence[str] | None, output: Path | None) -> None:
     """Write columns of words and numbers to a file, or to standard output as CSV."""
-    write_columns(sys.stdout if output is None else output, values, columns=columns)
+    write_columns(standard_output() if output is None else output, values, columns=columns)
 
 
 def how_many(holes: Tensor) -> str:
@@ -46,7 +46,7 @@ class Whole:
         """
         assert source.layout is not None, "a table that is read for a model tells it"
         self._layout, self._missing, self._output = source.layout, source.x.isnan().numpy(), output
-        self._target: Target = sys.stdout if output is None else output
+        self._target: Target = standard_output() if output is None else output
         self._others = self._layout.others(self._target)
         self.columns = self._layout.columns
 

@@ -5,6 +5,7 @@ from nadek.tables.cells import numbers_among
 from nadek.tables.files import (
     SUFFIXES,
     Target,
+    TextStream,
     columns_beside,
     columns_filled,
     read_raw,
@@ -23,6 +24,7 @@ __all__ = [
     "Reading",
     "Table",
     "Target",
+    "TextStream",
     "as_known",
     "called",
     "check_names",
