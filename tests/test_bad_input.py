@@ -4,9 +4,11 @@ One section for every case of the list that the command line answers for.
 """
 
 import errno
+import io
 import json
 import os
 import signal
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +76,25 @@ def output(tmp_path):
     """Where nothing is yet, and nothing shall be after a mistake."""
     yield tmp_path / "output"
     assert not (tmp_path / "output").exists()
+
+
+# Standard output that is closed
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("score",), ("impute",), ("evaluate",), ("info",), ("info", "--json"), ("sample", "-n", "2")],
+    ids=" ".join,
+)
+def test_closed_standard_output(arguments, trained, table, monkeypatch):
+    needs_table = arguments[0] not in ("info", "sample")
+    command = ["nadek", *arguments, str(trained), *[str(table)] * needs_table]
+    monkeypatch.setattr("sys.argv", command)
+    with redirect_stdout(None), redirect_stderr(io.StringIO()) as said, pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 1
+    assert said.getvalue().splitlines()[-1] == "nadek: standard output is closed: nothing can be written there"
+    assert "Traceback" not in said.getvalue()
 
 
 # Values other than 0 and 1
@@ -242,6 +263,34 @@ def test_a_new_value_is_named_by_its_cell(verb, line, told, coloured, tmp_path):
     assert fails(verb, coloured, table) == f"{table}: {told}"
 
 
+@pytest.mark.parametrize("verb", ["score", "impute"])
+@pytest.mark.parametrize(
+    ("column", "texts", "told"),
+    [
+        ("size", ["0.5", "abc"], "row 1, column \"size\": expected a number or missing, found '0.5'"),
+        ("grade", [None, "x"], "row 2, column \"grade\": expected 1, 2, 3 or missing, found 'x'"),
+    ],
+)
+def test_text_of_a_file_with_types_is_no_number(verb, column, texts, told, coloured, tmp_path):
+    columns = {"colour": ["red", "blue"], "grade": [1, 2], "size": [0.5, 0.25]} | {column: texts}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert fails(verb, coloured, tmp_path / "t.parquet") == f"{tmp_path / 't.parquet'}: {told}"
+
+
+def test_text_that_is_told_to_be_numeric(tmp_path, output):
+    pq.write_table(pa.table({"x": ["1.5", "abc"], "y": [0, 1]}), tmp_path / "t.parquet")
+    told = f"{tmp_path / 't.parquet'}: row 1, column \"x\": expected a number or missing, found '1.5'"
+    assert fails("fit", tmp_path / "t.parquet", "-o", output, "--numeric", "x") == told
+
+
+def test_text_where_true_and_false_are_expected(tmp_path):
+    pq.write_table(pa.table({"x": [True, False] * 12, "y": [0, 1] * 12}), tmp_path / "t.parquet")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "-q")
+    pq.write_table(pa.table({"x": ["false"], "y": [1]}), tmp_path / "u.parquet")
+    told = f"{tmp_path / 'u.parquet'}: row 1, column \"x\": expected False, True or missing, found 'false'"
+    assert fails("impute", tmp_path / "model", tmp_path / "u.parquet") == told
+
+
 def test_a_column_of_a_new_type_is_named(coloured, tmp_path):
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"colour": [1, 2], "grade": [1, 2], "size": [0.5, 0.25]}), table)
@@ -273,8 +322,31 @@ def test_dropped_columns_need_a_form_that_holds_them(verb, tmp_path, monkeypatch
     told = f'{path}: this form cannot hold the column "id", which holds no numbers; write .csv or .parquet'
     assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
     path = tmp_path / "whole.csv"
-    told = f'{path}: this form cannot hold the column "when" of list<element: int64>; write .parquet'
-    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
+    told = 'this form cannot hold the column "when" of list<element: int64>; write .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == f"{path}: {told}"
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet") == f"standard output (CSV): {told}"
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+@pytest.mark.parametrize(
+    ("suffix", "cell", "told"),
+    [
+        (".npz", "007", "which holds no numbers"),
+        (".npy", "01e2", "which holds no numbers"),
+        (".npz", str(2**53 + 1), "whose whole numbers floats would round"),
+        (".npy", f"-{2**60}", "whose whole numbers floats would round"),
+        (".amat", "2", "which holds other cells than 0 and 1"),
+        (".amat.gz", "", "which holds other cells than 0 and 1"),
+    ],
+)
+def test_dropped_columns_that_would_become_others_are_refused(verb, suffix, cell, told, tmp_path, monkeypatch):
+    rows = "".join(f"{i % 2},{i // 2 % 2},{cell if i == 3 else i % 2}\n" for i in range(12))
+    (tmp_path / "t.csv").write_text("a,b,id\n" + rows)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "id", "-q")
+    monkeypatch.setattr("nadek.cli.output.write_columns", lambda *_, **__: pytest.fail("the work was done"))
+    path = tmp_path / f"whole{suffix}"
+    told = f'{path}: this form cannot hold the column "id", {told}; write .csv or .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.csv", "-o", path) == told
 
 
 # Wrong number or names of columns
@@ -285,7 +357,7 @@ def test_other_names_of_columns(verb, trained, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(4), ("age", "b,c", "u", "d", "f"))
     told = fails(verb, trained, table)
     assert told == (
-        'expected the 5 columns of the model; the table lacks 2 columns "ü", "e" '
+        f'{table}: expected the 5 columns of the model; the table lacks 2 columns "ü", "e" '
         'and has the unexpected 2 columns "u", "f"'
     )
 
@@ -293,19 +365,21 @@ def test_other_names_of_columns(verb, trained, tmp_path):
 @pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
 def test_too_few_columns_without_names(verb, trained, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(4)[:, :4], None)
-    assert fails(verb, trained, table) == "expected 5 columns as in the model, found 4"
+    assert fails(verb, trained, table) == f"{table}: expected 5 columns as in the model, found 4"
 
 
 def test_a_validation_table_with_other_names(table, tmp_path, output):
     held_out = write_csv(tmp_path / "v.csv", answers(4), "abcde")
     told = fails("fit", table, "-o", output, "--validation", held_out)
-    assert told.startswith('expected the 5 columns of the model; the table lacks 3 columns "age", "b,c", "ü" and has')
+    assert told.startswith(
+        f'{held_out}: expected the 5 columns of the model; the table lacks 3 columns "age", "b,c", "ü" and has'
+    )
 
 
 def test_a_validation_table_without_names_and_with_too_many_columns(table, tmp_path):
     held_out = write_csv(tmp_path / "v.csv", np.zeros((4, 6)), None)
     told = fails("fit", table, "-o", tmp_path / "output", "--validation", held_out)
-    assert told == "expected 5 columns as in the model, found 6"
+    assert told == f"{held_out}: expected 5 columns as in the model, found 6"
 
 
 def test_rows_of_several_lengths(tmp_path, output):
@@ -344,6 +418,21 @@ def test_a_column_without_values_is_named(tmp_path, output):
     x[:, 2] = NAN
     told = fails("fit", write_csv(tmp_path / "t.csv", x), "-o", output)
     assert told == 'column "ü" has no value in any training row: leave it out, or find some values'
+
+
+@pytest.mark.parametrize(("header", "called"), [("a,b,", '"3"'), ("a,b,,", '"3" (and 1 more columns)')])
+def test_a_column_without_name_and_values_is_called_by_its_number(header, called, tmp_path, output):
+    commas = "," * (header.count(",") - 1)
+    (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
+    told = fails("fit", tmp_path / "t.csv", "-o", output)
+    assert told == f"column {called} has no value in any training row: leave it out, or find some values"
+
+
+@pytest.mark.parametrize("entry", ["", "a,", " "])
+def test_an_entry_that_names_nothing(entry, tmp_path, output):
+    (tmp_path / "t.csv").write_text("a,b,\n" + "0,1,\n1,0,\n" * 12)
+    told = 'drop: there is no column ""; known are "a", "b", "3"'
+    assert fails("fit", tmp_path / "t.csv", "-o", output, "--drop", entry) == told
 
 
 def test_a_column_whose_only_value_would_be_held_out_is_learnt(tmp_path):
@@ -1014,7 +1103,10 @@ def test_an_unfinished_training_is_neither_begun_anew_nor_mixed_with_another(tab
     told = fails("fit", table, "-o", folder, *options)
     assert told == f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew"
     told = fails("fit", table, "-o", folder, *options, "--resume", "--lr", "0.1")
-    assert told == f"the unfinished training in {folder} is of another recipe; use --force to begin anew"
+    assert (
+        told == f"the unfinished training in {folder} is of another recipe; use --force without --resume to begin anew"
+    )
+    assert fails("fit", table, "-o", folder, *options, "--resume", "--force", "--lr", "0.1") == told
     told = fails("fit", "digits", "-o", folder, *options, "--resume")
     assert told.startswith(f"the unfinished training in {folder} is of another recipe")
     assert [path.name for path in folder.iterdir()] == ["training.safetensors"]

@@ -1,6 +1,7 @@
 """The command line: what every verb does when all goes well, where it says it, and the names of its options."""
 
 import csv
+import gzip
 import io
 import json
 import sys
@@ -607,6 +608,34 @@ def test_fit_drops_columns_of_a_table_of_0_and_1(tmp_path):
     assert {cell for column in whole.values() for cell in column} == {"0", "1"}
 
 
+def test_zeros_and_ones_may_have_decimal_commas(tmp_path):
+    x = answers(40, missing=0.1)
+    plain, table = write_csv(tmp_path / "plain.csv", x), tmp_path / "t.csv"
+    rows = [";".join("" if np.isnan(v) else f"{v:.2f}".replace(".", ",") for v in row) for row in x]
+    table.write_text("\n".join(["age;b,c;ü;d;e", *rows]) + "\n")
+    for path, model in ((table, "model"), (plain, "same")):
+        ok("fit", path, "-o", tmp_path / model, *FIT, "--validation", path, "-q")
+    assert load_saved(tmp_path / "model").schema == load_saved(tmp_path / "same").schema
+    for verb in ("score", "impute", "complete"):
+        commas, points = (cells_of(ok(verb, tmp_path / "same", path, "-q").out) for path in (table, plain))
+        assert {name: list(map(float, column)) for name, column in commas.items()} == {
+            name: list(map(float, column)) for name, column in points.items()
+        }
+
+
+def test_columns_without_names_are_called_by_their_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("a,,b,,\n" + "0,1,1,,\n1,0,,,\n" * 12)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "4,5", "-q")
+    schema = load_saved(tmp_path / "model").schema
+    assert (schema.columns, schema.dropped) == (("a", "2", "b"), ("4", "5"))
+    ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "whole.csv", "-q")
+    cells = cells_of((tmp_path / "whole.csv").read_text())
+    assert list(cells) == ["a", "2", "b", "4", "5"]
+    assert cells["a"] == ["0", "1"] * 12
+    assert cells["b"][::2] == ["1"] * 12
+    assert ok("impute", tmp_path / "model", tmp_path / "whole.csv", "-q").out == (tmp_path / "whole.csv").read_text()
+
+
 def test_fit_of_words_is_a_function_of_its_seed(tmp_path):
     people(tmp_path / "t.csv", 60)
     for name in "ab":
@@ -709,6 +738,79 @@ def test_a_table_with_types_keeps_them_and_its_dropped_columns(verb, tmp_path):
     assert whole.schema.types == table.schema.types
     assert [column.null_count for column in whole.columns] == [0] * len(TYPED)
     assert whole.filter(pc.invert(hole)) == table.filter(pc.invert(hole))
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_words_are_written_to_csv_as_they_stand(verb, tmp_path):
+    cells = {
+        "flag": ["TRUE", "FALSE"],
+        "both": ["TRUE", "0", "1", "FALSE"],
+        "price": ["1.10", "-0.0", "2.250", "1e0"],
+        "age": ["007", "31", " 44"],
+        "grade": ["2.0", "1.0", "3.0"],
+        "answer": [" no", "yes "],
+        "title": ['Dr. "X", MD', "-"],
+    }
+    rows = [[column[i % len(column)] for column in cells.values()] for i in range(24)]
+    holes = [row if i != 5 else ["", "NA", "", "null", "", "", ""] for i, row in enumerate(rows)]
+    for name, written in (("t.csv", rows), ("holes.csv", holes)):
+        with (tmp_path / name).open("w", newline="") as stream:
+            csv.writer(stream).writerows([list(cells), *written])
+    options = ("--categorical", "grade", "--numeric", "age")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *options, "-q")
+    ok(verb, tmp_path / "model", tmp_path / "holes.csv", "-o", tmp_path / "whole.csv.gz", "-q")
+    whole = ok(verb, tmp_path / "model", tmp_path / "holes.csv", "-q").out
+    assert gzip.decompress((tmp_path / "whole.csv.gz").read_bytes()).decode() == whole
+    header, *found = csv.reader(io.StringIO(whole))
+    filled = dict(zip(header, found.pop(5), strict=True))
+    assert found == rows[:5] + rows[6:]
+    assert filled["flag"] in cells["flag"]
+    assert filled["answer"] in ("no", "yes")
+    ok(verb, tmp_path / "model", tmp_path / "holes.csv", "-o", tmp_path / "whole.parquet", "-q")
+    types = [str(kind) for kind in pq.ParquetFile(tmp_path / "whole.parquet").schema_arrow.types]
+    assert types == ["bool", "int64", "double", "int64", "int64", "string", "string"]
+
+
+@pytest.mark.parametrize(("false", "true"), [("FALSE", "TRUE"), ("False", "True"), ("false", "true"), ("0", "1")])
+def test_true_and_false_are_spelt_as_their_column_does(false, true, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "true,0\nfalse,1\n" * 12)
+    (tmp_path / "holes.csv").write_text(f"a,b\n{true},{true}\n{false}, {false}\n" + ",\n" * 24)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    for column in cells_of(ok("impute", tmp_path / "model", tmp_path / "holes.csv", "-q").out).values():
+        assert {cell.strip() for cell in column} == {false, true}
+
+
+def test_tables_of_0_and_1_are_written_as_they_stand(survey, tmp_path):
+    (tmp_path / "t.csv").write_text('age,"b,c",ü,d,e\n1.0,0,01,+1,\n TRUE,-0.0,1e0,,0.00\n')
+    whole = cells_of(ok("impute", survey, tmp_path / "t.csv", "-q").out)
+    assert [whole[name] for name in COLUMNS[:3]] == [["1.0", " TRUE"], ["0", "-0.0"], ["01", "1e0"]]
+    assert (whole["d"][0], whole["e"][1]) == ("+1", "0.00")
+    p = cells_of(ok("impute", survey, tmp_path / "t.csv", "--probabilities", "-q").out)
+    assert [list(map(float, p[name])) for name in COLUMNS[:3]] == [[1, 1], [0, 0], [1, 1]]
+    assert 0 < float(p["e"][0]) < 1
+
+
+def test_decimal_commas_are_written_as_points(tmp_path):
+    rows = [f"{i % 4},5;{'x,1' if i % 2 else 'y'}; {i % 3},0" for i in range(24)]
+    (tmp_path / "t.csv").write_text("\n".join(["a;b;c", *rows, ";;"]) + "\n")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--numeric", "c", "-q")
+    whole = cells_of(ok("impute", tmp_path / "model", tmp_path / "t.csv", "-q").out)
+    assert whole["a"][:4] == ["0.5", "1.5", "2.5", "3.5"]
+    assert whole["b"][:2] == ["y", "x,1"]
+    assert whole["c"][:3] == [" 0.0", " 1.0", " 2.0"]
+    assert float(whole["a"][-1]) in np.arange(0.5, 3.6, 0.1).round(1)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
+def test_dropped_columns_of_numbers_are_written_to_every_form(suffix, tmp_path):
+    x = answers(24)
+    x[:, 2] = np.arange(24) % 2 if suffix == ".amat" else np.arange(24) * 2.0**48
+    if suffix != ".amat":
+        x[5, 2] = np.nan
+    table = write_csv(tmp_path / "t.csv", x)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "ü", "-q")
+    ok("impute", tmp_path / "model", table, "-o", tmp_path / f"whole{suffix}", "-q")
+    np.testing.assert_array_equal(read_table(tmp_path / f"whole{suffix}", binary=False).values, x)
 
 
 def test_dropped_columns_are_written_to_csv_as_they_stand(tmp_path):

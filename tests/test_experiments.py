@@ -16,7 +16,6 @@ from nadek.experiments import (
     draw_model,
     evaluate,
     make_recipe,
-    matching,
     merge,
     open_data,
     open_training,
@@ -27,7 +26,6 @@ from nadek.experiments import (
     train,
 )
 from nadek.experiments.recipe import is_recipe
-from nadek.experiments.sources import Source
 from nadek.likelihood import log_probs
 from nadek.model import nade_k
 from nadek.networks import build
@@ -234,11 +232,13 @@ def test_a_validation_table_takes_the_order_of_the_training_columns(tmp_path):
     assert torch.equal(held_out.x, rows(seed=1))
 
 
-def test_rows_without_names_are_taken_as_they_are():
-    source = Source(rows(), Schema())
-    assert matching(source, Schema(columns=tuple("abcde")), 5) is source
-    with pytest.raises(ValueError, match="expected 4 columns as in the model, found 5"):
-        matching(source, Schema(), 4)
+def test_rows_without_names_are_taken_as_they_are(tmp_path):
+    named, nameless = write(tmp_path / "a.csv", rows(), "abcde"), write(tmp_path / "b.csv", rows(seed=1))
+    assert torch.equal(open_training(named, validation=nameless)[1].x, rows(seed=1))
+    assert torch.equal(open_training(nameless, validation=named)[1].x, rows())
+    four = write(tmp_path / "c.csv", rows()[:, :4])
+    with pytest.raises(ValueError, match=r"c\.csv: expected 5 columns as in the model, found 4"):
+        open_training(nameless, validation=four)
 
 
 # Runs
@@ -313,7 +313,9 @@ def test_resuming_nothing_begins(tmp_path):
 )
 def test_a_run_of_something_else_is_not_resumed(change, told, tmp_path):
     interrupted(tmp_path, validation=rows(20, 1))
-    with pytest.raises(ValueError, match=f"unfinished training in .* is of {told}; use --force to begin anew"):
+    with pytest.raises(
+        ValueError, match=f"unfinished training in .* is of {told}; use --force without --resume to begin anew"
+    ):
         run(tmp_path, **{"validation": rows(20, 1), "resume": True} | change)
     assert holds_state(tmp_path)
 
@@ -325,7 +327,7 @@ def test_another_teacher_than_that_of_the_unfinished_training_is_refused(tmp_pat
         taught = replace(recipe(), teacher=str(tmp_path / "teacher"))
         if seed == 0:
             interrupted(tmp_path / "model", taught)
-    with pytest.raises(ValueError, match="is of another teacher; use --force to begin anew"):
+    with pytest.raises(ValueError, match="is of another teacher; use --force without --resume to begin anew"):
         run(tmp_path / "model", taught, resume=True)
 
 

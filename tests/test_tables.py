@@ -16,9 +16,8 @@ import pytest
 
 from nadek.tables import (
     SUFFIXES,
-    Table,
-    align_columns,
     from_matrix,
+    places_of,
     read_raw,
     read_table,
     write_columns,
@@ -241,6 +240,27 @@ def test_csv_without_commas_is_separated_by_semicolons_or_tabs(csv_file, separat
     np.testing.assert_array_equal(raw.column(1), [1, NAN])
 
 
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("line", ["sep=;\n", "SEP=;\r\n\r\n", "\ufeffsep=,\r\n", "sep=\t\n", "sep=|\n"])
+def test_a_first_line_may_name_the_separator(csv_file, read, line):
+    separator = line.strip("\ufeff\r\n")[-1]
+    for width in (2, 3):
+        rows = [["a", "b", "c, d"], ["0", "1", "1"], ["1", "", "0"]]
+        text = "".join(
+            separator.join(f'"{cell}"' if "," in cell else cell for cell in row[:width]) + "\n" for row in rows
+        )
+        table = read(csv_file(line + text))
+        assert table.columns == ("a", "b", "c, d")[:width]
+        assert len(table.values if read is read_table else table.column(0)) == 2
+    with pytest.raises(ValueError, match="expected a table, found an empty file"):
+        read(csv_file(line))
+
+
+def test_numbers_below_a_line_that_names_semicolons_may_have_decimal_commas(csv_file):
+    np.testing.assert_array_equal(read_raw(csv_file("sep=;\na;b\n1,5;2,5\n")).column(1), [2.5])
+    assert read_table(csv_file("a,sep=;\n0,1\n")).columns == ("a", "sep=;")
+
+
 def test_csv_with_semicolons_keeps_commas_in_cells_and_counts_cells(csv_file):
     np.testing.assert_array_equal(read_raw(csv_file("w;x\n1,5;0\na,b;1\n")).column(0), objects("1,5", "a,b"))
     np.testing.assert_array_equal(read_raw(csv_file("w;x\n1,5;0\n1,5,2;1\n")).column(0), objects("1,5", "1,5,2"))
@@ -252,6 +272,14 @@ def test_numbers_between_semicolons_may_have_decimal_commas(csv_file):
     raw = read_raw(csv_file("w;x\n1,5;0\n-,25;\n;1\n1,5;7\n"))
     np.testing.assert_array_equal(raw.column(0), [1.5, -0.25, NAN, 1.5])
     np.testing.assert_array_equal(raw.column(1), [0, NAN, 1, 7])
+
+
+def test_commas_beside_points_may_stand_between_thousands(csv_file):
+    raw = read_raw(csv_file("w;x;y\n999.5;1.234;1.500,5\n1,234;;2,5\n12,500;99,5;k.A.\n"))
+    for reading in ("guess", "numbers"):
+        np.testing.assert_array_equal(raw.column(0, reading=reading), objects(999.5, "1,234", "12,500"))
+        np.testing.assert_array_equal(raw.column(1, reading=reading), objects(1.234, None, "99,5"))
+    np.testing.assert_array_equal(raw.column(2, reading="numbers"), objects("1.500,5", 2.5, "k.A."))
 
 
 def test_decimal_commas_are_seen_when_words_are_read_as_numbers(csv_file):
@@ -670,6 +698,13 @@ def test_no_two_columns_are_called_alike(csv_file):
     assert read_raw(csv_file("1,,b\n0,1,x\n")).names == ("1", "2", "b")
 
 
+@pytest.mark.parametrize("read", [read_table, read_raw])
+def test_columns_without_names_are_no_duplicates(csv_file, read):
+    assert read(csv_file("a,b,,\n0,1,0,1\n")).columns == ("a", "b", "3", "4")
+    with pytest.raises(ValueError, match='found more of ""'):  # other columns have their numbers for names
+        read(csv_file("a,4,5,,\n0,1,0,1,1\n"))
+
+
 def test_csv_of_words_of_wrong_shape(csv_file):
     path = csv_file("a,b\nx,1\ny\n")
     with pytest.raises(ValueError, match="row 2: expected 2 cells, found 1") as error:
@@ -1066,55 +1101,31 @@ def test_write_into_a_folder_that_is_not_there(tmp_path):
         write_table(tmp_path / "nowhere" / "t.csv", COMPLETE)
 
 
-# align_columns
-
-ABC = Table(np.array([[0, 1, NAN]], dtype=np.float32), ("a", "b", "c"))
+# Where columns stand
 
 
-def test_align_reorders_by_name():
-    table = align_columns(ABC, ("c", "a", "b"))
-    assert table.columns == ("c", "a", "b")
-    np.testing.assert_array_equal(table.values, [[NAN, 0, 1]])
-
-
-def test_align_keeps_a_table_in_order():
-    assert align_columns(ABC, ABC.columns) is ABC
-
-
-def test_align_names_a_table_without_names():
-    table = align_columns(Table(ABC.values, None), ["c", "a", "b"])
-    assert table.columns == ("c", "a", "b")
-    np.testing.assert_array_equal(table.values, ABC.values)
+def test_columns_are_found_by_their_names():
+    assert places_of(("c", "a", "b"), ("a", "b", "c"), where="t.csv") == [2, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        (("a", "b", "c", "d"), 'expected the 4 columns of the model; the table lacks column "d"'),
-        (("a", "b"), 'expected the 2 columns of the model; the table has the unexpected column "c"'),
+        (("a", "b", "c", "d"), 't.csv: expected the 4 columns of the model; the table lacks column "d"'),
+        (("a", "b"), 't.csv: expected the 2 columns of the model; the table has the unexpected column "c"'),
         (
             ("a", "x", "y"),
-            'expected the 3 columns of the model; the table lacks 2 columns "x", "y" '
+            't.csv: expected the 3 columns of the model; the table lacks 2 columns "x", "y" '
             'and has the unexpected 2 columns "b", "c"',
         ),
     ],
 )
-def test_align_names_missing_and_unexpected_columns(columns, said):
+def test_missing_and_unexpected_columns_are_named(columns, said):
     with pytest.raises(ValueError, match="expected") as error:
-        align_columns(ABC, columns)
+        places_of(columns, ("a", "b", "c"), where="t.csv")
     assert str(error.value) == said
 
 
-def test_align_shortens_a_long_list():
+def test_a_long_list_of_columns_is_cut():
     with pytest.raises(ValueError, match='"x7" and 2 more'):
-        align_columns(ABC, ("a", "b", "c", *(f"x{j}" for j in range(10))))
-
-
-def test_align_without_names_counts():
-    with pytest.raises(ValueError, match="expected 2 columns, found 3"):
-        align_columns(Table(ABC.values, None), ("a", "b"))
-
-
-def test_align_refuses_a_table_with_a_name_twice():
-    with pytest.raises(ValueError, match='the table: expected every column name once, found more of "a"'):
-        align_columns(Table(ABC.values, ("a", "a", "b")), ("a", "b"))
+        places_of(("a", "b", "c", *(f"x{j}" for j in range(10))), ("a", "b", "c"), where="t.csv")

@@ -80,7 +80,7 @@ def complete(
     values = completed(source.values, holes, kinds, found.x, rng=None)
     mean = float(found.log_prob.sum()) / max(1, int(holes.any(1).sum()))
     say(f"{how_many(holes)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=quiet)
-    whole.write(values, **({"log_probability": found.log_prob.cpu().numpy()} if log_probability else {}))
+    whole.write(whole.filled(values), **({"log_probability": found.log_prob.cpu().numpy()} if log_probability else {}))
 
 
 def _complete(

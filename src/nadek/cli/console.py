@@ -17,6 +17,7 @@ from rich.table import Table
 from nadek.experiments import finite
 from nadek.files import replacing
 from nadek.processors import quick_in_bfloat16
+from nadek.tables import TextStream
 from nadek.training import Epoch, Muon, TrainingConfig
 
 LOG_EVERY = 30.0
@@ -26,11 +27,22 @@ messages = Console(stderr=True)
 results = Console()
 
 
+def standard_output() -> TextStream:
+    """Where results go.
+
+    Raises:
+        OSError: if it was closed before the command began.
+    """
+    if sys.stdout is None:
+        raise OSError("standard output is closed: nothing can be written there")
+    return sys.stdout
+
+
 def show_json(content: dict[str, Any], output: Path | None = None) -> None:
     """Write a JSON object to a file, or print it; what is not a number (as the deviation of one row) becomes null."""
     text = json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
     if output is None:
-        sys.stdout.write(text)
+        standard_output().write(text)
         return
     with replacing(output) as stream:
         stream.write(text.encode())
@@ -43,11 +55,13 @@ def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
         table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
+    standard_output()
     results.print(table)
 
 
 def show_line(text: str) -> None:
     """Print a line as it is, however long: a path that is broken in two is none."""
+    standard_output()
     results.print(text, highlight=False, soft_wrap=True, markup=False)
 
 

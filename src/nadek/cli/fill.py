@@ -1,5 +1,6 @@
 """``nadek sample`` and ``nadek impute``: new rows, and whole rows out of incomplete ones."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from nadek.experiments import completed, drawn, kinds_of, level_headers, names_o
 from nadek.sampling import impute as impute_rows
 from nadek.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.sampling import sample as sample_rows
-from nadek.tables import SUFFIXES, check_names
+from nadek.tables import SUFFIXES, AnyColumn, check_names
 
 
 def sample(
@@ -102,13 +103,15 @@ def impute(
     whole = None if probabilities and source.values is not None else Whole(source, output)
     x = source.x.to(saved.model.b.device)
     holes = x.isnan()
+    columns: Sequence[AnyColumn]
     if whole is None:
         columns = _level_columns(saved, x)
     elif probabilities:
         columns = list(missing_probabilities(saved.model, x).cpu().numpy().T)
     else:
         filled = impute_rows(saved.model, x, generator=torch.Generator(x.device).manual_seed(seed))
-        columns = completed(source.values, holes, kinds, filled, rng=np.random.default_rng(seed))
+        values = completed(source.values, holes, kinds, filled, rng=np.random.default_rng(seed))
+        columns = whole.filled(values)
     say(how_many(holes), quiet=quiet)
     if whole is None:
         write_values(columns, headers, output)

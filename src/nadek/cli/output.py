@@ -1,6 +1,5 @@
 """Rows out: a table by its suffix, CSV on standard output, or a picture."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,21 +8,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek import figures
+from nadek.cli.console import standard_output
 from nadek.columns import Column, Numeric
 from nadek.experiments import Source
-from nadek.tables import AnyColumn, called, write_columns, write_table
+from nadek.tables import AnyColumn, Target, called, write_columns, write_table
 
 PICTURES = (".png", ".svg", ".pdf")
 
 
 def write_rows(x: Tensor, columns: Sequence[str] | None, output: Path | None) -> None:
     """Write a table to a file, or to standard output as CSV."""
-    write_table(sys.stdout if output is None else output, x.cpu().numpy(), columns=columns)
+    write_table(standard_output() if output is None else output, x.cpu().numpy(), columns=columns)
 
 
 def write_values(values: Sequence[AnyColumn], columns: Sequence[str] | None, output: Path | None) -> None:
     """Write columns of words and numbers to a file, or to standard output as CSV."""
-    write_columns(sys.stdout if output is None else output, values, columns=columns)
+    write_columns(standard_output() if output is None else output, values, columns=columns)
 
 
 def how_many(holes: Tensor) -> str:
@@ -44,24 +44,32 @@ class Whole:
         Raises:
             ValueError: on a column that the form of the file cannot hold.
         """
-        self._source, self._output = source, output
-        layout = source.layout
-        self._others = {} if layout is None else layout.others(sys.stdout if output is None else output)
-        self.columns = source.schema.columns if layout is None else layout.columns
+        assert source.layout is not None, "a table that is read for a model tells it"
+        self._layout, self._missing, self._output = source.layout, source.x.isnan().numpy(), output
+        self._target: Target = standard_output() if output is None else output
+        self._others = self._layout.others(self._target)
+        self.columns = self._layout.columns
 
-    def write(self, values: Sequence[NDArray[Any]], **more: NDArray[Any]) -> None:
+    def filled(self, values: Sequence[NDArray[Any]]) -> list[AnyColumn]:
+        """The columns of the model, as they were read but for their holes.
+
+        Args:
+            values: these columns without holes.
+        """
+        return self._layout.filled(values, self._missing, self._target)
+
+    def write(self, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
         """Write it.
 
         Args:
-            values: the columns of the model, without holes.
+            columns: those of the model.
             more: columns to be added at the end, by their names.
         """
-        layout, missing = self._source.layout, self._source.x.isnan().numpy()
-        columns = values if layout is None else layout.whole(values, missing, self._others)
+        everything = self._layout.whole(columns, self._others)
         names = self.columns
         if more:
-            names = (*(names or called(None, len(columns))), *more)
-        write_values([*columns, *more.values()], names, self._output)
+            names = (*(names or called(None, len(everything))), *more)
+        write_values([*everything, *more.values()], names, self._output)
 
 
 def check_words(kinds: Sequence[Column], output: Path | None) -> None:

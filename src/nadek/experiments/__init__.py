@@ -26,7 +26,7 @@ from nadek.experiments.report import markdown_table, summary, write_report
 from nadek.experiments.reproduce import job_of, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
 from nadek.experiments.run import check_output, evaluate, train
-from nadek.experiments.sources import Source, matching, open_data, open_training, rows_for, source_for
+from nadek.experiments.sources import Source, open_data, open_training, rows_for, source_for
 from nadek.experiments.values import completed, drawn, level_headers, spread_levels
 from nadek.experiments.variability import Variability, read_variability, variability_summary, variability_table
 
@@ -65,7 +65,6 @@ __all__ = [
     "make_picture",
     "make_recipe",
     "markdown_table",
-    "matching",
     "merge",
     "names_of",
     "open_data",

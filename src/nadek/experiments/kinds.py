@@ -118,7 +118,7 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
 
 def read_as(
     raw: RawTable, schema: Schema, kinds: Sequence[Column]
-) -> tuple[list[NDArray[Any]], NDArray[np.float32], list[int]]:
+) -> tuple[tuple[NDArray[Any], ...] | None, NDArray[np.float32], list[int]]:
     """The columns that a model was trained on, as they are and as codes.
 
     Args:
@@ -127,12 +127,15 @@ def read_as(
         kinds: what they are, see `kinds_of`.
 
     Returns:
-        D arrays [N], codes [N, D] with NaN for missing, and where the columns stand in the table.
+        D arrays [N], codes [N, D] with NaN for missing, and where the columns stand in the table. Instead of the arrays
+        None where all hold 0 and 1, which are their own codes.
 
     Raises:
         ValueError: on columns that are lacking or unexpected, and on values that a column cannot hold.
     """
     raw, places = raw.without(schema.missing or ()), _places(raw, schema, len(kinds))
+    if all(map(is_plain, kinds)):
+        return None, raw.zeros_and_ones(places), places
     values: list[NDArray[Any]] = []
     codes = np.empty((raw.n_rows, len(kinds)), dtype=np.float32)
     for place, (j, kind) in enumerate(zip(places, kinds, strict=True)):
@@ -143,7 +146,7 @@ def read_as(
             codes[:, place] = encode(kind, values[place], name=name)
         except ValueError as error:
             raise ValueError(f"{raw.where}: {error}") from None
-    return values, codes, places
+    return tuple(values), codes, places
 
 
 def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
@@ -201,11 +204,11 @@ def _places(raw: RawTable, schema: Schema, n_columns: int) -> list[int]:
     if raw.columns is not None and schema.columns is not None:
         columns = as_known(raw.columns, (*schema.columns, *dropped))
         kept = [j for j in everything if columns[j] not in dropped]
-        return [kept[place] for place in places_of(schema.columns, [columns[j] for j in kept])]
+        return [kept[place] for place in places_of(schema.columns, [columns[j] for j in kept], where=raw.where)]
     if schema.columns is None and len(everything) == n_columns + len(dropped):
         return [j for j in everything if str(j + 1) not in dropped]
     if len(everything) != n_columns:
-        raise ValueError(f"expected {n_columns} columns as in the model, found {len(everything)}")
+        raise ValueError(f"{raw.where}: expected {n_columns} columns as in the model, found {len(everything)}")
     return list(everything)
 
 
@@ -251,7 +254,7 @@ def _is_empty(values: NDArray[Any]) -> bool:
 def listed_names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
     """Entries that are no names themselves taken apart at their commas (a name with commas may stand in quotes)."""
     parts = [[entry] if entry in known else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
-    return [name.strip() for part in parts for name in part]
+    return [name.strip() for part in parts for name in part or [""]]  # an entry without a name is not passed over
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tables import AnyColumn, RawTable, Target, columns_beside
+from nadek.tables import AnyColumn, RawTable, Target, columns_beside, columns_filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,12 +17,12 @@ class Layout:
     Attributes:
         columns: names of all columns of the file; None where they have none.
         places: where those of the model stand among them.
-        raw: the table, where it may hold other things than 0 and 1.
+        raw: the table.
     """
 
     columns: tuple[str, ...] | None
     places: tuple[int, ...]
-    raw: RawTable | None = None
+    raw: RawTable
 
     def others(self, target: Target) -> dict[int, AnyColumn]:
         """The columns that the model does not read, to be written along with those it does.
@@ -33,20 +33,24 @@ class Layout:
         Raises:
             ValueError: on one that the form of the file cannot hold.
         """
-        return {} if self.raw is None else columns_beside(self.raw, self.places, target)
+        return columns_beside(self.raw, self.places, target)
 
-    def whole(
-        self, values: Sequence[NDArray[Any]], missing: NDArray[np.bool_], others: dict[int, AnyColumn]
-    ) -> list[AnyColumn]:
+    def filled(self, values: Sequence[NDArray[Any]], missing: NDArray[np.bool_], target: Target) -> list[AnyColumn]:
+        """The columns that the model reads, as they stand but for their holes.
+
+        Args:
+            values: these columns without holes, D arrays [N].
+            missing: where the holes were, [N, D].
+            target: where to.
+        """
+        return columns_filled(self.raw, self.places, values, missing, target)
+
+    def whole(self, columns: Sequence[AnyColumn], others: dict[int, AnyColumn]) -> list[AnyColumn]:
         """All columns of the file, in its order.
 
         Args:
-            values: the model's columns, without holes, D arrays [N].
-            missing: where the holes were, [N, D].
+            columns: those that the model reads.
             others: see `others`.
         """
-        raw = self.raw
-        columns = dict(others)
-        for place, column, holes in zip(self.places, values, missing.T, strict=True):
-            columns[place] = column if raw is None else raw.filled(place, column, holes)
-        return [columns[place] for place in sorted(columns)]
+        found = others | dict(zip(self.places, columns, strict=True))
+        return [found[place] for place in sorted(found)]

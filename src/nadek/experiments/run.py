@@ -26,6 +26,7 @@ from nadek.checkpoints import (
 from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
 from nadek.experiments.beginnings import begin_as_model
+from nadek.experiments.kinds import names_of
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
 from nadek.images import ImageConfig
@@ -79,7 +80,8 @@ def train(
         schema = replace(schema, image_shape=recipe.model.image_shape)
     if recipe.start is not None and begin is None:
         begin = partial(begin_as_model, start=recipe.start, schema=schema)
-    ready = partial(prepare, levels=recipe.model.levels, columns=schema.columns, device=device)
+    names = None if schema.columns is None else names_of(schema, len(schema.columns))
+    ready = partial(prepare, levels=recipe.model.levels, columns=names, device=device)
     rows, held_out = ready(x), None if validation is None else ready(validation, training=False)
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
     identity["teacher"] = None if recipe.teacher is None else weights_digest(recipe.teacher)
@@ -207,7 +209,9 @@ def _unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> Train
     for name, what in whats.items():
         same = kept.get(name) == identity[name]
         if not (same or (name == "recipe" and is_recipe(recipe, kept.get(name)))):
-            raise ValueError(f"the unfinished training in {folder} is of {what}; use --force to begin anew")
+            raise ValueError(
+                f"the unfinished training in {folder} is of {what}; use --force without --resume to begin anew"
+            )
     return state
 
 

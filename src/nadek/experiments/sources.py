@@ -13,10 +13,10 @@ from torch import Tensor
 
 from nadek import datasets
 from nadek.checkpoints import SavedModel, Schema
-from nadek.columns import Binary, Column, is_plain
+from nadek.columns import Binary, Column
 from nadek.experiments.kinds import Choices, decide, kinds_of, read_as
 from nadek.experiments.layout import Layout
-from nadek.tables import SUFFIXES, RawTable, Table, align_columns, from_matrix, places_of, read_raw, read_table
+from nadek.tables import SUFFIXES, RawTable, from_matrix, read_raw, read_table
 from nadek.training import needed_rows
 
 Split = Literal["train", "valid", "test"]
@@ -31,7 +31,7 @@ class Source:
         x: float32 [N, D]: 0 and 1, or the codes of `nadek.columns`, and NaN for missing.
         schema: the columns.
         values: the columns as they were before they became codes, D arrays [N]; None where values are codes.
-        layout: of the file; None where it has the columns of the schema, in their order.
+        layout: of what a model reads; None where rows are there to learn from.
     """
 
     x: Tensor
@@ -124,13 +124,10 @@ def rows_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: F
 
 
 def _read(data: str, split: Split, data_dir: Folder, schema: Schema, kinds: Sequence[Column]) -> Source:
-    plain = all(map(is_plain, kinds))
-    if plain and not schema.dropped and not schema.missing:
-        return matching(open_data(data, split=split, data_dir=data_dir), schema, len(kinds))
     raw = _open_raw(data, split, data_dir, schema.missing or ())
     values, codes, places = read_as(raw, schema, kinds)
     layout = Layout(schema.columns if raw.columns is None else raw.columns, tuple(places), raw)
-    return Source(torch.from_numpy(codes), schema, None if plain else tuple(values), layout)
+    return Source(torch.from_numpy(codes), schema, values, layout)
 
 
 def _validation(data: str, train: Source, data_dir: Folder) -> Source:
@@ -154,19 +151,3 @@ def _check_is_table(data: str) -> None:
     if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
         names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
         raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")
-
-
-def matching(source: Source, schema: Schema, n_variables: int) -> Source:
-    """The same rows with their columns in the order of a schema.
-
-    Raises:
-        ValueError: if the columns are not the same ones; names those that are missing and those that are too many,
-            or tells their number where one of both has no names.
-    """
-    if schema.columns is None or source.schema.columns is None:
-        if source.x.shape[1] != n_variables:
-            raise ValueError(f"expected {n_variables} columns as in the model, found {source.x.shape[1]}")
-        return source
-    aligned = align_columns(Table(source.x.numpy(), source.schema.columns), schema.columns)
-    places = places_of(schema.columns, source.schema.columns)
-    return Source(torch.from_numpy(aligned.values), schema, layout=Layout(source.schema.columns, tuple(places)))

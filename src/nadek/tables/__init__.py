@@ -2,9 +2,19 @@
 
 from nadek.tables.arrow import AnyColumn
 from nadek.tables.cells import numbers_among
-from nadek.tables.files import SUFFIXES, Target, columns_beside, read_raw, read_table, write_columns, write_table
+from nadek.tables.files import (
+    SUFFIXES,
+    Target,
+    TextStream,
+    columns_beside,
+    columns_filled,
+    read_raw,
+    read_table,
+    write_columns,
+    write_table,
+)
 from nadek.tables.raw import RawTable, from_matrix
-from nadek.tables.table import Table, align_columns, as_known, called, check_names, places_of, quoted
+from nadek.tables.table import Table, as_known, called, check_names, places_of, quoted
 from nadek.tables.words import Reading
 
 __all__ = [
@@ -14,11 +24,12 @@ __all__ = [
     "Reading",
     "Table",
     "Target",
-    "align_columns",
+    "TextStream",
     "as_known",
     "called",
     "check_names",
     "columns_beside",
+    "columns_filled",
     "from_matrix",
     "numbers_among",
     "places_of",

@@ -53,16 +53,23 @@ def is_binary(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
 
 
 def matrix(
-    columns: Sequence[pa.ChunkedArray], names: Sequence[str] | None, *, where: str, binary: bool, text: bool
+    columns: Sequence[pa.ChunkedArray],
+    names: Sequence[str] | None,
+    *,
+    where: str,
+    binary: bool,
+    text: bool,
+    places: Sequence[int] | None = None,
 ) -> NDArray[np.float32]:
     """The columns side by side.
 
     Args:
-        columns: D columns of N cells.
+        columns: All columns of a table, each of N cells.
         names: Their names, for the message.
         where: The file, for the message.
         binary: Refuse everything but 0, 1 and missing; otherwise any number will do.
         text: Whether strings are read as numbers (CSV) or are wrong (Parquet).
+        places: D of them, in the order in which they are wanted; all when None.
 
     Returns:
         float32 [N, D], NaN where missing.
@@ -70,20 +77,22 @@ def matrix(
     Raises:
         ValueError: Names the first cell in row order that is not permitted; rows count from 1, the first with data.
     """
-    shape = (len(columns[0]), len(columns))
-    values = np.empty(shape, dtype=np.float32)
+    places = range(len(columns)) if places is None else places
+    values = np.empty((len(columns[0]), len(places)), dtype=np.float32)
     first: tuple[int, int] | None = None
-    for j, column in enumerate(columns):
-        numbers, wrong = _numbers(column, text=text)
+    for place, j in enumerate(places):
+        numbers, wrong = _numbers(columns[j], text=text)
         if binary:
             wrong |= ~is_binary(numbers)  # before float32, which would round 1 + 1e-9 to 1
         row = int(wrong.argmax())
-        if wrong[row] and (first is None or row < first[0]):
+        if wrong[row] and (first is None or (row, j) < first):
             first = (row, j)
-        values[:, j] = numbers
+        values[:, place] = numbers
     if first is not None:
         row, j = first
-        raise ValueError(wrong_cell(where, row, j, names, columns[j][row].as_py(), binary=binary))
+        cell = columns[j][row].as_py()
+        value = number(cell) if text and isinstance(cell, str) else None
+        raise ValueError(wrong_cell(where, row, j, names, cell if value is None else value, binary=binary))
     return values
 
 

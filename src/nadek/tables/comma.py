@@ -22,11 +22,15 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLOCK = 2**20
 """Bytes that Arrow takes at once."""
 _OPEN_QUOTE = "a quote in the first row is never closed"
+_SEPARATOR_LINE = re.compile(rb"sep=([!-~\t])[\r\n]+", re.IGNORECASE)
+"""A first line by which a spreadsheet names the separator; it belongs to no row."""
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def parse_csv(data: bytes, *, where: str, binary: bool) -> Table:
     """Read comma separated text in UTF-8, or text with one of `SEPARATORS` where commas do not cut two rows alike.
+
+    A first line such as ``sep=;`` names the separator.
 
     The first row is the header unless all its cells could be values, or all are numbers of which some repeat: names
     such as 0, 1, 2, which pandas gives, are names.
@@ -68,8 +72,7 @@ def parse_words(data: bytes, *, where: str, missing: Sequence[str] = ()) -> RawT
 
     def stands_above_0_and_1() -> bool:
         try:
-            rows = table(body, None).without(missing)
-            matrix(rows.cells, None, where=where, binary=True, text=True)
+            table(body, None).without(missing).zeros_and_ones()
         except ValueError:
             return False
         return True
@@ -135,6 +138,9 @@ def _line(cells: Sequence[str]) -> str:
 def _opened(data: bytes, where: str) -> tuple[bytes, list[str], bytes, str]:
     """The text without what stands before it, the cells of its first row, the text below that, and the separator."""
     data = data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
+    if told := _SEPARATOR_LINE.match(data):
+        data, separator = data[told.end() :], told[1].decode()
+        return data, *_split_first(data, where, separator), separator
     uneven = None
     for separator in (",", *SEPARATORS):
         first, body = _split_first(data, where, separator)

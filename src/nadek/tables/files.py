@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from nadek.columns import LARGEST_EXACT
 from nadek.datasets import read_amat, read_plain
 from nadek.files import replacing
 from nadek.tables.arrays import format_amat, load_npy, load_npz, read_npy, read_npz, write_npz
@@ -110,21 +111,56 @@ def columns_beside(raw: RawTable, places: Sequence[int], target: Target) -> dict
     """The columns that do not stand at some places, as they were read, to be written to a target later.
 
     Raises:
-        ValueError: On one that the form cannot hold: text among numbers, or lists and the like in CSV.
+        ValueError: On one that the form cannot hold: text and too large numbers among floats, other numbers among 0
+            and 1, or lists and the like in CSV.
     """
-    found: dict[int, AnyColumn] = {}
-    for j in sorted(set(range(len(raw.cells))) - set(places)):
-        cells, told = raw.cells[j], f'{target}: this form cannot hold the column "{raw.names[j]}"'
-        if _is_matrix_file(target):
-            try:
-                found[j] = raw.column(j).astype(np.float64)
-            except ValueError:
-                raise ValueError(f"{told}, which holds no numbers; write .csv or .parquet") from None
-            continue
+    others = sorted(set(range(len(raw.cells))) - set(places))
+    return {j: _beside(raw, j, target) for j in others}
+
+
+def columns_filled(
+    raw: RawTable,
+    places: Sequence[int],
+    values: Sequence[NDArray[Any]],
+    missing: NDArray[np.bool_],
+    target: Target,
+) -> list[AnyColumn]:
+    """The columns at some places with their holes filled, to be written to a target; from CSV to CSV word by word.
+
+    Args:
+        raw: The table.
+        places: Of D columns.
+        values: Of all cells of these, D arrays [N].
+        missing: Where they are new, [N, D].
+        target: File that ends in one of `SUFFIXES`, or a text stream.
+    """
+    as_text = not _is_matrix_file(target) and not _is_parquet(target)
+    filled = zip(places, values, missing.T, strict=True)
+    return [raw.filled(place, column, holes, as_text=as_text) for place, column, holes in filled]
+
+
+def _beside(raw: RawTable, place: int, target: Target) -> AnyColumn:
+    cells, told = raw.cells[place], f'{_called(target)}: this form cannot hold the column "{raw.names[place]}"'
+    if not _is_matrix_file(target):
         if pa.types.is_nested(cells.type) and not _is_parquet(target):
             raise ValueError(f"{told} of {cells.type}; write .parquet")
-        found[j] = cells
-    return found
+        return cells
+    try:
+        values = raw.column(place)
+        if values.dtype == object and any(isinstance(value, str) for value in values.tolist()):
+            raise ValueError  # even where it looks like numbers: it would not come back as it was
+        floats = values.astype(np.float64)
+    except ValueError:
+        raise ValueError(f"{told}, which holds no numbers; write .csv or .parquet") from None
+    if values.dtype.kind != "f" and (np.abs(floats) >= LARGEST_EXACT).any():
+        raise ValueError(f"{told}, whose whole numbers floats would round; write .csv or .parquet")
+    if _suffix(Path(target)).startswith(".amat") and not ((floats == 0) | (floats == 1)).all():
+        raise ValueError(f"{told}, which holds other cells than 0 and 1; write .csv or .parquet")
+    return floats
+
+
+def _called(target: Target) -> str:
+    return str(target) if isinstance(target, str | os.PathLike) else "standard output (CSV)"
 
 
 def write_columns(target: Target, values: Sequence[AnyColumn], *, columns: Sequence[str] | None = None) -> None:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from nadek.columns import LARGEST_EXACT
 from nadek.tables.arrow import AnyColumn, native, to_column
-from nadek.tables.cells import first_rounded, floats, is_number, is_text, number, numbers_among
+from nadek.tables.cells import first_rounded, floats, is_number, is_text, matrix, number, numbers_among
+from nadek.tables.spelling import filled_words
 from nadek.tables.table import called, check_names, check_shape
 from nadek.tables.words import Reading, check_held, read_words, to_numbers, to_objects, with_points
 
@@ -71,21 +72,41 @@ class RawTable:
             cells = cells.cast(cells.type.value_type)
         if _is_text_here(cells, reading, levels):
             return to_objects(cells.cast(pa.string()))
-        if reading == "numbers":
+        if reading == "numbers" and is_number(cells.type):
             check_held(cells, name)
         return _typed(cells, name)
 
-    def filled(self, place: int, values: NDArray[Any], holes: NDArray[np.bool_]) -> AnyColumn:
+    def zeros_and_ones(self, places: Sequence[int] | None = None) -> NDArray[np.float32]:
+        """The values of columns that hold nothing but 0 and 1, in whatever way these are written.
+
+        Args:
+            places: of D columns; all when None.
+
+        Returns:
+            float32 [N, D], NaN where missing.
+
+        Raises:
+            ValueError: on another value; names the first such cell, row by row.
+        """
+        cells = [with_points(column, "numbers") for column in self.cells] if self.decimal_commas else self.cells
+        return matrix(cells, self.columns, where=self.where, binary=True, text=self.are_words, places=places)
+
+    def filled(self, place: int, values: NDArray[Any], holes: NDArray[np.bool_], *, as_text: bool = False) -> AnyColumn:
         """A whole column: that of a file with types keeps its own where it can, and observed cells all their digits.
 
         Args:
             place: its place, from 0.
             values: of all of its cells [N].
             holes: where they are new [N].
+            as_text: whether it is to be text, in which the words of a text file stay what they are; numbers get points.
         """
         cells = self.cells[place]
-        if self.are_words:
+        if self.are_words and not as_text:
             return values
+        if self.are_words:
+            is_text = any(isinstance(value, str) for value in values.tolist())
+            pointed = with_points(cells, "numbers") if self.decimal_commas and not is_text else cells
+            return filled_words(pointed, values, holes)
         try:
             return pc.if_else(pa.array(holes), to_column(values).cast(cells.type), cells)
         except pa.ArrowException:

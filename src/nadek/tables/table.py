@@ -22,42 +22,18 @@ class Table:
     columns: tuple[str, ...] | None
 
 
-def align_columns(table: Table, columns: Sequence[str]) -> Table:
-    """Put the columns of a table into the order of a model's.
-
-    A table without names is taken to have them in that order already.
+def places_of(wanted: Sequence[str], columns: Sequence[str], *, where: str) -> list[int]:
+    """Where the columns of a model stand among those of a table, which are the same ones in any order.
 
     Args:
-        table: The table.
-        columns: The names that the model was trained on, D of them.
-
-    Returns:
-        A table with exactly these columns in this order.
-
-    Raises:
-        ValueError: The table lacks columns, has others, or has no names and another number of columns.
-
-    >>> table = Table(np.float32([[0, 1]]), ("b", "a"))
-    >>> align_columns(table, ("a", "b")).values
-    array([[1., 0.]], dtype=float32)
-    """
-    wanted = tuple(columns)
-    if table.columns is None:
-        if table.values.shape[1] != len(wanted):
-            raise ValueError(f"expected {len(wanted)} columns, found {table.values.shape[1]}")
-        return Table(table.values, wanted)
-    check_names(table.columns, table.values.shape[1], where="the table")
-    places = places_of(wanted, table.columns)
-    return table if table.columns == wanted else Table(table.values[:, places], wanted)
-
-
-def places_of(wanted: Sequence[str], columns: Sequence[str]) -> list[int]:
-    """Where the columns of a model stand among those of a table, which are the same ones in any order.
+        wanted: Those of the model.
+        columns: Those of the table.
+        where: What messages call the table.
 
     Raises:
         ValueError: The table lacks some, or has others; names them.
 
-    >>> places_of(("a", "b"), ("b", "a"))
+    >>> places_of(("a", "b"), ("b", "a"), where="t.csv")
     [1, 0]
     """
     columns = as_known(columns, wanted)
@@ -68,7 +44,8 @@ def places_of(wanted: Sequence[str], columns: Sequence[str]) -> list[int]:
     if lacking or unexpected:
         complaints = [f"lacks {_counted(lacking)}"] if lacking else []
         complaints += [f"has the unexpected {_counted(unexpected)}"] if unexpected else []
-        raise ValueError(f"expected the {len(wanted)} columns of the model; the table {' and '.join(complaints)}")
+        told = " and ".join(complaints)
+        raise ValueError(f"{where}: expected the {len(wanted)} columns of the model; the table {told}")
     return [place[name] for name in wanted]
 
 
@@ -99,10 +76,16 @@ def called(columns: Sequence[str] | None, dim: int) -> tuple[str, ...]:
 def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, ...]:
     """The same names as a tuple, when there is one for each of `dim` columns and no two are the same.
 
+    Where several are empty, as behind the last commas of a spreadsheet, these columns are named as they are called.
+
     Raises:
         ValueError: Too many, too few, or some occur twice (which are named).
+
+    >>> check_names(["a", ""], 2, where="t.csv"), check_names(["a", "", ""], 3, where="t.csv")
+    (('a', ''), ('a', '2', '3'))
     """
     names = tuple(columns)
+    names = called(names, len(names)) if names.count("") > 1 else names
     if len(names) != dim:
         raise ValueError(f"{where}: expected {dim} column names, found {len(names)}")
     if twice := [name for name, count in Counter(names).items() if count > 1]:

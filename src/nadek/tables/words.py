@@ -72,14 +72,17 @@ def check_held(column: pa.ChunkedArray, name: str) -> None:
 def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
     """A column of words with points in place of decimal commas.
 
-    Where it is guessed what they are, all have to be numbers; what is read as text stays as it is.
+    Where it is guessed what they are, all have to be numbers; what is read as text stays as it is. So does a column in
+    which numbers have points as well: one of both may stand between thousands.
     """
     if reading in ("text", "exact"):
         return column
     encoded = column.combine_chunks().dictionary_encode()
     known = encoded.dictionary.to_pylist()
     pointed = [_DECIMAL_COMMA.sub(r"\1.\2", word) for word in known]
-    if pointed == known or (reading == "guess" and any(number(word) is None for word in pointed)):
+    if pointed == known or any("." in word and number(word) is not None for word in known):
+        return column
+    if reading == "guess" and any(number(word) is None for word in pointed):
         return column
     return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
 

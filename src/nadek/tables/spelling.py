@@ -1,0 +1,32 @@
+"""New cells among the words of a text file, spelt as these are."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nadek.tables.arrow import to_column
+from nadek.tables.cells import FALSE, TRUE
+
+_SPELLINGS = (("0", "1"), *zip(FALSE, TRUE, strict=True))
+"""Ways to write false and true."""
+
+
+def filled_words(words: pa.ChunkedArray, values: NDArray[np.generic], holes: NDArray[np.bool_]) -> pa.ChunkedArray:
+    """A column of words with new ones in its holes; all others stay as they stand.
+
+    Where all others spell false and true in one way, so do the new ones.
+
+    Args:
+        words: text [N].
+        values: of all cells, [N].
+        holes: where they are new, [N].
+    """
+    if not holes.any():
+        return words
+    new = to_column(values).cast(pa.string())
+    observed = set(pc.unique(pc.utf8_trim_whitespace(words.filter(pa.array(~holes)))).to_pylist())
+    for false, true in _SPELLINGS if observed else ():
+        if observed <= {false, true}:
+            new = pc.if_else(pa.array(values == 0), false, pc.if_else(pa.array(values == 1), true, new))
+    return pc.if_else(pa.array(holes), new, words)
