@@ -80,8 +80,11 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
 
     Raises:
         OSError: where the folder cannot be written to.
-        TypeError: on metrics that JSON does not know; the folder is left as it was.
+        TypeError: on what is no `SavedModel`, and on metrics that JSON does not know; the folder is left as it was.
     """
+    if not isinstance(saved, SavedModel):
+        found = f"expected a nadek.SavedModel, found {type(saved).__name__}"
+        raise TypeError(f"{found}: SavedModel(network, Schema()) makes one of a network, an estimator has its own save")
     folder = Path(folder)
     structure = encode(saved.model.config)
     schema, metrics = _as_json(encode(saved.schema)), _as_json(saved.metrics)
