@@ -12,6 +12,8 @@ from itertools import product
 from pathlib import Path
 
 import joblib
+import narwhals
+import narwhals.stable.v1
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
@@ -357,6 +359,23 @@ def test_arrays_keep_their_type(copies, dtype):
     assert filled.dtype == table.dtype
     assert not pd.isna(filled).any()
     assert nadek.NADEk(**QUICK).fit(table).sample(4).dtype == table.dtype
+
+
+@pytest.mark.parametrize("namespace", [narwhals, narwhals.stable.v1, nw], ids=["main", "v1", "v2"])
+def test_frames_of_narwhals_are_those_that_they_wrap(namespace):
+    table = people()
+    imputer = nadek.NADEkImputer(**QUICK).fit(namespace.from_native(table))
+    assert list(imputer.feature_names_in_) == list(table.columns)
+    filled = imputer.transform(namespace.from_native(table))
+    pd.testing.assert_frame_equal(filled, nadek.NADEkImputer(**QUICK).fit_transform(table))
+
+
+def test_batches_of_arrow_are_tables():
+    table = as_("pyarrow", people()).combine_chunks()
+    (batch,) = table.to_batches()
+    imputer = nadek.NADEkImputer(**QUICK).fit(batch)
+    assert list(imputer.feature_names_in_) == table.column_names
+    assert imputer.transform(batch).equals(nadek.NADEkImputer(**QUICK).fit_transform(table))
 
 
 def test_lists_of_rows_keep_numbers_and_words_apart():
@@ -1606,6 +1625,8 @@ def test_a_model_without_the_history_of_its_training_is_saved_again(tmp_path, co
         (pd.DataFrame([[0, 1]], columns=["a", "a"]), ValueError, "^expected each column name once.*'a' 2 times"),
         (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}), ValueError, '^column "when": expected text, numbers'),
         (pl.DataFrame({"a": [0, 1]}).lazy(), TypeError, r"call collect\(\) on it"),
+        (narwhals.from_native(pl.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),
+        (nw.from_native(pd.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),
         (pl.DataFrame({"a": [[0], [1]]}), ValueError, '^column "a": expected text, numbers, booleans or categories'),
         (np.array([[1 + 2j]]), ValueError, "^Complex data not supported"),
     ],
