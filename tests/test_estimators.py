@@ -976,6 +976,20 @@ def test_indicators_are_those_of_scikit_learn(copies):
         named.get_feature_names_out(["a", "b", "d"])
 
 
+@pytest.mark.parametrize("dtype", [np.str_, object])
+def test_indicators_beside_text_are_numbers(dtype):
+    table = np.array([["a", "b"], ["b", "a"], ["a", "a"]] * 20, dtype=object)
+    table[::4, 1] = None
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True).fit(table)
+    asked = np.array([["a", "b"], ["b", "b"]], dtype=dtype)
+    whole = imputer.transform(asked)
+    assert whole.tolist() == [["a", "b", 0], ["b", "b", 0]]
+    assert [type(flag) for flag in whole[:, 2]] == [int, int]
+    assert set(imputer.transform(table)[:, 2].tolist()) == {0, 1}
+    frame = imputer.set_output(transform="polars").transform(asked)
+    assert frame["missingindicator_x1"].to_list() == [0, 0]
+
+
 @pytest.mark.parametrize("columns", [range(3), pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])])
 def test_columns_without_names_of_text_are_named_where_there_are_indicators(copies, columns):
     table = pd.DataFrame(copies, columns=columns, index=[5] * len(copies))
