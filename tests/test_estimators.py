@@ -34,6 +34,7 @@ from nadek.checkpoints import load_saved
 from nadek.columns import Binary, Categorical, Numeric
 from nadek.cores import ResidualConfig
 from nadek.defaults import defaults
+from nadek.estimators.options import options_of
 from nadek.queries import beam, best_of, greedy
 
 ALL = (nadek.NADEk, nadek.NADEkImputer, nadek.NADEkOutlierDetector)
@@ -136,6 +137,30 @@ def test_the_estimators_share_their_options():
     assert imputer - ours == {"strategy", "n_imputations", "add_indicator", "keep_empty_features"}
     assert ours - imputer == {"n_orderings"}
     assert detector - ours == {"contamination"}
+
+
+class Modes(nadek.NADEkImputer):
+    """A subclass whose constructor takes few options, and one of its own."""
+
+    def __init__(self, *, max_iter=2, random_state=0, digits=3):
+        super().__init__(strategy="mode", n_bins=4, max_iter=max_iter, random_state=random_state, device="cpu")
+        self.digits = digits
+
+
+def test_options_that_a_subclass_presets_are_its_options_too():
+    whole = nadek.NADEkImputer(strategy="mode", n_bins=4, max_iter=5, random_state=0, device="cpu")
+    assert options_of(whole) == whole.get_params()
+    assert options_of(Modes(max_iter=5)) == {**whole.get_params(), "digits": 3}
+
+
+def test_a_subclass_that_presets_options_is_loaded(copies, tmp_path):
+    table = copies.astype(float)
+    table[::3, 0] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, strategy="mode", n_bins=4).fit(table)
+    imputer.save(tmp_path / "model")
+    loaded = Modes.load(tmp_path / "model")
+    assert (loaded.device, loaded.max_iter, loaded.n_bins) == ("auto", imputer.max_iter, 4)
+    np.testing.assert_array_equal(loaded.transform(table), imputer.transform(table))
 
 
 @pytest.mark.parametrize("estimator", ALL)

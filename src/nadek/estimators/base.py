@@ -22,7 +22,15 @@ from nadek.estimators.encoding import codes_of, declared_columns, learn_columns
 from nadek.estimators.folders import Fitted, read_fitted, write_fitted
 from nadek.estimators.learning import check_going_on, learn
 from nadek.estimators.making import Fillings, Template, template_of
-from nadek.estimators.options import DeviceName, MatrixLike, check_choice, check_number, check_whole, pick_device
+from nadek.estimators.options import (
+    DeviceName,
+    MatrixLike,
+    check_choice,
+    check_number,
+    check_whole,
+    options_of,
+    pick_device,
+)
 from nadek.model import ModelConfig, Network
 from nadek.orderings import random_orderings
 from nadek.queries import marginal_log_probs
@@ -44,6 +52,7 @@ class NADEkBase(BaseEstimator):
 
     network_: Network
     columns_: tuple[Column | None, ...]
+    device: DeviceName
     _purpose: Purpose = "density"
     _takes_empty: bool = False
     _template: Template
@@ -163,7 +172,7 @@ class NADEkBase(BaseEstimator):
 
     def _ready(self, n_orderings: int | None = None) -> None:
         """Set what follows from the network, its columns and the seed; None: so many orderings as the options say."""
-        n_orderings = self.get_params().get("n_orderings") if n_orderings is None else n_orderings
+        n_orderings = options_of(self).get("n_orderings") if n_orderings is None else n_orderings
         if n_orderings is not None:
             self.orderings_ = _draw_orderings(n_orderings, self.network_.n_variables, self._seed)
 
@@ -216,8 +225,9 @@ class NADEkBase(BaseEstimator):
         if None in fitted.columns and not cls._takes_empty:
             raise ValueError(f"{folder}: {_about_empty(fitted)}; load it with NADEkImputer, which can leave them out")
         known = cls._get_param_names()
-        options = {name: value for name, value in fitted.extra.get("options", {}).items() if name in known}
-        estimator = cls(**{**options, "device": device})
+        options = {**fitted.extra.get("options", {}), "device": device}
+        estimator = cls(**{name: value for name, value in options.items() if name in known})
+        estimator.device = device  # also where a subclass presets it
         estimator.network_ = _for_questions(fitted.network)
         estimator.columns_, estimator._template, estimator.history_ = fitted.columns, fitted.template, fitted.history
         estimator._words, estimator._dropped, estimator._told = fitted.missing, fitted.dropped, fitted.told
