@@ -1282,6 +1282,21 @@ def test_warm_start_goes_on_with_the_columns_that_it_knows(tmp_path):
         assert len(fitted.set_params(warm_start=False).fit(table).levels_["grade"]) == 5
 
 
+@pytest.mark.parametrize("n_bins", [16, 32])
+def test_warm_start_of_a_folder_of_another_writer_keeps_its_bins(tmp_path, n_bins):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"n": rng.normal(size=90), "yes": rng.integers(0, 2, 90)})
+    nadek.NADEk(**QUICK, n_bins=n_bins).fit(table).save(tmp_path / "model")
+    saved = load_saved(tmp_path / "model")
+    nadek.save(tmp_path / "plain", replace(saved, metrics={}))
+    model = nadek.NADEk.load(tmp_path / "plain").set_params(warm_start=True, max_iter=2)
+    assert len(model.fit(table).levels_["n"]) == n_bins
+    for fitted in (model, nadek.NADEk.load(tmp_path / "plain").set_params(warm_start=True)):
+        with pytest.raises(ValueError, match=rf"^warm_start goes on .*: n_bins is {n_bins} in it, found n_bins=4$"):
+            fitted.set_params(n_bins=4).fit(table)
+        assert len(fitted.set_params(warm_start=False, max_iter=2).fit(table).levels_["n"]) == 4
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_fit_that_fails_leaves_what_was_learnt(estimator, copies, tmp_path):
     table = pd.DataFrame(copies, columns=["a", "b", "c"])

@@ -15,7 +15,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.columns import Column, draw, n_levels
+from nadek.columns import Column, Numeric, draw, n_levels
 from nadek.defaults import Purpose
 from nadek.estimators.containers import Table, read_table
 from nadek.estimators.encoding import codes_of, declared_columns, learn_columns
@@ -23,6 +23,7 @@ from nadek.estimators.folders import Fitted, read_fitted, write_fitted
 from nadek.estimators.learning import check_going_on, learn
 from nadek.estimators.making import Fillings, Template, template_of
 from nadek.estimators.options import (
+    Count,
     DeviceName,
     MatrixLike,
     check_choice,
@@ -53,6 +54,7 @@ class NADEkBase(BaseEstimator):
     network_: Network
     columns_: tuple[Column | None, ...]
     device: DeviceName
+    n_bins: Count
     _purpose: Purpose = "density"
     _takes_empty: bool = False
     _template: Template
@@ -234,7 +236,9 @@ class NADEkBase(BaseEstimator):
         estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
-        estimator._columns_by = fitted.extra.get("columns_by", {})
+        if "columns_by" not in fitted.extra:  # columns of another writer may have more bins than is usual here
+            estimator.n_bins = max(estimator.n_bins, _most_bins(fitted.columns))
+        estimator._columns_by = fitted.extra.get("columns_by", {"n_bins": estimator.n_bins})
         estimator._seed = fitted.extra.get("seed", 0)
         estimator._split_seed = fitted.extra.get("split_seed")
         estimator._take(fitted.extra)
@@ -318,6 +322,11 @@ def _columns_by(table: Table, options: Mapping[str, Any]) -> dict[str, Any]:
     declared = declared_columns(table, options["categorical_features"])
     names = [label for label, one in zip(table.labels, declared, strict=True) if one]
     return {"n_bins": int(options["n_bins"]), "categorical_features": names}
+
+
+def _most_bins(columns: Sequence[Column | None]) -> int:
+    """How many bins a column of numbers has at most; 0 where there is none."""
+    return max((n_levels(column) for column in columns if isinstance(column, Numeric)), default=0)
 
 
 def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np.int64]:
