@@ -12,6 +12,8 @@ from itertools import product
 from pathlib import Path
 
 import joblib
+import narwhals
+import narwhals.stable.v1
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
@@ -32,6 +34,7 @@ from nadek.checkpoints import load_saved
 from nadek.columns import Binary, Categorical, Numeric
 from nadek.cores import ResidualConfig
 from nadek.defaults import defaults
+from nadek.estimators.options import options_of
 from nadek.queries import beam, best_of, greedy
 
 ALL = (nadek.NADEk, nadek.NADEkImputer, nadek.NADEkOutlierDetector)
@@ -143,6 +146,42 @@ def test_the_estimators_share_their_options():
     assert imputer - ours == {"strategy", "n_imputations", "add_indicator", "keep_empty_features"}
     assert ours - imputer == {"n_orderings"}
     assert detector - ours == {"contamination"}
+
+
+class Modes(nadek.NADEkImputer):
+    """A subclass whose constructor takes few options, and one of its own."""
+
+    def __init__(self, *, max_iter=2, random_state=0, digits=3):
+        super().__init__(strategy="mode", n_bins=4, max_iter=max_iter, random_state=random_state, device="cpu")
+        self.digits = digits
+
+
+def test_options_that_a_subclass_presets_are_its_options_too():
+    whole = nadek.NADEkImputer(strategy="mode", n_bins=4, max_iter=5, random_state=0, device="cpu")
+    assert options_of(whole) == whole.get_params()
+    assert options_of(Modes(max_iter=5)) == {**whole.get_params(), "digits": 3}
+
+
+def test_a_subclass_that_presets_options_is_fitted_copied_and_saved(copies, tmp_path):
+    table = copies.astype(float)
+    table[::3, 0] = np.nan
+    imputer = clone(Modes()).fit(table)
+    expected = nadek.NADEkImputer(strategy="mode", n_bins=4, max_iter=2, random_state=0, device="cpu").fit(table)
+    imputer.save(tmp_path / "model")
+    copied = pickle.loads(pickle.dumps(imputer))
+    for one in (imputer, copied, Modes.load(tmp_path / "model"), nadek.NADEkImputer.load(tmp_path / "model")):
+        np.testing.assert_array_equal(one.transform(table), expected.transform(table))
+        assert (one.n_bins, one.strategy) == (4, "mode")
+
+
+def test_a_subclass_that_presets_options_is_loaded(copies, tmp_path):
+    table = copies.astype(float)
+    table[::3, 0] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, strategy="mode", n_bins=4).fit(table)
+    imputer.save(tmp_path / "model")
+    loaded = Modes.load(tmp_path / "model")
+    assert (loaded.device, loaded.max_iter, loaded.n_bins) == ("auto", imputer.max_iter, 4)
+    np.testing.assert_array_equal(loaded.transform(table), imputer.transform(table))
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -366,6 +405,23 @@ def test_arrays_keep_their_type(copies, dtype):
     assert filled.dtype == table.dtype
     assert not pd.isna(filled).any()
     assert nadek.NADEk(**QUICK).fit(table).sample(4).dtype == table.dtype
+
+
+@pytest.mark.parametrize("namespace", [narwhals, narwhals.stable.v1, nw], ids=["main", "v1", "v2"])
+def test_frames_of_narwhals_are_those_that_they_wrap(namespace):
+    table = people()
+    imputer = nadek.NADEkImputer(**QUICK).fit(namespace.from_native(table))
+    assert list(imputer.feature_names_in_) == list(table.columns)
+    filled = imputer.transform(namespace.from_native(table))
+    pd.testing.assert_frame_equal(filled, nadek.NADEkImputer(**QUICK).fit_transform(table))
+
+
+def test_batches_of_arrow_are_tables():
+    table = as_("pyarrow", people()).combine_chunks()
+    (batch,) = table.to_batches()
+    imputer = nadek.NADEkImputer(**QUICK).fit(batch)
+    assert list(imputer.feature_names_in_) == table.column_names
+    assert imputer.transform(batch).equals(nadek.NADEkImputer(**QUICK).fit_transform(table))
 
 
 def test_lists_of_rows_keep_numbers_and_words_apart():
@@ -966,6 +1022,20 @@ def test_indicators_are_those_of_scikit_learn(copies):
         named.get_feature_names_out(["a", "b", "d"])
 
 
+@pytest.mark.parametrize("dtype", [np.str_, object])
+def test_indicators_beside_text_are_numbers(dtype):
+    table = np.array([["a", "b"], ["b", "a"], ["a", "a"]] * 20, dtype=object)
+    table[::4, 1] = None
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True).fit(table)
+    asked = np.array([["a", "b"], ["b", "b"]], dtype=dtype)
+    whole = imputer.transform(asked)
+    assert whole.tolist() == [["a", "b", 0], ["b", "b", 0]]
+    assert [type(flag) for flag in whole[:, 2]] == [int, int]
+    assert set(imputer.transform(table)[:, 2].tolist()) == {0, 1}
+    frame = imputer.set_output(transform="polars").transform(asked)
+    assert frame["missingindicator_x1"].to_list() == [0, 0]
+
+
 @pytest.mark.parametrize("columns", [range(3), pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])])
 def test_columns_without_names_of_text_are_named_where_there_are_indicators(copies, columns):
     table = pd.DataFrame(copies, columns=columns, index=[5] * len(copies))
@@ -1295,6 +1365,21 @@ def test_warm_start_goes_on_with_the_columns_that_it_knows(tmp_path):
         with pytest.raises(ValueError, match=told):
             fitted.set_params(n_bins=8, categorical_features=None).fit(table)
         assert len(fitted.set_params(warm_start=False).fit(table).levels_["grade"]) == 5
+
+
+@pytest.mark.parametrize("n_bins", [16, 32])
+def test_warm_start_of_a_folder_of_another_writer_keeps_its_bins(tmp_path, n_bins):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"n": rng.normal(size=90), "yes": rng.integers(0, 2, 90)})
+    nadek.NADEk(**QUICK, n_bins=n_bins).fit(table).save(tmp_path / "model")
+    saved = load_saved(tmp_path / "model")
+    nadek.save(tmp_path / "plain", replace(saved, metrics={}))
+    model = nadek.NADEk.load(tmp_path / "plain").set_params(warm_start=True, max_iter=2)
+    assert len(model.fit(table).levels_["n"]) == n_bins
+    for fitted in (model, nadek.NADEk.load(tmp_path / "plain").set_params(warm_start=True)):
+        with pytest.raises(ValueError, match=rf"^warm_start goes on .*: n_bins is {n_bins} in it, found n_bins=4$"):
+            fitted.set_params(n_bins=4).fit(table)
+        assert len(fitted.set_params(warm_start=False, max_iter=2).fit(table).levels_["n"]) == 4
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -1679,6 +1764,8 @@ def test_a_model_without_the_history_of_its_training_is_saved_again(tmp_path, co
         (pd.DataFrame([[0, 1]], columns=["a", "a"]), ValueError, "^expected each column name once.*'a' 2 times"),
         (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}), ValueError, '^column "when": expected text, numbers'),
         (pl.DataFrame({"a": [0, 1]}).lazy(), TypeError, r"call collect\(\) on it"),
+        (narwhals.from_native(pl.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),
+        (nw.from_native(pd.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),
         (pl.DataFrame({"a": [[0], [1]]}), ValueError, '^column "a": expected text, numbers, booleans or categories'),
         (np.array([[1 + 2j]]), ValueError, "^Complex data not supported"),
     ],

@@ -82,9 +82,13 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
 
     Raises:
         OSError: where the folder cannot be written to.
-        TypeError: on metrics that JSON does not know, and on a model that would not come back as what it is.
-        ValueError: on weights that are not finite. In both cases the folder is left as it was.
+        TypeError: on what is no `SavedModel`, on metrics that JSON does not know, and on a model that would not come
+            back as what it is.
+        ValueError: on weights that are not finite. In all these cases the folder is left as it was.
     """
+    if not isinstance(saved, SavedModel):
+        found = f"expected a nadek.SavedModel, found {type(saved).__name__}"
+        raise TypeError(f"{found}: SavedModel(network, Schema()) makes one of a network, an estimator has its own save")
     folder = Path(folder)
     model = getattr(saved.model, "_orig_mod", saved.model)  # what torch.compile was given
     structure = _structure_of(model)

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from nadek.processors import keep_freed_memory
-from nadek.variables import Variables
+from nadek.variables import Variables, check_tensor
 
 Options = ParamSpec("Options")
 Answer = TypeVar("Answer")
@@ -115,6 +115,27 @@ class ConditionalNetwork(nn.Module, ABC):
         return mean
 
 
+def check_network(model: object) -> None:
+    """Refuse what is no network, such as an estimator that holds one.
+
+    Raises:
+        TypeError: names the type that was found.
+    """
+    if not isinstance(model, nn.Module):
+        found = f"expected a network, found {type(model).__name__}"
+        raise TypeError(f"{found}: ask an estimator by its own methods, or pass its network_")
+
+
+def check_question(model: object, x: object) -> None:
+    """Refuse what is no network, and rows that are no tensor, before either is looked into.
+
+    Raises:
+        TypeError: names the type that was found.
+    """
+    check_network(model)
+    check_tensor(x)
+
+
 def asking(
     function: Callable[Concatenate[Model, Options], Answer],
 ) -> Callable[Concatenate[Model, Options], Answer]:
@@ -126,6 +147,7 @@ def asking(
 
     @functools.wraps(function)
     def answer(model: Model, *args: Options.args, **options: Options.kwargs) -> Answer:
+        check_network(model)
         keep_freed_memory()
         with _answering(model), torch.no_grad():
             return function(model, *args, **options)

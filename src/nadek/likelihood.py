@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.conditional import ConditionalNetwork, asking
+from nadek.conditional import ConditionalNetwork, asking, check_question
 from nadek.networks import has_columns
 from nadek.objectives import step_costs
 from nadek.orderings import are_permutations, draw_missing, missing_at, rank_of
@@ -130,6 +130,7 @@ def each_log_prob(
         generator: source of the orderings.
         progress: called with the rows scored, counted over all orderings.
     """
+    check_question(model, x)
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
     n_rows, total = x.shape[0], orderings.shape[0] * x.shape[0]
     for index in range(orderings.shape[0]):

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork
-from nadek.variables import split_missing
+from nadek.variables import check_tensor, split_missing
 
 SHARE_FROM = 8
 """From so many rows with one pattern of missing cells it pays to walk them by themselves on the fast path."""
@@ -96,8 +96,10 @@ def missing_cells(model: ConditionalNetwork, x: Shaped[Tensor, "B D"]) -> Bool[T
     """Where rows have holes, after a look at their shape and values.
 
     Raises:
+        TypeError: if they are no tensor.
         ValueError: on a wrong number of columns, and on values that are no codes.
     """
+    check_tensor(x)
     if x.ndim != 2 or x.shape[1] != model.n_variables:
         raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
     return split_missing(x, model.levels)[1]

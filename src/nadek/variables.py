@@ -321,6 +321,17 @@ def clamped_mean(mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
     return mean.clamp(MEAN_MARGIN, 1 - MEAN_MARGIN)
 
 
+def check_tensor(x: object) -> None:
+    """Refuse rows in a container that is not PyTorch's.
+
+    Raises:
+        TypeError: names the type that was found.
+    """
+    if not isinstance(x, Tensor):
+        found = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
+        raise TypeError(f"x: expected a tensor, found {found}: torch.as_tensor(x) makes one of an array or a list")
+
+
 def split_missing(
     x: Shaped[Tensor, "*batch D"], levels: Sequence[int] | None = None
 ) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
@@ -331,8 +342,10 @@ def split_missing(
         levels: how many levels each variable has; two each when None.
 
     Raises:
+        TypeError: if they are no tensor.
         ValueError: if an observed value is no code of its variable; the message names the first such cell.
     """
+    check_tensor(x)
     missing = x.isnan()
     values = x.masked_fill(missing, 0)
     if levels is None or set(levels) == {2}:

@@ -23,7 +23,16 @@ from nadek.estimators.encoding import codes_of, declared_columns, learn_columns
 from nadek.estimators.folders import Fitted, read_fitted, write_fitted
 from nadek.estimators.learning import check_going_on, learn
 from nadek.estimators.making import Fillings, Template, template_of
-from nadek.estimators.options import DeviceName, MatrixLike, check_choice, check_number, check_whole, pick_device
+from nadek.estimators.options import (
+    Count,
+    DeviceName,
+    MatrixLike,
+    check_choice,
+    check_number,
+    check_whole,
+    options_of,
+    pick_device,
+)
 from nadek.model import ModelConfig, Network
 from nadek.orderings import random_orderings
 from nadek.queries import marginal_log_probs
@@ -42,6 +51,8 @@ class NADEkBase(BaseEstimator):
 
     network_: Network
     columns_: tuple[Column | None, ...]
+    device: DeviceName
+    n_bins: Count
     _purpose: Purpose = "density"
     _takes_empty: bool = False
     _template: Template
@@ -85,7 +96,7 @@ class NADEkBase(BaseEstimator):
         super().__setstate__(state)
         if "network_" in state:
             with contextlib.suppress(ValueError):  # of a device that is not here
-                self.network_.to(pick_device(self.get_params()["device"]))
+                self.network_.to(pick_device(self.device))
 
     def _fit(self, X: MatrixLike, *, X_val: MatrixLike | None = None) -> tuple[Table, NDArray[np.int64]]:
         """Learn from a table; returns what was read, and which of its rows were held out."""
@@ -105,7 +116,7 @@ class NADEkBase(BaseEstimator):
 
     def _learn(self, X: MatrixLike, X_val: MatrixLike | None) -> tuple[Table, NDArray[np.int64]]:
         """See `_fit`."""
-        options = self.get_params()
+        options = options_of(self)
         check_options(options)
         device = pick_device(options["device"])
         before = self if options["warm_start"] and self.__sklearn_is_fitted__() else None
@@ -166,7 +177,7 @@ class NADEkBase(BaseEstimator):
 
     def _ready(self, n_orderings: int | None = None) -> None:
         """Set what follows from the network, its columns and the seed; None: so many orderings as the options say."""
-        n_orderings = self.get_params().get("n_orderings") if n_orderings is None else n_orderings
+        n_orderings = options_of(self).get("n_orderings") if n_orderings is None else n_orderings
         if n_orderings is not None:
             self.orderings_ = _draw_orderings(n_orderings, self.network_.n_variables, self._seed)
 
@@ -179,7 +190,7 @@ class NADEkBase(BaseEstimator):
             OSError: where the folder cannot be written to.
         """
         check_is_fitted(self)
-        options = {name: _python(value) for name, value in self.get_params().items()}
+        options = {name: _python(value) for name, value in options_of(self).items()}
         options = {name: value for name, value in options.items() if _is_plain(value)}
         names = getattr(self, "feature_names_in_", None)
         extra = {"name": type(self).__name__, "options": options, "seed": self._seed, "split_seed": self._split_seed}
@@ -219,15 +230,18 @@ class NADEkBase(BaseEstimator):
         if None in fitted.columns and not cls._takes_empty:
             raise ValueError(f"{folder}: {_about_empty(fitted)}; load it with NADEkImputer, which can leave them out")
         known = cls._get_param_names()
-        options = {name: value for name, value in fitted.extra.get("options", {}).items() if name in known}
-        estimator = cls(**{**options, "device": device})
+        options = {**fitted.extra.get("options", {}), "device": device}
+        estimator = cls(**{name: value for name, value in options.items() if name in known})
+        estimator.device = device  # also where a subclass presets it
         estimator.network_ = _for_questions(fitted.network)
         estimator.columns_, estimator._template, estimator.history_ = fitted.columns, fitted.template, fitted.history
         estimator._words, estimator._dropped, estimator._told = fitted.missing, fitted.dropped, fitted.told
         estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
-        estimator._columns_by = fitted.extra.get("columns_by", {})
+        if "columns_by" not in fitted.extra:  # columns of another writer may have more bins than is usual here
+            estimator.n_bins = max(estimator.n_bins, _most_bins(fitted.columns))
+        estimator._columns_by = fitted.extra.get("columns_by", {"n_bins": estimator.n_bins})
         estimator._seed = fitted.extra.get("seed", 0)
         estimator._split_seed = fitted.extra.get("split_seed")
         estimator._take(fitted.extra)
@@ -320,6 +334,11 @@ def _columns_by(table: Table, options: Mapping[str, Any]) -> dict[str, Any]:
     declared = declared_columns(table, options["categorical_features"])
     names = [label for label, one in zip(table.labels, declared, strict=True) if one]
     return {"n_bins": int(options["n_bins"]), "categorical_features": names}
+
+
+def _most_bins(columns: Sequence[Column | None]) -> int:
+    """How many bins a column of numbers has at most; 0 where there is none."""
+    return max((n_levels(column) for column in columns if isinstance(column, Numeric)), default=0)
 
 
 def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """Tables as people hold them, read column by column, and written back as what they were.
 
-NumPy arrays (and lists of rows) and the frames of pandas, polars and pyarrow; narwhals speaks to the latter.
+NumPy arrays (and lists of rows) and the frames of pandas, polars and pyarrow; narwhals speaks to the latter. A frame of
+narwhals is the one that it wraps.
 """
 
 import numbers
@@ -12,6 +13,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from jaxtyping import Bool
+from narwhals import LazyFrame
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -68,8 +70,7 @@ def read_table(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: S
         ValueError: on another shape or other columns than expected, columns of one name, or no rows or columns.
         TypeError: on sparse matrices, lazy frames, and cells that are neither text nor numbers nor booleans.
     """
-    if nw.dependencies.is_polars_lazyframe(X):
-        raise TypeError("expected a table with its rows at hand, found a lazy frame of polars: call collect() on it")
+    X = _unwrapped(X)
     if nw.dependencies.is_into_dataframe(X):
         return _read_frame(estimator, X, reset=reset, words=words)
     if isinstance(X, np.ma.MaskedArray) and X.dtype.names is None:
@@ -171,6 +172,21 @@ def check_cells(values: NDArray[Any], label: str) -> None:
 def _is_understood(kind: type) -> bool:
     plain = issubclass(kind, str | float | int | np.generic | Decimal | type(None))
     return plain or kind.__name__ in ("NAType", "NaTType")  # of pandas, which need not be there
+
+
+def _unwrapped(X: MatrixLike) -> MatrixLike:
+    """What is to be read: the frame that one of narwhals wraps, a table in place of a batch of Arrow's, or X itself.
+
+    Raises:
+        TypeError: on lazy frames.
+    """
+    native: Any = nw.to_native(X, pass_through=True)
+    if isinstance(X, LazyFrame) or nw.dependencies.is_polars_lazyframe(native):
+        raise TypeError("expected a table with its rows at hand, found a lazy frame: call collect() on it")
+    arrow = nw.dependencies.get_pyarrow()
+    if arrow is not None and isinstance(native, arrow.RecordBatch):
+        return arrow.Table.from_batches([native])
+    return native
 
 
 def _read_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: Sequence[str]) -> Table:

@@ -70,13 +70,16 @@ def as_frame_of(native: Any, library: str, names: Sequence[str]) -> Any:  # noqa
 def beside(native: Any, flags: Bool[np.ndarray, "N F"], names: Sequence[str]) -> Any:  # noqa: ANN401
     """A table with columns of flags beside its own: 0 and 1 in an array, booleans in a frame.
 
+    An array of text becomes one of objects.
+
     Args:
         native: an array or a frame.
         flags: the columns to add.
         names: what they are called in a frame.
     """
     if isinstance(native, np.ndarray):
-        return np.hstack([native, flags.astype(native.dtype)])
+        dtype = np.dtype(object) if native.dtype.kind in "US" else native.dtype
+        return np.hstack([native.astype(dtype), flags.astype(np.int64).astype(dtype)])
     frame = nw.from_native(native)
     added = [
         nw.new_series(name, column, backend=frame.implementation) for name, column in zip(names, flags.T, strict=True)

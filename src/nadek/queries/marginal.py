@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.conditional import ConditionalNetwork, asking
+from nadek.conditional import ConditionalNetwork, asking, check_question
 from nadek.likelihood import FEW_ROWS, Progress
 from nadek.orderings import missing_at, rank_of
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
@@ -53,6 +53,7 @@ def marginal_log_probs(
         >>> marginal_log_probs(model, torch.tensor([[0, torch.nan, 1], [torch.nan] * 3]), 2)[:, 1]
         tensor([0., 0.], dtype=torch.float64)
     """
+    check_question(model, x)
     nothing = torch.zeros(x.shape[1:], dtype=torch.bool, device=x.device)
     return conditional_log_probs(
         model, x, nothing, orderings, dtype=dtype, max_bytes=max_bytes, generator=generator, progress=progress

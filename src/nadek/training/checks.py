@@ -2,7 +2,7 @@
 
 import math
 
-from nadek.conditional import ConditionalNetwork
+from nadek.conditional import ConditionalNetwork, check_network
 from nadek.training.config import TrainingConfig
 from nadek.training.data import Rows
 
@@ -17,9 +17,13 @@ def check_rows(model: ConditionalNetwork, config: TrainingConfig, rows: Rows, wh
         what: what messages call them.
 
     Raises:
+        TypeError: on a model that is no network, and on rows that `nadek.training.prepare` did not make.
         ValueError: on another width than the model's, on codes that it does not know, on holes that are refused, and on
             an objective that does not fit the model or the rows.
     """
+    check_network(model)
+    if not isinstance(rows, Rows):
+        raise TypeError(f"expected {what} rows made by nadek.prepare, found {type(rows).__name__}")
     if rows.values.shape[1] != model.n_variables:
         raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
     top = rows.values.amax(0).tolist() if len(rows.values) else []

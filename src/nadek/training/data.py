@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from torch import Tensor
 
-from nadek.variables import split_missing, variables_of
+from nadek.variables import check_tensor, split_missing, variables_of
 
 
 class Rows(NamedTuple):
@@ -57,6 +57,7 @@ def prepare(
         training: also refuse columns without any value: their distribution cannot be learnt.
 
     Raises:
+        TypeError: if they are no tensor.
         ValueError: on no rows, other values, or a column without values (named).
     """
     values, missing = split_missing(x, levels)
@@ -116,7 +117,11 @@ def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> 
     Args:
         x: codes and NaN for missing.
         levels: how many levels each variable has; two each when None.
+
+    Raises:
+        TypeError: if they are no tensor.
     """
+    check_tensor(x)
     variables = variables_of((2,) * x.shape[1] if levels is None else levels)
     columns = variables.encode(x).to(torch.float64).masked_fill(variables.spread(x.isnan()), torch.nan)
     return columns.nanmean(0).to(torch.float32)
