@@ -34,7 +34,7 @@ from nadek.checkpoints import load_saved
 from nadek.columns import Binary, Categorical, Numeric
 from nadek.cores import ResidualConfig
 from nadek.defaults import defaults
-from nadek.estimators.options import options_of
+from nadek.estimators.settings import options_of
 from nadek.queries import beam, best_of, greedy
 
 ALL = (nadek.NADEk, nadek.NADEkImputer, nadek.NADEkOutlierDetector)

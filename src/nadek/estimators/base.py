@@ -19,20 +19,12 @@ from torch import Tensor
 from nadek.columns import Column, Numeric, draw, n_levels, read_cells
 from nadek.defaults import Purpose
 from nadek.estimators.containers import Table, read_table
-from nadek.estimators.encoding import codes_of, declared_columns, learn_columns
+from nadek.estimators.encoding import codes_of, columns_by, learn_columns, most_bins
 from nadek.estimators.folders import Fitted, read_fitted, write_fitted
 from nadek.estimators.learning import check_going_on, learn
 from nadek.estimators.making import Fillings, Template, template_of
-from nadek.estimators.options import (
-    Count,
-    DeviceName,
-    MatrixLike,
-    check_choice,
-    check_number,
-    check_whole,
-    options_of,
-    pick_device,
-)
+from nadek.estimators.options import Count, DeviceName, MatrixLike, pick_device
+from nadek.estimators.settings import check_options, options_of, plain_options
 from nadek.model import ModelConfig, Network
 from nadek.orderings import random_orderings
 from nadek.queries import marginal_log_probs
@@ -124,7 +116,7 @@ class NADEkBase(BaseEstimator):
         words, dropped = ((), ()) if before is None else (self._words, self._dropped)
         table = read_table(self, X, reset=before is None, words=words)
         self._check(table)
-        columns_by = _columns_by(table, options)
+        found_by = columns_by(table, options["categorical_features"], options["n_bins"])
         if before is None:
             columns = learn_columns(
                 table,
@@ -133,7 +125,7 @@ class NADEkBase(BaseEstimator):
                 keep_empty=self._takes_empty,
             )
         else:
-            check_going_on(self._columns_by, columns_by)
+            check_going_on(self._columns_by, found_by)
             columns = self.columns_
         known = [column for column in columns if column is not None]
         if not known:
@@ -151,7 +143,7 @@ class NADEkBase(BaseEstimator):
             split_seed=None if before is None else self._split_seed,
         )
         self.network_ = _for_questions(learnt.network)
-        self.columns_, self._template, self._columns_by = columns, template_of(table), columns_by
+        self.columns_, self._template, self._columns_by = columns, template_of(table), found_by
         self._words, self._dropped = words, dropped
         self.history_, self.n_iter_ = learnt.history, len(learnt.history)
         self._split_seed = learnt.split_seed
@@ -190,12 +182,15 @@ class NADEkBase(BaseEstimator):
             OSError: where the folder cannot be written to.
         """
         check_is_fitted(self)
-        options = {name: _python(value) for name, value in options_of(self).items()}
-        options = {name: value for name, value in options.items() if _is_plain(value)}
         names = getattr(self, "feature_names_in_", None)
-        extra = {"name": type(self).__name__, "options": options, "seed": self._seed, "split_seed": self._split_seed}
-        extra |= self._extra()
-        extra["columns_by"] = dict(self._columns_by)
+        extra = {
+            "name": type(self).__name__,
+            "options": plain_options(self),
+            "seed": self._seed,
+            "split_seed": self._split_seed,
+            "columns_by": dict(self._columns_by),
+            **self._extra(),
+        }
         if hasattr(self, "orderings_"):
             extra["n_orderings"] = len(self.orderings_)  # the option may have been changed since
         fitted = Fitted(
@@ -240,7 +235,7 @@ class NADEkBase(BaseEstimator):
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
         if "columns_by" not in fitted.extra:  # columns of another writer may have more bins than is usual here
-            estimator.n_bins = max(estimator.n_bins, _most_bins(fitted.columns))
+            estimator.n_bins = max(estimator.n_bins, most_bins(fitted.columns))
         estimator._columns_by = fitted.extra.get("columns_by", {"n_bins": estimator.n_bins})
         estimator._seed = fitted.extra.get("seed", 0)
         estimator._split_seed = fitted.extra.get("split_seed")
@@ -307,40 +302,6 @@ class NADEkBase(BaseEstimator):
         return [str(label) for label in getattr(self, "feature_names_in_", range(self.n_features_in_))]
 
 
-def check_options(options: dict[str, Any]) -> None:
-    """Refuse options that no training could follow.
-
-    Raises:
-        ValueError: names the first one, what was expected and what was found.
-    """
-    for name in ("max_iter", "steps", "width", "blocks", "batch_size"):
-        check_whole(name, options[name], also=("auto",))
-    check_whole("n_iter_no_change", options["n_iter_no_change"], also=("auto", None))
-    check_choice("missing", options["missing"], ("use", "complete"))
-    check_whole("n_bins", options["n_bins"], least=2)
-    check_whole("verbose", options["verbose"], least=0, also=(True, False))
-    for name in ("early_stopping", "warm_start"):
-        check_choice(name, options[name], (True, False))
-    check_number("learning_rate", options["learning_rate"], positive=True, also=("auto",))
-    check_number("weight_decay", options["weight_decay"], also=("auto",))
-    check_number("dropout", options["dropout"], below=1.0, also=("auto",))
-    check_number("validation_fraction", options["validation_fraction"], positive=True, below=1.0)
-    if "n_orderings" in options:
-        check_whole("n_orderings", options["n_orderings"])
-
-
-def _columns_by(table: Table, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that say what the columns of a table are, in plain words."""
-    declared = declared_columns(table, options["categorical_features"])
-    names = [label for label, one in zip(table.labels, declared, strict=True) if one]
-    return {"n_bins": int(options["n_bins"]), "categorical_features": names}
-
-
-def _most_bins(columns: Sequence[Column | None]) -> int:
-    """How many bins a column of numbers has at most; 0 where there is none."""
-    return max((n_levels(column) for column in columns if isinstance(column, Numeric)), default=0)
-
-
 def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np.int64]:
     """The orderings that an estimator's answers are mixed over, drawn once and kept."""
     orderings = random_orderings(n_orderings, n_variables, generator=torch.Generator().manual_seed(seed))
@@ -368,17 +329,3 @@ def _about_empty(fitted: Fitted) -> str:
     empty = [name for name, column in zip(names, fitted.columns, strict=True) if column is None]
     found = f"found none in training in {', '.join(map(repr, empty))}"
     return f"expected a model that was trained with values in every column, {found}"
-
-
-def _python(value: object) -> object:
-    """Python's own numbers and lists in place of NumPy's, and of what becomes an array, as names from a frame do."""
-    if isinstance(value, list | tuple):
-        return [_python(one) for one in value]
-    return np.asarray(value).tolist() if hasattr(value, "__array__") else value
-
-
-def _is_plain(value: object) -> bool:
-    """Whether JSON can say it as it is."""
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    return value is None or type(value) in (bool, int, float, str)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
-from nadek.columns import Categorical, Column, Level, Numeric, UndecidedColumnError, encode, infer, read_cells
+from nadek.columns import Categorical, Column, Level, Numeric, UndecidedColumnError, encode, infer, n_levels, read_cells
 from nadek.estimators.containers import Table, is_missing
 from nadek.estimators.options import WhichOrNone, chosen_columns
 
@@ -43,6 +43,18 @@ def declared_columns(table: Table, which: WhichOrNone) -> Bool[np.ndarray, " D"]
     if which is None:
         return np.zeros(len(table.columns), dtype=np.bool_)
     return chosen_columns("categorical_features", which, table.labels, named=table.named)
+
+
+def columns_by(table: Table, categorical_features: WhichOrNone, n_bins: int) -> dict[str, Any]:
+    """The options that say what the columns of a table are, in plain words; see `learn_columns`."""
+    declared = declared_columns(table, categorical_features)
+    names = [label for label, one in zip(table.labels, declared, strict=True) if one]
+    return {"n_bins": int(n_bins), "categorical_features": names}
+
+
+def most_bins(columns: Sequence[Column | None]) -> int:
+    """How many bins a column of numbers has at most; 0 where there is none."""
+    return max((n_levels(column) for column in columns if isinstance(column, Numeric)), default=0)
 
 
 def codes_of(table: Table, columns: Sequence[Column | None]) -> Float[np.ndarray, "N D"]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 from jaxtyping import Bool
-from sklearn.base import BaseEstimator
 
 if TYPE_CHECKING:
     Whole = int | Literal["auto"]
@@ -29,15 +28,6 @@ else:  # a constructor stores whatever it is given, also where the tests check t
 
 MatrixLike = Any
 """A table: an array, a list of rows, or a pandas, polars or pyarrow table."""
-
-
-def options_of(estimator: BaseEstimator) -> dict[str, Any]:
-    """What all options of an estimator are set to, by name.
-
-    A subclass may preset options that its own constructor does not take, and `get_params` tells nothing of these.
-    """
-    kinds: list[Any] = [kind for kind in type(estimator).__mro__ if issubclass(kind, BaseEstimator)]
-    return {name: getattr(estimator, name) for kind in kinds for name in kind._get_param_names()}
 
 
 def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[object] = ()) -> None:
