@@ -198,7 +198,6 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         part = UNUSUAL if automatic else float(self.contamination)
         rows = held_out if automatic and len(held_out) else np.flatnonzero((~codes.isnan()).any(1).cpu().numpy())
         some = np.sort(np.random.default_rng(self._seed).permutation(rows)[:MOST_SCORED])
-        method: Literal["weibull", "linear"] = (
-            "weibull" if automatic else "linear"
-        )  # what is expected of other rows, and what holds for these
+        # what is expected of other rows, and what holds for these
+        method: Literal["weibull", "linear"] = "weibull" if automatic else "linear"
         return float(np.quantile(self._scores(codes[some], within[some]), part, method=method))
