@@ -5,9 +5,9 @@ import torch
 from torch.nn import functional as F
 
 from nadek import products
-from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig, for_many
+from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig, for_many, sigmoids
 from nadek.likelihood import log_prob
-from nadek.model import ModelConfig, Network
+from nadek.model import ModelConfig, Network, nade_k
 from nadek.paths import FastPath
 from nadek.processors import quick_in_bfloat16
 from nadek.products import ACTIVATIONS, BLOCK, WORTH, activate, added, affine, arranged, block_of
@@ -199,3 +199,27 @@ def test_likelihoods_are_those_of_pytorchs_own_products(options, called):
     assert len(called) == asked
     fast = FastPath(model.float(), ordering, len(x))
     assert fast.block == (BLOCK if 1000 * model.W.numel() >= WORTH else 1)
+
+
+def test_the_twin_of_sigmoids_gives_half_of_the_units_plus_one():
+    core = DeepConfig(hidden=(6, 5, 4), dropout=0.3).build().double().eval()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in core.parameters():
+            parameter.normal_(generator=generator)
+        u = torch.randn(3, 6, dtype=torch.float64, generator=generator)
+        twin = sigmoids(core)
+        torch.testing.assert_close(2 * twin(2 * u)[0] - 1, core(u)[0], rtol=0, atol=1e-12)
+    assert core.activation == "tanh"
+    assert sigmoids(core.train()) is None  # it would drop units, which the twin cannot
+    assert sigmoids(DeepConfig(hidden=(6,), activation="relu").build()) is None
+    assert sigmoids(AlternatingConfig(hidden=(6, 5)).build()) is None
+
+
+@SERVED
+def test_many_rows_of_a_deep_tanh_network_take_the_twin():
+    model = nade_k(20, hidden=(WIDE,), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        assert FastPath(model, torch.arange(20), ROWS).core.activation == "sigmoid"
+        assert FastPath(model, torch.arange(20), 2).core is model.core
+        assert FastPath(model.double(), torch.arange(20), ROWS).core is model.core

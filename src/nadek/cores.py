@@ -220,6 +220,24 @@ def for_many(core: Core, n_rows: int) -> Core:
     return made
 
 
+def sigmoids(core: Core) -> Deep | None:
+    """The twin, made of sigmoids, of a deep core of tanh; None of any other.
+
+    As ``tanh(u) = 2 sigmoid(2 u) - 1``, it gives ``(h + 1) / 2`` for ``2 u`` where the core gives ``h`` for ``u``: the
+    layers' weights do what would otherwise be done to the units, twice in every call. Only for what is evaluated: it
+    never drops units.
+    """
+    if type(core) is not Deep or core.activation != "tanh" or (core.training and core.dropout > 0):
+        return None
+    twin = copy.deepcopy(core)
+    twin.activation = "sigmoid"
+    with torch.no_grad():
+        for layer in _layers(twin):
+            layer.bias.copy_(2 * (layer.bias.double() - layer.weight.double().sum(1)))
+            layer.weight.mul_(4)
+    return twin
+
+
 def _layers(core: nn.Module) -> list[nn.Linear]:
     return [part for part in core.modules() if isinstance(part, nn.Linear)]
 

@@ -101,14 +101,19 @@ def activate(name: str, u: Tensor) -> Tensor:
     On a CPU PyTorch's tanh takes ten times as long as its sigmoid, of which it is a shifted one; and in bfloat16 longer
     than the way through float32, where oneDNN does not serve.
     """
-    if name == "tanh" and u.numel() >= LARGE and _serves(u):
-        if u.dtype == torch.bfloat16:
-            return u.to_mkldnn().tanh().to_dense()
+    if name == "tanh" and by_sigmoid(u):
         return torch.add(u.new_tensor(-1.0), u.mul_(2).sigmoid_(), alpha=2, out=u)
+    if name == "tanh" and u.dtype == torch.bfloat16 and u.numel() >= LARGE and _serves(u):
+        return u.to_mkldnn().tanh().to_dense()
     if u.dtype == torch.bfloat16 and u.device.type == "cpu":
         return activate(name, u.float()).bfloat16()
     table = ACTIVATIONS if torch.is_grad_enabled() else IN_PLACE
     return table[name](u)
+
+
+def by_sigmoid(u: Tensor) -> bool:
+    """Whether the tanh of such units is made of their sigmoid: ``tanh(u) = 2 sigmoid(2 u) - 1``."""
+    return u.dtype == torch.float32 and u.numel() >= LARGE and _serves(u)
 
 
 def _quick(x: Tensor, weight: Tensor) -> bool:

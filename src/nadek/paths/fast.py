@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.cores import for_many
+from nadek.cores import for_many, sigmoids
 from nadek.model import Network
 from nadek.paths.path import ALL, Rows
-from nadek.products import added, arranged, block_of
+from nadek.products import added, arranged, block_of, by_sigmoid
 
 PARTS = 8
 """Where products are compiled for their shapes, a number of rows is rounded up to a multiple of this part of all."""
@@ -38,16 +38,20 @@ class FastPath:
         exact = model.b.dtype
         dtype = exact if dtype is None else dtype
         self.steps, self.block = model.steps, block_of(dtype, model.W.device, n_rows * model.W.numel())
-        self.core = for_many(model.core if dtype == exact else copy.deepcopy(model.core).to(dtype), n_rows)
         self.variables, columns = model.variables.ordered(ordering), model.variables.columns(ordering)
         self.shared, self.fill = True, model.fill[columns]
-        weights = (model.W.t()[columns].contiguous(), model.output_weight[columns].contiguous(), model.b[columns])
-        self.W_exact, self.V_exact, self.b_exact = weights
-        self.W, self.V, self.b = (weight.to(dtype) for weight in weights)
-        self.A = None if model.A is None else model.A.t()[ordering]
-        nothing_seen = model.c if self.A is None else model.c + self.A.sum(0)
-        self.seen = nothing_seen.expand(n_rows, -1).clone()
-        self.first = self.seen + self.fill @ self.W_exact
+        W, V, b = model.W.t()[columns].contiguous(), model.output_weight[columns].contiguous(), model.b[columns]
+        A = None if model.A is None else model.A.t()[ordering]
+        seen = (model.c if A is None else model.c + A.sum(0)).expand(n_rows, -1).clone()
+        core = model.core if dtype == exact else copy.deepcopy(model.core).to(dtype)
+        twin = sigmoids(core) if dtype == exact and by_sigmoid(seen) else None
+        if twin is not None:  # the same logits from half of tanh + 1, which is a sigmoid of twice its sums
+            core, W, A, seen = twin, 2 * W, A if A is None else 2 * A, 2 * seen
+            V, b = 2 * V, (b.double() - V.double().sum(1)).to(exact)
+        self.core = for_many(core, n_rows)
+        self.W_exact, self.V_exact, self.b_exact, self.A = W, V, b, A
+        self.W, self.V, self.b = (weight.to(dtype) for weight in (W, V, b))
+        self.seen, self.first = seen, seen + self.fill @ W
         self.dtype = dtype
         self._near: tuple[int, Tensor, Tensor] | None = None
 
