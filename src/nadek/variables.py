@@ -145,7 +145,6 @@ class MixedVariables(nn.Module):
 
     table: Tensor
     absent: Tensor
-    back: Tensor
     variable: Tensor
     level: Tensor
     logistic: Tensor
@@ -160,18 +159,16 @@ class MixedVariables(nn.Module):
         self.n_cells = len(levels) * self._widest  # of the table, which every row has for itself
         shape = (len(levels), self._widest)
         table, absent = torch.zeros(shape, dtype=torch.long), torch.ones(shape, dtype=torch.bool)
-        back, variable, level = [], [], []
+        variable, level = [], []
         for j, n in enumerate(levels):
             absent[j, :n] = False
             shown = [1] if n == 2 else list(range(n))  # level 0 of a binary variable has no column
             for place, k in enumerate(shown):
                 table[j, k] = 1 + self._starts[j] + place  # 0 stands for a logit of 0
-                back.append(j * self._widest + k)
                 variable.append(j)
                 level.append(k)
         self._keep("table", table)
         self._keep("absent", absent)
-        self._keep("back", torch.tensor(back))
         self._keep("variable", torch.tensor(variable))
         self._keep("level", torch.tensor(level))
         self._keep("logistic", torch.tensor([levels[j] == 2 for j in variable]))
@@ -187,19 +184,18 @@ class MixedVariables(nn.Module):
 
     def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
-        return self._log_levels(logits).exp().flatten(-2).index_select(-1, self.back)
+        return self._of_columns(self._log_levels(logits).exp())
 
     def probabilities_of(
         self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, " c"], first: int
     ) -> Float[Tensor, "B c"]:
         """See `BinaryVariables`."""
-        logits, own = affine(h, V, b), slice(self.start(first), None)
+        logits = affine(h, V, b)
         if logits.dtype == torch.float32 and self._widest >= WIDE // 2:
             levels = self._widened(self.scores_at(logits, slice(first, len(self.levels)))).softmax(-1)
         else:
             levels = self._log_levels(logits, first).exp()
-        place = (self.variable[own] - first) * levels.shape[-1] + self.level[own]
-        return levels.flatten(-2).index_select(-1, place)
+        return self._of_columns(levels, first)
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
         """See `BinaryVariables`; 0 for levels that a variable does not have."""
@@ -277,6 +273,12 @@ class MixedVariables(nn.Module):
     def _log_levels(self, logits: Tensor, first: int = 0) -> Float[Tensor, "*batch D L"]:
         """Log-probability of every level of the variables from ``first`` on."""
         return self.scores_at(logits, slice(first, len(self.levels))).log_softmax(-1)
+
+    def _of_columns(self, levels: Float[Tensor, "*batch w L"], first: int = 0) -> Float[Tensor, "*batch c"]:
+        """What is known of all levels of the variables from ``first`` on, for those levels that have a column."""
+        own = slice(self.start(first), None)
+        place = (self.variable[own] - first) * levels.shape[-1] + self.level[own]
+        return levels.flatten(-2).index_select(-1, place)
 
     def _widened(self, scores: Float[Tensor, "*batch w L"]) -> Float[Tensor, "*batch w L2"]:
         """The same with levels that no variable has, so that there are `WIDE` at least."""

@@ -104,10 +104,11 @@ class Network(ConditionalNetwork):
             return affine(h, self.output_weight, self.b), state
 
         anew = recompute and torch.is_grad_enabled()
-        for _ in range(n_steps):
+        for i in range(n_steps):
+            if i > 0:
+                p = self.variables.probabilities(outputs[-1])
             logits, state = again(step, p, state, generator) if anew else step(p, state, generator)
             outputs.append(logits)
-            p = self.variables.probabilities(outputs[-1])
         return outputs
 
     @torch.no_grad()
