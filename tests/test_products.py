@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.nn.utils import parametrizations, prune
 
 from nadek import products
 from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig, for_many, sigmoids
@@ -214,6 +215,39 @@ def test_the_twin_of_sigmoids_gives_half_of_the_units_plus_one():
     assert sigmoids(core.train()) is None  # it would drop units, which the twin cannot
     assert sigmoids(DeepConfig(hidden=(6,), activation="relu").build()) is None
     assert sigmoids(AlternatingConfig(hidden=(6, 5)).build()) is None
+
+
+def shared_weight(core):
+    core.layers[1].weight = core.layers[0].weight
+
+
+def shared_bias(core):
+    core.layers[1].bias = core.layers[0].bias
+
+
+def normalised(core):
+    parametrizations.weight_norm(core.layers[0], "weight")
+
+
+def pruned(core):
+    prune.l1_unstructured(core.layers[0], "weight", 0.5)
+
+
+def hooked(core):
+    core.register_forward_hook(lambda core, u, out: (out[0] * (torch.arange(WIDE) > 0), out[1]))
+
+
+@pytest.mark.parametrize("change", [shared_weight, shared_bias, normalised, pruned, hooked])
+def test_cores_that_somebody_changed_have_the_same_likelihoods_for_many_rows(change):
+    generator = torch.Generator().manual_seed(0)
+    model = nade_k(9, hidden=(WIDE, WIDE, WIDE), steps=2, generator=generator).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+    change(model.core)
+    x, ordering = torch.randint(0, 2, (ROWS, 9), generator=generator), torch.randperm(9, generator=generator)
+    found, expected = (log_prob(model, x, ordering, path=path) for path in ("fast", "plain"))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
 
 
 @SERVED

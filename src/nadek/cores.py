@@ -205,12 +205,13 @@ def for_many(core: Core, n_rows: int) -> Core:
 
     Args:
         core: any core; it stays as it is, and is what comes back where nothing is to be gained. So it is where weights
-            are read both ways, as those of a tied `Alternating`.
+            are read both ways, as those of a tied `Alternating`, and where a layer computes its own from others.
         n_rows: see `nadek.products.arranged`.
     """
     assert isinstance(core, nn.Module)
     tied = isinstance(core, Alternating) and core.down is None
-    if tied or not any(arranges(layer.weight, n_rows) for layer in _layers(core)):
+    layers = _layers(core)
+    if tied or not all(_plain(layer) for layer in layers) or not any(arranges(one.weight, n_rows) for one in layers):
         return core
     made = copy.deepcopy(core)
     for layer in _layers(made):
@@ -224,18 +225,26 @@ def sigmoids(core: Core) -> Deep | None:
     """The twin, made of sigmoids, of a deep core of tanh; None of any other.
 
     As ``tanh(u) = 2 sigmoid(2 u) - 1``, it gives ``(h + 1) / 2`` for ``2 u`` where the core gives ``h`` for ``u``: the
-    layers' weights do what would otherwise be done to the units, twice in every call. Only for what is evaluated: it
-    never drops units.
+    layers' weights do what would otherwise be done to the units, twice in every call. Only for what is evaluated, so
+    none where units are dropped; and none where somebody looks at the units (hooks).
     """
     if type(core) is not Deep or core.activation != "tanh" or (core.training and core.dropout > 0):
         return None
-    twin = copy.deepcopy(core)
-    twin.activation = "sigmoid"
+    layers = _layers(core)
+    if core._forward_hooks or core._forward_pre_hooks or not all(_plain(layer) for layer in layers):
+        return None
+    twin = Deep(DeepConfig(hidden=(core.n_in, *(layer.out_features for layer in layers)), activation="sigmoid"))
     with torch.no_grad():
-        for layer in _layers(twin):
-            layer.bias.copy_(2 * (layer.bias.double() - layer.weight.double().sum(1)))
-            layer.weight.mul_(4)
-    return twin
+        for made, layer in zip(_layers(twin), layers, strict=True):
+            weight, bias = layer.weight.double(), layer.bias.double()
+            made.weight = nn.Parameter((4 * weight).to(layer.weight))
+            made.bias = nn.Parameter((2 * (bias - weight.sum(1))).to(layer.bias))
+    return twin.eval()
+
+
+def _plain(layer: nn.Linear) -> bool:
+    """Whether a layer's weights are its own parameters: neither computed from others nor pruned."""
+    return type(layer) is nn.Linear and "weight" in layer._parameters
 
 
 def _layers(core: nn.Module) -> list[nn.Linear]:
