@@ -28,7 +28,8 @@ def reproduce(
     target: Annotated[
         str,
         typer.Argument(
-            help="table1, table2, table3, figures, meanfield, or a grid (ksweep, steps)", show_default=False
+            help="table1, table2, table3, figures, meanfield, or a grid (ksweep, ksweep-caltech, steps)",
+            show_default=False,
         ),
     ],
     *,

@@ -157,6 +157,7 @@ def _entry(row: Row, found: list[Found]) -> dict[str, Any]:
 def _told(found: Found) -> dict[str, Any]:
     return {
         **{key: found.record[key] for key in SHARED},
+        "ensemble_mean": found.record.get("ensemble_mean"),
         **({"in_turn": True} if found.record.get("in_turn") else {}),
         "best_validation": found.record["best_validation"],
         "record": found.path.name,
