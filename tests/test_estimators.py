@@ -605,7 +605,8 @@ def test_completions_are_those_that_the_options_ask_for(density, method):
         "certain": lambda: greedy(network, codes, most_certain_first=True),
         "draws": lambda: best_of(network, codes, n_draws=3, ordering=ordering, generator=generator),
     }[method]()
-    _, reached = density.complete(table, method=method, n_tries=3, ordering=visited, random_state=3)
+    along = None if method == "certain" else visited
+    _, reached = density.complete(table, method=method, n_tries=3, ordering=along, random_state=3)
     assert reached.tolist() == expected.log_prob.tolist()
 
 
@@ -625,6 +626,13 @@ def test_the_next_question_is_the_one_that_tells_most(learnt):
     assert everything[0, 0] == pytest.approx(everything[0, 1], abs=0.1)
     with pytest.raises(ValueError, match=r"^target: expected an unknown cell among '0' in every row, .* row 2$"):
         learnt.suggest_next([[np.nan, 1, 1], [1, np.nan, 1]], target=[0])
+    with pytest.raises(ValueError, match=r"^target: expected at least one column, found none$"):
+        learnt.suggest_next([[np.nan, 1, 1]], target=[])
+
+
+def test_who_visits_the_surest_cell_next_takes_no_ordering(learnt):
+    with pytest.raises(ValueError, match=r'^ordering: expected none beside the method "certain"'):
+        learnt.complete([[1, np.nan, np.nan]], method="certain", ordering=[2, 1, 0])
 
 
 def test_answers_for_a_row_do_not_hang_on_the_others(density):

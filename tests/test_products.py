@@ -217,6 +217,19 @@ def test_the_twin_of_sigmoids_gives_half_of_the_units_plus_one():
     assert sigmoids(AlternatingConfig(hidden=(6, 5)).build()) is None
 
 
+@pytest.mark.parametrize("path", ["fast", "plain", "positions"])
+def test_products_are_in_the_dtype_that_was_asked_for_whatever_is_around(path):
+    generator = torch.Generator().manual_seed(0)
+    model, ordering = nade_k(12, hidden=(30,), generator=generator), torch.randperm(12, generator=generator)
+    x = torch.randint(0, 2, (20, 12), generator=generator)
+    expected = log_prob(model, x, ordering, path=path)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(log_prob(model, x, ordering, path=path), expected)
+    model.double()
+    expected = log_prob(model, x, ordering, path=path)
+    assert torch.equal(log_prob(model, x, ordering, path=path, dtype=torch.bfloat16), expected)
+
+
 def shared_weight(core):
     core.layers[1].weight = core.layers[0].weight
 

@@ -142,14 +142,16 @@ def asking(
     """Run a function of a model without gradients and in eval mode; all its parts' own modes are restored after it.
 
     A model that was just built, or that is being trained, thus answers without dropout, and so it does where several
-    threads ask it at a time.
+    threads ask it at a time. An autocast around it does not count: in which dtype to multiply is an option of those
+    functions that offer it.
     """
 
     @functools.wraps(function)
     def answer(model: Model, *args: Options.args, **options: Options.kwargs) -> Answer:
         check_network(model)
         keep_freed_memory()
-        with _answering(model), torch.no_grad():
+        kind = next(model.parameters()).device.type
+        with _answering(model), torch.no_grad(), torch.autocast(kind, enabled=False):
             return function(model, *args, **options)
 
     return answer  # type: ignore[return-value]  # mypy wants `model` positional only; callers may name it

@@ -83,6 +83,8 @@ class Questions(Cells):
         """
         check_choice("method", method, METHODS)
         check_whole("n_tries", n_tries)
+        if method == "certain" and ordering is not None:
+            raise ValueError('ordering: expected none beside the method "certain", which finds one for every row')
         table, codes = self._read(X)
         visited = self.orderings_[0] if ordering is None else self._visited(ordering)
         along = None if method == "certain" else torch.from_numpy(visited).to(codes.device)
@@ -114,6 +116,8 @@ class Questions(Cells):
         if target is None:
             return expected_information(self.network_, codes).cpu().numpy()
         wanted = torch.from_numpy(self._chosen("target", target)).to(codes.device)
+        if not wanted.any():
+            raise ValueError("target: expected at least one column, found none")
         settled = ~(codes.isnan() & wanted).any(1)
         if settled.any():
             row, names = int(settled.nonzero()[0]) + 1, [table.labels[j] for j in wanted.nonzero().flatten().tolist()]
