@@ -89,7 +89,8 @@ def fit_machine(
 
     The gradient is the centred one: units are measured from their means over the data, a near relative of the enhanced
     gradient of Cho, Raiko and Ilin (2013), which measures them from the mean of data and model. Randomness is
-    a function of the seed and the epoch's number, so a training that goes on from a state ends as if it had not been stopped.
+    a function of the seed and the epoch's number, so a training that goes on from a state ends as if it had not been
+    stopped.
 
     Args:
         x: complete rows of 0 and 1, on the device to train on.
