@@ -10,6 +10,7 @@ import torch
 from scipy import stats
 
 import reference
+from nadek import likelihood
 from nadek.cores import DeepConfig
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
 from nadek.model import ModelConfig, Network
@@ -295,6 +296,23 @@ def test_the_estimate_is_unbiased(name, generator):
     exact = log_probs(model, x[:1], orderings).mean()
     estimate = estimate_log_prob(model, x, generator=generator)
     assert abs(estimate.mean() - exact) < 4 * estimate.std() / len(x) ** 0.5
+
+
+def test_the_estimate_keeps_to_the_bound_of_memory(monkeypatch):
+    model = build("nade-2 3hl", 4)
+    x, sizes, costs_of = rows(model), [], likelihood.step_costs
+    monkeypatch.setattr(likelihood, "MAX_BYTES", 3 * bytes_per_row(model) * (model.steps + 1))
+
+    def step_costs(model, x, missing):
+        sizes.append(len(x))
+        return costs_of(model, x, missing)
+
+    whole = estimate_log_prob(model, x[:3], generator=torch.Generator().manual_seed(0))
+    monkeypatch.setattr(likelihood, "step_costs", step_costs)
+    assert estimate_log_prob(model, x, generator=torch.Generator().manual_seed(0)).shape == (len(x),)
+    assert max(sizes) == 3
+    assert sum(sizes) == len(x)
+    assert torch.equal(estimate_log_prob(model, x[:3], generator=torch.Generator().manual_seed(0)), whole)
 
 
 # 5. Samples follow the likelihood

@@ -23,15 +23,18 @@ from nadek.model import (
 )
 from nadek.orderings import random_orderings
 from nadek.queries import (
+    beam,
+    best_of,
     cell_log_probs,
     conditional_log_probs,
     expected_information,
     explain_cells,
+    greedy,
     marginal_log_probs,
 )
 from nadek.sampling import impute, level_probabilities, missing_probabilities, reconstruction_probabilities, sample
 from nadek.summaries import Summary, summarise
-from nadek.training import TrainingConfig, data_mean, fit, prepare
+from nadek.training import TrainingConfig, TrainingDivergedError, data_mean, fit, prepare
 
 if TYPE_CHECKING:
     from nadek.estimators import NADEk, NADEkImputer, NADEkOutlierDetector
@@ -48,6 +51,9 @@ __all__ = [
     "Schema",
     "Summary",
     "TrainingConfig",
+    "TrainingDivergedError",
+    "beam",
+    "best_of",
     "cell_log_probs",
     "conditional_log_probs",
     "data_mean",
@@ -58,6 +64,7 @@ __all__ = [
     "explain_cells",
     "fit",
     "from_rbm",
+    "greedy",
     "impute",
     "level_probabilities",
     "load",
@@ -92,4 +99,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, "__version__"})

@@ -176,7 +176,8 @@ def estimate_log_prob(
     total = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     for _ in range(n_masks):
         missing = draw_missing(observed, stratified=True, generator=generator)
-        total -= step_costs(model, x, missing)[-1].double()
+        for rows in chunks(len(x), bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
+            total[rows] -= step_costs(model, x[rows], missing[rows])[-1].double()
     return total / n_masks
 
 

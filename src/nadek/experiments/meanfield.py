@@ -101,7 +101,8 @@ def run_meanfield(
 def recipe_for(options: Mapping[str, Any], n_hidden: int, n_variables: int) -> Recipe:
     """The recipe of a network that a machine of this size can be turned into."""
     recipe = make_recipe(options, n_variables=n_variables)
-    assert isinstance(recipe.model, ModelConfig)
+    if not isinstance(recipe.model, ModelConfig):
+        raise ValueError("recipe.model: expected a network of hidden layers, found one of images")
     core = DeepConfig(hidden=(n_hidden,), activation="sigmoid")
     return replace(recipe, model=replace(recipe.model, core=core, tied=True))
 

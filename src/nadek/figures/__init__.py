@@ -54,3 +54,7 @@ def __getattr__(name: str) -> object:
         if name in names:
             return getattr(import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,9 +3,10 @@
 from bisect import bisect_right
 from dataclasses import replace
 
-from nadek.cores import AlternatingConfig, CoreConfig, ResidualConfig
+from nadek.cores import ResidualConfig
 from nadek.experiments.recipe import Recipe
 from nadek.model import ModelConfig
+from nadek.networks import NetworkConfig, outline
 
 
 def widest(recipe: Recipe, parameters: int) -> Recipe:
@@ -24,20 +25,9 @@ def widest(recipe: Recipe, parameters: int) -> Recipe:
     return replace(recipe, model=_of_width(model, width))
 
 
-def n_parameters(model: ModelConfig) -> int:
-    """How many numbers a binary network with such a core learns."""
-    width = model.core.width if isinstance(model.core, ResidualConfig) else model.core.hidden[0]
-    last = width if isinstance(model.core, ResidualConfig | AlternatingConfig) else model.core.hidden[-1]
-    ends = model.n_variables * (width * (1 + model.mask_input) + last * (not model.tied))
-    return ends + model.n_variables + width + _inside(model.core)
-
-
-def _inside(core: CoreConfig) -> int:
-    if isinstance(core, ResidualConfig):
-        return core.blocks * (2 * core.width**2 + 4 * core.width) + 2 * core.width
-    pairs = zip(core.hidden, core.hidden[1:], strict=False)
-    untied = isinstance(core, AlternatingConfig) and not core.tied
-    return sum(a * b * (1 + untied) + b for a, b in pairs)
+def n_parameters(model: NetworkConfig) -> int:
+    """How many numbers a network learns."""
+    return sum(weights.numel() for weights in outline(model).parameters())
 
 
 def _of_width(model: ModelConfig, width: int) -> ModelConfig:
