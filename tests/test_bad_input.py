@@ -393,6 +393,14 @@ def test_a_name_that_occurs_twice(tmp_path, output):
     assert told == f'{tmp_path / "t.csv"}: expected every column name once, found more of "a"'
 
 
+def test_a_first_row_that_could_be_data(tmp_path, output):
+    (tmp_path / "t.csv").write_text("yes,no\nno,no\nno,yes\nyes,yes\n" * 10)
+    told = fails("fit", tmp_path / "t.csv", "-o", output)
+    found = 'expected names in the first row, found "yes", "no", which stand in the rows below, too'
+    what = "if they are data, write a row of names above them; if they are names, change them"
+    assert told == f"{tmp_path / 't.csv'}: {found}: {what}, or take them out of the rows below"
+
+
 # No rows
 
 
