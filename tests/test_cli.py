@@ -960,6 +960,22 @@ def test_draw_prints_the_paths_of_its_pictures(digits, tmp_path):
     assert result.out.splitlines() == [str(file) for file in files]
     for file in files:
         assert file.read_bytes().startswith(PNG)
+    assert result.err == ""
+
+
+def test_draw_says_where_rows_are_not_drawn(survey, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(20))
+    result = ok("draw", survey, table, "-o", tmp_path / "pictures", "--hidden", 1)
+    assert result.out == f"{tmp_path / 'pictures' / 'curves.png'}\n"
+    assert result.err == f"{table}: not drawn: the rows of this model are no images\n"
+
+
+def test_draw_says_that_one_ordering_fills_in_nothing(tmp_path):
+    order = f"model.ordering={list(range(64))}"
+    ok("fit", "digits", "-o", tmp_path / "model", "--set", order, "--epochs", 1, "--hidden", 8, "--steps", 1, "-q")
+    result = ok("draw", tmp_path / "model", "digits", "-o", tmp_path / "pictures")
+    assert not (tmp_path / "pictures" / "inpainting.png").exists()
+    assert result.err == "digits: not drawn: this model knows one ordering and cannot fill in any cells\n"
 
 
 def test_draw_of_a_table_has_its_curves_only(survey, tmp_path):

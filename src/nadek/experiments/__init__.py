@@ -3,7 +3,7 @@
 from nadek.experiments.beginnings import begin_as_model
 from nadek.experiments.demo import Demo, demo
 from nadek.experiments.found import Found
-from nadek.experiments.gallery import draw_model
+from nadek.experiments.gallery import draw_model, why_rows_are_not_drawn
 from nadek.experiments.grids import Grid, grid_tables, grids, read_grid, run_grid
 from nadek.experiments.jobs import Job, Workplace
 from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of, listed_names, names_of
@@ -94,6 +94,7 @@ __all__ = [
     "usual_epochs",
     "variability_summary",
     "variability_table",
+    "why_rows_are_not_drawn",
     "write_record",
     "write_report",
 ]
