@@ -572,7 +572,8 @@ def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told, tmp_p
     ("arguments", "told"),
     [
         (("--set", "model.stepz=2"), "unknown option model.stepz; did you mean steps?"),
-        (("--set", "training.lr=2"), "unknown option training.lr; known are "),
+        (("--set", "training.lr=2"), "unknown option training.lr; did you mean training.optimizer.lr?"),
+        (("--set", "steps=2"), "unknown option steps; did you mean model.steps?"),
         (("--set", "steps"), "expected path.to.option=value, found 'steps'"),
         (("--set", "model=5"), "model: expected a table of options, found 5"),
         (("--set", "training=5"), "training: expected a table of options, found 5"),
