@@ -1028,6 +1028,34 @@ def test_ctrl_c_while_replacing_a_model_keeps_it_and_resumes(model, table, ctrl_
     assert (model / "model.safetensors").read_bytes() != before
 
 
+def test_a_finished_training_is_not_resumed_and_stays_what_it_is(table, tmp_path):
+    folder, command = tmp_path / "model", ("fit", table, "-o", tmp_path / "model", *FIT)
+    first = json.loads(ok(*command, "--json").out)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    again = ok(*command, "--json", "--resume")
+    finished = f"{folder}: this training is finished, nothing is left to do; -o NEW --set start={folder} goes on"
+    assert again.err == f"{finished} from the model\n"
+    assert json.loads(again.out) == first
+    assert ok(*command, "--resume").err.splitlines()[1].startswith(f"{folder}: 2 epochs in ")
+    assert ok(*command, "--resume", "-q").err == ""
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("what", ["another recipe", "other rows", "a training that diverged"])
+def test_a_model_of_something_else_is_no_finished_training(what, table, tmp_path):
+    folder = tmp_path / "model"
+    ok("fit", table, "-o", folder, *FIT, "-q")
+    before = (folder / "model.safetensors").read_bytes()
+    other = ("--lr", "0.1") if what == "another recipe" else ()
+    if what == "other rows":
+        table = write_csv(tmp_path / "other.csv", answers(21))
+    if what == "a training that diverged":
+        edit(folder / "metrics.json", lambda metrics: metrics.update(diverged=True))
+    told = fails("fit", table, "-o", folder, *FIT, *other, "--resume")
+    assert told == f"{folder} already holds a model of {what}; use --force to replace it"
+    assert (folder / "model.safetensors").read_bytes() == before
+
+
 def test_ctrl_c_elsewhere_ends_without_a_traceback(trained, table, monkeypatch):
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)

@@ -25,7 +25,7 @@ from nadek.experiments.records import finite, read_record, write_record
 from nadek.experiments.report import markdown_table, summary, write_report
 from nadek.experiments.reproduce import job_of, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
-from nadek.experiments.run import check_output, evaluate, train
+from nadek.experiments.run import check_output, evaluate, finished, train
 from nadek.experiments.sources import Source, open_data, open_training, rows_for, source_for
 from nadek.experiments.values import completed, drawn, level_headers, spread_levels
 from nadek.experiments.variability import Variability, read_variability, variability_summary, variability_table
@@ -53,6 +53,7 @@ __all__ = [
     "draw_model",
     "drawn",
     "evaluate",
+    "finished",
     "finite",
     "grid_tables",
     "grids",
