@@ -166,7 +166,26 @@ def test_many_questions_are_counted(tmp_path, output):
     told = fails("fit", table, "-o", output)
     assert told.count("say whether they are") == 3
     assert told.endswith(
-        '; and 2 more columns; use --categorical, --numeric or --drop age,"b,c",ü, or --missing with a word'
+        '; and 2 more columns; use --categorical, --numeric or --drop age,"b,c",ü,d,e, or --missing with a word'
+    )
+
+
+def test_not_all_of_very_many_questionable_columns_are_named(tmp_path, output):
+    names = [f"q{j}" for j in range(30)]
+    table = write_csv(tmp_path / "t.csv", np.arange(240).reshape(8, 30), names)
+    told = fails("fit", table, "-o", output)
+    assert told.endswith(
+        f"and 27 more columns; use --categorical, --numeric or --drop {','.join(names[:20])},..., or"
+        " --missing with a word"
+    )
+
+
+def test_one_more_question_is_counted(tmp_path, output):
+    table = write_csv(tmp_path / "t.csv", 2 + answers(9)[:, :4], COLUMNS[:4])
+    told = fails("fit", table, "-o", output)
+    assert told.count("say whether they are") == 3
+    assert told.endswith(
+        '; and 1 more column; use --categorical, --numeric or --drop age,"b,c",ü,d, or --missing with a word'
     )
 
 

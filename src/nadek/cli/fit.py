@@ -182,7 +182,7 @@ def _rows(
             data, validation=validation, fraction=fraction, seed=seed, data_dir=data_dir, choices=choices
         )
     except UndecidedColumnsError as error:
-        hint = f"use --categorical, --numeric or --drop {list_names(error.columns[:3])}, or --missing with a word"
+        hint = f"use --categorical, --numeric or --drop {list_names(error.columns)}, or --missing with a word"
         raise ValueError(f"{error}; {hint}") from None
 
 

@@ -101,6 +101,7 @@ def draw(
     data_dir: DataDir = None,
     seed: Seed = 0,
     device: DeviceOption = Device.auto,
+    quiet: Quiet = False,
 ) -> None:
     """Draw samples, filters, training curves and inpainting, as far as the model allows.
 
@@ -111,7 +112,7 @@ def draw(
     for path in draw_model(saved, output, x, hidden=hidden, seed=seed):
         show_line(str(path))
     if data is not None and (why := why_rows_are_not_drawn(saved)) is not None:
-        say(f"{data}: not drawn: {why}")
+        say(f"{data}: not drawn: {why}", quiet=quiet)
 
 
 def demo(
