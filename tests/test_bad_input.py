@@ -166,7 +166,26 @@ def test_many_questions_are_counted(tmp_path, output):
     told = fails("fit", table, "-o", output)
     assert told.count("say whether they are") == 3
     assert told.endswith(
-        '; and 2 more columns; use --categorical, --numeric or --drop age,"b,c",ü, or --missing with a word'
+        '; and 2 more columns; use --categorical, --numeric or --drop age,"b,c",ü,d,e, or --missing with a word'
+    )
+
+
+def test_not_all_of_very_many_questionable_columns_are_named(tmp_path, output):
+    names = [f"q{j}" for j in range(30)]
+    table = write_csv(tmp_path / "t.csv", np.arange(240).reshape(8, 30), names)
+    told = fails("fit", table, "-o", output)
+    assert told.endswith(
+        f"and 27 more columns; use --categorical, --numeric or --drop {','.join(names[:20])},..., or"
+        " --missing with a word"
+    )
+
+
+def test_one_more_question_is_counted(tmp_path, output):
+    table = write_csv(tmp_path / "t.csv", 2 + answers(9)[:, :4], COLUMNS[:4])
+    told = fails("fit", table, "-o", output)
+    assert told.count("say whether they are") == 3
+    assert told.endswith(
+        '; and 1 more column; use --categorical, --numeric or --drop age,"b,c",ü,d, or --missing with a word'
     )
 
 
@@ -393,6 +412,14 @@ def test_a_name_that_occurs_twice(tmp_path, output):
     assert told == f'{tmp_path / "t.csv"}: expected every column name once, found more of "a"'
 
 
+def test_a_first_row_that_could_be_data(tmp_path, output):
+    (tmp_path / "t.csv").write_text("yes,no\nno,no\nno,yes\nyes,yes\n" * 10)
+    told = fails("fit", tmp_path / "t.csv", "-o", output)
+    found = 'expected names in the first row, found "yes", "no", which stand in the rows below, too'
+    what = "if they are data, write a row of names above them; if they are names, change them"
+    assert told == f"{tmp_path / 't.csv'}: {found}: {what}, or take them out of the rows below"
+
+
 # No rows
 
 
@@ -564,7 +591,8 @@ def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told, tmp_p
     ("arguments", "told"),
     [
         (("--set", "model.stepz=2"), "unknown option model.stepz; did you mean steps?"),
-        (("--set", "training.lr=2"), "unknown option training.lr; known are "),
+        (("--set", "training.lr=2"), "unknown option training.lr; did you mean training.optimizer.lr?"),
+        (("--set", "steps=2"), "unknown option steps; did you mean model.steps?"),
         (("--set", "steps"), "expected path.to.option=value, found 'steps'"),
         (("--set", "model=5"), "model: expected a table of options, found 5"),
         (("--set", "training=5"), "training: expected a table of options, found 5"),
@@ -1017,6 +1045,34 @@ def test_ctrl_c_while_replacing_a_model_keeps_it_and_resumes(model, table, ctrl_
     ok("info", model)
     ok("fit", table, "-o", model, *options, "--lr", "0.5", "--resume")
     assert (model / "model.safetensors").read_bytes() != before
+
+
+def test_a_finished_training_is_not_resumed_and_stays_what_it_is(table, tmp_path):
+    folder, command = tmp_path / "model", ("fit", table, "-o", tmp_path / "model", *FIT)
+    first = json.loads(ok(*command, "--json").out)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    again = ok(*command, "--json", "--resume")
+    finished = f"{folder}: this training is finished, nothing is left to do; -o NEW --set start={folder} goes on"
+    assert again.err == f"{finished} from the model\n"
+    assert json.loads(again.out) == first
+    assert ok(*command, "--resume").err.splitlines()[1].startswith(f"{folder}: 2 epochs in ")
+    assert ok(*command, "--resume", "-q").err == ""
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("what", ["another recipe", "other rows", "a training that diverged"])
+def test_a_model_of_something_else_is_no_finished_training(what, table, tmp_path):
+    folder = tmp_path / "model"
+    ok("fit", table, "-o", folder, *FIT, "-q")
+    before = (folder / "model.safetensors").read_bytes()
+    other = ("--lr", "0.1") if what == "another recipe" else ()
+    if what == "other rows":
+        table = write_csv(tmp_path / "other.csv", answers(21))
+    if what == "a training that diverged":
+        edit(folder / "metrics.json", lambda metrics: metrics.update(diverged=True))
+    told = fails("fit", table, "-o", folder, *FIT, *other, "--resume")
+    assert told == f"{folder} already holds a model of {what}; use --force to replace it"
+    assert (folder / "model.safetensors").read_bytes() == before
 
 
 def test_ctrl_c_elsewhere_ends_without_a_traceback(trained, table, monkeypatch):

@@ -15,6 +15,7 @@ from test_reproduce import TOML, place_in, write_row
 D = 6
 NAMES = tuple("abcdef")
 STILL = TrainingConfig(phases=(Phase(epochs=1),), optimizer=AdamW(lr=1e-12), ema_decay=0.0)
+OTHER = "expected a model of the recipe's structure, found another in"
 
 
 def lively(seed=0, **options):
@@ -54,8 +55,8 @@ def test_dropout_may_differ(tmp_path):
 @pytest.mark.parametrize(
     ("model", "schema", "told"),
     [
-        (lambda: nade_k(D, hidden=(9,), steps=2), {}, "expected a model of the recipe's structure, found another"),
-        (lambda: nade_k(D, hidden=(8,), steps=3), {}, "expected a model of the recipe's structure, found another"),
+        (lambda: nade_k(D, hidden=(9,), steps=2), {}, f"{OTHER} .*: model.core.hidden is .8. there and .9. in"),
+        (lambda: nade_k(D, hidden=(8,), steps=3), {}, f"{OTHER} .*: model.steps is 2 there and 3 in the recipe"),
         (lively, {"columns": tuple("abcdeg")}, "expected a model of the same columns, found other columns"),
         (
             lively,
@@ -68,6 +69,12 @@ def test_a_beginning_that_does_not_fit(model, schema, told, tmp_path):
     start = kept(tmp_path / "first", lively(), kinds=(Categorical(levels=("no", "yes")),) * D)
     with pytest.raises(ValueError, match=f"start: {told}"):
         begin_as_model(model(), start, Schema(**schema))
+
+
+def test_a_long_option_that_differs_is_cut(tmp_path):
+    model = nade_k(D, hidden=(8,) * 100, steps=2)
+    with pytest.raises(ValueError, match=r"hidden is \[8\] there and \[(8, ){19}8,\.\.\. in the recipe"):
+        begin_as_model(model, kept(tmp_path / "first", lively()), Schema())
 
 
 def test_a_row_of_a_table_begins_as_a_model(tmp_path):

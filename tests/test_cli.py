@@ -334,6 +334,11 @@ def test_evaluate_as_json_is_the_likelihood(digits):
         assert key in told
 
 
+def test_evaluate_names_no_part_of_a_table(survey, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(9))
+    assert json.loads(ok("evaluate", survey, table, "--orderings", "1", "--json", "-q").out)["split"] is None
+
+
 def test_evaluate_writes_a_file(digits, tmp_path):
     arguments = ("evaluate", digits, "digits", "--orderings", "2", "--rows", "5")
     result = ok(*arguments, "-o", tmp_path / "result.json", "--quiet")
@@ -424,9 +429,15 @@ def test_sample_prints_csv_with_names(survey):
 def test_sample_writes_tables(survey, tmp_path, suffix):
     result = ok("sample", survey, "-n", "9", "--orderings", "2", "-o", tmp_path / f"new{suffix}")
     assert result.out == ""
+    assert result.err == f"{tmp_path / f'new{suffix}'}: 9 rows drawn\n"
     table = read_table(tmp_path / f"new{suffix}")
     assert table.values.shape == (9, 5)
     assert table.columns == COLUMNS
+
+
+def test_sample_says_nothing_where_it_prints_or_is_quiet(survey, tmp_path):
+    assert ok("sample", survey, "-n", "2").err == ""
+    assert ok("sample", survey, "-n", "2", "-o", tmp_path / "new.csv", "-q").err == ""
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [(".png", PNG), (".PNG", PNG), (".svg", b"<?xml"), (".pdf", b"%PDF")])
@@ -960,6 +971,23 @@ def test_draw_prints_the_paths_of_its_pictures(digits, tmp_path):
     assert result.out.splitlines() == [str(file) for file in files]
     for file in files:
         assert file.read_bytes().startswith(PNG)
+    assert result.err == ""
+
+
+def test_draw_says_where_rows_are_not_drawn(survey, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(20))
+    result = ok("draw", survey, table, "-o", tmp_path / "pictures", "--hidden", 1)
+    assert result.out == f"{tmp_path / 'pictures' / 'curves.png'}\n"
+    assert result.err == f"{table}: not drawn: the rows of this model are no images\n"
+    assert ok("draw", survey, table, "-o", tmp_path / "pictures", "-q").err == ""
+
+
+def test_draw_says_that_one_ordering_fills_in_nothing(tmp_path):
+    order = f"model.ordering={list(range(64))}"
+    ok("fit", "digits", "-o", tmp_path / "model", "--set", order, "--epochs", 1, "--hidden", 8, "--steps", 1, "-q")
+    result = ok("draw", tmp_path / "model", "digits", "-o", tmp_path / "pictures")
+    assert not (tmp_path / "pictures" / "inpainting.png").exists()
+    assert result.err == "digits: not drawn: this model knows one ordering and cannot fill in any cells\n"
 
 
 def test_draw_of_a_table_has_its_curves_only(survey, tmp_path):
@@ -994,7 +1022,7 @@ FLAGS = {
     ],
     "data": ["--data-dir", "--fetch", "--json", "--quiet", "-q"],
     "demo": ["--epochs", "--json", "--output", "--quiet", "--seed", "-o", "-q"],
-    "draw": ["--data-dir", "--device", "--hidden", "--output", "--seed", "--split", "-o"],
+    "draw": ["--data-dir", "--device", "--hidden", "--output", "--quiet", "--seed", "--split", "-o", "-q"],
     "evaluate": [
         "--data-dir", "--device", "--force", "--json", "--orderings", "--output", "--quiet", "--rows", "--seed",
         "--split", "--until-error", "-o", "-q",
@@ -1017,7 +1045,7 @@ FLAGS = {
         "--data-dir", "--device", "--experiments", "--force", "--json", "--pictures", "--quick", "--quiet",
         "--recipe", "--row", "--runs", "-q",
     ],
-    "sample": ["--device", "--force", "--number", "--orderings", "--output", "--seed", "-n", "-o"],
+    "sample": ["--device", "--force", "--number", "--orderings", "--output", "--quiet", "--seed", "-n", "-o", "-q"],
     "score": [
         "--data-dir", "--device", "--force", "--orderings", "--output", "--quiet", "--seed", "--split", "-o", "-q",
     ],

@@ -18,6 +18,7 @@ from nadek.columns import (
     expected,
     infer,
     is_plain,
+    level_names,
     log_density_within,
     n_levels,
 )
@@ -671,3 +672,28 @@ def test_plain_columns_are_their_own_codes():
     assert is_plain(Binary())
     for column in (Binary(levels=(False, True)), Binary(levels=(1, 0)), Categorical(levels=(0, 1)), NUMERIC):
         assert not is_plain(column)
+
+
+# What bins are called
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 6])
+def test_names_of_bins_are_the_least_and_greatest_numbers_that_they_hold(digits):
+    numbers = np.arange(-400, 500, 3) / 10**digits if digits else np.arange(-400, 500, 3)
+    kind = infer(numbers, name="price", kind="numeric")
+    found = [[float(end) for end in name.split("..")] for name in level_names(kind)]
+    assert len(found) == n_levels(kind) == 16
+    for code, ends in enumerate(found):
+        assert encode(kind, np.array(ends), name="price").tolist() == [code, code]
+    step = 10.0**-digits
+    assert [round(left - step, digits) for left, _ in found[1:]] == [right for _, right in found[:-1]]
+
+
+def test_names_of_bins_of_any_number_say_where_they_end():
+    kind = Numeric(edges=(1 / 3, 2 / 3), means=(0.1, 1 / 3, 0.8), low=0.0, high=1.0, integer=False)
+    assert level_names(kind) == [f"0..<{1 / 3}", f"{1 / 3}", f"{2 / 3}..1"]
+
+
+def test_names_of_bins_have_no_more_digits_than_the_numbers():
+    kind = Numeric(edges=(14.5, 17.3), means=(13.0, 15.1, 18.0), low=12.5, high=19.9, integer=False, decimals=1)
+    assert level_names(kind) == ["12.5..14.4", "14.5..17.2", "17.3..19.9"]

@@ -10,7 +10,7 @@ import pytest
 
 from nadek.checkpoints import Schema
 from nadek.columns import Binary, Categorical, Numeric
-from nadek.configs import check_choices, decode, encode
+from nadek.configs import check_choices, decode, difference, encode
 from nadek.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.experiments import Recipe, make_recipe
 from nadek.model import ModelConfig
@@ -177,6 +177,7 @@ def wrong(**options):
     ("model", "told"),
     [
         ({"stepz": 2}, "unknown option model.stepz; did you mean steps?"),
+        ({"hidden": [8]}, "unknown option model.hidden; did you mean model.core.hidden?"),
         ({"steps": 0}, "model: steps: expected at least 1, found 0"),
         ({"steps": 2.0}, "model.steps: expected int, found 2.0"),
         ({"fill": "median"}, "model.fill: expected one of 'mean', 'zero', found 'median'"),
@@ -242,6 +243,11 @@ def test_a_wrong_training_is_named_by_its_option(training, told):
     ("options", "told"),
     [
         ({"modle": {}}, "unknown option modle; did you mean model?"),
+        ({"lr": 0.1}, "unknown option lr; did you mean training.optimizer.lr?"),
+        ({"lrr": 0.1}, "unknown option lrr; did you mean training.optimizer.lr?"),
+        ({"dropout": 0.1}, "unknown option dropout; did you mean model.dropout or model.core.dropout?"),
+        # it stands in a list
+        ({"objective": "x"}, "unknown option objective; known are model, notes, seed, start, teacher, training"),
         ({"training": 3}, "training: expected a table of options, found 3"),
         ({"model": 3}, "model: expected a table of options, found 3"),
         ({"seed": "one"}, "seed: expected int, found 'one'"),
@@ -272,3 +278,20 @@ def test_a_choice_that_is_none_is_named():
     check_choices(Choosing("down"), "way")
     with pytest.raises(ValueError, match=r"^way: expected one of 'up', 'down', found 'sideways'$"):
         check_choices(Choosing("sideways"), "way")
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, None),
+        ({"steps": 3}, ("steps", 2, 3)),
+        ({"core": DeepConfig(hidden=(4,))}, ("core.hidden", [3], [4])),
+        ({"core": ResidualConfig(width=4)}, ("core.kind", "deep", "residual")),
+        ({"ordering": (1, 0)}, ("ordering", None, [1, 0])),
+    ],
+)
+def test_the_first_option_that_differs(change, found):
+    config = ModelConfig(n_variables=2, core=DeepConfig(hidden=(3,)), steps=2)
+    other = encode(dataclasses.replace(config, **change))
+    assert difference(encode(config), other) == found
+    assert difference(other, encode(config)) == (found and (found[0], found[2], found[1]))

@@ -144,6 +144,11 @@ def test_unknown_name_with_a_close_one(typed, meant):
         datasets.load(typed)
 
 
+def test_unknown_name_that_only_shares_some_letters():
+    with pytest.raises(ValueError, match=r", ad; found 'iris'$"):
+        datasets.load("iris")
+
+
 def test_sources_are_complete():
     for name in DOWNLOADS:
         source = find(name)

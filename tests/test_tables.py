@@ -16,6 +16,7 @@ import pytest
 
 from nadek.tables import (
     SUFFIXES,
+    check_header,
     from_matrix,
     places_of,
     read_raw,
@@ -690,6 +691,46 @@ def test_csv_of_words_below_the_numbers_that_pandas_gives(csv_file, first, named
     width = first.count(",")
     raw = read_raw(csv_file(f"{first}\n{'7.5,' * width}x\n"))
     assert raw.columns == (tuple(first.split(",")) if named else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes,no\nno,no\nno,yes\nyes,no\n",
+        "yes,7\nno,2.5\nyes,\n",
+        " yes,\nyes ,x\n",
+        "yes,true\nyes,false\n",
+        "b\na\nb\n",
+        "yes;2,5\nyes;7\n",
+    ],
+)
+def test_a_first_row_of_words_that_stand_below_is_asked_about(csv_file, text):
+    raw = read_raw(path := csv_file(text))
+    with pytest.raises(ValueError, match=r'expected names in the first row, found "(yes|b)"') as error:
+        check_header(raw)
+    message(error, path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\nyes,no\n",
+        "yes,smokes\nyes,no\n",  # one of several
+        "yes,no\nno,yes\n",  # in other columns
+        "yes,2019\nyes,x\n",
+        "0,1,2\n7,8,x\n",
+        "a,b\n,\n",
+        "a\nab\n",
+        "0,1\n0,1\n",
+    ],
+)
+def test_a_first_row_that_says_something_else_is_not_asked_about(csv_file, text):
+    check_header(read_raw(csv_file(text)))
+
+
+def test_only_the_first_rows_of_text_are_asked_about(tmp_path):
+    write_columns(tmp_path / "t.parquet", [objects("a", "b")], columns=["a"])
+    check_header(read_raw(tmp_path / "t.parquet"))
 
 
 def test_no_two_columns_are_called_alike(csv_file):

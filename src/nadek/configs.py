@@ -7,6 +7,7 @@ path.
 
 import dataclasses
 import difflib
+import itertools
 import types
 import typing
 from collections.abc import Mapping
@@ -44,6 +45,25 @@ def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any datac
             raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {found!r}")
 
 
+def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
+    """The path of the first option in which two dictionaries of `encode` differ, and both values; None if in none.
+
+    An option that one of them lacks is None there. Where tables are of different kinds, it is the kind.
+
+    Example:
+        >>> difference({"steps": 2, "core": {"hidden": [8]}}, {"steps": 2, "core": {"hidden": [9]}})
+        ('core.hidden', [8], [9])
+    """
+    for key in sorted(dict.fromkeys((*a, *b)), key=lambda key: key != "kind"):
+        one, other = a.get(key), b.get(key)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            if (inner := difference(one, other)) is not None:
+                return _join(key, inner[0]), *inner[1:]
+        elif one != other:
+            return key, one, other
+    return None
+
+
 def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 - whatever JSON or TOML held
     """Build a config from a dictionary.
 
@@ -68,7 +88,7 @@ def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 
     hints = typing.get_type_hints(cls)
     for key in values:
         if key not in fields:
-            raise ValueError(f"unknown option {_join(where, key)}; {_suggest(key, list(fields))}")
+            raise ValueError(f"unknown option {_join(where, key)}; {_suggest(key, cls, where)}")
     read = {key: _value(hints[key], value, _join(where, key)) for key, value in values.items()}
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -150,6 +170,26 @@ def _join(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
 
-def _suggest(key: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"
+def _suggest(key: str, cls: type, where: str) -> str:
+    """What may have been meant: an option of that name in a config below, or the one here or there most like it."""
+    here = {field.name: [field.name] for field in dataclasses.fields(cls)}
+    known = _below(cls, where) | here
+    close = [key] if key in known else difflib.get_close_matches(key, known, n=1)
+    return f"did you mean {' or '.join(known[close[0]])}?" if close else f"known are {', '.join(sorted(here))}"
+
+
+def _below(cls: Any, where: str) -> dict[str, list[str]]:  # noqa: ANN401 - any dataclass
+    """The options of the configs that a config holds, by their names: their full paths, the shortest first."""
+    found: dict[str, list[str]] = {}
+    for name, hint in typing.get_type_hints(cls).items():
+        path = _join(where, name)
+        for member in filter(dataclasses.is_dataclass, _one_of(hint)):
+            options = {field.name: [_join(path, field.name)] for field in dataclasses.fields(member)}
+            for option, paths in itertools.chain(options.items(), _below(member, path).items()):
+                found[option] = sorted({*found.get(option, []), *paths}, key=lambda path: (path.count("."), path))
+    return found
+
+
+def _one_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    """The types of which a value may be."""
+    return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)

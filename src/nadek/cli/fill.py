@@ -50,6 +50,7 @@ def sample(
     seed: Seed = 0,
     device: DeviceOption = Device.auto,
     force: Force = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draw independent rows. A suffix .png, .svg or .pdf draws images.
 
@@ -67,6 +68,8 @@ def sample(
         write_rows(x, saved.schema.columns, output)
     else:
         write_values(drawn(kinds, x, rng=np.random.default_rng(seed)), saved.schema.columns, output)
+    if output is not None:
+        say(f"{output}: {n_samples} rows drawn", quiet=quiet)
 
 
 def impute(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from nadek.checkpoints import UNFINISHED, Schema, holds_state
+from nadek.checkpoints import UNFINISHED, Schema, holds_model, holds_state
 from nadek.cli.console import epochs_progress, say, show_json, tell_if_slow
 from nadek.cli.kinds import kind_rows, list_names
 from nadek.cli.options import (
@@ -32,6 +32,7 @@ from nadek.experiments import (
     Source,
     UndecidedColumnsError,
     check_output,
+    finished,
     is_of_images,
     joined,
     make_recipe,
@@ -115,7 +116,9 @@ def fit(
 
     Example: [bold]nadek fit answers.csv -o model --categorical city,stage --numeric age --drop id[/]
     """
-    check_output(output, force=force, resume=resume)
+    may_be_finished = resume and not force and holds_model(output) and not holds_state(output)
+    if not may_be_finished:
+        check_output(output, force=force, resume=resume)
     options = {} if config is None else read_recipe(config)
     flags = joined(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
     _check_tables(flags)
@@ -128,6 +131,12 @@ def fit(
     if config is None and data not in names():
         options = _for_table(rows, flags, epochs, where)
     recipe = _recipe(merge(options, flags), epochs, rows)
+    if may_be_finished:
+        metrics = finished(recipe, output, rows.x, schema=rows.schema).metrics
+        then = f"-o NEW --set start={output} goes on from the model"
+        say(f"{output}: this training is finished, nothing is left to do; {then}", quiet=quiet)
+        _show(metrics, output, as_json=as_json, quiet=quiet)
+        return
     _show_kinds(rows.schema, quiet=quiet)
     if rows.schema.kinds is not None and rows.schema.columns is None and data.lower().endswith((".csv", ".csv.gz")):
         say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)
@@ -173,7 +182,7 @@ def _rows(
             data, validation=validation, fraction=fraction, seed=seed, data_dir=data_dir, choices=choices
         )
     except UndecidedColumnsError as error:
-        hint = f"use --categorical, --numeric or --drop {list_names(error.columns[:3])}, or --missing with a word"
+        hint = f"use --categorical, --numeric or --drop {list_names(error.columns)}, or --missing with a word"
         raise ValueError(f"{error}; {hint}") from None
 
 

@@ -13,6 +13,9 @@ from nadek.tables import quoted
 MOST_LINES = 40
 """So many columns are told one by one."""
 
+MOST_NAMES = 20
+"""So many are named in one line."""
+
 
 def kind_rows(schema: Schema) -> list[tuple[str, str]]:
     """What is told of a schema: counts of kinds, the columns that are not binary, and those that were dropped.
@@ -39,13 +42,15 @@ def kind_rows(schema: Schema) -> list[tuple[str, str]]:
     return told
 
 
-def list_names(names: Sequence[str]) -> str:
-    """Names as the options take them: commas between them, quotes around those that have some of their own.
+def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """Names as the options take them, the first of many: commas between them, quotes around those that have some.
 
     Example:
         >>> list_names(["age", "b,c"])
         'age,"b,c"'
+        >>> list_names(["a", "b", "c"], most=2)
+        'a,b,...'
     """
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
+    line, more = io.StringIO(), ["..."] if len(names) > most else []
+    csv.writer(line, lineterminator="").writerow([*names[:most], *more])
     return line.getvalue()

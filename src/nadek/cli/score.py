@@ -28,6 +28,7 @@ from nadek.cli.options import (
     pick_device,
 )
 from nadek.cli.output import write_rows
+from nadek.datasets import names
 from nadek.experiments import evaluate as evaluate_model
 from nadek.experiments import names_of, rows_for
 from nadek.likelihood import mixture_log_prob
@@ -88,7 +89,7 @@ def evaluate(
             progress=progress,
             on_estimate=estimate,
         )
-    record = {"data": data, "split": split.value, **found}
+    record = {"data": data, "split": split.value if data in names() else None, **found}
     if output is not None:
         show_json(record, output)
     if as_json:

@@ -26,7 +26,7 @@ from nadek.cli.options import (
 )
 from nadek.configs import encode
 from nadek.experiments import demo as run_demo
-from nadek.experiments import draw_model, rows_for
+from nadek.experiments import draw_model, rows_for, why_rows_are_not_drawn
 from nadek.training import Epoch
 
 
@@ -101,6 +101,7 @@ def draw(
     data_dir: DataDir = None,
     seed: Seed = 0,
     device: DeviceOption = Device.auto,
+    quiet: Quiet = False,
 ) -> None:
     """Draw samples, filters, training curves and inpainting, as far as the model allows.
 
@@ -110,6 +111,8 @@ def draw(
     x = None if data is None else rows_for(saved, data, split=split.value, data_dir=data_dir)
     for path in draw_model(saved, output, x, hidden=hidden, seed=seed):
         show_line(str(path))
+    if data is not None and (why := why_rows_are_not_drawn(saved)) is not None:
+        say(f"{data}: not drawn: {why}", quiet=quiet)
 
 
 def demo(

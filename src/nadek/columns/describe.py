@@ -1,5 +1,7 @@
 """Columns in words: what each is, and what its levels are called."""
 
+import math
+
 from nadek.columns.cells import listed, shown
 from nadek.columns.kinds import Column, Numeric
 
@@ -20,17 +22,30 @@ def describe(column: Column) -> str:
 
 
 def level_names(column: Column) -> list[str]:
-    """What the levels are called in a header; bins by their ends, or by their one value.
+    """What the levels are called in a header; bins by the least and greatest number they hold, or by their one value.
+
+    A bin ends below the first number of the next one. Where any number may lie between them, no greatest one can be
+    told, and ``..<`` stands before that first number.
 
     Example:
         >>> from nadek.columns import Numeric
         >>> level_names(Numeric(edges=(10.0, 20.0), means=(4.5, 13.0, 20.0), low=0.0, high=20.0, integer=True))
-        ['0..10', '10..20', '20']
+        ['0..9', '10..19', '20']
+        >>> level_names(Numeric(edges=(0.5,), means=(0.25, 0.75), low=0.0, high=1.0, integer=False))
+        ['0..<0.5', '0.5..1']
     """
     if not isinstance(column, Numeric):
         return [str(level) for level in column.levels]
-    ends = zip((column.low, *column.edges), (*column.edges, column.high), column.means, strict=True)
-    return [shown(left) if left == mean else f"{shown(left)}..{shown(right)}" for left, right, mean in ends]
+    left = (column.low, *column.edges)
+    ends = [*(_end_below(column, edge) for edge in column.edges), f"..{shown(column.high)}"]
+    return [shown(a) + ("" if a == mean else end) for a, mean, end in zip(left, column.means, ends, strict=True)]
+
+
+def _end_below(column: Numeric, edge: float) -> str:
+    """How the name of a bin ends whose right edge belongs to the next one."""
+    if column.integer:
+        return f"..{math.ceil(edge) - 1}"
+    return f"..<{shown(edge)}" if column.decimals is None else f"..{shown(round(edge - column.step, column.decimals))}"
 
 
 def _counted(n: int, what: str) -> str:

@@ -176,6 +176,6 @@ def find(name: str) -> Source:
     """
     if name in _BY_NAME:
         return _BY_NAME[name]
-    close = get_close_matches(name.lower(), _BY_NAME, n=1)
+    close = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.75)  # iris is no slip of the pen for digits
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise ValueError(f"expected a data set out of {', '.join(_BY_NAME)}; found {name!r}{hint}")

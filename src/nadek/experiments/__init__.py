@@ -3,7 +3,7 @@
 from nadek.experiments.beginnings import begin_as_model
 from nadek.experiments.demo import Demo, demo
 from nadek.experiments.found import Found
-from nadek.experiments.gallery import draw_model
+from nadek.experiments.gallery import draw_model, why_rows_are_not_drawn
 from nadek.experiments.grids import Grid, grid_tables, grids, read_grid, run_grid
 from nadek.experiments.jobs import Job, Workplace
 from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of, listed_names, names_of
@@ -25,7 +25,7 @@ from nadek.experiments.records import finite, read_record, write_record
 from nadek.experiments.report import markdown_table, summary, write_report
 from nadek.experiments.reproduce import job_of, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
-from nadek.experiments.run import check_output, evaluate, train
+from nadek.experiments.run import check_output, evaluate, finished, train
 from nadek.experiments.sources import Source, open_data, open_training, rows_for, source_for
 from nadek.experiments.values import completed, drawn, level_headers, spread_levels
 from nadek.experiments.variability import Variability, read_variability, variability_summary, variability_table
@@ -53,6 +53,7 @@ __all__ = [
     "draw_model",
     "drawn",
     "evaluate",
+    "finished",
     "finite",
     "grid_tables",
     "grids",
@@ -94,6 +95,7 @@ __all__ = [
     "usual_epochs",
     "variability_summary",
     "variability_table",
+    "why_rows_are_not_drawn",
     "write_record",
     "write_report",
 ]

@@ -21,7 +21,8 @@ def draw_model(
     Args:
         saved: a model with its columns and metrics.
         folder: where to; made if need be.
-        x: rows to hide cells of, for the picture of inpainting; what is missing is hidden, too.
+        x: rows to hide cells of, for the picture of inpainting (see `why_rows_are_not_drawn`); what is missing is
+            hidden, too.
         hidden: part of each row's cells that is hidden.
         seed: of samples and hidden cells.
 
@@ -39,9 +40,16 @@ def draw_model(
         pictures["samples"] = figures.samples(drawn, image_shape=(height, width))
         if has_columns(saved.model):
             pictures["filters"] = figures.filters(saved.model.W.detach().cpu().numpy(), image_shape=(height, width))
-        if x is not None and saved.model.config.ordering is None:
+        if x is not None and why_rows_are_not_drawn(saved) is None:
             pictures["inpainting"] = _inpainting(saved, _spread(x), (height, width), hidden, generator)
     return [figures.save(figure, folder / f"{name}.png") for name, figure in pictures.items()]
+
+
+def why_rows_are_not_drawn(saved: SavedModel) -> str | None:
+    """What keeps a model from the picture of inpainting, in words; None where nothing does."""
+    if saved.schema.image_shape is None:
+        return "the rows of this model are no images"
+    return None if saved.model.config.ordering is None else "this model knows one ordering and cannot fill in any cells"
 
 
 def _spread(x: Tensor, n_rows: int = 8) -> Tensor:

@@ -263,5 +263,6 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 
 def _some(questions: list[str], most: int = 3) -> str:
-    more = f"; and {len(questions) - most} more columns" if len(questions) > most else ""
-    return "; ".join(questions[:most]) + more
+    more = len(questions) - most
+    told = f"; and {more} more column{'s' if more > 1 else ''}" if more > 0 else ""
+    return "; ".join(questions[:most]) + told

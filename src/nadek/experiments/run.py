@@ -18,6 +18,7 @@ from nadek.checkpoints import (
     holds_model,
     holds_state,
     load,
+    load_saved,
     load_state,
     save,
     save_state,
@@ -192,6 +193,37 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
         raise FileExistsError(f"{folder} already holds a model; use --force to replace it")
     if not resume and not force and holds_state(folder):
         raise FileExistsError(f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew")
+
+
+def finished(recipe: Recipe, folder: str | os.PathLike[str], x: Tensor, *, schema: Schema) -> SavedModel:
+    """The model in a folder, where a training that is to be resumed has come to its end already.
+
+    Args:
+        recipe: of the training.
+        folder: where the model is.
+        x: its training rows.
+        schema: what the columns are.
+
+    Raises:
+        FileExistsError: if the model is of another recipe or other rows, as far as it tells, or its training diverged.
+        ValueError: if it is damaged.
+    """
+    saved = load_saved(folder)
+    whats = {
+        "another recipe": is_recipe(recipe, saved.metrics.get("config")),
+        "other rows": _is_of_rows(saved, x, schema),
+        "a training that diverged": not saved.metrics.get("diverged"),
+    }
+    for what, same in whats.items():
+        if not same:
+            raise FileExistsError(f"{folder} already holds a model of {what}; use --force to replace it")
+    return saved
+
+
+def _is_of_rows(saved: SavedModel, x: Tensor, schema: Schema) -> bool:
+    """Whether a model can have been trained on some rows: it tells of them how many there were, and their columns."""
+    counted = saved.metrics.get("rows", 0) + saved.metrics.get("skipped_rows", 0)
+    return counted == len(x) and (saved.schema.columns, saved.schema.kinds) == (schema.columns, schema.kinds)
 
 
 def _unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> TrainingState | None:

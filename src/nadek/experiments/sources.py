@@ -16,7 +16,7 @@ from nadek.checkpoints import SavedModel, Schema
 from nadek.columns import Binary, Column
 from nadek.experiments.kinds import Choices, decide, kinds_of, read_as
 from nadek.experiments.layout import Layout
-from nadek.tables import SUFFIXES, RawTable, from_matrix, read_raw, read_table
+from nadek.tables import SUFFIXES, RawTable, check_header, from_matrix, read_raw, read_table
 from nadek.training import needed_rows
 
 Split = Literal["train", "valid", "test"]
@@ -83,7 +83,8 @@ def open_training(
 
     Raises:
         UndecidedColumnsError: if the user has to say more of the columns.
-        ValueError: on a fraction outside 0 to 1, on choices for a known data set, and as `open_data`.
+        ValueError: on a first row that could be names and data (see `nadek.tables.check_header`), on a fraction outside
+            0 to 1, on choices for a known data set, and as `open_data`.
     """
     if data in datasets.names():
         if choices not in (None, Choices()):
@@ -92,7 +93,9 @@ def open_training(
     else:
         _check_is_table(data)
         choices = choices or Choices()
-        schema, codes = decide(read_raw(data, missing=choices.words), choices)
+        raw = read_raw(data, missing=choices.words)
+        check_header(raw)
+        schema, codes = decide(raw, choices)
         train = Source(torch.from_numpy(codes), schema)
     if validation is not None:
         return train, _validation(validation, train, data_dir)

@@ -13,6 +13,7 @@ from nadek.tables.files import (
     write_columns,
     write_table,
 )
+from nadek.tables.headers import check_header
 from nadek.tables.raw import RawTable, from_matrix
 from nadek.tables.table import Table, as_known, called, check_names, places_of, quoted
 from nadek.tables.words import Reading
@@ -27,6 +28,7 @@ __all__ = [
     "TextStream",
     "as_known",
     "called",
+    "check_header",
     "check_names",
     "columns_beside",
     "columns_filled",

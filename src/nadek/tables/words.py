@@ -16,7 +16,7 @@ Reading = Literal["guess", "text", "exact", "numbers"]
 """Whether words are taken as what they look like, as text (without spaces around it), as text exactly as it stands, or
 as numbers where they can be."""
 
-_DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
+DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
 
 
 def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = ()) -> NDArray[Any]:
@@ -79,7 +79,7 @@ def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
         return column
     encoded = column.combine_chunks().dictionary_encode()
     known = encoded.dictionary.to_pylist()
-    pointed = [_DECIMAL_COMMA.sub(r"\1.\2", word) for word in known]
+    pointed = [DECIMAL_COMMA.sub(r"\1.\2", word) for word in known]
     if pointed == known or any("." in word and number(word) is not None for word in known):
         return column
     if reading == "guess" and any(number(word) is None for word in pointed):
