@@ -58,6 +58,7 @@ def test_an_estimator_is_no_network(ask):
         lambda net, x: nadek.cell_log_probs(net, x),
         lambda net, x: nadek.expected_information(net, x),
         lambda net, x: nadek.level_probabilities(net, x),
+        lambda net, x: nadek.reconstruction_probabilities(net, x),
         lambda net, x: nadek.estimate_log_prob(net, x),
         lambda net, x: nadek.prepare(x),
         lambda net, x: nadek.data_mean(x),
