@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking
-from nadek.orderings import random_orderings
+from nadek.orderings import Orderings, random_orderings
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import check_flags, groups, in_stages, missing_cells
 from nadek.variables import Variables, check_tensor
@@ -50,7 +50,7 @@ def sample(
     model: ConditionalNetwork,
     n_samples: int,
     *,
-    orderings: Int[Tensor, "O D"] | int | None = None,
+    orderings: Orderings | int | None = None,
     chunk: int = 1,
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
