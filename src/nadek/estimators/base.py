@@ -176,9 +176,10 @@ class NADEkBase(BaseEstimator):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write what was learnt to a folder: safetensors and JSON, no pickle. `load` reads it, on any device.
 
-        The command line can use the folder, too.
+        The command line can use the folder, too. A model that is there already is replaced without a question.
 
         Raises:
+            FileExistsError: where the folder has a ``config.json`` of something else.
             OSError: where the folder cannot be written to.
         """
         check_is_fitted(self)
