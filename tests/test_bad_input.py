@@ -772,6 +772,16 @@ def test_a_model_is_not_replaced_without_force(model, table):
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
 
+@pytest.mark.parametrize("option", [(), ("--force",), ("--resume",)])
+def test_a_config_of_something_else_is_never_replaced(option, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("nadek.cli.fit.train", None)  # told before the work
+    (tmp_path / "config.json").write_text('{"my": "app settings"}')
+    told = fails("fit", table, "-o", tmp_path, *FIT, *option)
+    config = tmp_path / "config.json"
+    assert told == f"{config} is not of a nadek model, and would be replaced; choose another folder for it"
+    assert config.read_text() == '{"my": "app settings"}'
+
+
 def writing(trained, table):
     """The commands that write a file, but for its name."""
     return {

@@ -553,6 +553,14 @@ def test_a_saved_model_replaces_another_of_other_shapes(folder):
     assert loaded.metrics == {}
 
 
+@pytest.mark.parametrize("text", ['{"my": "app settings"}', "[1]", "window = 3", '{"model": {}, "format": 1}'])
+def test_a_config_of_something_else_is_not_replaced(text, tmp_path):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(FileExistsError, match=r"config\.json is not of a nadek model, and would be replaced; "):
+        save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
+    assert content(tmp_path) == {"config.json": text.encode()}
+
+
 # Kinds of columns
 
 KINDS = (

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 import typer.main
 
 from nadek.cli.app import app
@@ -57,6 +58,17 @@ def test_the_commands_of_the_readme_exist(line):
 def test_the_python_of_the_guide_runs():
     for code in blocks(GUIDE, "python"):
         exec(compile(code, "guide.md", "exec"), {})
+
+
+def test_the_steps_of_the_guide_are_those_of_the_model():
+    by_hand, of_a_table = (code for code in blocks(GUIDE, "python") if "reconstruction_probabilities" in code)
+    names = {}
+    exec(compile(by_hand, "guide.md", "exec"), names)
+    torch.testing.assert_close(names["v"], names["states"][-1])
+    assert not torch.equal(names["v"], names["states"][0])
+    exec(compile(of_a_table, "guide.md", "exec"), names)
+    of_town = names["states"][-1][:, names["town"]].numpy()
+    np.testing.assert_allclose(of_town, names["model"].predict_missing_proba(names["asked"])["town"], atol=1e-6)
 
 
 def test_the_recipe_of_the_guide_is_one():

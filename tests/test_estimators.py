@@ -1718,6 +1718,47 @@ def test_words_that_meant_missing_to_the_command_line_mean_it_here(container, tm
     assert (fourth.missing, fourth.dropped) == (None, None)
 
 
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_columns_that_the_command_line_dropped_may_be_there(container, tmp_path):
+    """They are not looked at, and no others may."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"age": rng.integers(18, 60, 60), "city": rng.choice(["x", "y", "z"], 60)})
+    nadek.NADEk(**QUICK).fit(people).save(tmp_path / "first")
+    saved = load_saved(tmp_path / "first")
+    schema = replace(saved.schema, dropped=("id", "remark"))
+    nadek.save(tmp_path / "model", replace(saved, schema=schema, metrics={"history": saved.metrics["history"]}))
+    holes = people.assign(city=people["city"].where(people.index % 3 > 0))
+    whole = holes.assign(remark="none")[["remark", "age", "city"]]
+    whole.insert(2, "id", [f"p{row}" for row in range(60)])
+    made = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}[container]
+    density, imputer = (kind.load(tmp_path / "model") for kind in (nadek.NADEk, nadek.NADEkImputer))
+    np.testing.assert_array_equal(density.score_samples(made(whole)), density.score_samples(made(holes)))
+    filled, expected = (nw.from_native(imputer.transform(made(table))) for table in (whole, holes))
+    assert filled.columns == ["age", "city"]
+    assert filled.rows() == expected.rows()
+    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- other"):
+        density.score_samples(made(whole.assign(other=1)))
+    further = density.set_params(max_iter=1, warm_start=True).fit(made(whole), X_val=made(whole))
+    assert further.n_features_in_ == 2
+    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- id\n- remark"):
+        nadek.NADEk.load(tmp_path / "first").score_samples(made(whole))  # which dropped none
+
+
+def test_columns_without_names_that_the_command_line_dropped_may_be_there(tmp_path, copies):
+    """Their numbers say which they are, of a table that has all columns of training."""
+    nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "first")
+    saved = load_saved(tmp_path / "first")
+    schema = replace(saved.schema, dropped=("2", "4"))
+    nadek.save(tmp_path / "model", replace(saved, schema=schema, metrics={}))
+    loaded = nadek.NADEk.load(tmp_path / "model")
+    other = np.full(len(copies), 7.0)
+    whole = np.column_stack([copies[:, 0], other, copies[:, 1], other, copies[:, 2]])
+    for table in (whole, pd.DataFrame(whole), np.ma.masked_array(whole)):
+        np.testing.assert_array_equal(loaded.score_samples(table), loaded.score_samples(copies))
+    with pytest.raises(ValueError, match="X has 4 features, but NADEk is expecting 3 features"):
+        loaded.score_samples(whole[:, :4])
+
+
 def test_a_model_of_the_torch_layer_is_loaded(tmp_path, copies):
     network = nadek.residual_nade_k(3, width=16, blocks=1, steps=2, generator=torch.Generator().manual_seed(0))
     nadek.save(tmp_path / "model", nadek.SavedModel(network, nadek.Schema(columns=("a", "b", "c"))))

@@ -100,6 +100,27 @@ def test_training_curves_go_on_where_the_last_step_alone_is_counted():
     assert [len(line.get_xdata()) for line in training.lines if len(line.get_xdata()) > 1][-3:] == [2, 2, 3]
 
 
+@pytest.mark.parametrize("steps", [3, 10])
+def test_the_names_of_curves_stand_where_these_end(steps):
+    """Beside the panel those that go on to its end, and where the last step begins, above all curves, the others."""
+    records = [epoch(i, steps) for i in range(1, 21)] + [epoch(i, steps, phase="finetune") for i in range(21, 41)]
+    for record in records[20:]:
+        record["train"] = record["train"][-1:]
+    training, validation = figures.training_curves(records).axes
+    names = {text.get_text(): text.get_position() for text in training.texts if "step" in text.get_text()}
+    *others, last = (names[f"step {t + 1}"] for t in range(steps))
+    (low, high), (left, right) = training.get_ylim(), training.get_xlim()
+    assert last[0] > 1
+    assert last[1] == pytest.approx(records[-1]["train"][-1], abs=0.1 * (high - low))
+    assert [x for x, _ in others] == pytest.approx([(20.5 - left) / (right - left)] * (steps - 1), abs=0.02)
+    heights = [height for _, height in others]  # the first step costs most
+    assert heights == sorted(heights, reverse=True)
+    assert min(-np.diff(heights)) > 0.05 * (high - low)
+    assert max(records[19]["train"]) < min(heights)
+    assert max(heights) < high
+    assert all(text.get_position()[0] > 1 for text in validation.texts if "step" in text.get_text())
+
+
 def test_training_curves_mark_a_phase_and_the_first_epochs_squash_nothing():
     records = [epoch(i) for i in range(1, 51)] + [epoch(i, phase="finetune") for i in range(1, 51)]
     records[0]["train"] = [1e6] * 3

@@ -1,4 +1,7 @@
-"""The functions for networks and tensors, given an estimator, an array or a frame, say what they expected."""
+"""The functions for networks and tensors, given something else than what is theirs, take it or say what they expected.
+
+Estimators, arrays and frames for networks and rows; lists for orderings, flags and means; numbers for layers.
+"""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -10,10 +13,12 @@ import pytest
 import torch
 
 import nadek
+from nadek.queries import greedy
 from nadek.training import fit
 
 X = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, np.nan]])
 ROWS, FRAME = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]), pd.DataFrame(X, columns=["a", "b", "c"])
+HOLES = torch.tensor([[0.0, torch.nan, 1.0], [1.0, torch.nan, torch.nan]])
 ESTIMATOR = r"^expected a network, found NADEk: ask an estimator by its own methods, or pass its network_$"
 ARRAY = r"^x: expected a tensor, found numpy\.ndarray: torch\.as_tensor\(x\) makes one of an array or a list$"
 
@@ -58,6 +63,7 @@ def test_an_estimator_is_no_network(ask):
         lambda net, x: nadek.cell_log_probs(net, x),
         lambda net, x: nadek.expected_information(net, x),
         lambda net, x: nadek.level_probabilities(net, x),
+        lambda net, x: nadek.reconstruction_probabilities(net, x),
         lambda net, x: nadek.estimate_log_prob(net, x),
         lambda net, x: nadek.prepare(x),
         lambda net, x: nadek.data_mean(x),
@@ -84,3 +90,107 @@ def test_only_a_saved_model_is_saved(thing, tmp_path):
     with pytest.raises(TypeError, match=f"^expected a nadek.SavedModel, found {type(thing).__name__}: "):
         nadek.save(tmp_path / "model", thing)
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("ordering", [[2, 0, 1], (2, 0, 1), np.array([2, 0, 1]), np.array([1, 0, 2])[::-1]])
+def test_orderings_need_be_no_tensors(ordering, net):
+    """Neither one nor several; an array may run backwards."""
+    tensor = torch.tensor([2, 0, 1])
+    given = torch.tensor([True, False, False])
+    assert torch.equal(nadek.log_prob(net, ROWS, ordering), nadek.log_prob(net, ROWS, tensor))
+    assert torch.equal(nadek.log_prob(net, ROWS, [ordering] * 2), nadek.log_prob(net, ROWS, tensor))
+    assert torch.equal(greedy(net, HOLES, ordering=ordering).x, greedy(net, HOLES, ordering=tensor).x)
+    for ask in (
+        lambda o: nadek.log_probs(net, ROWS, o),
+        lambda o: nadek.marginal_log_probs(net, HOLES, o),
+        lambda o: nadek.conditional_log_probs(net, HOLES, given, o),
+        lambda o: nadek.sample(net, 5, orderings=o, generator=torch.Generator().manual_seed(0)),
+    ):
+        assert torch.equal(ask([ordering]), ask(tensor[None]))
+
+
+@pytest.mark.parametrize(
+    ("ordering", "told"),
+    [
+        ([0, 1], r"expected a permutation of 0\.\.2, one .* found an array of shape \(2,\) and type torch\.int64"),
+        ([0, 1, 1], r"expected a permutation of 0\.\.2"),
+        ([0.0, 1.0, 2.0], r"expected a permutation of 0\.\.2, .* type torch\.float64"),
+        (3, r"expected a permutation of 0\.\.2, .* shape \(\)"),
+        (["a"], r"expected whole numbers in a tensor, an array or a list, found list \['a'\]$"),
+        (
+            [[0, 1, 2], [0]],
+            r"expected whole numbers in a tensor, an array or a list, found list \[\[0, 1, 2\], \[0\]\]$",
+        ),
+    ],
+)
+def test_what_is_no_ordering_says_so(ordering, told, net):
+    with pytest.raises((TypeError, ValueError), match=f"^ordering: {told}"):
+        nadek.log_prob(net, ROWS, ordering)
+
+
+@pytest.mark.parametrize("orderings", [[0, 1, 2], [[0, 1]], [], None, 2.0, "x"])
+def test_what_are_no_orderings_says_so(orderings, net):
+    for ask in (nadek.log_probs, nadek.marginal_log_probs):
+        with pytest.raises((TypeError, ValueError), match=r"^orderings: expected"):
+            ask(net, ROWS, orderings)
+
+
+def test_flags_are_tensors_of_truths(net):
+    number = r"^{}: expected one flag \(bool\) for each of 3 variables, found \(1,\) of int64$"
+    cells = r"^missing: expected one flag \(bool\) for each cell of x \(2, 3\), found \(2, 3\) of int64$"
+    tensor = r"^{}: expected a tensor, found list: torch\.as_tensor\({}\) makes one of an array or a list$"
+    for name, ask in {
+        "given": lambda flags: nadek.conditional_log_probs(net, HOLES, flags, 2),
+        "target": lambda flags: nadek.expected_information(net, HOLES, flags),
+    }.items():
+        with pytest.raises(TypeError, match=tensor.format(name, name)):
+            ask([0])
+        with pytest.raises(ValueError, match=number.format(name)):
+            ask(torch.tensor([0]))
+    with pytest.raises(TypeError, match=tensor.format("missing", "missing")):
+        nadek.reconstruction_probabilities(net, HOLES, HOLES.isnan().tolist())
+    with pytest.raises(ValueError, match=cells):
+        nadek.reconstruction_probabilities(net, HOLES, HOLES.isnan().long())
+
+
+@pytest.mark.parametrize(
+    ("mean", "told"),
+    [
+        ([0.1, 0.2], r"expected a tensor, found list: torch\.as_tensor\(mean\) makes one"),
+        (np.array([0.1, 0.2]), r"expected a tensor, found numpy\.ndarray"),
+        (
+            torch.tensor([0.1, 0.2, 0.3]),
+            r"expected one number for each of 2 columns, .* found an array of shape \(3,\)",
+        ),
+        (torch.tensor(0.1), r"expected one number for each of 2 columns, .* found an array of shape \(\)"),
+        (torch.tensor([0.1, 5.0]), r"expected numbers from 0 to 1 \(NaN where unknown\), found 5 for column 1$"),
+        (torch.tensor([torch.nan, -0.5]), r"expected numbers from 0 to 1 .*, found -0\.5 for column 1$"),
+    ],
+)
+def test_means_are_those_of_the_columns(mean, told):
+    config = nadek.ImageConfig(image_shape=(1, 2), channels=(2,), dense=0)
+    for make in (lambda: nadek.nade_k(2, hidden=(3,), mean=mean), lambda: nadek.ImageNetwork(config, mean)):
+        with pytest.raises((TypeError, ValueError), match=f"^mean: {told}"):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: nadek.nade_k(2, hidden=3), r"hidden: expected the width of each layer, such as \(3,\), found 3"),
+        (lambda: nadek.nade_mask(2, hidden=3), r"hidden: expected the width of each layer, such as \(3,\), found 3"),
+        (lambda: nadek.nade(2, hidden=(4,)), r"hidden layers: expected whole numbers of units, found \(4,\)"),
+        (lambda: nadek.nade_k(2, hidden=[3.0]), r"hidden layers: expected whole numbers of units, found 3\.0"),
+    ],
+)
+def test_widths_are_whole_numbers_one_a_layer(make, told):
+    with pytest.raises(TypeError, match=f"^{told}$"):
+        make()
+
+
+@pytest.mark.parametrize("tell", [nadek.summarise, nadek.mixture_log_prob])
+def test_scores_of_one_ordering_are_no_matrix(tell, net):
+    """Its rows would be taken for orderings."""
+    told = r"^log_probs: expected a matrix, orderings by rows .*, found an array of shape \(2,\)$"
+    with pytest.raises(ValueError, match=told):
+        tell(nadek.log_prob(net, ROWS, [0, 1, 2]))

@@ -20,7 +20,13 @@ from nadek.queries import (
     greedy,
     marginal_log_probs,
 )
-from nadek.sampling import impute, level_probabilities, missing_probabilities, sample
+from nadek.sampling import (
+    impute,
+    level_probabilities,
+    missing_probabilities,
+    reconstruction_probabilities,
+    sample,
+)
 from nadek.summaries import summarise
 from zoo import ZOO, build, orderings_of
 
@@ -574,6 +580,25 @@ def test_boolean_rows_are_rows_of_codes():
     ordering = orderings_of(model, 1, seeded())[0]
     x = torch.tensor([[True, True, False], [False, True, False]])
     assert torch.equal(log_prob(model, x, ordering), log_prob(model, x.long(), ordering))
+
+
+@pytest.mark.parametrize("name", ["nade-5 1hl", "mixed", "images"])
+def test_the_last_state_of_the_inference_is_what_one_pass_tells(name, generator):
+    """What is flagged is hidden besides the holes, whatever stands there, and what is observed are codes."""
+    model = build(name, 4)
+    x = holed(model, generator)
+    close(reconstruction_probabilities(model, x)[-1], missing_probabilities(model, x))
+    flags = torch.zeros_like(x, dtype=torch.bool)
+    flags[:, 1] = True
+    close(
+        reconstruction_probabilities(model, x.masked_fill(flags, 99), flags)[-1],
+        missing_probabilities(model, x.masked_fill(flags, NAN)),
+    )
+    for wrong in (x + 7, x - 1, x.nan_to_num(0) + 0.5):
+        with pytest.raises(ValueError, match="in the cell at index"):
+            reconstruction_probabilities(model, wrong, flags)
+    with pytest.raises(ValueError, match=r"expected rows of 4 variables, found an array of shape \(\d+, 3\)"):
+        reconstruction_probabilities(model, x[:, :3])
 
 
 def test_a_path_that_is_none_is_named():

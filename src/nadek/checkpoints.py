@@ -74,6 +74,8 @@ class _Structure:
 def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.dtype | None = None) -> None:
     """Write a model folder; each file is replaced as a whole, ``config.json`` last.
 
+    A model that is there already is replaced without a question.
+
     Args:
         folder: where to.
         saved: the model and what is to be known of it.
@@ -81,6 +83,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
             stay as they are, and what is loaded is all of their dtype. None rounds nothing.
 
     Raises:
+        FileExistsError: where the folder has a ``config.json`` of something else.
         OSError: where the folder cannot be written to.
         TypeError: on what is no `SavedModel`, on metrics that JSON does not know, and on a model that would not come
             back as what it is.
@@ -95,6 +98,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
     schema, metrics = _as_json(encode(saved.schema)), _as_json(saved.metrics)
     tensors = {name: _rounded(value, matrices) for name, value in model.state_dict().items()}
     _check_finite("the model", tensors)
+    check_place(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CONFIG).unlink(missing_ok=True)  # from here until the end this is no model
     _write_tensors(folder / WEIGHTS, tensors, {"config_sha256": _digest_of(structure)})
@@ -176,6 +180,23 @@ def forget_state(folder: str | os.PathLike[str]) -> None:
 def holds_model(folder: str | os.PathLike[str]) -> bool:
     """Whether a folder has a complete model in it (not whether it is undamaged)."""
     return (Path(folder) / CONFIG).is_file()
+
+
+def check_place(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder with a ``config.json`` that is not a model's, which saving one would replace.
+
+    Raises:
+        FileExistsError: names the file.
+    """
+    path = Path(folder) / CONFIG
+    if not path.is_file():
+        return
+    try:
+        config = _read_json(path)
+    except ValueError:
+        config = {}
+    if "weights_sha256" not in config:
+        raise FileExistsError(f"{path} is not of a nadek model, and would be replaced; choose another folder for it")
 
 
 def holds_state(folder: str | os.PathLike[str]) -> bool:

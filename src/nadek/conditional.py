@@ -110,9 +110,28 @@ class ConditionalNetwork(nn.Module, ABC):
     def _begin_at(self, mean: Float[Tensor, " C"] | None) -> Float[Tensor, " C"]:
         """Put the visible bias where it gives the means of the columns; unknown ones (NaN, None) are as if uniform."""
         uniform = self.variables.uniform().to(self.b)
+        if mean is not None:
+            _check_mean(mean, self.variables.n_columns)
         mean = uniform if mean is None else torch.where(mean.isnan(), uniform, mean.to(self.b))
         self.b.copy_(self.variables.bias(mean))
         return mean
+
+
+def _check_mean(mean: Tensor, n_columns: int) -> None:
+    """Refuse what are no means of columns that are between 0 and 1.
+
+    Raises:
+        TypeError: if they are no tensor.
+        ValueError: on another number of them, and on one that is none.
+    """
+    check_tensor(mean, "mean")
+    if mean.shape != (n_columns,):
+        expected = f"expected one number for each of {n_columns} columns, as nadek.data_mean gives them"
+        raise ValueError(f"mean: {expected}; found an array of shape {tuple(mean.shape)}")
+    if (bad := (mean < 0) | (mean > 1)).any():
+        column = int(bad.nonzero()[0])
+        expected = "expected numbers from 0 to 1 (NaN where unknown)"
+        raise ValueError(f"mean: {expected}, found {mean[column].item():g} for column {column}")
 
 
 def check_network(model: object) -> None:

@@ -15,6 +15,7 @@ figures and equations are those of Raiko, Yao, Cho and Bengio (2014).
 import copy
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -293,6 +294,9 @@ def thinned(h: Tensor, kept: Tensor, rate: float) -> Tensor:
 
 
 def _check(hidden: tuple[int, ...], activation: str, dropout: float) -> None:
+    for width in hidden:
+        if not isinstance(width, Integral):
+            raise TypeError(f"hidden layers: expected whole numbers of units, found {width!r}")
     if not hidden or min(hidden) < 1:
         raise ValueError(f"hidden layers need at least one layer of at least one unit, found {hidden}")
     if activation not in ACTIVATIONS:

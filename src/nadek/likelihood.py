@@ -17,9 +17,10 @@ from torch import Tensor
 from nadek.conditional import ConditionalNetwork, asking, check_question
 from nadek.networks import has_columns
 from nadek.objectives import step_costs
-from nadek.orderings import are_permutations, draw_missing, missing_at, rank_of
+from nadek.orderings import Ordering, Orderings, are_permutations, as_tensor, draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, NEAR_BYTES, Path, PlainPath, bytes_per_row, chunks, products_in, shared_path
 from nadek.patterns import missing_cells
+from nadek.variables import check_tensor
 from nadek.walk import as_orderings, check_chunk, walk
 
 PathName = Literal["auto", "fast", "plain", "positions"]
@@ -34,7 +35,7 @@ Progress = Callable[[int, int], None]
 def log_prob(
     model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
-    ordering: Int[Tensor, "*rows D"] | None = None,
+    ordering: Ordering | None = None,
     *,
     path: PathName = "auto",
     dtype: torch.dtype | None = None,
@@ -84,7 +85,7 @@ def log_prob(
 def log_probs(
     model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
-    orderings: Int[Tensor, "O D"] | int,
+    orderings: Orderings | int,
     *,
     dtype: torch.dtype | None = None,
     max_bytes: int = MAX_BYTES,
@@ -112,7 +113,7 @@ def log_probs(
 def each_log_prob(
     model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
-    orderings: Int[Tensor, "O D"] | int,
+    orderings: Orderings | int,
     *,
     dtype: torch.dtype | None = None,
     max_bytes: int = MAX_BYTES,
@@ -143,8 +144,26 @@ def each_log_prob(
 
 
 def mixture_log_prob(log_probs: Float[Tensor, "O B"]) -> Float[Tensor, " B"]:
-    """Log-probability of each row under the uniform mixture over the orderings (EoNADE, Eq. 9), in nats."""
+    """Log-probability of each row under the uniform mixture over the orderings (EoNADE, Eq. 9), in nats.
+
+    Raises:
+        ValueError: on an array of another shape.
+    """
+    check_matrix(log_probs)
     return log_probs.logsumexp(dim=0) - math.log(log_probs.shape[0])
+
+
+def check_matrix(log_probs: Tensor) -> None:
+    """Refuse log-likelihoods that are no matrix, such as those of one ordering, whose rows would be taken for others.
+
+    Raises:
+        TypeError: if they are no tensor.
+        ValueError: on an array of another shape.
+    """
+    check_tensor(log_probs, "log_probs")
+    if log_probs.ndim != 2:
+        expected = "expected a matrix, orderings by rows (of one ordering log_prob(...)[None])"
+        raise ValueError(f"log_probs: {expected}, found an array of shape {tuple(log_probs.shape)}")
 
 
 @asking
@@ -245,17 +264,18 @@ def _choose(model: ConditionalNetwork, path: PathName, n_rows: int, ordering: Te
 
 
 def checked_ordering(
-    model: ConditionalNetwork, x: Shaped[Tensor, "B D"], ordering: Int[Tensor, "*rows D2"] | None
+    model: ConditionalNetwork, x: Shaped[Tensor, "B D"], ordering: Ordering | None
 ) -> Int[Tensor, "*rows D"]:
     """The ordering to use for the rows ``x``, on their device; the model's own when None is given.
 
     Raises:
+        TypeError: if these are no numbers.
         ValueError: if it is no permutation of the variables, neither one for all rows nor one a row.
     """
     ordering = model.own_ordering if ordering is None else ordering
     if ordering is None:
         raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
-    ordering = ordering.to(x.device)
+    ordering = as_tensor(ordering).to(x.device)
     if ordering.shape not in (x.shape[1:], x.shape) or not are_permutations(ordering):
         raise ValueError(
             f"ordering: expected a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row,"

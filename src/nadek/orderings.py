@@ -4,10 +4,19 @@
 where a value is to be predicted. Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
 """
 
+import reprlib
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
+
+Ordering = Int[Tensor, "*rows D2"] | Int[np.ndarray, "*rows D2"] | Sequence[int] | Sequence[Sequence[int]]
+"""One ordering for all rows, or one a row, as a user may give it."""
+
+Orderings = Int[Tensor, "O D"] | Int[np.ndarray, "O D"] | Sequence[Sequence[int]]
+"""Several orderings, as a user may give them."""
 
 
 def random_orderings(
@@ -19,6 +28,29 @@ def random_orderings(
 ) -> Int[Tensor, "n D"]:
     """Draw ``n`` orderings, uniform over all D! and independent."""
     return torch.rand(n, n_variables, dtype=torch.float64, device=device, generator=generator).argsort(dim=1)
+
+
+def as_tensor(given: object, name: str = "ordering") -> Shaped[Tensor, "..."]:
+    """What a user gave for orderings as a tensor; whether they are any is another question.
+
+    Args:
+        given: a tensor, which is handed back as it is, an array, a list or a tuple.
+        name: of the option, for the message.
+
+    Raises:
+        TypeError: if these are no numbers, or rows of several lengths.
+
+    Example:
+        >>> as_tensor(np.arange(3)[::-1])
+        tensor([2, 1, 0])
+    """
+    if isinstance(given, Tensor):
+        return given
+    try:
+        return torch.from_numpy(np.array(given))  # a copy: an array may be read-only or run backwards
+    except (TypeError, ValueError):
+        found = f"{type(given).__name__} {reprlib.repr(given)}"
+        raise TypeError(f"{name}: expected whole numbers in a tensor, an array or a list, found {found}") from None
 
 
 def rank_of(ordering: Int[Tensor, "*batch D"]) -> Int[Tensor, "*batch D"]:

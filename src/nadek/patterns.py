@@ -1,6 +1,6 @@
 """Rows by what is missing from them: groups that share a pattern, and orderings that visit cells in stages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from jaxtyping import Bool, Int, Shaped
@@ -103,3 +103,22 @@ def missing_cells(model: ConditionalNetwork, x: Shaped[Tensor, "B D"]) -> Bool[T
     if x.ndim != 2 or x.shape[1] != model.n_variables:
         raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
     return split_missing(x, model.levels)[1]
+
+
+def check_flags(name: str, flags: Tensor, shape: Sequence[int]) -> None:
+    """Refuse what is not one flag for each variable [D], or for each cell [B, D]; numbers may be meant as indices.
+
+    Args:
+        name: of the option, for the message.
+        flags: what was given for it.
+        shape: how many there are to be.
+
+    Raises:
+        TypeError: if they are no tensor.
+        ValueError: on another shape, and on numbers.
+    """
+    check_tensor(flags, name)
+    if flags.shape != tuple(shape) or flags.dtype != torch.bool:
+        there = f"of {shape[0]} variables" if len(shape) == 1 else f"cell of x {tuple(shape)}"
+        found = f"{tuple(flags.shape)} of {str(flags.dtype).removeprefix('torch.')}"
+        raise ValueError(f"{name}: expected one flag (bool) for each {there}, found {found}")

@@ -14,10 +14,10 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking
-from nadek.orderings import random_orderings
+from nadek.orderings import Orderings, random_orderings
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
-from nadek.patterns import groups, in_stages, missing_cells
-from nadek.variables import Variables
+from nadek.patterns import check_flags, groups, in_stages, missing_cells
+from nadek.variables import Variables, check_tensor
 from nadek.walk import as_orderings, check_chunk, walk_apart, walk_together
 
 PROBABILITIES = 2**24
@@ -50,7 +50,7 @@ def sample(
     model: ConditionalNetwork,
     n_samples: int,
     *,
-    orderings: Int[Tensor, "O D"] | int | None = None,
+    orderings: Orderings | int | None = None,
     chunk: int = 1,
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
@@ -220,16 +220,38 @@ def rows_at_once(model: ConditionalNetwork) -> int:
 
 @asking
 def reconstruction_probabilities(
-    model: ConditionalNetwork, x: Shaped[Tensor, "B D"], missing: Bool[Tensor, "B D"], *, steps: int | None = None
+    model: ConditionalNetwork,
+    x: Shaped[Tensor, "B D"],
+    missing: Bool[Tensor, "B D"] | None = None,
+    *,
+    steps: int | None = None,
 ) -> Float[Tensor, "states B C"]:
-    """The states v<0>, v<1>, ..., v<k> of the inference, observed cells clamped (Eq. 5 and 7), for pictures.
+    """The states v<0>, v<1>, ..., v<k> of the inference, observed cells clamped (Eq. 5 and 7).
 
     Args:
         model: a NADE-k.
-        x: codes; anything where missing.
-        missing: True where a value is to be predicted.
+        x: codes and NaN for missing.
+        missing: True where a value is to be predicted, too, whatever stands there; None: only where x is NaN.
         steps: how many steps; the model's own number when None.
+
+    Returns:
+        The fill of missing cells first, then their probabilities after each step, as `missing_probabilities` gives
+        them after the last.
+
+    Raises:
+        ValueError: on a wrong number of columns, on values that are no codes, and on flags that are none.
+
+    Example:
+        >>> from nadek.model import nade_k
+        >>> model = nade_k(3, hidden=(4,), steps=5, mean=torch.tensor([0.5, 0.5, 0.5]))
+        >>> states = reconstruction_probabilities(model, torch.tensor([[1, torch.nan, 0]]))
+        >>> states.shape, states[0]
+        (torch.Size([6, 1, 3]), tensor([[1.0000, 0.5000, 0.0000]]))
     """
+    check_tensor(x)
+    also = torch.zeros_like(x, dtype=torch.bool) if missing is None else missing
+    check_flags("missing", also, x.shape)
+    missing = also | missing_cells(model, x.masked_fill(also, 0))
     observed, hidden = model.variables.encode(x).to(model.b.dtype), model.variables.spread(missing)
     outputs = model(x, missing, steps=steps)
     states = [model.fill.expand_as(observed), *(model.variables.probabilities(logits) for logits in outputs)]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.likelihood import mixture_log_prob
+from nadek.likelihood import check_matrix, mixture_log_prob
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ def summarise(log_probs: Float[Tensor, "O B"]) -> Summary:
     """Summarise a matrix of log-likelihoods (orderings by rows).
 
     Raises:
-        ValueError: if there is no row or no ordering.
+        ValueError: on an array of another shape, and if there is no row or no ordering.
     """
+    check_matrix(log_probs)
     n_orderings, n_rows = log_probs.shape
     if log_probs.numel() == 0:
         raise ValueError(f"expected at least one ordering and one row, found {n_orderings} and {n_rows}")

@@ -323,15 +323,16 @@ def clamped_mean(mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
     return mean.clamp(MEAN_MARGIN, 1 - MEAN_MARGIN)
 
 
-def check_tensor(x: object) -> None:
-    """Refuse rows in a container that is not PyTorch's.
+def check_tensor(x: object, name: str = "x") -> None:
+    """Refuse rows, or another option, in a container that is not PyTorch's.
 
     Raises:
         TypeError: names the type that was found.
     """
     if not isinstance(x, Tensor):
         found = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
-        raise TypeError(f"x: expected a tensor, found {found}: torch.as_tensor(x) makes one of an array or a list")
+        how = f"torch.as_tensor({name}) makes one of an array or a list"
+        raise TypeError(f"{name}: expected a tensor, found {found}: {how}")
 
 
 def split_missing(

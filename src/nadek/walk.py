@@ -7,13 +7,14 @@ Visit the variables in the ordering: get the scores of the next one from a path 
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from nadek.alike import Alike
 from nadek.conditional import ConditionalNetwork
-from nadek.orderings import are_permutations, random_orderings
+from nadek.orderings import Orderings, are_permutations, as_tensor, random_orderings
 from nadek.paths import ALL, Path, PlainPath, shared_path
 from nadek.patterns import shared_stages
 
@@ -155,7 +156,7 @@ def check_chunk(chunk: int) -> None:
 
 def as_orderings(
     model: ConditionalNetwork,
-    orderings: Int[Tensor, "O D"] | int,
+    orderings: Orderings | int,
     *,
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
@@ -163,10 +164,11 @@ def as_orderings(
     """The given orderings, or so many drawn ones; a fixed-order model has only its own.
 
     Raises:
+        TypeError: if what is given is neither a number nor numbers.
         ValueError: if there is to be no ordering, or what is given is none.
     """
-    if isinstance(orderings, Tensor):
-        return _permutations(orderings.to(device), model.n_variables)
+    if not isinstance(orderings, int | np.integer):
+        return _permutations(as_tensor(orderings, "orderings").to(device), model.n_variables)
     if orderings < 1:
         raise ValueError(f"orderings: expected at least 1, found {orderings}")
     if model.own_ordering is not None:

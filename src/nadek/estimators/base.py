@@ -114,7 +114,7 @@ class NADEkBase(BaseEstimator):
         before = self if options["warm_start"] and self.__sklearn_is_fitted__() else None
         rng = check_random_state(options["random_state"])
         words, dropped = ((), ()) if before is None else (self._words, self._dropped)
-        table = read_table(self, X, reset=before is None, words=words)
+        table = read_table(self, X, reset=before is None, words=words, dropped=dropped)
         self._check(table)
         found_by = columns_by(table, options["categorical_features"], options["n_bins"])
         if before is None:
@@ -133,7 +133,7 @@ class NADEkBase(BaseEstimator):
         learnt = learn(
             codes_of(table, columns),
             [n_levels(column) for column in known],
-            validation=None if X_val is None else self._validation(X_val, columns, words),
+            validation=None if X_val is None else self._validation(X_val, columns, words, dropped),
             purpose=self._purpose,
             options=options,
             labels=[label for label, column in zip(table.labels, columns, strict=True) if column is not None],
@@ -152,11 +152,11 @@ class NADEkBase(BaseEstimator):
         return table, learnt.held_out
 
     def _validation(
-        self, X_val: MatrixLike, columns: Sequence[Column | None], words: Sequence[str]
+        self, X_val: MatrixLike, columns: Sequence[Column | None], words: Sequence[str], dropped: Sequence[str]
     ) -> Float[np.ndarray, "V D"]:
         """Codes of the rows that the best epoch is chosen by; messages say that it is about these."""
         try:
-            codes = codes_of(read_table(self, X_val, reset=False, words=words), columns)
+            codes = codes_of(read_table(self, X_val, reset=False, words=words, dropped=dropped), columns)
         except (TypeError, ValueError) as error:
             error.args = (f"X_val: {error}",)
             raise
@@ -176,9 +176,10 @@ class NADEkBase(BaseEstimator):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write what was learnt to a folder: safetensors and JSON, no pickle. `load` reads it, on any device.
 
-        The command line can use the folder, too.
+        The command line can use the folder, too. A model that is there already is replaced without a question.
 
         Raises:
+            FileExistsError: where the folder has a ``config.json`` of something else.
             OSError: where the folder cannot be written to.
         """
         check_is_fitted(self)
@@ -210,8 +211,9 @@ class NADEkBase(BaseEstimator):
     def load(cls: type[Loaded], folder: str | os.PathLike[str], *, device: DeviceName = "auto") -> Loaded:
         """Read what `save` wrote; `NADEk` and `NADEkImputer` also what ``nadek fit`` wrote.
 
-        Words that meant missing to ``nadek fit`` mean it here, too. A detector needs the threshold that only a detector
-        saves; a network of images or of one ordering is for `nadek.load`.
+        Words that meant missing to ``nadek fit`` mean it here, too. Columns that it dropped may be there: they are not
+        looked at, and left off what comes out. A detector needs the threshold that only a detector saves; a network of
+        images or of one ordering is for `nadek.load`.
 
         Args:
             folder: the model.
@@ -253,7 +255,7 @@ class NADEkBase(BaseEstimator):
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
         """A table that is asked about, and its codes on the device of the network."""
         check_is_fitted(self)
-        table = read_table(self, X, reset=False, words=self._words)
+        table = read_table(self, X, reset=False, words=self._words, dropped=self._dropped)
         return table, self._codes(table)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:

@@ -5,7 +5,7 @@ narwhals is the one that it wraps.
 """
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -57,7 +57,9 @@ class Table:
         return len(self.columns[0])
 
 
-def read_table(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: Sequence[str] = ()) -> Table:
+def read_table(
+    estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: Sequence[str] = (), dropped: Sequence[str] = ()
+) -> Table:
     """Read a table for an estimator, with scikit-learn's checks of shape and column names.
 
     Args:
@@ -65,6 +67,7 @@ def read_table(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: S
         X: the table.
         reset: whether the estimator learns them (`fit`) or they must be those that it knows.
         words: cells that hold one of them are missing; in cells of numbers it is the number that counts.
+        dropped: columns that an estimator without them leaves out, where they are there; see `_kept`.
 
     Raises:
         ValueError: on another shape or other columns than expected, columns of one name, or no rows or columns.
@@ -72,11 +75,13 @@ def read_table(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: S
     """
     X = _unwrapped(X)
     if nw.dependencies.is_into_dataframe(X):
-        return _read_frame(estimator, X, reset=reset, words=words)
+        return _read_frame(estimator, X, reset=reset, words=words, dropped=dropped)
     if isinstance(X, np.ma.MaskedArray) and X.dtype.names is None:
         X = _emptied(X.data, np.ma.getmaskarray(X))
     if not isinstance(X, np.ndarray) and isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":
         X = np.asarray(X, dtype=object)  # a list of rows keeps its numbers
+    if dropped and isinstance(X, np.ndarray) and X.ndim == 2:
+        X = X[:, _kept(estimator, None, X.shape[1], dropped)]
     options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
     array: NDArray[Any] = validate_data(estimator, X, **options)
     array = _without(array, words)
@@ -189,14 +194,36 @@ def _unwrapped(X: MatrixLike) -> MatrixLike:
     return native
 
 
-def _read_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: Sequence[str]) -> Table:
+def _kept(estimator: BaseEstimator, names: Sequence[Hashable] | None, width: int, dropped: Sequence[str]) -> list[int]:
+    """Which columns of a table are left when those that were left out in training are taken away.
+
+    They are found by their names. Where the columns in training had none, these are their numbers from 1, which say
+    something of a table that is as wide as that of training was.
+
+    Args:
+        estimator: knows the names of its columns, or how many there are.
+        names: of the columns of the table; None for an array.
+        width: of the table.
+        dropped: what was left out.
+    """
+    if hasattr(estimator, "feature_names_in_"):
+        return [j for j in range(width) if names is None or names[j] not in dropped]
+    whole = width == estimator.n_features_in_ + len(dropped)
+    return [j for j in range(width) if not (whole and str(j + 1) in dropped)]
+
+
+def _read_frame(
+    estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: Sequence[str], dropped: Sequence[str]
+) -> Table:
     try:
         frame = nw.from_native(X, eager_only=True)
+        if dropped:
+            frame = frame[:, _kept(estimator, frame.columns, len(frame.columns), dropped)]
         names = [str(name) for name in frame.columns]
     except DuplicateError as error:
         found = " ".join(str(error).split())
         raise ValueError(f"expected each column name once ({found}); rename columns before fitting") from None
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    validate_data(estimator, frame.to_native(), reset=reset, skip_check_array=True)
     if len(names) < 1:
         raise ValueError(f"Found array with 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
     if len(frame) < 1:

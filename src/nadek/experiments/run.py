@@ -14,6 +14,7 @@ from torch import Tensor
 from nadek.checkpoints import (
     SavedModel,
     Schema,
+    check_place,
     forget_state,
     holds_model,
     holds_state,
@@ -184,11 +185,12 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
     """Refuse to overwrite a model, or to begin anew over an unfinished training, unless told to.
 
     Raises:
-        FileExistsError: if something is in the way.
+        FileExistsError: if something is in the way; what is no model is, whatever was told.
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; a model is a folder")
+    check_place(folder)
     if holds_model(folder) and not force:
         raise FileExistsError(f"{folder} already holds a model; use --force to replace it")
     if not resume and not force and holds_state(folder):

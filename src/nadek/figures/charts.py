@@ -14,12 +14,16 @@ from matplotlib.ticker import MaxNLocator
 
 from nadek.figures.style import ACCENT, DPI, FRAME, INK, LINES, RULE, STEPS, STYLE, legend_below, settled
 
+NAME_WIDTH, NAME_HEIGHT = 0.12, 0.054
+"""How much of a panel the name of a step takes."""
+
 
 def training_curves(epochs: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw the cost of each step while training, and on the validation data where there are any.
 
-    Steps go from light to dark and a vertical line marks a new phase. The height fits what comes after the first
-    tenth of the epochs; a curve may come in through the top.
+    Steps go from light to dark and a vertical line marks a new phase. A phase that counts the last step only has no
+    training costs of the others: their curves end, and are named, where it begins. The height fits what comes after
+    the first tenth of the epochs; a curve may come in through the top.
 
     Args:
         epochs: a record an epoch, in order: "epoch" (number), "phase" (name), "train" and "validation" (costs of
@@ -157,24 +161,40 @@ def _draw_phases(axes: Axes, position: Float[np.ndarray, " E"], phases: list[str
 
 
 def _draw_costs(axes: Axes, position: Float[np.ndarray, " E"], costs: Float[np.ndarray, "E k"]) -> None:
-    """Draw a line a step, with its name at its end."""
+    """Draw a line a step, with its name where it ends: beside the panel, or inside where others go on."""
     colours = STEPS(np.linspace(0, 1, costs.shape[1]) if costs.shape[1] > 1 else [1.0])
-    ends = {}
+    ends: dict[int, list[int]] = {}
     for step, cost in enumerate(costs.T):
-        known = np.isfinite(cost)
-        marker = "o" if known.sum() < 3 else None
+        known = np.flatnonzero(np.isfinite(cost))
+        marker = "o" if len(known) < 3 else None
         axes.plot(position[known], cost[known], color=colours[step], linewidth=1.1, marker=marker, markersize=3)
-        if known.any():
-            ends[step] = cost[known][-1]
-    heights = _spread(np.array(list(ends.values())), *axes.get_ylim())
-    for step, height in zip(ends, heights, strict=True):
-        transform, name = axes.get_yaxis_transform(), f"step {step + 1}"
-        axes.text(1.02, height, name, transform=transform, color=colours[step], fontsize=6, va="center")
+        if len(known):
+            ends.setdefault(int(known[-1]), []).append(step)
+    left, right = axes.get_xlim()
+    for end, steps in ends.items():
+        if end == max(ends):
+            x, heights = 1.02, _spread(costs[end, steps], *axes.get_ylim())
+        else:
+            x = ((position[end] + position[end + 1]) / 2 - left) / (right - left) + 0.01
+            near = (position >= position[end]) & (position <= left + (x + NAME_WIDTH) * (right - left))
+            heights = _stacked(costs[end, steps], float(np.nanmax(costs[near])), *axes.get_ylim())
+        for step, height in zip(steps, heights, strict=True):
+            transform, name = axes.get_yaxis_transform(), f"step {step + 1}"
+            axes.text(x, height, name, transform=transform, color=colours[step], fontsize=6, va="center")
+
+
+def _stacked(ends: Float[np.ndarray, " k"], curves: float, low: float, high: float) -> Float[np.ndarray, " k"]:
+    """Heights of labels in the order of the ends of their curves: above all curves there, as far as there is room."""
+    least = NAME_HEIGHT * (high - low)
+    top = min(curves + least * (len(ends) - 0.3), high - least / 2)
+    heights: Float[np.ndarray, " k"] = np.empty(len(ends))
+    heights[np.argsort(-ends, kind="stable")] = top - least * np.arange(len(ends))
+    return heights
 
 
 def _spread(ends: Float[np.ndarray, " k"], low: float, high: float) -> Float[np.ndarray, " k"]:
     """Heights of labels: close to the ends of their curves and in the same order, but not on one another."""
-    least = 0.054 * (high - low)
+    least = NAME_HEIGHT * (high - low)
     order = np.argsort(ends, kind="stable")
     heights: Float[np.ndarray, " k"] = np.clip(ends[order], low, high)
     for i in range(1, len(heights)):

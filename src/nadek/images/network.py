@@ -81,7 +81,7 @@ class ImageNetwork(ConditionalNetwork):
         recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch D"]]:
-        """See `ConditionalNetwork`."""
+        """Logits of every pixel after each step; the arguments are those of `nadek.Network.forward`."""
         rows = missing.reshape(-1, self.n_variables)
         n_steps = self.steps if steps is None else steps
         cut = self.b.device.type == "cpu" and not torch.is_grad_enabled()

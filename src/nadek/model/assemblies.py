@@ -37,7 +37,7 @@ def nade_k(
         >>> tuple(model.W.shape), tuple(model.V.shape)
         ((500, 784), (784, 500))
     """
-    core = DeepConfig(hidden=tuple(hidden)) if core is None else core
+    core = DeepConfig(hidden=_widths(hidden)) if core is None else core
     return Network(ModelConfig(n_variables=n_variables, core=core, steps=steps), mean, generator=generator)
 
 
@@ -56,7 +56,7 @@ def nade_mask(
         mean: data mean [D], see `Network`.
         generator: source of the initial weights.
     """
-    core = DeepConfig(hidden=tuple(hidden))
+    core = DeepConfig(hidden=_widths(hidden))
     config = ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero", mask_input=True)
     return Network(config, mean, generator=generator)
 
@@ -76,7 +76,7 @@ def orderless_nade(
         mean: data mean [D], see `Network`.
         generator: source of the initial weights.
     """
-    core = DeepConfig(hidden=tuple(hidden))
+    core = DeepConfig(hidden=_widths(hidden))
     return Network(ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero"), mean, generator=generator)
 
 
@@ -128,7 +128,7 @@ def dbm_like(
         mean: data mean [D], see `Network`.
         generator: source of the initial weights.
     """
-    core = AlternatingConfig(hidden=tuple(hidden), tied=tied)
+    core = AlternatingConfig(hidden=_widths(hidden), tied=tied)
     return Network(ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied), mean, generator=generator)
 
 
@@ -159,3 +159,14 @@ def residual_nade_k(
         mask_input=True,
     )
     return Network(config, mean, generator=generator)
+
+
+def _widths(hidden: Sequence[int]) -> tuple[int, ...]:
+    """The widths of the hidden layers, of which there may be one only.
+
+    Raises:
+        TypeError: on a number, which might be meant as that width.
+    """
+    if isinstance(hidden, int):
+        raise TypeError(f"hidden: expected the width of each layer, such as ({hidden},), found {hidden}")
+    return tuple(hidden)

@@ -79,7 +79,25 @@ class Network(ConditionalNetwork):
         recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch C"]]:
-        """See `ConditionalNetwork`."""
+        """Logits of every column after each step: ``steps`` tensors, of which the last is the answer.
+
+        A binary variable has one column, the logit of 1, any other one a level; `nadek.reconstruction_probabilities`
+        gives them as probabilities, with the observed cells as they are. Logits of observed cells mean nothing.
+
+        Args:
+            x: codes; what stands where ``missing`` is True is never read, and may be NaN.
+            missing: True where a value is to be predicted.
+            steps: how many steps instead of the configured number.
+            recompute: where gradients are recorded, keep no activations of the steps but compute them again on the way
+                back: less memory and more time. Gradients are equal to rounding.
+            generator: source of dropout, while training only.
+
+        Example:
+            >>> from nadek.model import nade_k
+            >>> model, x = nade_k(3, hidden=(4,), steps=5), torch.tensor([[1, torch.nan, 0]])
+            >>> [len(model(x, x.isnan(), steps=k)) for k in (None, 2)]
+            [5, 2]
+        """
         core: Core = self.core
         dtype, hidden = product_dtype(self.W), self.variables.spread(missing)
         columns = self.variables.encode(x)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking
 from nadek.likelihood import checked_ordering
+from nadek.orderings import Ordering, as_tensor
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import in_stages, missing_cells
 from nadek.queries.cells import cell_scores
@@ -24,7 +25,7 @@ def greedy(
     model: ConditionalNetwork,
     x: Float[Tensor, "B D"],
     *,
-    ordering: Int[Tensor, " D"] | None = None,
+    ordering: Ordering | None = None,
     most_certain_first: bool = False,
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
@@ -63,7 +64,7 @@ def beam(
     x: Float[Tensor, "B D"],
     *,
     width: int,
-    ordering: Int[Tensor, " D"] | None = None,
+    ordering: Ordering | None = None,
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
@@ -105,7 +106,7 @@ def best_of(
     x: Float[Tensor, "B D"],
     *,
     n_draws: int,
-    ordering: Int[Tensor, " D"] | None = None,
+    ordering: Ordering | None = None,
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
@@ -142,13 +143,12 @@ def best_of(
 
 
 def _ordering(
-    model: ConditionalNetwork, x: Tensor, ordering: Tensor | None, generator: torch.Generator | None
+    model: ConditionalNetwork, x: Tensor, ordering: Ordering | None, generator: torch.Generator | None
 ) -> Int[Tensor, " D"]:
     """The ordering for all rows: the given one, the model's own, or a drawn one."""
     missing_cells(model, x)
-    if ordering is None:
-        ordering = as_orderings(model, 1, device=x.device, generator=generator)[0]
-    if ordering.ndim != 1:
+    drawn = as_orderings(model, 1, device=x.device, generator=generator)[0] if ordering is None else ordering
+    if (ordering := as_tensor(drawn)).ndim != 1:
         raise ValueError(f"ordering: expected one for all rows, found an array of shape {tuple(ordering.shape)}")
     return checked_ordering(model, x, ordering)
 

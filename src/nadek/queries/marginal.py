@@ -12,9 +12,9 @@ from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking, check_question
 from nadek.likelihood import FEW_ROWS, Progress
-from nadek.orderings import missing_at, rank_of
+from nadek.orderings import Orderings, missing_at, rank_of
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
-from nadek.patterns import SCORE_FROM, groups, missing_cells
+from nadek.patterns import SCORE_FROM, check_flags, groups, missing_cells
 from nadek.queries.cells import each_cell, in_turn, tell_rows
 from nadek.walk import as_orderings, walk_together
 
@@ -22,7 +22,7 @@ from nadek.walk import as_orderings, walk_together
 def marginal_log_probs(
     model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
-    orderings: Int[Tensor, "O D"] | int,
+    orderings: Orderings | int,
     *,
     dtype: torch.dtype | None = None,
     max_bytes: int = MAX_BYTES,
@@ -65,7 +65,7 @@ def conditional_log_probs(
     model: ConditionalNetwork,
     x: Shaped[Tensor, "B D"],
     given: Bool[Tensor, " D"],
-    orderings: Int[Tensor, "O D"] | int,
+    orderings: Orderings | int,
     *,
     dtype: torch.dtype | None = None,
     max_bytes: int = MAX_BYTES,
@@ -93,9 +93,7 @@ def conditional_log_probs(
         ValueError: see `marginal_log_probs`.
     """
     missing = missing_cells(model, x)
-    if given.shape != x.shape[1:] or given.dtype != torch.bool:
-        found = f"{tuple(given.shape)} of {str(given.dtype).removeprefix('torch.')}"
-        raise ValueError(f"given: expected one flag (bool) for each of {x.shape[1]} variables, found {found}")
+    check_flags("given", given, x.shape[1:])
     stage = torch.where(missing, 2, (~given.to(x.device)).long())
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
     score = _cell_by_cell if len(x) <= FEW_ROWS else _walked

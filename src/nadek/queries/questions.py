@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
-from nadek.patterns import missing_cells
+from nadek.patterns import check_flags, missing_cells
 
 
 @asking
@@ -55,8 +55,10 @@ def expected_information(
     missing = missing_cells(model, x)
     if model.config.ordering is not None:
         raise ValueError("this model knows one ordering only: train a NADE-k to ask it for the next question")
-    target = None if target is None else target.to(x.device)
-    _check_target(missing, target)
+    if target is not None:
+        check_flags("target", target, x.shape[1:])
+        target = target.to(x.device)
+        _check_unknown(missing, target)
     out = torch.full(x.shape, torch.nan, dtype=torch.float64, device=x.device)
     levels = torch.tensor(model.levels, device=x.device)
     a_question = bytes_per_row(model) + 8 * x.shape[1] * (5 * max(model.levels) + 1)
@@ -67,12 +69,7 @@ def expected_information(
     return out
 
 
-def _check_target(missing: Tensor, target: Tensor | None) -> None:
-    if target is None:
-        return
-    if target.shape != missing.shape[1:] or target.dtype != torch.bool:
-        found = f"{tuple(target.shape)} of {str(target.dtype).removeprefix('torch.')}"
-        raise ValueError(f"target: expected one flag (bool) for each of {missing.shape[1]} variables, found {found}")
+def _check_unknown(missing: Bool[Tensor, "B D"], target: Bool[Tensor, " D"]) -> None:
     settled = ~(missing & target).any(1)
     if settled.any():
         row = int(settled.nonzero()[0])
