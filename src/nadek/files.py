@@ -32,14 +32,42 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     # not `tempfile`: its files are private to the user, and the result should have the usual permissions
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(target)
-    except OSError as error:
-        if error.errno is not None:  # a write tells no name, and the temporary one would puzzle
-            error.filename = os.fspath(named)
-        raise
+        with _naming(named, temporary):
+            with temporary.open("wb") as stream:
+                yield stream
+                _settle(stream)
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_now(stream: BinaryIO, content: bytes, path: Path) -> None:
+    """Write to a stream of `replacing` and have it on the disk, so that one of several files is not replaced in vain.
+
+    Args:
+        stream: of `replacing`.
+        content: all of it.
+        path: the file that it is about, for the messages.
+
+    Raises:
+        OSError: no space; tells ``path``.
+    """
+    with _naming(path):
+        stream.write(content)
+        _settle(stream)
+
+
+def _settle(stream: BinaryIO) -> None:
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+@contextmanager
+def _naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Have errors tell a file: a write tells no name, and that of the temporary file would puzzle."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and (error.filename is None or str(error.filename) == str(temporary)):
+            error.filename = os.fspath(path)
+        raise
