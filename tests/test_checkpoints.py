@@ -5,6 +5,8 @@ import hashlib
 import json
 import os
 import resource
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -474,6 +476,16 @@ def test_a_crash_while_saving_a_state_keeps_the_older_one(tmp_path, full_disk):
         save_state(tmp_path, TrainingState({"a": torch.zeros(1)}, {"epoch": 2}))
     assert load_state(tmp_path)[0].info == {"epoch": 1}
     assert [path.name for path in tmp_path.iterdir()] == ["training.safetensors"]
+
+
+def test_what_a_killed_process_left_is_gone_once_saving_went_well(tmp_path):
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    for name in (*FILES, "training.safetensors"):
+        (tmp_path / f".{name}.{killed.pid}.tmp").write_bytes(b"half")
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
+    save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FILES, "training.safetensors"])
 
 
 def test_a_crash_while_saving_a_model_keeps_the_state(tmp_path, full_disk):
