@@ -17,7 +17,6 @@ from nadek.checkpoints import (
     forget_state,
     holds_model,
     holds_state,
-    load,
     load_state,
     save,
     save_state,
@@ -25,7 +24,7 @@ from nadek.checkpoints import (
 )
 from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
-from nadek.experiments.beginnings import begin_as_model
+from nadek.experiments.beginnings import begin_as_model, teacher_of
 from nadek.experiments.kinds import names_of
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
@@ -86,9 +85,9 @@ def train(
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
     identity["teacher"] = None if recipe.teacher is None else weights_digest(recipe.teacher)
     state = _unfinished(folder, recipe, identity) if resume else None
-    teacher = None if recipe.teacher is None else load(recipe.teacher, device=device)
     weights = torch.Generator().manual_seed(recipe.seed)
     model = build(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
+    teacher = teacher_of(model, recipe, schema)
     if begin is not None and state is None:
         begin(model)
     folder.mkdir(parents=True, exist_ok=True)

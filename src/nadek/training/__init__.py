@@ -1,5 +1,6 @@
 """Training as data (`TrainingConfig`) and the loop that carries it out (`fit`)."""
 
+from nadek.training.checks import check_teacher
 from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows, data_mean, needed_rows, prepare
 from nadek.training.divergence import TrainingDivergedError
@@ -19,6 +20,7 @@ __all__ = [
     "TrainingConfig",
     "TrainingDivergedError",
     "TrainingState",
+    "check_teacher",
     "data_mean",
     "fit",
     "needed_rows",
