@@ -29,6 +29,9 @@ from nadek.networks import NetworkConfig, build, outline
 from nadek.training import TrainingState
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
+FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
+"""Of a model, in the order in which they take their places."""
+
 UNFINISHED = "training.safetensors"
 """The state of an unfinished training, in the folder where the model will be."""
 
