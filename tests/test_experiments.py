@@ -278,6 +278,12 @@ def test_a_run_leaves_the_global_random_state_alone(tmp_path):
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
+def test_a_run_is_the_same_where_gradients_are_switched_off(tmp_path):
+    with torch.inference_mode():
+        found = run(tmp_path / "switched", validation=rows(20, 1)).model
+    assert torch.equal(found.W, run(tmp_path / "usual", validation=rows(20, 1)).model.W)
+
+
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     whole = run(tmp_path / "whole", validation=rows(20, 1))
     interrupted(tmp_path / "model", validation=rows(20, 1))

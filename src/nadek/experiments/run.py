@@ -33,12 +33,13 @@ from nadek.images import ImageConfig
 from nadek.likelihood import each_log_prob
 from nadek.networks import build
 from nadek.summaries import Summary, summarise
-from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare
+from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare, undisturbed
 
 FEWEST_SCORED = 8
 """Orderings, before an evaluation may stop early."""
 
 
+@undisturbed()
 def train(
     recipe: Recipe,
     folder: str | os.PathLike[str],

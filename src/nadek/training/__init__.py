@@ -8,6 +8,7 @@ from nadek.training.history import Epoch
 from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
 from nadek.training.state import TrainingState
+from nadek.training.undisturbed import undisturbed
 
 __all__ = [
     "SGD",
@@ -25,4 +26,5 @@ __all__ = [
     "fit",
     "needed_rows",
     "prepare",
+    "undisturbed",
 ]
