@@ -614,6 +614,22 @@ def test_weights_that_broke_in_the_last_minibatch_are_not_returned():
     assert all(value.isfinite().all() for value in model.state_dict().values())
 
 
+@pytest.mark.parametrize(
+    "make", [small, lambda: nade(6, hidden=8, generator=seeded(1))], ids=["any order", "one order"]
+)
+@pytest.mark.parametrize("average", [0.0, 0.5])
+def test_weights_that_the_last_minibatch_wrecked_are_not_returned(average, make):
+    """They are finite, and so are the costs of the only epoch, which its one step came after."""
+    model = make()
+    before, objective = weights(model), "last_step" if model.config.ordering is None else "fixed_order"
+    run = {"phases": (Phase(objective=objective, epochs=1),), "optimizer": SGD(lr=1e6), "ema_decay": average}
+    with pytest.raises(TrainingDivergedError, match=r"the cost is \d.* in epoch 1\. Lower") as error:
+        trained(patterns(20, 6), model=model, **run)
+    assert error.value.history == []
+    assert same(weights(model), before)
+    assert not model.training
+
+
 # It learns
 
 
@@ -906,9 +922,7 @@ def test_a_training_is_the_same_whatever_is_switched_around_it(options, around):
     assert [epoch.train for epoch in found[1]] == [epoch.train for epoch in expected[1]]
 
 
-@pytest.mark.parametrize(
-    "make", [small, lambda: residual_nade_k(6, width=8, blocks=1, steps=2, generator=seeded(1))]
-)
+@pytest.mark.parametrize("make", [small, lambda: residual_nade_k(6, width=8, blocks=1, steps=2, generator=seeded(1))])
 def test_reduced_products_learn_from_the_weights_of_each_minibatch_within_an_autocast(make):
     """One that keeps reduced weights until the outermost ends would show those of the first minibatch all along."""
     x, options = patterns(200, 6), {"precision": "bfloat16", "phases": (Phase(epochs=8),), "recompute": True}

@@ -26,6 +26,11 @@ class Rows(NamedTuple):
         """Values and holes of some rows."""
         return self.values[rows], None if self.observed is None else self.observed[rows]
 
+    def first(self, number: int) -> "Rows":
+        """The first rows."""
+        observed = None if self.observed is None else self.observed[:number]
+        return Rows(self.values[:number], observed, self.n_skipped, self.columns)
+
     def filled(self, values: Tensor) -> "Rows":
         """The same rows without holes.
 

@@ -25,6 +25,9 @@ from nadek.training.state import TrainingState, pack, unpack, weights_in
 from nadek.training.undisturbed import undisturbed
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
 
+LOOKED_AT = 256
+"""Training rows that the weights of the last epoch are looked at with, where there are no validation rows."""
+
 
 def fit(
     model: ConditionalNetwork,
@@ -158,7 +161,7 @@ class _Run:
         before = self.weights()
         train = self._train(turn, number)
         validation = self._validate(number)
-        self._check_sane(number, [*train, *(validation or [])])
+        self._check_sane(number, [*train, *(validation or self._last_look(number))])
         if validation is not None:
             self._keep_best(validation[-1])
         self.last_good = before  # those after the epoch have not shown their cost yet
@@ -252,6 +255,14 @@ class _Run:
         if self.validation is None or not due:
             return None
         return validation_costs(self._current(), self.validation).tolist()
+
+    def _last_look(self, number: int) -> list[float]:
+        """Costs on some training rows after the last epoch: no other one would show what its last minibatch did."""
+        if self.validation is not None or number + 1 < self.config.epochs:
+            return []
+        last = self.config.phases[-1].objective
+        look = prepare_validation(self.train.first(LOOKED_AT), self.model, last, self._generator(-1), at_least=1)
+        return validation_costs(self._current(), look).tolist()
 
     def _current(self) -> ConditionalNetwork:
         """The model that a user would get now: the averaged one where an average is kept."""
