@@ -165,6 +165,13 @@ def test_a_teacher_must_fit(make, options, told):
         fit(small(0), prepare(bits(20, 1)), config=config(**options), teacher=make())
 
 
+def test_nobody_teaches_itself():
+    """It would learn from what it changes, without dropout, and in eval mode."""
+    model = small(0)
+    with pytest.raises(ValueError, match="teacher: expected another network, found the model itself"):
+        fit(model, prepare(bits(20, 1)), config=config(), teacher=model)
+
+
 def test_a_fixed_order_takes_no_teacher(teacher):
     with pytest.raises(ValueError, match="teacher: expected objectives over all orderings, found fixed_order"):
         fit(nade(D, hidden=4), prepare(bits(20, 1)), config=config(phases=FIXED), teacher=teacher)

@@ -75,10 +75,13 @@ def check_teacher(model: ConditionalNetwork, config: TrainingConfig, teacher: Co
         teacher: the trained network; None where there is none.
 
     Raises:
-        ValueError: on other variables, on one that knows one ordering only, and on an objective that has no use for it.
+        ValueError: on the model itself, on other variables, on one that knows one ordering only, and on an objective
+            that has no use for it.
     """
     if teacher is None:
         return
+    if teacher is model:
+        raise ValueError("teacher: expected another network, found the model itself: copy.deepcopy makes one of it")
     if teacher.levels != model.levels:
         raise ValueError(f"teacher: expected {_variables(model)} as in the model, found {_variables(teacher)}")
     if teacher.config.ordering is not None:
