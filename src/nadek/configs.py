@@ -7,6 +7,7 @@ path.
 
 import dataclasses
 import difflib
+import operator
 import types
 import typing
 from collections.abc import Mapping
@@ -42,6 +43,24 @@ def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any datac
         choices, found = typing.get_args(kinds[name]), getattr(config, name)
         if found not in choices:
             raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {found!r}")
+
+
+def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
+    """Refuse options that are no whole numbers, such as 2.0, on which a run would break off later; None is let through.
+
+    Args:
+        config: the dataclass.
+        names: of the options.
+
+    Raises:
+        ValueError: names the first option that is none.
+    """
+    for name in names:
+        found = getattr(config, name)
+        try:
+            None if found is None else operator.index(found)
+        except TypeError:
+            raise ValueError(f"{name}: expected a whole number, found {found!r}") from None
 
 
 def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 - whatever JSON or TOML held
