@@ -7,6 +7,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import signal
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -1176,6 +1177,32 @@ def test_an_unfinished_training_is_neither_begun_anew_nor_mixed_with_another(tab
     told = fails("fit", "digits", "-o", folder, *options, "--resume")
     assert told.startswith(f"the unfinished training in {folder} is of another recipe")
     assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
+
+
+def test_a_file_of_the_users_own_is_not_replaced_by_a_model(table, tmp_path):
+    (tmp_path / "metrics.json").write_text("my own")
+    assert fails("fit", table, "-o", tmp_path, *FIT, "--quiet").startswith(f"{tmp_path} holds a file metrics.json")
+    assert (tmp_path / "metrics.json").read_text() == "my own"
+    ok("fit", table, "-o", tmp_path, *FIT, "--quiet", "--force")
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_two_trainings_into_one_folder_at_once(force, model, table, tmp_path, monkeypatch):
+    """The other one is finished while ours is under way."""
+    folder, usual = tmp_path / "both", checkpoints.save_state
+
+    def save_state(*arguments, **options):
+        shutil.copytree(model, folder, dirs_exist_ok=True)
+        usual(*arguments, **options)
+
+    monkeypatch.setattr("nadek.experiments.run.save_state", save_state)
+    if force:
+        ok("fit", table, "-o", folder, *FIT, "--quiet", *force)
+    else:
+        told = fails("fit", table, "-o", folder, *FIT, "--quiet")
+        assert told.startswith(f"{folder} holds a model that was not there when this training began")
+    same = (folder / "model.safetensors").read_bytes() == (model / "model.safetensors").read_bytes()
+    assert same == (not force)
 
 
 def test_a_typing_error_does_not_cost_an_unfinished_training(table, tmp_path, ctrl_c):

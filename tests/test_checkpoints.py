@@ -3,6 +3,10 @@
 import errno
 import hashlib
 import json
+import os
+import resource
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -396,6 +400,75 @@ def test_saving_again_after_a_crash_is_whole(name, folder, full_disk, monkeypatc
     assert torch.equal(load(folder).W, model(seed=1).W)
 
 
+def test_without_space_the_model_that_was_there_stays(folder):
+    """No file may be longer than 700 bytes: the schema is not, the weights are."""
+    before, limits = content(folder), resource.getrlimit(resource.RLIMIT_FSIZE)
+    assert len(before["model.safetensors"]) > 700 > len(before["schema.json"])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as error:
+            save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert error.value.filename == str(folder / "model.safetensors")
+    assert content(folder) == before
+
+
+def test_without_space_for_the_last_file_the_model_that_was_there_stays(folder, monkeypatch):
+    before, usual, left = content(folder), os.fsync, [None] * 3
+
+    def fsync(file):
+        if not left:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left.pop()
+        usual(file)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="No space left") as error:
+        save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    assert error.value.filename == str(folder / "config.json")
+    assert content(folder) == before
+
+
+def test_a_model_of_links_is_replaced_where_they_lead(folder):
+    blobs = folder.with_name("blobs")
+    folder.rename(blobs)
+    folder.mkdir()
+    for name in FILES:
+        (folder / name).symlink_to(blobs / name)
+    save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    assert all((folder / name).is_symlink() for name in FILES)
+    for where in (folder, blobs):
+        assert torch.equal(load(where).W, model(seed=1).W)
+
+
+@pytest.mark.parametrize("late", FILES)
+def test_two_who_save_into_one_folder_leave_no_mixture(late, tmp_path, monkeypatch):
+    """Another process saves all of its model between two files of ours."""
+    names = {0: tuple("abcd"), 1: tuple("dcba")}
+    saved = [SavedModel(model(seed=seed), Schema(columns=columns), METRICS) for seed, columns in names.items()]
+    real = checkpoints.replacing
+
+    @contextmanager
+    def replacing(path):
+        with real(path) as stream:
+            yield stream
+            if path.name == late:
+                with monkeypatch.context() as other:
+                    other.setattr(checkpoints, "replacing", real)
+                    other.setattr(os, "getpid", os.getppid)
+                    save(tmp_path, saved[1])
+
+    monkeypatch.setattr(checkpoints, "replacing", replacing)
+    save(tmp_path, saved[0])
+    if late == "model.safetensors":  # all of ours came after all of theirs
+        found = load_saved(tmp_path)
+        assert torch.equal(found.model.W, model(seed=0).W)
+        assert found.schema.columns == names[0]
+    else:
+        assert "model.safetensors was damaged or changed since it was saved" in refused(tmp_path)
+
+
 def test_a_crash_while_saving_a_state_keeps_the_older_one(tmp_path, full_disk):
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}, {"epoch": 1}))
     full_disk("training.safetensors")
@@ -403,6 +476,16 @@ def test_a_crash_while_saving_a_state_keeps_the_older_one(tmp_path, full_disk):
         save_state(tmp_path, TrainingState({"a": torch.zeros(1)}, {"epoch": 2}))
     assert load_state(tmp_path)[0].info == {"epoch": 1}
     assert [path.name for path in tmp_path.iterdir()] == ["training.safetensors"]
+
+
+def test_what_a_killed_process_left_is_gone_once_saving_went_well(tmp_path):
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    for name in (*FILES, "training.safetensors"):
+        (tmp_path / f".{name}.{killed.pid}.tmp").write_bytes(b"half")
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
+    save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FILES, "training.safetensors"])
 
 
 def test_a_crash_while_saving_a_model_keeps_the_state(tmp_path, full_disk):

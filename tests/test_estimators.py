@@ -1300,6 +1300,19 @@ def test_the_same_seed_learns_the_same(copies):
     assert (first != other).any()
 
 
+@pytest.mark.parametrize("missing", ["use", "complete"])
+@pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)])
+def test_what_is_switched_around_a_fit_changes_nothing(around, missing):
+    table = people()
+    options = QUICK | {"missing": missing, "early_stopping": True}
+    expected = nadek.NADEkImputer(**options).fit(table)
+    with around():
+        found = nadek.NADEkImputer(**options).fit(table)
+    for name, value in expected.network_.state_dict().items():
+        assert torch.equal(found.network_.state_dict()[name], value)
+    found.set_params(warm_start=True).fit(table)  # what was learnt is there to be learnt further
+
+
 def test_the_global_random_state_is_left_alone(copies):
     torch.manual_seed(3)
     np.random.seed(3)  # noqa: NPY002 - it is the one to watch

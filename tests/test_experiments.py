@@ -278,6 +278,12 @@ def test_a_run_leaves_the_global_random_state_alone(tmp_path):
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
+def test_a_run_is_the_same_where_gradients_are_switched_off(tmp_path):
+    with torch.inference_mode():
+        found = run(tmp_path / "switched", validation=rows(20, 1)).model
+    assert torch.equal(found.W, run(tmp_path / "usual", validation=rows(20, 1)).model.W)
+
+
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     whole = run(tmp_path / "whole", validation=rows(20, 1))
     interrupted(tmp_path / "model", validation=rows(20, 1))
@@ -296,6 +302,16 @@ def test_a_record_from_before_an_option_came_is_still_of_its_recipe():
     assert not is_recipe(recipe(batch_size=30), kept)
     for other in (None, {}, {**kept, "mystery": 1}):
         assert not is_recipe(recipe(), other)
+
+
+def test_notes_make_no_other_recipe(tmp_path):
+    """They are for people: a training goes on, and a record stays, when more is told of it."""
+    noted = replace(recipe(), notes="why it is so")
+    assert is_recipe(recipe(), encode(noted))
+    assert is_recipe(noted, encode(recipe()))
+    assert not is_recipe(replace(noted, seed=1), encode(recipe()))
+    interrupted(tmp_path)
+    assert run(tmp_path, noted, resume=True).metrics["config"]["notes"] == "why it is so"
 
 
 def test_resuming_nothing_begins(tmp_path):
@@ -404,6 +420,62 @@ def test_a_model_is_not_replaced_unless_told(resume, tmp_path):
     check_output(tmp_path, force=True, resume=resume)
 
 
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("name", ["model.safetensors", "schema.json", "metrics.json"])
+def test_files_of_the_names_that_a_model_has_are_not_replaced_unless_told(name, resume, tmp_path):
+    (tmp_path / name).write_text("my own")
+    told = f"holds a file {name}, which a model would replace; use another folder, or --force to replace it"
+    with pytest.raises(FileExistsError, match=told):
+        check_output(tmp_path, force=False, resume=resume)
+    check_output(tmp_path, force=True, resume=resume)
+
+
+def test_a_training_that_was_stopped_while_its_model_was_saved_goes_on(tmp_path):
+    interrupted(tmp_path)
+    (tmp_path / "model.safetensors").write_text("weights")
+    check_output(tmp_path, force=False, resume=True)
+
+
+def test_a_training_that_was_stopped_after_its_model_was_saved_goes_on(tmp_path, monkeypatch):
+    def stop(folder):
+        raise StopError
+
+    monkeypatch.setattr("nadek.experiments.run.forget_state", stop)
+    with pytest.raises(StopError):
+        run(tmp_path, force=False)
+    monkeypatch.undo()
+    assert holds_model(tmp_path)
+    assert holds_state(tmp_path)
+    before = load(tmp_path)
+    with pytest.raises(FileExistsError):
+        check_output(tmp_path, force=False, resume=False)
+    check_output(tmp_path, force=False, resume=True)
+    assert torch.equal(run(tmp_path, resume=True, force=False).model.W, before.W)
+    assert not holds_state(tmp_path)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_model_that_came_meanwhile_is_not_replaced_unless_told(force, tmp_path):
+    other = build(recipe().model, generator=torch.Generator().manual_seed(9))
+
+    def meanwhile(epoch):
+        if epoch.epoch == 2:
+            save(tmp_path, SavedModel(other, Schema()))
+
+    if force:
+        assert torch.equal(run(tmp_path, on_epoch=meanwhile, force=True).model.W, load(tmp_path).W)
+        return
+    with pytest.raises(FileExistsError, match="a model that was not there when this training began, and which stays"):
+        run(tmp_path, on_epoch=meanwhile, force=False)
+    assert torch.equal(load(tmp_path).W, other.W)
+    assert holds_state(tmp_path)
+
+
+def test_a_model_that_was_there_before_is_replaced(tmp_path):
+    before = run(tmp_path, x=rows(seed=1)).model
+    assert not torch.equal(run(tmp_path, force=False).model.W, before.W)
+
+
 def test_an_unfinished_training_is_not_begun_anew_unless_told(tmp_path):
     interrupted(tmp_path)
     with pytest.raises(FileExistsError, match="unfinished training; use --resume to go on or --force to begin anew"):
@@ -465,7 +537,7 @@ def test_an_evaluation_stops_once_it_is_certain_enough(tmp_path):
     assert evaluate(saved, x, orderings=40, until_error=max(errors))["orderings"] == 8  # fewer may agree by luck
 
 
-def test_an_interrupted_evaluation_keeps_what_is_scored(tmp_path):
+def test_an_interrupted_evaluation_keeps_what_is_scored(tmp_path, monkeypatch):
     saved, x = run(tmp_path), rows(30, 2)
 
     def stop(now):
@@ -482,6 +554,9 @@ def test_an_interrupted_evaluation_keeps_what_is_scored(tmp_path):
         evaluate(saved, x, orderings=9, on_estimate=stop)
     with pytest.raises(KeyboardInterrupt):
         evaluate(saved, x, orderings=9, keep_interrupted=True, progress=stop_at_once)
+    monkeypatch.setattr("nadek.experiments.run.summarise", stop_at_once)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(saved, x, orderings=9, keep_interrupted=True)
 
 
 def test_a_model_that_was_never_trained_can_be_evaluated():

@@ -1,6 +1,8 @@
 """Files that appear whole or not at all, and what is no plain file."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -53,3 +55,45 @@ def test_a_block_that_fails_leaves_what_was_there(tmp_path):
         half()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path):
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    dead, alive = done.pid, os.getppid()
+    left = [f".table[1].csv.{dead}.tmp", f".table[1].csv.{10**30}.tmp"]
+    others = [
+        f".table[1].csv.{alive}.tmp",
+        f".table[1].csv.gz.{dead}.tmp",
+        f".table1.csv.{dead}.tmp",
+        f"table[1].csv.{dead}.tmp",
+        ".table[1].csv.mine.tmp",
+        ".table[1].csv.²³.tmp",
+        ".table[1].csv.tmp",
+    ]
+    for name in left + others:
+        (tmp_path / name).write_text("half")
+    with replacing(tmp_path / "table[1].csv") as stream:
+        stream.write(b"whole")
+    assert sorted(os.listdir(tmp_path)) == sorted(["table[1].csv", *others])
+
+
+def test_whoever_may_read_a_file_may_read_the_next_one(tmp_path):
+    path, new = tmp_path / "table.csv", tmp_path / "new.csv"
+    path.write_text("old")
+    for mode in (0o600, 0o664):
+        path.chmod(mode)
+        with replacing(path) as stream:
+            (temporary,) = (found for found in tmp_path.iterdir() if found.suffix == ".tmp")
+            assert temporary.stat().st_mode & 0o777 == mode
+            stream.write(b"new")
+        assert path.stat().st_mode & 0o777 == mode
+    with replacing(new) as stream:
+        stream.write(b"new")
+    assert new.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -14,7 +14,7 @@ import torch
 
 import nadek
 from nadek.queries import greedy
-from nadek.training import fit
+from nadek.training import Phase, TrainingConfig, fit
 
 X = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, np.nan]])
 ROWS, FRAME = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]), pd.DataFrame(X, columns=["a", "b", "c"])
@@ -194,3 +194,26 @@ def test_scores_of_one_ordering_are_no_matrix(tell, net):
     told = r"^log_probs: expected a matrix, orderings by rows .*, found an array of shape \(2,\)$"
     with pytest.raises(ValueError, match=told):
         tell(nadek.log_prob(net, ROWS, [0, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "told"),
+    [
+        ((3,), {}, r"x: expected a table \[rows, columns\], found shape \(3,\)$"),
+        ((5, 2, 3), {}, r"x: expected a table \[rows, columns\], found shape \(5, 2, 3\): images are flattened"),
+        ((5, 6), {"levels": (2, 3)}, "levels: expected 6, one for each column, found 2"),
+        ((5, 6), {"columns": ("a",)}, "columns: expected 6, one for each column, found 1"),
+    ],
+)
+def test_rows_of_another_shape_are_told(shape, options, told):
+    with pytest.raises(ValueError, match=f"^{told}"):
+        nadek.prepare(torch.ones(shape), **options)
+
+
+def test_numbers_that_are_not_whole_are_told():
+    for name in ("batch_size", "validate_every", "stride", "patience", "seed"):
+        with pytest.raises(ValueError, match=rf"^{name}: expected a whole number, found 16\.0"):
+            TrainingConfig(**{name: 16.0})
+    with pytest.raises(ValueError, match=r"^epochs: expected a whole number, found 2\.0"):
+        Phase(epochs=2.0)
+    assert TrainingConfig(phases=(Phase(epochs=np.int64(2)),), batch_size=np.int64(16)).epochs == 2

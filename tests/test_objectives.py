@@ -160,6 +160,23 @@ def test_costs_of_bfloat16_logits_are_float32():
         assert fixed_order_costs(model, x, torch.arange(4)).dtype == torch.float32
 
 
+@pytest.mark.parametrize("tilt", [0.0, 0.5])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rows_weigh_the_same_in_networks_of_fewer_digits(dtype, tilt):
+    """A network of zeros thinks the same in every dtype: only the weights n / (number of targets) could differ."""
+    model = nade_k(50, hidden=(3,), steps=1)
+    with torch.no_grad():
+        for value in model.parameters():
+            value.zero_()
+    x, missing = torch.zeros(50, 50, dtype=torch.uint8), torch.ones(50, 50).tril().bool()
+    expected = step_costs(model, x, missing, tilt=tilt)
+    order = torch.arange(50)
+    exact = fixed_order_costs(model, x, order)
+    model = model.to(dtype)
+    torch.testing.assert_close(step_costs(model, x, missing, tilt=tilt), expected, rtol=1e-6, atol=0)
+    torch.testing.assert_close(fixed_order_costs(model, x, order), exact, rtol=1e-6, atol=0)
+
+
 # Dropout
 
 CORES = {

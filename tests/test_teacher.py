@@ -5,6 +5,8 @@ import torch
 
 import reference
 from nadek.checkpoints import SavedModel, Schema, load, load_saved, save
+from nadek.columns import Categorical, Numeric
+from nadek.experiments import Recipe, train
 from nadek.images import ImageConfig, ImageNetwork
 from nadek.likelihood import log_probs
 from nadek.model import ModelConfig, Network, nade, nade_k
@@ -163,6 +165,13 @@ def test_a_teacher_must_fit(make, options, told):
         fit(small(0), prepare(bits(20, 1)), config=config(**options), teacher=make())
 
 
+def test_nobody_teaches_itself():
+    """It would learn from what it changes, without dropout, and in eval mode."""
+    model = small(0)
+    with pytest.raises(ValueError, match="teacher: expected another network, found the model itself"):
+        fit(model, prepare(bits(20, 1)), config=config(), teacher=model)
+
+
 def test_a_fixed_order_takes_no_teacher(teacher):
     with pytest.raises(ValueError, match="teacher: expected objectives over all orderings, found fixed_order"):
         fit(nade(D, hidden=4), prepare(bits(20, 1)), config=config(phases=FIXED), teacher=teacher)
@@ -203,3 +212,44 @@ def test_a_teacher_of_other_columns_is_told(table, tmp_path):
     result = nadek("fit", table, "-o", tmp_path / "model", *FIT, "--set", "teacher=mnist-nade5-2hl")
     assert result.code == 1
     assert "teacher: expected 6 variables" in result.err
+
+
+NAMES = tuple("abcdef")
+WORDS = (Categorical(levels=("no", "yes")),) * D
+AGES = tuple(Numeric(edges=(j + 20.0,), means=(10.0, 60.0), low=0.0, high=90.0, integer=True) for j in range(D))
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "told"),
+    [
+        ({"columns": NAMES}, {"columns": NAMES[::-1]}, "columns"),
+        ({"columns": NAMES, "kinds": WORDS}, {"columns": NAMES, "kinds": AGES}, "kinds"),
+        ({"kinds": AGES}, {"kinds": AGES[::-1]}, "kinds"),
+        ({"columns": NAMES}, {"columns": NAMES, "kinds": WORDS}, None),
+        ({}, {"columns": NAMES}, None),
+    ],
+)
+def test_a_teacher_has_learnt_the_same_columns(here, there, told, teacher, tmp_path):
+    """Codes that mean something else there would be learnt without a word."""
+    save(tmp_path / "teacher", SavedModel(teacher, Schema(**there)))
+    recipe = Recipe(model=small(0).config, training=config(), teacher=str(tmp_path / "teacher"))
+
+    def run():
+        return train(recipe, tmp_path / "model", bits(40, 1), None, schema=Schema(**here))
+
+    if told is None:
+        assert run().metrics["epochs"] == 4
+        return
+    with pytest.raises(ValueError, match=rf"^teacher: expected a model of the same columns, found other {told} in "):
+        run()
+    assert not (tmp_path / "model").exists()
+
+
+def test_the_command_line_refuses_a_teacher_of_other_columns(table, tmp_path):
+    ok("fit", table, "-o", tmp_path / "teacher", *FIT)
+    header, rest = table.read_text().split("\n", 1)
+    turned = tmp_path / "turned.csv"
+    turned.write_text(",".join(header.split(",")[::-1]) + "\n" + rest)
+    result = nadek("fit", turned, "-o", tmp_path / "model", *FIT, "--set", f'teacher="{tmp_path / "teacher"}"')
+    assert result.code == 1
+    assert "teacher: expected a model of the same columns, found other columns in" in result.err

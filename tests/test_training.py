@@ -614,6 +614,22 @@ def test_weights_that_broke_in_the_last_minibatch_are_not_returned():
     assert all(value.isfinite().all() for value in model.state_dict().values())
 
 
+@pytest.mark.parametrize(
+    "make", [small, lambda: nade(6, hidden=8, generator=seeded(1))], ids=["any order", "one order"]
+)
+@pytest.mark.parametrize("average", [0.0, 0.5])
+def test_weights_that_the_last_minibatch_wrecked_are_not_returned(average, make):
+    """They are finite, and so are the costs of the only epoch, which its one step came after."""
+    model = make()
+    before, objective = weights(model), "last_step" if model.config.ordering is None else "fixed_order"
+    run = {"phases": (Phase(objective=objective, epochs=1),), "optimizer": SGD(lr=1e6), "ema_decay": average}
+    with pytest.raises(TrainingDivergedError, match=r"the cost is \d.* in epoch 1\. Lower") as error:
+        trained(patterns(20, 6), model=model, **run)
+    assert error.value.history == []
+    assert same(weights(model), before)
+    assert not model.training
+
+
 # It learns
 
 
@@ -883,3 +899,56 @@ def test_impossible_options_are_refused(options, told):
 def test_a_phase_has_at_least_one_epoch():
     with pytest.raises(ValueError, match="epochs: expected at least 1, found 0"):
         Phase(epochs=0)
+
+
+# What the caller has switched on or off
+
+AROUND = {
+    "no gradients": lambda: torch.set_grad_enabled(False),
+    "inference": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize("options", [{}, {"l2": 1e-3}, {"centred": True}, {"recompute": True}, {"ema_decay": 0.9}])
+def test_a_training_is_the_same_whatever_is_switched_around_it(options, around):
+    x, model = patterns(60, 6), small()
+    expected = trained(x, model=small(), validation=patterns(20, 6, 1), **options)
+    with around():
+        found = trained(x, model=model, validation=patterns(20, 6, 1), **options)
+        assert torch.is_grad_enabled() == (around is AROUND["autocast"])
+    assert same(weights(found[0]), weights(expected[0]))
+    assert [epoch.train for epoch in found[1]] == [epoch.train for epoch in expected[1]]
+
+
+@pytest.mark.parametrize("make", [small, lambda: residual_nade_k(6, width=8, blocks=1, steps=2, generator=seeded(1))])
+def test_reduced_products_learn_from_the_weights_of_each_minibatch_within_an_autocast(make):
+    """One that keeps reduced weights until the outermost ends would show those of the first minibatch all along."""
+    x, options = patterns(200, 6), {"precision": "bfloat16", "phases": (Phase(epochs=8),), "recompute": True}
+    expected = trained(x, model=make(), **options)[1][-1].train
+    with torch.autocast("cpu", torch.bfloat16):
+        found = trained(x, model=make(), **options)[1][-1].train
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_weights_that_no_gradient_reaches_are_refused():
+    with torch.inference_mode():
+        model = small()
+    with pytest.raises(ValueError, match=r"found \w+ made under torch.inference_mode, .* load the model outside of it"):
+        trained(patterns(30, 6), model=model)
+    frozen = small().requires_grad_(False)
+    with pytest.raises(ValueError, match=r"expected a model with weights to learn, found all frozen"):
+        trained(patterns(30, 6), model=frozen)
+
+
+@pytest.mark.parametrize("name", ["W", "c"])
+def test_some_frozen_weights_stay_as_they_are(name):
+    model = small()
+    before = weights(model)
+    model.get_parameter(name).requires_grad_(False)
+    with pytest.raises(ValueError, match=f"^centred: expected W, A and c to be learnt, found {name} frozen"):
+        trained(patterns(30, 6), model=model, centred=True)
+    trained(patterns(30, 6), model=model)
+    assert {key for key, value in weights(model).items() if torch.equal(value, before[key])} >= {name}
+    assert not torch.equal(model.V if name == "c" else model.c, before["V" if name == "c" else "c"])

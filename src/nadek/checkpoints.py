@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -23,11 +24,14 @@ from nadek import shipped
 from nadek.columns import Column, n_levels
 from nadek.conditional import ConditionalNetwork, Structure
 from nadek.configs import decode, encode
-from nadek.files import replacing
+from nadek.files import replacing, write_now
 from nadek.networks import NetworkConfig, build, outline
 from nadek.training import TrainingState
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
+FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
+"""Of a model, in the order in which they take their places."""
+
 UNFINISHED = "training.safetensors"
 """The state of an unfinished training, in the folder where the model will be."""
 
@@ -72,7 +76,7 @@ class _Structure:
 
 
 def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.dtype | None = None) -> None:
-    """Write a model folder; each file is replaced as a whole, ``config.json`` last.
+    """Write a model folder; all is on the disk before the first file is replaced, and ``config.json`` is the last one.
 
     A model that is there already is replaced without a question.
 
@@ -84,7 +88,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
 
     Raises:
         FileExistsError: where the folder has a ``config.json`` of something else.
-        OSError: where the folder cannot be written to.
+        OSError: where the folder cannot be written to, or has no space.
         TypeError: on what is no `SavedModel`, on metrics that JSON does not know, and on a model that would not come
             back as what it is.
         ValueError: on weights that are not finite. In all these cases the folder is left as it was.
@@ -99,13 +103,16 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
     tensors = {name: _rounded(value, matrices) for name, value in model.state_dict().items()}
     _check_finite("the model", tensors)
     check_place(folder)
+    weights = _serialised(tensors, {"config_sha256": _digest_of(structure)})
+    config = {"format": FORMAT, "model": structure, "weights_sha256": hashlib.sha256(weights).hexdigest()}
+    contents = {WEIGHTS: weights, SCHEMA: schema, METRICS: metrics, CONFIG: _as_json(config)}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / CONFIG).unlink(missing_ok=True)  # from here until the end this is no model
-    _write_tensors(folder / WEIGHTS, tensors, {"config_sha256": _digest_of(structure)})
-    _write(folder / SCHEMA, schema)
-    _write(folder / METRICS, metrics)
-    config = {"format": FORMAT, "model": structure, "weights_sha256": _digest(folder / WEIGHTS)}
-    _write(folder / CONFIG, _as_json(config))
+    with ExitStack() as stack:
+        # the files take their places in the reverse order of this, weights first
+        streams = {name: stack.enter_context(replacing(folder / name)) for name in reversed(contents)}
+        for name, content in contents.items():
+            write_now(streams[name], content, folder / name)
+        (folder / CONFIG).resolve().unlink(missing_ok=True)  # from here until the end this is no model
 
 
 def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> ConditionalNetwork:
@@ -152,7 +159,9 @@ def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any
     """Keep the state of an unfinished training, with anything that shall be checked when it goes on."""
     metadata = {"state": json.dumps(state.info), "info": json.dumps(info)}
     metadata["sha256"] = _digest_of_state(state.tensors, metadata)
-    _write_tensors(Path(folder) / UNFINISHED, state.tensors, metadata)
+    content = _serialised(state.tensors, metadata)
+    with replacing(Path(folder) / UNFINISHED) as stream:
+        stream.write(content)
 
 
 def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str, Any]] | None:
@@ -302,10 +311,8 @@ def _rounded(value: Tensor, dtype: torch.dtype | None) -> Tensor:
     return value if dtype is None or value.ndim < 2 else value.to(dtype)
 
 
-def _write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    content = serialise({name: value.contiguous() for name, value in tensors.items()}, metadata)
-    with replacing(path) as stream:
-        stream.write(content)
+def _serialised(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
+    return serialise({name: value.contiguous() for name, value in tensors.items()}, metadata)
 
 
 def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -325,11 +332,6 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a user put there
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-
-
-def _write(path: Path, content: bytes) -> None:
-    with replacing(path) as stream:
-        stream.write(content)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

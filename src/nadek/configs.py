@@ -8,6 +8,7 @@ path.
 import dataclasses
 import difflib
 import itertools
+import operator
 import types
 import typing
 from collections.abc import Mapping
@@ -62,6 +63,24 @@ def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, An
         elif one != other:
             return key, one, other
     return None
+
+
+def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
+    """Refuse options that are no whole numbers, such as 2.0, on which a run would break off later; None is let through.
+
+    Args:
+        config: the dataclass.
+        names: of the options.
+
+    Raises:
+        ValueError: names the first option that is none.
+    """
+    for name in names:
+        found = getattr(config, name)
+        try:
+            None if found is None else operator.index(found)
+        except TypeError:
+            raise ValueError(f"{name}: expected a whole number, found {found!r}") from None
 
 
 def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 - whatever JSON or TOML held

@@ -55,7 +55,7 @@ def step_costs(
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     n_hidden = targets.sum(1)
-    weight = n_observed / n_hidden.to(model.b.dtype)
+    weight = n_observed / n_hidden.to(_precise(model.b.dtype))
     if tilt:
         weight = (weight / (n_observed * hidden_probability(n_hidden, n_observed, tilt))).to(weight.dtype)
     outputs = model(x, missing, recompute=recompute, generator=generator)
@@ -92,7 +92,7 @@ def fixed_order_costs(
         scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
     else:
         scores = _conditionals(model, x, ordering, torch.arange(start, x.shape[1], stride, device=x.device), generator)
-    scores = scores.float() if scores.dtype == torch.bfloat16 else scores
+    scores = scores.to(_precise(scores.dtype))
     return -stride * model.variables.log_prob(scores, visited[:, start::stride]).sum(1).unsqueeze(0)
 
 
@@ -107,9 +107,14 @@ def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:
     return torch.stack(squares).sum()
 
 
+def _precise(dtype: torch.dtype) -> torch.dtype:
+    """What costs are told and weighed in: weights rounded to fewer digits would leave a bias."""
+    return torch.promote_types(dtype, torch.float32)
+
+
 def _hidden_cost(variables: Variables, logits: Tensor, x: Tensor, targets: Tensor, taught: Tensor | None) -> Tensor:
     """Negative log-probability of the targets, or of what a teacher expects there, summed by row; at least float32."""
-    logits = logits.float() if logits.dtype == torch.bfloat16 else logits
+    logits = logits.to(_precise(logits.dtype))
     costs = variables.costs(logits, x) if taught is None else variables.expected_costs(logits, taught.to(logits.dtype))
     # a product with the 0/1 targets, not a selection: holes may hold anything finite, and shapes stay fixed
     return (costs * targets).sum(1)

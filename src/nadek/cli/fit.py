@@ -152,6 +152,7 @@ def fit(
                 schema=rows.schema,
                 device=where,
                 resume=resume,
+                force=force,
                 save_every=save_every,
                 on_epoch=told,
             )

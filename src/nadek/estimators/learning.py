@@ -14,7 +14,7 @@ from numpy.random import RandomState
 from nadek.cores import ResidualConfig
 from nadek.defaults import Purpose, defaults
 from nadek.model import ModelConfig, Network
-from nadek.training import AdamW, Epoch, TrainingConfig, data_mean, fit, needed_rows, prepare
+from nadek.training import AdamW, Epoch, TrainingConfig, data_mean, fit, needed_rows, prepare, undisturbed
 
 WHOLE = ("max_iter", "n_iter_no_change", "batch_size", "steps", "width", "blocks")
 FRACTIONS = ("dropout", "learning_rate", "weight_decay")
@@ -32,6 +32,7 @@ class Learnt:
     """Which rows these are, of a table of so many."""
 
 
+@undisturbed()
 def learn(
     codes: Float[np.ndarray, "N D"],
     levels: Sequence[int],

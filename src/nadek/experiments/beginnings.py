@@ -1,4 +1,4 @@
-"""A training that goes on from a trained model instead of random weights."""
+"""Trained models that a training builds on: one whose weights it begins with, one that teaches."""
 
 import os
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from nadek.checkpoints import Schema, load_saved
 from nadek.conditional import ConditionalNetwork
 from nadek.configs import difference, encode
-from nadek.experiments.recipe import trained_alike
+from nadek.experiments.recipe import Recipe, trained_alike
+from nadek.training import check_teacher
 
 
 def begin_as_model(model: ConditionalNetwork, start: str | os.PathLike[str], schema: Schema) -> None:
@@ -27,11 +28,36 @@ def begin_as_model(model: ConditionalNetwork, start: str | os.PathLike[str], sch
         option, there, here = differs
         told = f"model.{option} is {_shown(there)} there and {_shown(here)} in the recipe"
         raise ValueError(f"start: expected a model of the recipe's structure, found another in {start}: {told}")
-    for what in ("columns", "kinds"):
-        here, there = getattr(schema, what), getattr(saved.schema, what)
-        if here is not None and there is not None and here != there:
-            raise ValueError(f"start: expected a model of the same columns, found other {what} in {start}")
+    _check_columns("start", start, saved.schema, schema)
     model.load_state_dict(saved.model.state_dict())
+
+
+def teacher_of(model: ConditionalNetwork, recipe: Recipe, schema: Schema) -> ConditionalNetwork | None:
+    """Load the model that a recipe has a network learn from; None where it names none.
+
+    Args:
+        model: the network; its teacher will live where it does.
+        recipe: how it will be trained.
+        schema: what the columns are that it will be trained on.
+
+    Raises:
+        FileNotFoundError: if there is no such model.
+        ValueError: if its variables or its columns are others, and as `nadek.training.check_teacher`.
+    """
+    if recipe.teacher is None:
+        return None
+    saved = load_saved(recipe.teacher, device=model.b.device)
+    check_teacher(model, recipe.training, saved.model)
+    _check_columns("teacher", recipe.teacher, saved.schema, schema)
+    return saved.model
+
+
+def _check_columns(option: str, where: str | os.PathLike[str], found: Schema, expected: Schema) -> None:
+    """Refuse a model whose codes mean something else, as far as both sides tell what they mean."""
+    for what in ("columns", "kinds"):
+        here, there = getattr(expected, what), getattr(found, what)
+        if here is not None and there is not None and here != there:
+            raise ValueError(f"{option}: expected a model of the same columns, found other {what} in {where}")
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401 - of any option

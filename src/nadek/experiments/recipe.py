@@ -58,11 +58,18 @@ def trained_alike(model: Structure) -> Structure:
 
 
 def is_recipe(recipe: Recipe, kept: Any) -> bool:  # noqa: ANN401 - whatever JSON held
-    """Whether a record is of this recipe; options that came after it was written are at their defaults in it."""
+    """Whether a record is of this recipe, whatever its notes say.
+
+    Options that came after it was written are at their defaults in it.
+    """
     try:
-        return kept == encode(recipe) or encode(decode(Recipe, kept)) == encode(recipe)
+        return kept == encode(recipe) or _without_notes(decode(Recipe, kept)) == _without_notes(recipe)
     except ValueError:
         return False
+
+
+def _without_notes(recipe: Recipe) -> dict[str, Any]:
+    return encode(replace(recipe, notes=""))
 
 
 def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import (
+    FILES,
     SavedModel,
     Schema,
     check_place,
     forget_state,
     holds_model,
     holds_state,
-    load,
     load_saved,
     load_state,
     save,
@@ -27,7 +27,7 @@ from nadek.checkpoints import (
 )
 from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
-from nadek.experiments.beginnings import begin_as_model
+from nadek.experiments.beginnings import begin_as_model, teacher_of
 from nadek.experiments.kinds import names_of
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
@@ -35,12 +35,13 @@ from nadek.images import ImageConfig
 from nadek.likelihood import each_log_prob
 from nadek.networks import build
 from nadek.summaries import Summary, summarise
-from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare
+from nadek.training import Epoch, Rows, TrainingDivergedError, TrainingState, data_mean, fit, prepare, undisturbed
 
 FEWEST_SCORED = 8
 """Orderings, before an evaluation may stop early."""
 
 
+@undisturbed()
 def train(
     recipe: Recipe,
     folder: str | os.PathLike[str],
@@ -50,6 +51,7 @@ def train(
     schema: Schema,
     device: torch.device | str = "cpu",
     resume: bool = False,
+    force: bool = True,
     begin: Callable[[ConditionalNetwork], object] | None = None,
     save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -65,6 +67,8 @@ def train(
         schema: what the columns are.
         device: where to train.
         resume: go on where an unfinished training of the same recipe and rows left off (begins where there is none).
+        force: replace a model that someone else saved into the folder while this one was trained; one that was there
+            before is replaced anyway (see `check_output`).
         begin: overwrites the random weights of a training that begins, in place of the model that the recipe's
             ``start`` names; an RBM of the tables needs it, see `nadek.experiments.machines.begin_as_machine`.
         save_every: seconds between two savings of the state, at the end of an epoch; 0 saves after each.
@@ -74,6 +78,7 @@ def train(
     Raises:
         ValueError: if an unfinished training of another recipe or other rows is in the way, on a ``start`` or a
             ``teacher`` that is no model or does not fit, and as ``begin`` raises.
+        FileExistsError: if without ``force`` another model has come into the folder; the last state stays there, too.
         FileNotFoundError: if there is no such ``start`` or ``teacher``.
         TrainingDivergedError: when a cost is not finite; the best model before that is saved, if there is one.
     """
@@ -88,14 +93,18 @@ def train(
     identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
     identity["teacher"] = None if recipe.teacher is None else weights_digest(recipe.teacher)
     state = _unfinished(folder, recipe, identity) if resume else None
-    teacher = None if recipe.teacher is None else load(recipe.teacher, device=device)
     weights = torch.Generator().manual_seed(recipe.seed)
     model = build(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
+    teacher = teacher_of(model, recipe, schema)
     if begin is not None and state is None:
         begin(model)
     folder.mkdir(parents=True, exist_ok=True)
+    may_replace = force or holds_model(folder)
 
     def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
+        if holds_model(folder) and not may_replace:
+            found = f"{folder} holds a model that was not there when this training began, and which stays"
+            raise FileExistsError(f"{found}; use another folder, or --force to replace it")
         metrics = {**_metrics(recipe, rows, history, device, diverged=diverged), **(told or {})}
         saved = SavedModel(model, schema, metrics)
         save(folder, saved)
@@ -155,6 +164,7 @@ def evaluate(
     generator = torch.Generator(device).manual_seed(seed)
     scores = each_log_prob(saved.model, x.to(device), orderings, generator=generator, progress=progress)
     table: list[Tensor] = []
+    summary: Summary | None = None
     try:
         for scored in scores:
             table.append(scored)
@@ -165,8 +175,9 @@ def evaluate(
             if certain and len(table) >= FEWEST_SCORED:
                 break
     except KeyboardInterrupt:
-        if not (keep_interrupted and table):
+        if not keep_interrupted or summary is None:
             raise
+    assert summary is not None  # there is one ordering at least
     told = asdict(summary)
     return {
         "test_log_likelihood": told.pop("mean"),
@@ -182,7 +193,10 @@ def evaluate(
 
 
 def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -> None:
-    """Refuse to overwrite a model, or to begin anew over an unfinished training, unless told to.
+    """Refuse to overwrite a model, or files of its names, or to begin over an unfinished training, unless told to.
+
+    A model beside an unfinished training is not finished either where it is to be gone on with: whoever began it was
+    told to replace the model, or was stopped between saving the model and forgetting the training.
 
     Raises:
         FileExistsError: if something is in the way; what is no model is, whatever was told.
@@ -191,10 +205,15 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; a model is a folder")
     check_place(folder)
-    if holds_model(folder) and not force:
+    if force or (resume and holds_state(folder)):
+        return
+    if holds_model(folder):
         raise FileExistsError(f"{folder} already holds a model; use --force to replace it")
-    if not resume and not force and holds_state(folder):
+    if holds_state(folder):
         raise FileExistsError(f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew")
+    if found := [name for name in FILES if (folder / name).exists()]:
+        told = f"holds a file {found[0]}, which a model would replace"
+        raise FileExistsError(f"{folder} {told}; use another folder, or --force to replace it")
 
 
 def finished(recipe: Recipe, folder: str | os.PathLike[str], x: Tensor, *, schema: Schema) -> SavedModel:

@@ -44,6 +44,28 @@ def check_rows(model: ConditionalNetwork, config: TrainingConfig, rows: Rows, wh
         raise ValueError(f'missing values are refused (missing = "refuse"), found {_holes(rows, what)}')
 
 
+def check_weights(model: ConditionalNetwork, config: TrainingConfig) -> None:
+    """Refuse weights that no gradient can reach; some of them may be frozen.
+
+    Args:
+        model: the model to be.
+        config: the run.
+
+    Raises:
+        ValueError: on tensors that were made under `torch.inference_mode`, where nothing is left to learn, and on
+            frozen weights that the option ``centred`` moves; names them.
+    """
+    for name, value in (*model.named_parameters(), *model.named_buffers()):
+        if value.is_inference():
+            told = f"found {name} made under torch.inference_mode, which cannot be"
+            raise ValueError(f"expected a model that can be trained, {told}: build or load the model outside of it")
+    frozen = {name for name, value in model.named_parameters() if not value.requires_grad}
+    if frozen == {name for name, _ in model.named_parameters()}:
+        raise ValueError("expected a model with weights to learn, found all frozen (requires_grad is False)")
+    if config.centred and (held := sorted(frozen & {"W", "A", "c"})):
+        raise ValueError(f"centred: expected W, A and c to be learnt, found {held[0]} frozen (requires_grad is False)")
+
+
 def check_teacher(model: ConditionalNetwork, config: TrainingConfig, teacher: ConditionalNetwork | None) -> None:
     """Refuse a teacher that cannot tell this model what it is to learn.
 
@@ -53,10 +75,13 @@ def check_teacher(model: ConditionalNetwork, config: TrainingConfig, teacher: Co
         teacher: the trained network; None where there is none.
 
     Raises:
-        ValueError: on other variables, on one that knows one ordering only, and on an objective that has no use for it.
+        ValueError: on the model itself, on other variables, on one that knows one ordering only, and on an objective
+            that has no use for it.
     """
     if teacher is None:
         return
+    if teacher is model:
+        raise ValueError("teacher: expected another network, found the model itself: copy.deepcopy makes one of it")
     if teacher.levels != model.levels:
         raise ValueError(f"teacher: expected {_variables(model)} as in the model, found {_variables(teacher)}")
     if teacher.config.ordering is not None:

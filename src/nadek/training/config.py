@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from nadek.configs import check_choices
+from nadek.configs import check_choices, check_whole
 from nadek.objectives import Objective
 from nadek.training.optimizers import AdamW, OptimizerConfig
 
@@ -30,6 +30,7 @@ class Phase:
 
     def __post_init__(self) -> None:
         check_choices(self, "objective")
+        check_whole(self, "epochs")
         if self.epochs < 1:
             raise ValueError(f"epochs: expected at least 1, found {self.epochs}")
 
@@ -86,7 +87,9 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_choices(self, "precision", "missing")
-        for name, least in (("batch_size", 1), ("validate_every", 1), ("stride", 1), ("patience", 1), ("seed", 0)):
+        lowest = {"batch_size": 1, "validate_every": 1, "stride": 1, "patience": 1, "seed": 0}
+        check_whole(self, *lowest)
+        for name, least in lowest.items():
             found = getattr(self, name)
             if found is not None and found < least:
                 raise ValueError(f"{name}: expected at least {least}, found {found}")

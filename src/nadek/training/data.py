@@ -26,6 +26,11 @@ class Rows(NamedTuple):
         """Values and holes of some rows."""
         return self.values[rows], None if self.observed is None else self.observed[rows]
 
+    def first(self, number: int) -> "Rows":
+        """The first rows."""
+        observed = None if self.observed is None else self.observed[:number]
+        return Rows(self.values[:number], observed, self.n_skipped, self.columns)
+
     def filled(self, values: Tensor) -> "Rows":
         """The same rows without holes.
 
@@ -58,8 +63,16 @@ def prepare(
 
     Raises:
         TypeError: if they are no tensor.
-        ValueError: on no rows, other values, or a column without values (named).
+        ValueError: on no rows, on what is no table, on more or fewer levels or names than it has columns, on other
+            values, or a column without values (named).
     """
+    check_tensor(x)
+    if x.ndim != 2:
+        hint = ": images are flattened, x.flatten(1)" if x.ndim > 2 else ""
+        raise ValueError(f"x: expected a table [rows, columns], found shape {tuple(x.shape)}{hint}")
+    for what, given in (("levels", levels), ("columns", columns)):
+        if given is not None and len(given) != x.shape[1]:
+            raise ValueError(f"{what}: expected {x.shape[1]}, one for each column, found {len(given)}")
     values, missing = split_missing(x, levels)
     keep = ~missing.all(1)
     n_skipped = int((~keep).sum())

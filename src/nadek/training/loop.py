@@ -13,7 +13,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from nadek.conditional import ConditionalNetwork
 from nadek.objectives import l2_penalty, reduce
 from nadek.training.centring import centre_of, centred
-from nadek.training.checks import check_rows, check_teacher
+from nadek.training.checks import check_rows, check_teacher, check_weights
 from nadek.training.completing import begins, completed, due
 from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows
@@ -22,7 +22,11 @@ from nadek.training.history import Epoch
 from nadek.training.lessons import Lessons
 from nadek.training.schedule import Turn, randomness, turns
 from nadek.training.state import TrainingState, pack, unpack, weights_in
+from nadek.training.undisturbed import undisturbed
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
+
+LOOKED_AT = 256
+"""Training rows that the weights of the last epoch are looked at with, where there are no validation rows."""
 
 
 def fit(
@@ -39,6 +43,8 @@ def fit(
     save_every: float = 15.0,
 ) -> list[Epoch]:
     """Train a model in place; it ends in eval mode with the best weights that validation saw (else the last).
+
+    Gradients that are switched off around it, and an autocast, change nothing.
 
     Args:
         model: a NADE-k, on the device of the rows.
@@ -60,28 +66,30 @@ def fit(
 
     Raises:
         TrainingDivergedError: when a cost is not finite; the model then holds the last good weights.
-        ValueError: on rows of another width than the model's, on holes that are refused, and on an objective or a
-            teacher that does not fit the model or the rows.
+        ValueError: on rows of another width than the model's, on holes that are refused, on an objective or a teacher
+            that does not fit the model or the rows, and on weights that cannot be learnt.
     """
     check_rows(model, config, train, "training")
+    check_weights(model, config)
     check_teacher(model, config, teacher)
     if validation is not None:
         check_rows(model, config, validation, "validation")
-    run = _Run(model, config, train, validation, teacher, trained)
-    if resume is not None:
-        run.restore(resume)
-    last_saved = -np.inf
-    started = time.monotonic() - run.seconds
-    while not run.finished:
-        if save_state is not None and time.monotonic() - last_saved >= save_every:
-            save_state(run.state())
-            last_saved = time.monotonic()
-        run.epoch(lambda: time.monotonic() - started)
-        if on_epoch is not None:
-            on_epoch(run.history[-1])
-    model.load_state_dict(run.weights() if run.best is None else run.best)
-    model.eval()
-    return run.history
+    with undisturbed(train.values.device.type):
+        run = _Run(model, config, train, validation, teacher, trained)
+        if resume is not None:
+            run.restore(resume)
+        last_saved = -np.inf
+        started = time.monotonic() - run.seconds
+        while not run.finished:
+            if save_state is not None and time.monotonic() - last_saved >= save_every:
+                save_state(run.state())
+                last_saved = time.monotonic()
+            run.epoch(lambda: time.monotonic() - started)
+            if on_epoch is not None:
+                on_epoch(run.history[-1])
+        model.load_state_dict(run.weights() if run.best is None else run.best)
+        model.eval()
+        return run.history
 
 
 @dataclass
@@ -153,7 +161,7 @@ class _Run:
         before = self.weights()
         train = self._train(turn, number)
         validation = self._validate(number)
-        self._check_sane(number, [*train, *(validation or [])])
+        self._check_sane(number, [*train, *(validation or self._last_look(number))])
         if validation is not None:
             self._keep_best(validation[-1])
         self.last_good = before  # those after the epoch have not shown their cost yet
@@ -247,6 +255,14 @@ class _Run:
         if self.validation is None or not due:
             return None
         return validation_costs(self._current(), self.validation).tolist()
+
+    def _last_look(self, number: int) -> list[float]:
+        """Costs on some training rows after the last epoch: no other one would show what its last minibatch did."""
+        if self.validation is not None or number + 1 < self.config.epochs:
+            return []
+        last = self.config.phases[-1].objective
+        look = prepare_validation(self.train.first(LOOKED_AT), self.model, last, self._generator(-1), at_least=1)
+        return validation_costs(self._current(), look).tolist()
 
     def _current(self) -> ConditionalNetwork:
         """The model that a user would get now: the averaged one where an average is kept."""

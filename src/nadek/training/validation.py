@@ -26,12 +26,17 @@ class Validation(NamedTuple):
 
 
 def prepare_validation(
-    rows: Rows, model: ConditionalNetwork, objective: Objective, generator: torch.Generator
+    rows: Rows,
+    model: ConditionalNetwork,
+    objective: Objective,
+    generator: torch.Generator,
+    *,
+    at_least: int = AT_LEAST,
 ) -> Validation:
     """Draw the masks once; a model trained on one ordering is validated on the exact cost of that one."""
     if objective == "fixed_order":
         return Validation(rows, torch.empty(0), ordering_of(model))
-    repeats = -(-AT_LEAST // len(rows.values))
+    repeats = -(-at_least // len(rows.values))
     values = rows.values.repeat(repeats, 1)
     observed = None if rows.observed is None else rows.observed.repeat(repeats, 1)
     shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
