@@ -703,3 +703,11 @@ def test_matrices_can_be_kept_in_half_the_space(name, tmp_path):
         expected = value.bfloat16().to(value.dtype) if value.ndim >= 2 else value
         assert torch.equal(loaded[key], expected)
         assert loaded[key].dtype == value.dtype
+
+
+@pytest.mark.parametrize("shape", [(16,), (4, 2, 2)])
+def test_a_picture_has_height_and_width(shape):
+    schema = Schema()
+    object.__setattr__(schema, "image_shape", shape)  # past the tests' own check of types
+    with pytest.raises(ValueError, match=r"^image_shape: expected height and width, found \("):
+        schema.__post_init__()

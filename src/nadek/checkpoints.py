@@ -53,10 +53,14 @@ class Schema:
     """
 
     columns: tuple[str, ...] | None = None
-    image_shape: tuple[int, ...] | None = None
+    image_shape: tuple[int, int] | None = None
     kinds: tuple[Column, ...] | None = None
     dropped: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.image_shape is not None and len(self.image_shape) != 2:
+            raise ValueError(f"image_shape: expected height and width, found {self.image_shape}")
 
 
 @dataclass(frozen=True)

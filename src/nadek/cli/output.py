@@ -90,7 +90,7 @@ def _is_0_or_1(kind: Column) -> bool:
     return not isinstance(kind, Numeric) and all(level in (0, 1) for level in kind.levels)
 
 
-def write_pictures(x: Tensor, image_shape: Sequence[int] | None, output: Path) -> None:
+def write_pictures(x: Tensor, image_shape: tuple[int, int] | None, output: Path) -> None:
     """Draw rows that are images.
 
     Raises:
@@ -98,5 +98,4 @@ def write_pictures(x: Tensor, image_shape: Sequence[int] | None, output: Path) -
     """
     if image_shape is None:
         raise ValueError(f"{output}: the rows of this model are no images; write them as .csv or .parquet")
-    height, width = image_shape
-    figures.save(figures.samples(x.cpu().numpy(), image_shape=(height, width)), output)
+    figures.save(figures.samples(x.cpu().numpy(), image_shape=image_shape), output)

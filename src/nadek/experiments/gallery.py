@@ -33,15 +33,15 @@ def draw_model(
     pictures = {}
     if saved.metrics.get("history"):
         pictures["curves"] = figures.training_curves(saved.metrics["history"])
-    if saved.schema.image_shape is not None:
-        height, width = saved.schema.image_shape
+    shape = saved.schema.image_shape
+    if shape is not None:
         generator = torch.Generator(saved.model.b.device).manual_seed(seed)
         drawn = sample(saved.model, 100, orderings=10, generator=generator).cpu().numpy()
-        pictures["samples"] = figures.samples(drawn, image_shape=(height, width))
+        pictures["samples"] = figures.samples(drawn, image_shape=shape)
         if has_columns(saved.model):
-            pictures["filters"] = figures.filters(saved.model.W.detach().cpu().numpy(), image_shape=(height, width))
+            pictures["filters"] = figures.filters(saved.model.W.detach().cpu().numpy(), image_shape=shape)
         if x is not None and why_rows_are_not_drawn(saved) is None:
-            pictures["inpainting"] = _inpainting(saved, _spread(x), (height, width), hidden, generator)
+            pictures["inpainting"] = _inpainting(saved, _spread(x), shape, hidden, generator)
     return [figures.save(figure, folder / f"{name}.png") for name, figure in pictures.items()]
 
 

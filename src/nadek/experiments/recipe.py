@@ -97,7 +97,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def make_recipe(
-    options: Mapping[str, Any], *, n_variables: int, image_shape: tuple[int, ...] | None = None, where: str = ""
+    options: Mapping[str, Any], *, n_variables: int, image_shape: tuple[int, int] | None = None, where: str = ""
 ) -> Recipe:
     """Check options and make a recipe of them for data with ``n_variables`` columns.
 

@@ -80,5 +80,4 @@ def _agreement(states: Tensor, x: Tensor, missing: Tensor, place: int) -> list[f
 def _shape(saved: SavedModel) -> tuple[int, int]:
     if saved.schema.image_shape is None:
         raise ValueError("expected a model of images, found one whose rows are none")
-    height, width = saved.schema.image_shape
-    return height, width
+    return saved.schema.image_shape
