@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from nadek.training import (
     prepare,
 )
 from nadek.training.divergence import diverged_cost
+from nadek.training.schedule import randomness
 
 NAN = torch.nan
 CONSTANT = SGD(lr=0.1, momentum=0.0)
@@ -334,6 +336,17 @@ def test_rows_are_reshuffled_every_epoch():
 def test_the_shuffle_is_a_function_of_seed_and_epoch():
     assert batches(2, seed=4) == batches(3, seed=4)[:2]
     assert batches(2, seed=4) != batches(2, seed=5)
+
+
+def test_the_randomness_of_an_epoch_needs_no_arithmetic_of_numpy(monkeypatch):
+    class Scalar:  # of NumPy 1, which shifts no uint64 by an int
+        def __int__(self):
+            return 2**64 - 1
+
+    before = randomness(3, 0, device=torch.device("cpu")).initial_seed()
+    assert before == int(np.random.SeedSequence([3, 1]).generate_state(1, np.uint64)[0]) // 2
+    monkeypatch.setattr(np.random, "SeedSequence", lambda _: SimpleNamespace(generate_state=lambda *_: [Scalar()]))
+    assert randomness(3, 0, device=torch.device("cpu")).initial_seed() == 2**63 - 1
 
 
 def test_training_is_a_function_of_its_seed():

@@ -66,4 +66,4 @@ def turns(phases: Sequence[Phase]) -> list[Turn]:
 def randomness(seed: int, number: int, *what: int, device: torch.device) -> torch.Generator:
     """The randomness of one epoch: a function of the seed and its number, so that a run can resume anywhere."""
     state = np.random.SeedSequence([seed, number + 1, *what]).generate_state(1, np.uint64)
-    return torch.Generator(device).manual_seed(int(state[0] >> 1))
+    return torch.Generator(device).manual_seed(int(state[0]) >> 1)  # NumPy 1 shifts no uint64 by an int
