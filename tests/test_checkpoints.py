@@ -5,8 +5,6 @@ import hashlib
 import json
 import os
 import resource
-import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -478,11 +476,9 @@ def test_a_crash_while_saving_a_state_keeps_the_older_one(tmp_path, full_disk):
     assert [path.name for path in tmp_path.iterdir()] == ["training.safetensors"]
 
 
-def test_what_a_killed_process_left_is_gone_once_saving_went_well(tmp_path):
-    killed = subprocess.Popen([sys.executable, "-c", ""])
-    killed.wait()
+def test_what_a_killed_process_left_is_gone_once_saving_went_well(tmp_path, killed_while_writing):
     for name in (*FILES, "training.safetensors"):
-        (tmp_path / f".{name}.{killed.pid}.tmp").write_bytes(b"half")
+        killed_while_writing(tmp_path / name)
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
     save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FILES, "training.safetensors"])

@@ -1,8 +1,6 @@
 """Files that appear whole or not at all, and what is no plain file."""
 
 import os
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -57,25 +55,54 @@ def test_a_block_that_fails_leaves_what_was_there(tmp_path):
     assert os.listdir(tmp_path) == ["table.csv"]
 
 
-def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path):
-    done = subprocess.Popen([sys.executable, "-c", ""])
-    done.wait()
-    dead, alive = done.pid, os.getppid()
-    left = [f".table[1].csv.{dead}.tmp", f".table[1].csv.{10**30}.tmp"]
+def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path, monkeypatch, killed_while_writing):
+    path = tmp_path / "table[1].csv"
+    first = killed_while_writing(path)
+    start, mark, process, token = first.removesuffix(".tmp").split("-")
+    alive = os.getppid()
+    left = [first, f"{start}-{mark}-{10**30}-{token}.tmp"]
     others = [
-        f".table[1].csv.{alive}.tmp",
-        f".table[1].csv.gz.{dead}.tmp",
-        f".table1.csv.{dead}.tmp",
-        f"table[1].csv.{dead}.tmp",
-        ".table[1].csv.mine.tmp",
-        ".table[1].csv.²³.tmp",
-        ".table[1].csv.tmp",
+        f"{start}-{mark}-{alive}-{token}.tmp",
+        f"{start}-{mark}-²³-{token}.tmp",
+        f"{start}-{mark}-{process}-mine.tmp",
+        f"{start}-{mark}-{process}.tmp",
+        f"{start}-{mark}-{process}-{token}.csv",
+        f"{start[1:]}-{mark}-{process}-{token}.tmp",
     ]
     for name in left + others:
         (tmp_path / name).write_text("half")
-    with replacing(tmp_path / "table[1].csv") as stream:
+    others += [killed_while_writing(tmp_path / name) for name in ("table[1].csv.gz", "table1.csv")]
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("platform.node", lambda: "another")
+        with replacing(path) as stream:
+            stream.write(b"whole")
+    # whether the processes of another machine live is not known
+    assert sorted(os.listdir(tmp_path)) == sorted([path.name, *left, *others])
+    with replacing(path) as stream:
         stream.write(b"whole")
-    assert sorted(os.listdir(tmp_path)) == sorted(["table[1].csv", *others])
+    assert sorted(os.listdir(tmp_path)) == sorted([path.name, *others])
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_that_write_a_file_at_once_the_last_one_stays_whole(first, tmp_path):
+    path = tmp_path / "table.csv"
+    writers = [replacing(path), replacing(path)]
+    streams = [writer.__enter__() for writer in writers]
+    texts = [b"a" * 10, b"b" * 5]
+    for stream, text in zip(streams, texts, strict=True):
+        stream.write(text)
+    for each in (first, 1 - first):
+        writers[each].__exit__(None, None, None)
+        assert path.read_bytes() == texts[each]
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_a_file_may_have_the_longest_name_that_there_is(tmp_path):
+    path = tmp_path / ("a" * 251 + ".csv")
+    with replacing(path) as stream:
+        stream.write(b"new")
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == [path.name]
 
 
 def test_whoever_may_read_a_file_may_read_the_next_one(tmp_path):

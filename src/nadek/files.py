@@ -1,7 +1,10 @@
 """Files that appear whole or not at all."""
 
-import glob
+import hashlib
 import os
+import platform
+import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +18,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     When the block raises, the temporary file is removed and whatever lay at ``path`` is untouched. A link stays one:
     what it leads to is replaced. Who may read and write a file stays as it was. Pipes and devices are written to as
-    they are. Temporary files of the same ``path`` that processes left behind when they were killed are removed.
+    they are. Temporary files of the same ``path`` that processes of this machine left behind when they were killed
+    are removed. Where several write to a ``path`` at a time, each writes a file of its own, and the last one stays.
 
     Raises:
         FileNotFoundError: the folder does not exist.
@@ -33,18 +37,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield stream
         return
     # not `tempfile`: its files are private to the user, and the result should have the usual permissions
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = target.with_name(f"{_prefix(target)}{os.getpid()}-{secrets.token_hex(4)}.tmp")
     _sweep(target)
-    try:
-        with _naming(named, temporary):
-            with temporary.open("wb") as stream:
+    with _naming(named, temporary):
+        stream = temporary.open("xb")
+        try:
+            with stream:
                 with suppress(OSError):  # nothing is there yet, or these files have no modes
                     shutil.copymode(target, temporary)  # before anything is in it that others should not read
                 yield stream
                 _settle(stream)
             temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def write_now(stream: BinaryIO, content: bytes, path: Path) -> None:
@@ -63,12 +68,22 @@ def write_now(stream: BinaryIO, content: bytes, path: Path) -> None:
         _settle(stream)
 
 
+def _prefix(target: Path) -> str:
+    """What the temporary files of a target begin with; they are short whatever its name is.
+
+    Those of another machine, or another container, begin with something else: its processes are not known here.
+    """
+    digest = hashlib.sha256(os.fsencode(f"{platform.node()}/{target.name}")).hexdigest()
+    return f".nadek-{digest[:16]}-"
+
+
 def _sweep(target: Path) -> None:
     """Remove the temporary files of a target whose processes live no more."""
+    prefix = _prefix(target)
     with suppress(OSError):  # it is a courtesy: what cannot be listed or removed stays
-        for left in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
-            process = left.name.removesuffix(".tmp").rpartition(".")[2]
-            if left.name == f".{target.name}.{process}.tmp" and process.isdecimal() and not _lives(int(process)):
+        for left in target.parent.glob(f"{prefix}*.tmp"):
+            found = re.fullmatch(rf"{prefix}([0-9]+)-[0-9a-f]{{8}}\.tmp", left.name)
+            if found and not _lives(int(found[1])):
                 left.unlink(missing_ok=True)
 
 
