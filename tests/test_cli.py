@@ -25,6 +25,7 @@ from nadek import NADEkImputer
 from nadek.checkpoints import load, load_saved
 from nadek.cli import main
 from nadek.cli.app import app
+from nadek.cli.output import write_values
 from nadek.cores import DeepConfig
 from nadek.datasets import load as load_set
 from nadek.defaults import defaults
@@ -58,11 +59,16 @@ class Result:
 def nadek(*arguments):
     """Run a command in this process, through its real entry point."""
     out, err = io.StringIO(), io.StringIO()
-    command = ["nadek", *map(str, arguments)]
-    streams = redirect_stdout(out), redirect_stderr(err)
-    with mock.patch.object(sys, "argv", command), streams[0], streams[1], pytest.raises(SystemExit) as end:
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(*arguments)
+    return Result(code, out.getvalue(), err.getvalue())
+
+
+def run(*arguments):
+    """The exit code of a command in this process, with standard output and error as they are."""
+    with mock.patch.object(sys, "argv", ["nadek", *map(str, arguments)]), pytest.raises(SystemExit) as end:
         main()
-    return Result(end.value.code or 0, out.getvalue(), err.getvalue())
+    return end.value.code or 0
 
 
 def ok(*arguments):
@@ -423,6 +429,37 @@ def test_sample_prints_csv_with_names(survey):
     assert tuple(lines[0]) == COLUMNS
     assert len(lines) == 8
     assert {cell for row in lines[1:] for cell in row} <= {"0", "1"}
+
+
+@pytest.mark.parametrize(("encoding", "newline"), [("ascii", "\n"), ("cp1252", "\r\n"), ("utf-16", "\r")])
+def test_what_is_printed_is_what_a_file_holds_whatever_encoding_the_output_has(encoding, newline, survey, tmp_path):
+    out, command = io.BytesIO(), ("sample", survey, "-n", "7")
+    with redirect_stdout(io.TextIOWrapper(out, encoding, newline=newline)) as stream:
+        run(*command)
+        stream.flush()
+    ok(*command, "-o", tmp_path / "new.csv")
+    assert out.getvalue() == (tmp_path / "new.csv").read_bytes()
+
+
+def test_line_ends_in_cells_are_printed_as_they_are():
+    out = io.BytesIO()
+    with redirect_stdout(io.TextIOWrapper(out, "cp1252", newline="\r\n")) as stream:
+        write_values([np.array(["a\nb", "c\r\nd"])], ["x"], None)
+        stream.flush()
+    assert out.getvalue() == b'x\n"a\nb"\n"c\r\nd"\n'
+
+
+def test_a_terminal_shows_what_it_can_in_its_encoding():
+    class Terminal(io.TextIOWrapper):
+        def isatty(self):
+            return True
+
+    out = io.BytesIO()
+    with redirect_stdout(Terminal(out, "cp1252")) as stream:
+        write_values([np.array(["ü", "\u0142"])], None, None)
+        CONSOLE.show_line("\u0142")
+        stream.flush()
+    assert out.getvalue() == b"\xfc\n\\u0142\n\\u0142\n"
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz"])

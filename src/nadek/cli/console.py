@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,15 @@ results = Console()
 
 
 def standard_output() -> TextStream:
-    """Where results go.
+    """Where results go; what its encoding lacks is written as an escape.
 
     Raises:
         OSError: if it was closed before the command began.
     """
     if sys.stdout is None:
         raise OSError("standard output is closed: nothing can be written there")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     return sys.stdout
 
 

@@ -1,6 +1,7 @@
 """Rows out: a table by its suffix, CSV on standard output, or a picture."""
 
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,22 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def write_rows(x: Tensor, columns: Sequence[str] | None, output: Path | None) -> None:
     """Write a table to a file, or to standard output as CSV."""
-    write_table(standard_output() if output is None else output, x.cpu().numpy(), columns=columns)
+    write_table(_target(output), x.cpu().numpy(), columns=columns)
 
 
 def write_values(values: Sequence[AnyColumn], columns: Sequence[str] | None, output: Path | None) -> None:
     """Write columns of words and numbers to a file, or to standard output as CSV."""
-    write_columns(standard_output() if output is None else output, values, columns=columns)
+    write_columns(_target(output), values, columns=columns)
+
+
+def _target(output: Path | None) -> Target:
+    """The file, or standard output, which takes byte for byte what a file would hold where it is no terminal."""
+    if output is not None:
+        return output
+    stream = standard_output()
+    if isinstance(stream, TextIOWrapper) and not stream.isatty():
+        stream.reconfigure(encoding="utf-8", newline="\n")
+    return stream
 
 
 def how_many(holes: Tensor) -> str:
@@ -46,7 +57,7 @@ class Whole:
         """
         assert source.layout is not None, "a table that is read for a model tells it"
         self._layout, self._missing, self._output = source.layout, source.x.isnan().numpy(), output
-        self._target: Target = standard_output() if output is None else output
+        self._target = _target(output)
         self._others = self._layout.others(self._target)
         self.columns = self._layout.columns
 
