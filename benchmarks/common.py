@@ -55,7 +55,7 @@ def memory_peak() -> float:
     """
     status = Path("/proc/self/status")
     if status.is_file():
-        return float(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
+        return float(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -73,5 +73,5 @@ def write(name: str, content: dict[str, Any]) -> None:
     """Leave a dated record beside those of other benchmarks."""
     RESULTS.mkdir(exist_ok=True)
     record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), **content, **provenance()}
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
+    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     print(f"\nbenchmarks/results/{name}.json")

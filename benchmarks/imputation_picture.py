@@ -18,7 +18,7 @@ METHODS = ("nadek", "hidden-tree", "neighbours", "ridge", "missforest")
 
 def main() -> None:
     """Read, draw, write."""
-    results = json.loads((RESULTS / "imputation.json").read_text())["results"]
+    results = json.loads((RESULTS / "imputation.json").read_text(encoding="utf-8"))["results"]
     panels = {
         name: {by[PERCENT][m]["title"]: by[PERCENT][m]["reliability"] for m in METHODS if m in by[PERCENT]}
         for name, by in results.items()

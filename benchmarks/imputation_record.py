@@ -27,7 +27,7 @@ class Record:
         self.path, self.setup, self.libraries = path, setup, libraries
         self.results: list[Result] = []
         if path is not None and path.is_file():
-            before = json.loads(path.read_text())
+            before = json.loads(path.read_text(encoding="utf-8"))
             if before["setup"] != setup:
                 raise ValueError(f"{path.name} is of another run, {before['setup']}; now {setup}: move it away")
             self.results, self.libraries = flat(before), before["libraries"] | libraries

@@ -33,7 +33,7 @@ def main() -> None:
     options = parser.parse_args()
     done: dict[str, Any] = {}
     if options.record and (RESULTS / "tables.json").is_file():
-        done = json.loads((RESULTS / "tables.json").read_text())["sets"]
+        done = json.loads((RESULTS / "tables.json").read_text(encoding="utf-8"))["sets"]
     for name in options.sets:
         if name not in done:
             done[name] = measure(name)

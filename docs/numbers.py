@@ -48,7 +48,7 @@ def _shown(value: Any, how: str) -> str:  # noqa: ANN401 - JSON
 def _look_up(record: str, key: str) -> Any:  # noqa: ANN401 - JSON
     for folder in FOLDERS:
         if (folder / f"{record}.json").is_file():
-            value = json.loads((folder / f"{record}.json").read_text())
+            value = json.loads((folder / f"{record}.json").read_text(encoding="utf-8"))
             for part in key.split("."):
                 value = value[int(part)] if isinstance(value, list) else value[part]
             return value
@@ -73,12 +73,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; fail where a page differs")
     check = parser.parse_args().check
-    stale = [page for page in pages() if filled(page.read_text()) != page.read_text()]
-    for page in stale:
+    texts = {page: page.read_text(encoding="utf-8") for page in pages()}
+    stale = {page: text for page, before in texts.items() if (text := filled(before)) != before}
+    for page, text in stale.items():
         if check:
             print(f"{page.relative_to(ROOT)}: numbers differ from the records; run python docs/numbers.py")
         else:
-            page.write_text(filled(page.read_text()))
+            page.write_text(text, encoding="utf-8")
             print(f"{page.relative_to(ROOT)}: brought up to date")
     return int(check and bool(stale))
 

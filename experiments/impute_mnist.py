@@ -46,7 +46,7 @@ def main(model: str) -> None:
         "accuracy_of_draws": float((table.values == x)[missing].mean()),
         **provenance(),
     }
-    RECORD.write_text(json.dumps(record, indent=2) + "\n")
+    RECORD.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(record, indent=2))
 
 

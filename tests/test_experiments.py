@@ -1,6 +1,10 @@
 """Recipes, where rows come from, and what a run leaves in its folder."""
 
+import ast
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,6 +90,23 @@ def test_every_shipped_recipe_can_be_read(path):
 
 def test_there_are_shipped_recipes():
     assert SHIPPED
+
+
+def test_text_files_are_utf_8_whatever_the_system_prefers(tmp_path):
+    save(tmp_path, SavedModel(nade_k(2, hidden=(3,), steps=1), Schema(), {"told": "?"}))
+    recipe_, record = tmp_path / "recipe.toml", tmp_path / "metrics.json"
+    recipe_.write_text('notes = "ü"', encoding="utf-8")
+    record.write_text('{"told": "ü"}', encoding="utf-8")
+    code = """
+import sys
+from nadek.checkpoints import load_saved
+from nadek.experiments import read_recipe, read_record
+print(ascii([read_recipe(sys.argv[1]), read_record(sys.argv[2]), load_saved(sys.argv[3]).metrics]))
+"""
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", code, str(recipe_), str(record), str(tmp_path)]
+    done = subprocess.run(command, env=ascii_only, capture_output=True, check=True)
+    assert ast.literal_eval(done.stdout.decode()) == [{"notes": "ü"}, {"told": "ü"}, {"told": "ü"}]
 
 
 def test_a_recipe_that_is_not_there(tmp_path):

@@ -90,7 +90,7 @@ class RandomCircuits(SumProduct):
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Learn from the training rows."""
         self.levels = levels
-        with contextlib.redirect_stdout(open(os.devnull, "w")):
+        with contextlib.redirect_stdout(open(os.devnull, "w", encoding="utf-8")):
             self.model = learn_estimator(
                 train.astype(np.float32),
                 [Bernoulli] * len(levels),

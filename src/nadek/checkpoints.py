@@ -340,7 +340,7 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a user put there
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{path} is missing") from None
     except ValueError as error:

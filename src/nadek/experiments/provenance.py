@@ -45,7 +45,7 @@ def _device_name(device: torch.device) -> str:
 def _processor() -> str:
     """The processor's name, from where Linux tells it; else what the platform says."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

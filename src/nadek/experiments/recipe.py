@@ -80,7 +80,7 @@ def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ValueError: if it is not TOML.
     """
     try:
-        return tomllib.loads(Path(path).read_text())
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no recipe at {path}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

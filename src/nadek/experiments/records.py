@@ -17,7 +17,7 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
         OSError: if it is not there.
     """
     try:
-        record = json.loads(Path(path).read_text())
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(record, dict):

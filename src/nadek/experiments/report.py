@@ -56,7 +56,7 @@ def write_report(experiments: Path, page: Path) -> list[Found]:
     names = tables(experiments)
     if not names:
         raise FileNotFoundError(f"there are no tables in {experiments}: expected folders table* with rows in TOML")
-    text = page.read_text() if page.is_file() else "# Results\n"
+    text = page.read_text(encoding="utf-8") if page.is_file() else "# Results\n"
     for name, block in _blocks(experiments).items():
         text = placed(text, name, block)
     for name, block in _extras(experiments, page).items():
