@@ -305,6 +305,27 @@ def test_a_run_is_the_same_where_gradients_are_switched_off(tmp_path):
     assert torch.equal(found.W, run(tmp_path / "usual", validation=rows(20, 1)).model.W)
 
 
+def test_the_commit_is_that_of_the_package_and_of_no_repository_around_it(tmp_path, monkeypatch):
+    def git(*what):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
+        return subprocess.run(["git", *who, *what], cwd=tmp_path, capture_output=True, check=True).stdout.decode()
+
+    installed, own = tmp_path / "venv" / "nadek" / "provenance.py", tmp_path / "own.txt"
+    installed.parent.mkdir(parents=True)
+    for path in (installed, own):
+        path.write_text("")
+    monkeypatch.setattr(sys.modules["nadek.experiments.provenance"], "__file__", str(installed))
+    git("init")
+    git("add", own.name)
+    git("commit", "-m", "a")
+    assert provenance()["commit"] is None
+    git("add", ".")
+    git("commit", "-m", "b")
+    assert provenance()["commit"] == git("rev-parse", "HEAD").strip()
+    installed.write_text("changed")
+    assert provenance()["commit"] == git("rev-parse", "HEAD").strip() + "+"
+
+
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     whole = run(tmp_path / "whole", validation=rows(20, 1))
     interrupted(tmp_path / "model", validation=rows(20, 1))

@@ -27,10 +27,14 @@ def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit that is checked out where this file lies, with a + if the source tree was changed since."""
+    """The commit that this file belongs to, with a + if the source tree was changed since.
+
+    None where it belongs to none: packages that are installed often lie within a repository of something else.
+    """
     here = Path(__file__).parent
     ask = partial(subprocess.run, cwd=here, capture_output=True, text=True, check=True)
     try:
+        ask(["git", "ls-files", "--error-unmatch", "--", Path(__file__).name])
         commit = ask(["git", "rev-parse", "HEAD"]).stdout.strip()
         changes = ask(["git", "status", "--porcelain", "--", "."]).stdout
     except (OSError, subprocess.CalledProcessError):
