@@ -11,6 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -24,6 +25,7 @@ from nadek.tables import (
     write_columns,
     write_table,
 )
+from nadek.tables.raw import RawTable
 
 NAN = float("nan")
 NAMES = ("age", "smoker", "höhe, m")
@@ -801,6 +803,21 @@ def test_a_number_that_means_missing_is_told_in_decimals(tmp_path, column):
     assert raw.holds("0.57")
     assert not raw.holds("nan")
     np.testing.assert_array_equal(raw.without(["0.57"]).column(0), [0.1, NAN, NAN])
+
+
+def test_floats_of_2_bytes_are_chosen_among_where_arrow_cannot(monkeypatch):
+    def if_else(held, new, cells):  # of Arrow 16
+        assert not pa.types.is_float16(cells.type)
+        return choose(held, new, cells)
+
+    choose = pc.if_else
+    monkeypatch.setattr(pc, "if_else", if_else)
+    column = pa.chunked_array([pa.array([np.float16(0.1), np.float16(0.57), None], pa.float16())])
+    raw = RawTable((column,), ("a",), are_words=False, where="t")
+    emptied = raw.without(["0.57"]).cells[0]
+    assert emptied.equals(pa.chunked_array([pa.array([np.float16(0.1), None, None], pa.float16())]))
+    filled = raw.filled(0, np.array([0.0, 0.0, 0.25]), np.array([False, False, True]))
+    assert filled.equals(pa.chunked_array([pa.array(np.array([0.1, 0.57, 0.25], np.float16))]))
 
 
 LARGE = {

@@ -108,7 +108,7 @@ class RawTable:
             pointed = with_points(cells, "numbers") if self.decimal_commas and not is_text else cells
             return filled_words(pointed, values, holes)
         try:
-            return pc.if_else(pa.array(holes), to_column(values).cast(cells.type), cells)
+            return _either(pa.array(holes), to_column(values).cast(cells.type), cells)
         except pa.ArrowException:
             return values
 
@@ -156,7 +156,14 @@ def _says_one_of(text: str, numbers: set[float]) -> bool:
 
 
 def _emptied(cells: pa.ChunkedArray, held: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.if_else(held, pa.scalar(None, cells.type), cells) if pc.any(held).as_py() else cells
+    return _either(held, pa.scalar(None, cells.type), cells) if pc.any(held).as_py() else cells
+
+
+def _either(held: pa.Array | pa.ChunkedArray, new: pa.Array | pa.Scalar, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """New cells where they are held, and the others as they are; Arrow 16 cannot choose among floats of 2 bytes."""
+    if pa.types.is_float16(cells.type):
+        return pc.if_else(held, new.cast(pa.float32()), cells.cast(pa.float32())).cast(cells.type)
+    return pc.if_else(held, new, cells)
 
 
 def _holding(cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
