@@ -1,14 +1,17 @@
 """What else a model can be asked, against enumeration of all rows (float64)."""
 
+import inspect
 import itertools
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
 
 import reference
-from nadek.likelihood import FEW_ROWS, log_prob, log_probs, mixture_log_prob
+from nadek.likelihood import FEW_ROWS, estimate_log_prob, log_prob, log_probs, mixture_log_prob
 from nadek.patterns import SCORE_FROM, SHARE_FROM
 from nadek.queries import (
     beam,
@@ -28,6 +31,7 @@ from nadek.sampling import (
     sample,
 )
 from nadek.summaries import summarise
+from nadek.walk import as_orderings
 from zoo import ZOO, build, orderings_of
 
 NAN = torch.nan
@@ -494,6 +498,35 @@ def test_mistakes_are_told():
     for ask, told in cases:
         with pytest.raises(ValueError, match=told):
             ask()
+
+
+def behind_the_hook(function):
+    """What users call, whose annotations nobody checks."""
+    return inspect.unwrap(function)
+
+
+@pytest.mark.parametrize(("count", "found"), [(2.0, "2.0"), (2.5, "2.5"), (True, "True"), ("2", "'2'"), (None, "None")])
+def test_counts_are_whole_numbers(count, found, generator):
+    model, ordering = build("nade-5 1hl", 3), torch.arange(3)
+    x = torch.zeros(2, 3)
+    asked = {
+        "n_samples": lambda: behind_the_hook(sample)(model, count),
+        "width": lambda: behind_the_hook(beam)(model, x, width=count),
+        "n_draws": lambda: behind_the_hook(best_of)(model, x, n_draws=count),
+        "n_masks": lambda: behind_the_hook(estimate_log_prob)(model, x, n_masks=count),
+        "chunk": lambda: behind_the_hook(log_prob)(model, x, ordering, chunk=count, path="positions"),
+    }
+    if not isinstance(count, str | None):
+        asked["orderings"] = lambda: behind_the_hook(as_orderings)(model, count, generator=generator)
+    for name, ask in asked.items():
+        with pytest.raises(TypeError, match=f"^{name}: expected a whole number, found {re.escape(found)}$"):
+            ask()
+
+
+def test_whole_numbers_of_numpy_are_counts(generator):
+    model = build("nade-5 1hl", 3)
+    assert behind_the_hook(as_orderings)(model, np.int64(2), generator=generator).shape == (2, 3)
+    assert behind_the_hook(sample)(model, np.int32(2), generator=generator).shape == (2, 3)
 
 
 @any_order

@@ -21,7 +21,7 @@ from nadek.orderings import Ordering, Orderings, are_permutations, as_tensor, dr
 from nadek.paths import MAX_BYTES, NEAR_BYTES, Path, PlainPath, bytes_per_row, chunks, products_in, shared_path
 from nadek.patterns import missing_cells
 from nadek.variables import check_tensor
-from nadek.walk import as_orderings, check_chunk, walk
+from nadek.walk import as_count, as_orderings, check_chunk, walk
 
 PathName = Literal["auto", "fast", "plain", "positions"]
 FEW_ROWS = 8
@@ -188,8 +188,7 @@ def estimate_log_prob(
     Raises:
         ValueError: if there is to be no mask, and as `log_prob`.
     """
-    if n_masks < 1:
-        raise ValueError(f"n_masks: expected at least 1, found {n_masks}")
+    n_masks = as_count("n_masks", n_masks)
     x = complete_rows(model, x)
     observed = torch.ones_like(x, dtype=torch.bool)
     total = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)

@@ -18,7 +18,7 @@ from nadek.orderings import Orderings, random_orderings
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import check_flags, groups, in_stages, missing_cells
 from nadek.variables import Variables, check_tensor
-from nadek.walk import as_orderings, check_chunk, walk_apart, walk_together
+from nadek.walk import as_count, as_orderings, check_chunk, walk_apart, walk_together
 
 PROBABILITIES = 2**24
 """Of all levels of all cells: so many at a time, see `rows_at_once`."""
@@ -72,10 +72,10 @@ def sample(
         uint8 codes (0 and 1 of binary variables).
 
     Raises:
+        TypeError: on numbers that are not whole.
         ValueError: if there is to be no sample, no ordering or no variable at once, or orderings are none.
     """
-    if n_samples < 1:
-        raise ValueError(f"n_samples: expected at least 1, found {n_samples}")
+    n_samples = as_count("n_samples", n_samples)
     check_chunk(chunk)
     device = model.b.device
     choose = draws(generator)

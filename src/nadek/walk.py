@@ -4,10 +4,11 @@ Visit the variables in the ordering: get the scores of the next one from a path 
 (the given one, or a draw where none is given), reveal it.
 """
 
+import operator
 from collections.abc import Callable
-from typing import NamedTuple
+from numbers import Number
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
@@ -148,10 +149,32 @@ def walk_apart(
     return Walked(walked.values.gather(1, back), walked.log_probs.gather(1, back))
 
 
-def check_chunk(chunk: int) -> None:
+def as_count(name: str, count: Any, *, of: str = "") -> int:  # noqa: ANN401 - whatever a user gave
+    """A whole number of at least 1.
+
+    Args:
+        name: of the option, for the message.
+        count: what was given for it.
+        of: what is counted, where the name does not tell.
+
+    Raises:
+        TypeError: on what is no whole number; true and false are none.
+        ValueError: on one below 1.
+    """
+    try:
+        number = None if isinstance(count, bool) else operator.index(count)
+    except TypeError:
+        number = None
+    if number is None:
+        raise TypeError(f"{name}: expected a whole number, found {count!r}")
+    if number < 1:
+        raise ValueError(f"{name}: expected at least 1{of}, found {number}")
+    return number
+
+
+def check_chunk(chunk: Any) -> None:  # noqa: ANN401 - whatever a user gave
     """Refuse a number of variables to visit at once that is none."""
-    if chunk < 1:
-        raise ValueError(f"chunk: expected at least 1 variable at once, found {chunk}")
+    as_count("chunk", chunk, of=" variable at once")
 
 
 def as_orderings(
@@ -164,16 +187,15 @@ def as_orderings(
     """The given orderings, or so many drawn ones; a fixed-order model has only its own.
 
     Raises:
-        TypeError: if what is given is neither a number nor numbers.
+        TypeError: if what is given is neither a whole number nor numbers.
         ValueError: if there is to be no ordering, or what is given is none.
     """
-    if not isinstance(orderings, int | np.integer):
+    if not isinstance(orderings, Number):
         return _permutations(as_tensor(orderings, "orderings").to(device), model.n_variables)
-    if orderings < 1:
-        raise ValueError(f"orderings: expected at least 1, found {orderings}")
+    count = as_count("orderings", orderings)
     if model.own_ordering is not None:
         return model.own_ordering.unsqueeze(0).to(device)
-    return random_orderings(orderings, model.n_variables, device=device, generator=generator)
+    return random_orderings(count, model.n_variables, device=device, generator=generator)
 
 
 def _permutations(orderings: Shaped[Tensor, "..."], n_variables: int) -> Int[Tensor, "O D"]:

@@ -17,7 +17,7 @@ from nadek.patterns import in_stages, missing_cells
 from nadek.queries.cells import cell_scores
 from nadek.sampling import ABLE, Completed, complete, draws
 from nadek.variables import Variables
-from nadek.walk import as_orderings
+from nadek.walk import as_count, as_orderings
 
 
 @asking
@@ -85,10 +85,10 @@ def beam(
         The completed rows, and log p(completion | observed) in nats along the ordering.
 
     Raises:
+        TypeError: on a width that is no whole number.
         ValueError: on a width below 1, and as `greedy`.
     """
-    if width < 1:
-        raise ValueError(f"width: expected at least 1, found {width}")
+    width = as_count("width", width)
     missing = missing_cells(model, x)
     orderings = in_stages(model, _ordering(model, x, ordering, generator), missing, able=ABLE)
     incomplete = missing.any(1).nonzero().squeeze(1)
@@ -126,10 +126,10 @@ def best_of(
         The completed rows, and log p(completion | observed) in nats along the ordering.
 
     Raises:
+        TypeError: on a number of draws that is not whole.
         ValueError: if there is to be no draw, and as `greedy`.
     """
-    if n_draws < 1:
-        raise ValueError(f"n_draws: expected at least 1, found {n_draws}")
+    n_draws = as_count("n_draws", n_draws)
     ordering = _ordering(model, x, ordering, generator)
     best = Completed(x, torch.full(x.shape[:1], -torch.inf, dtype=torch.float64, device=x.device))
     for some in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model), max_bytes):
