@@ -56,8 +56,11 @@ def test_a_model_has_a_card_and_is_small(name):
 def test_a_folder_goes_before_a_shipped_model_of_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path(MODELS[0]).mkdir()
-    with pytest.raises(ValueError, match=f"{MODELS[0]} is not a model folder"):
+    with pytest.raises(ValueError, match=f"{MODELS[0]} is not a model folder: .* hides the model of this name that"):
         load(MODELS[0])
+    Path("other").mkdir()
+    with pytest.raises(ValueError, match=r"other is not a model folder: it has no config\.json$"):
+        load("other")
 
 
 def test_what_is_not_there_is_told_with_what_is():

@@ -233,6 +233,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"there is no model at {folder}; those that come with nadek: {names}")
     if not holds_model(folder):
         hint = "; its training is not finished: go on with nadek fit ... --resume" if holds_state(folder) else ""
+        if str(folder) in shipped.names():
+            hint += "; it hides the model of this name that comes with nadek: rename it, or work in another folder"
         raise ValueError(f"{folder} is not a model folder: it has no {CONFIG}{hint}")
     config = _read_json(folder / CONFIG)
     if config.get("format") != FORMAT:
