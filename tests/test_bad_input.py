@@ -904,7 +904,7 @@ def forbidden(tmp_path, monkeypatch):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     def open_(path, mode="r", *rest, **options):
-        if "w" in mode:
+        if set(mode) & set("wx"):
             refuse(path)
         return usual_open(path, mode, *rest, **options)
 

@@ -46,7 +46,7 @@ def log_prob(
     """Exact log p(x | ordering) of complete rows, in nats, float64 (Eq. 2).
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: complete rows of codes (0 and 1 of binary variables).
         ordering: one ordering for all rows [D] or one a row [B, D]; the model's own when it has one and None is given.
         path: how to compute it; all agree up to rounding. "fast" needs a shared ordering; "plain" runs the whole
@@ -60,6 +60,7 @@ def log_prob(
         progress: called after each chunk.
 
     Raises:
+        TypeError: on what is no network, and on rows that are no tensor.
         ValueError: on missing values, values that are no codes, a wrong number of columns, or no ordering.
 
     Example:
@@ -95,7 +96,7 @@ def log_probs(
     """Exact log p(x | o) of every row under each of several orderings, in nats, float64.
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: complete rows of codes (0 and 1 of binary variables).
         orderings: the orderings, or how many to draw (a fixed-order model has one and ignores the number).
         dtype: see `log_prob`.
@@ -180,7 +181,7 @@ def estimate_log_prob(
     mask, where the exact value takes D: for watching a training, and for screening.
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: complete rows of codes (0 and 1 of binary variables).
         n_masks: how many masks to average over for each row.
         generator: source of the masks, on the device of ``x``.

@@ -40,7 +40,7 @@ def step_costs(
     row's cells are observed and n - d + 1 of them are hidden: the weight is n over the number of targets.
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: codes; anything finite where nothing was observed.
         missing: what the network does not see, drawn by `nadek.orderings.draw_missing`.
         observed: True where x has a value; None when it has no holes. What is not observed is no target.
@@ -79,7 +79,7 @@ def fixed_order_costs(
     steps, or variables that are not binary, take D network evaluations a row.
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: complete rows of codes.
         ordering: the ordering.
         start: the first position whose conditional is counted.

@@ -58,7 +58,7 @@ def sample(
     """Draw independent samples: for each an ordering, then one variable after the other.
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         n_samples: how many.
         orderings: the orderings of the mixture to sample from, or how many to draw for it. Samples that fell on
             the same ordering share the fast path, so few orderings are quicker. None: a fresh ordering for every
@@ -117,6 +117,7 @@ def impute(
         A copy of ``x`` without NaN; observed cells are untouched.
 
     Raises:
+        TypeError: on rows that are no tensor.
         ValueError: on a wrong number of columns, on values that are no codes, and on a pattern that a
             fixed-order model cannot condition on.
     """
@@ -141,7 +142,7 @@ def complete(
     What `impute` does with draws; other choices are in `nadek.queries`.
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: codes and NaN for missing, any pattern in every row.
         choose: gives codes for scores.
         ordering: of the missing cells, the same for all rows (the observed ones come first anyway); drawn when None.
@@ -169,7 +170,7 @@ def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) ->
     Each is the marginal of its cell; they do not form a joint (that is what `impute` draws from).
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: codes and NaN for missing.
 
     Returns:
@@ -177,6 +178,7 @@ def missing_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) ->
         variable has one column, any other one a level.
 
     Raises:
+        TypeError: on rows that are no tensor.
         ValueError: on a wrong number of columns, and on values that are no codes.
     """
     missing = missing_cells(model, x)
@@ -193,7 +195,7 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
     """Probability of every level of every cell given the row's observed cells, in one pass (Eq. 8).
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: codes and NaN for missing.
 
     Returns:
@@ -202,6 +204,7 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
         has many levels: ask for `rows_at_once` then.
 
     Raises:
+        TypeError: on rows that are no tensor.
         ValueError: on a wrong number of columns, and on values that are no codes.
     """
     missing = missing_cells(model, x)
@@ -229,7 +232,7 @@ def reconstruction_probabilities(
     """The states v<0>, v<1>, ..., v<k> of the inference, observed cells clamped (Eq. 5 and 7).
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: codes and NaN for missing.
         missing: True where a value is to be predicted, too, whatever stands there; None: only where x is NaN.
         steps: how many steps; the model's own number when None.
@@ -239,6 +242,7 @@ def reconstruction_probabilities(
         them after the last.
 
     Raises:
+        TypeError: on rows or flags that are no tensor.
         ValueError: on a wrong number of columns, on values that are no codes, and on flags that are none.
 
     Example:

@@ -113,7 +113,7 @@ def walk_together(
     visit has the same relative order.
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: codes; NaN asks for a draw.
         ordering: the shared ordering, one that the model can follow in these stages.
         stage: 0 for cells that are given, 1 for those to visit, 2 for those never seen.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from nadek.checkpoints import UNFINISHED, Schema, holds_model, holds_state
+from nadek.checkpoints import UNFINISHED, Schema, check_place, holds_model, holds_state
 from nadek.cli.console import epochs_progress, say, show_json, tell_if_slow
 from nadek.cli.kinds import kind_rows, list_names
 from nadek.cli.options import (
@@ -117,7 +117,9 @@ def fit(
     Example: [bold]nadek fit answers.csv -o model --categorical city,stage --numeric age --drop id[/]
     """
     may_be_finished = resume and not force and holds_model(output) and not holds_state(output)
-    if not may_be_finished:
+    if may_be_finished:
+        check_place(output)
+    else:
         check_output(output, force=force, resume=resume)
     options = {} if config is None else read_recipe(config)
     flags = joined(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))

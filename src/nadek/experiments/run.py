@@ -80,7 +80,7 @@ def train(
             ``teacher`` that is no model or does not fit, and as ``begin`` raises.
         FileExistsError: if without ``force`` another model has come into the folder; the last state stays there, too.
         FileNotFoundError: if there is no such ``start`` or ``teacher``.
-        TrainingDivergedError: when a cost is not finite; the best model before that is saved, if there is one.
+        TrainingDivergedError: as `nadek.training.fit`; the best model before that is saved, if there is one.
     """
     folder = Path(folder)
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:

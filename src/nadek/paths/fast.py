@@ -29,14 +29,14 @@ class FastPath:
         model: a network that has columns (see `nadek.networks`).
         ordering: the ordering [D].
         n_rows: B.
-        dtype: of the matrix products; the model's own when None. A float64 model keeps to its own.
+        dtype: of the matrix products; the model's own when None.
     """
 
     def __init__(
         self, model: Network, ordering: Int[Tensor, " D"], n_rows: int, *, dtype: torch.dtype | None = None
     ) -> None:
         exact = model.b.dtype
-        dtype = exact if dtype is None or exact == torch.float64 else dtype
+        dtype = exact if dtype is None else dtype
         self.steps, self.block = model.steps, block_of(dtype, model.W.device, n_rows * model.W.numel())
         self.variables, columns = model.variables.ordered(ordering), model.variables.columns(ordering)
         self.shared, self.fill = True, model.fill[columns]

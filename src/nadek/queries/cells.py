@@ -44,7 +44,7 @@ def cell_scores(
     """What decides about one variable a row (see `nadek.variables`), float64, by one pass of the whole network.
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: codes; anything where missing.
         missing: what the network is not shown.
         variable: which variable of each row.
@@ -68,7 +68,7 @@ def each_cell(
     """Ask for single cells, each given what is shown of its row then; one pass of the network each, many at once.
 
     Args:
-        model: a NADE-k.
+        model: any conditional network.
         x: codes; anything in cells that are always hidden.
         cells: which to ask for.
         hidden: what is not shown then; the cell itself must be among it.

@@ -47,7 +47,7 @@ def fit(
     Gradients that are switched off around it, and an autocast, change nothing.
 
     Args:
-        model: a NADE-k, on the device of the rows.
+        model: any conditional network, on the device of the rows.
         train: from `nadek.training.prepare`.
         validation: rows to choose the best epoch by, with the same masks every time; None takes the last epoch.
         config: the run.
@@ -65,7 +65,8 @@ def fit(
         What happened in every epoch, those before a resumption included.
 
     Raises:
-        TrainingDivergedError: when a cost is not finite; the model then holds the last good weights.
+        TrainingDivergedError: when a cost or a weight is not finite, or a cost absurd; the model then holds the last
+            good weights.
         ValueError: on rows of another width than the model's, on holes that are refused, on an objective or a teacher
             that does not fit the model or the rows, and on weights that cannot be learnt.
     """
@@ -277,7 +278,7 @@ class _Run:
             self.best_cost, self.since_best, self.best = cost, 0, self.weights()
 
     def _check_sane(self, number: int, costs: list[float]) -> None:
-        """Stop on costs or weights that are not finite, leaving the last good weights in the model."""
+        """Stop on costs or weights that are not finite, or absurd costs, leaving the last good weights in the model."""
         cost = diverged_cost(costs, self._current().state_dict().values(), self.model.n_variables)
         if cost is None:
             return
