@@ -187,6 +187,7 @@ def estimate_log_prob(
         generator: source of the masks, on the device of ``x``.
 
     Raises:
+        TypeError: on a number of masks that is not whole.
         ValueError: if there is to be no mask, and as `log_prob`.
     """
     n_masks = as_count("n_masks", n_masks)
