@@ -11,10 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-WEIGHT = "weight = n_observed / n_hidden.to(model.b.dtype)"
+WEIGHT = "weight = n_observed / n_hidden.to(_precise(model.b.dtype))"
 COST = "variables.costs(logits, "
 STATE = "p = self.variables.probabilities(outputs[-1])"
-LEVELS = "self.back[self.start(first) :] - first * self._widest"
 FAULTS = {
     "loss weight D/(D-d+2)": (
         ("objectives.py", WEIGHT, WEIGHT.replace("n_hidden", "(n_hidden + 1)")),
