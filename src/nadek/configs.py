@@ -8,11 +8,11 @@ path.
 import dataclasses
 import difflib
 import itertools
-import operator
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from numbers import Integral
+from typing import Any, TypeGuard, TypeVar
 
 T = TypeVar("T")
 
@@ -77,10 +77,13 @@ def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any datacla
     """
     for name in names:
         found = getattr(config, name)
-        try:
-            None if found is None else operator.index(found)
-        except TypeError:
-            raise ValueError(f"{name}: expected a whole number, found {found!r}") from None
+        if found is not None and not is_whole(found):
+            raise ValueError(f"{name}: expected a whole number, found {found!r}")
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python's or NumPy's; true and false are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 - whatever JSON or TOML held

@@ -4,7 +4,6 @@ Visit the variables in the ordering: get the scores of the next one from a path 
 (the given one, or a draw where none is given), reveal it.
 """
 
-import operator
 from collections.abc import Callable
 from numbers import Number
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from nadek.alike import Alike
 from nadek.conditional import ConditionalNetwork
+from nadek.configs import is_whole
 from nadek.orderings import Orderings, are_permutations, as_tensor, random_orderings
 from nadek.paths import ALL, Path, PlainPath, shared_path
 from nadek.patterns import shared_stages
@@ -161,15 +161,11 @@ def as_count(name: str, count: Any, *, of: str = "") -> int:  # noqa: ANN401 - w
         TypeError: on what is no whole number; true and false are none.
         ValueError: on one below 1.
     """
-    try:
-        number = None if isinstance(count, bool) else operator.index(count)
-    except TypeError:
-        number = None
-    if number is None:
+    if not is_whole(count):
         raise TypeError(f"{name}: expected a whole number, found {count!r}")
-    if number < 1:
-        raise ValueError(f"{name}: expected at least 1{of}, found {number}")
-    return number
+    if count < 1:
+        raise ValueError(f"{name}: expected at least 1{of}, found {count}")
+    return int(count)
 
 
 def check_chunk(chunk: Any) -> None:  # noqa: ANN401 - whatever a user gave

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool
 
+from nadek.configs import is_whole
+
 if TYPE_CHECKING:
     Whole = int | Literal["auto"]
     Number = float | Literal["auto"]
@@ -38,7 +40,7 @@ def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[obje
     """
     if _is_among(value, also):
         return
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"{name}: expected a whole number of at least {least}{_or(also)}, found {value!r}")
 
 
