@@ -32,11 +32,11 @@ FAULTS = {
         "a_missing_value_is_never_read",
     ),
     "mask term not updated in the fast walk": (
-        ("paths/fast.py", "self.first -= no_more_missing", "pass"),
+        ("paths/fast.py", "of_both -= A.sum(0)", "_ = A.sum(0)"),
         "paths_agree",
     ),
-    "mask term not updated in the fast walk's later steps": (
-        ("paths/fast.py", "self.seen -= no_more_missing", "pass"),
+    "fill not taken back in the fast walk": (
+        ("paths/fast.py", "add_(self.guess, -guessed, columns)", "pass"),
         "paths_agree",
     ),
     "sample permuted once too often": (

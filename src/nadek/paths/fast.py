@@ -19,11 +19,11 @@ class FastPath:
     """Only the products that the next logit needs, for rows that share one ordering.
 
     The columns of W (and A) and the rows of V are permuted once, so that those of the missing variables come last.
-    Two running sums [B, H] follow what is revealed by updates of rank 1: ``seen = c + A missing + W x_observed``, and
-    ``first``, the same plus ``W fill_missing``, which is all that the first step needs. The steps between read and
-    predict the missing variables only; the last computes the logits asked for. For ``steps`` = 1 nothing but
-    vectors is left. Running sums and logits keep the dtype of the model. Where products are compiled for their shapes
-    (see `nadek.products`) the missing columns are rounded up to blocks.
+    A running sum [B, H], ``seen = c + A missing + W x_observed``, follows what is revealed by updates of rank 1; the
+    first step adds ``W fill_missing`` to it, a vector, since the rows miss the same. The steps between read and predict
+    the missing variables only; the last computes the logits asked for. For ``steps`` = 1 nothing but vectors is left,
+    and A is part of the vector. Sums and logits keep the dtype of the model. Where products are compiled for their
+    shapes (see `nadek.products`) the missing columns are rounded up to blocks.
 
     Args:
         model: a network that has columns (see `nadek.networks`).
@@ -51,21 +51,21 @@ class FastPath:
         self.core = for_many(core, n_rows)
         self.W_exact, self.V_exact, self.b_exact, self.A = W, V, b, A
         self.W, self.V, self.b = (weight.to(dtype) for weight in (W, V, b))
-        self.seen, self.first = seen, seen + self.fill @ W
+        self.seen, self.guess = seen, (self.fill @ W).unsqueeze(0)
         self.dtype = dtype
         self._near: tuple[int, Tensor, Tensor] | None = None
 
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
         """See `Path`."""
         chosen = self._rounded(rows)
-        first = self.first[chosen]
-        h, state = self.core(first.to(self.dtype, copy=True), None)  # in place
+        seen, guess = self.seen[chosen], self.guess[chosen] if len(self.guess) > 1 else self.guess
+        h, state = self.core((seen + guess).to(self.dtype), None)
         if self.steps > 1:
             low = self._low(positions.start)
             start = self.variables.start(low)
             W, V = self._weights(start)
             b = self.b[start:]
-            base = self.seen[chosen].to(self.dtype)
+            base = seen.to(self.dtype)
             known, missing = self.variables.start(positions.start) - start, self._missing(positions.start, chosen)
             for _ in range(self.steps - 1):
                 v = self.variables.probabilities_of(h, V, b, low)
@@ -75,29 +75,26 @@ class FastPath:
                     v *= missing
                 h, state = self.core(added(base, v, W), state)
         asked, h = self._columns(positions), h if chosen is rows else h[: len(rows)]  # type: ignore[arg-type]
-        logits = torch.addmm(self.b_exact[asked], h.to(first.dtype), self.V_exact[asked].t())
+        logits = torch.addmm(self.b_exact[asked], h.to(seen.dtype), self.V_exact[asked].t())
         return self.variables.scores_at(logits, positions)
 
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
         """See `Path`; this path's rows are all told the same variables."""
         assert told is None
-        shown = self.variables.encode_at(value, positions).to(self.first.dtype)
-        self._add(positions, shown, shown - self.fill[self._columns(positions)])
+        shown = self.variables.encode_at(value, positions).to(self.seen.dtype)
+        self._add(positions, shown, self.fill[self._columns(positions)].unsqueeze(0))
 
-    def _add(self, positions: slice, shown: Tensor, changed: Tensor, told: Tensor | None = None) -> None:
-        """Bring the running sums up to date with what is shown, and how that differs from what stood there."""
+    def _add(self, positions: slice, shown: Tensor, guessed: Tensor, told: Tensor | None = None) -> None:
+        """Bring the sums up to date with what is shown where the fill stood."""
         columns = self.W_exact[self._columns(positions)]
         # of one column the outer product, which is the quicker as what it is
         add_ = Tensor.addcmul_ if len(columns) == 1 else Tensor.addmm_
-        add_(self.first, changed, columns)
-        if self.steps > 1:
-            add_(self.seen, shown, columns)
+        add_(self.seen, shown, columns)
+        add_(self.guess, -guessed, columns)
         if self.A is not None:
             A = self.A[positions]
-            no_more_missing = A.sum(0) if told is None else told.to(A.dtype) @ A
-            self.first -= no_more_missing
-            if self.steps > 1:
-                self.seen -= no_more_missing
+            of_both = self.guess if self.steps == 1 else self.seen  # the quicker one, where nothing else is read
+            of_both -= A.sum(0) if told is None else told.to(A.dtype) @ A
 
     def _low(self, position: int) -> int:
         """The position from which on columns take part in the products: what is before it is known."""
@@ -108,7 +105,7 @@ class FastPath:
         if self._near is None or self._near[0] != start:
             W, V = self.W[start:].t(), self.V[start:]
             if self.block > 1:  # worth it for a whole block of positions
-                W, V = arranged(W, len(self.first)), arranged(V, len(self.first))
+                W, V = arranged(W, len(self.seen)), arranged(V, len(self.seen))
             self._near = start, W, V
         return self._near[1:]
 
@@ -124,6 +121,6 @@ class FastPath:
         """Some rows; where products are compiled, with the first one repeated, so that few different numbers occur."""
         if isinstance(rows, slice) or self.block == 1:
             return rows
-        n_rows = len(self.first)
+        n_rows = len(self.seen)
         extra = -len(rows) % -(-n_rows // PARTS)
         return torch.cat([rows, rows[:1].expand(min(extra, n_rows - len(rows)))])

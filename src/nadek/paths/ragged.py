@@ -12,7 +12,7 @@ from nadek.paths.path import Rows
 class RaggedPath(FastPath):
     """One shared ordering, of which each row visits some variables, knows others from the start, never sees the rest.
 
-    What a row knows from the start is in its running sums from the start, so along the shared ordering it has an
+    What a row knows from the start is in its sums from the start, so along the shared ordering it has an
     ordering of its own: the variables that it knows, then those that it visits, then the others. Weights are permuted
     once for all rows, and the columns before a position are left out where every row knows them by then. Among the
     columns that remain, what a single row knows is set to 0.
@@ -33,6 +33,7 @@ class RaggedPath(FastPath):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(model, ordering, len(stage), dtype=dtype)
+        self.guess = self.guess.repeat(len(stage), 1)
         unseen = (stage == 2).any(0).nonzero()
         self.all_seen = int(unseen[0]) if len(unseen) else stage.shape[1]
         n_columns = len(self.b) if self.steps > 1 else 0
@@ -42,9 +43,8 @@ class RaggedPath(FastPath):
         """See `Path`."""
         told = torch.ones_like(value, dtype=torch.bool) if told is None else told
         columns, hidden = self._columns(positions), ~self.variables.spread_at(told, positions)
-        shown = self.variables.encode_at(value, positions).to(self.first.dtype)
-        changed = (shown - self.fill[columns]).masked_fill_(hidden, 0)
-        self._add(positions, shown.masked_fill(hidden, 0), changed, told)
+        shown = self.variables.encode_at(value, positions).to(self.seen.dtype).masked_fill(hidden, 0)
+        self._add(positions, shown, self.fill[columns] * ~hidden, told)
         if self.steps > 1:
             self.missing[:, columns] *= hidden
 
