@@ -6,6 +6,7 @@ import io
 import pickle
 import re
 import sys
+import warnings
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
@@ -1123,6 +1124,80 @@ def test_columns_without_any_value_are_left_out_or_kept(copies):
     np.testing.assert_array_equal(kept.transform(table)[:, 1], 0)
     table[0, 1] = 4.5
     assert kept.transform(table)[0, 1] == 4.5  # a value that is there stays
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_column_that_was_empty_in_the_first_fit_is_not_learnt_by_warm_start_and_that_is_said(copies, keep):
+    table = np.insert(copies, 1, np.nan, axis=1)
+    imputer = nadek.NADEkImputer(**QUICK, warm_start=True, keep_empty_features=keep)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        imputer.fit(table)
+    table[5:, 1] = 4.5
+    with pytest.warns(UserWarning, match="in the first fit") as told:
+        imputer.fit(table)
+    assert [str(one.message) for one in told] == [
+        "columns without any value in the first fit are not learnt by warm_start: 1"
+    ]
+
+
+def test_what_is_filled_in_lies_among_the_numbers_however_large_they_are():
+    rng = np.random.default_rng(0)
+    seconds = 1_700_000_000 + rng.integers(0, 60, 200)
+    table = np.column_stack([seconds, rng.integers(0, 2, (200, 11))]).astype(float)
+    imputer = nadek.NADEkImputer(**{**QUICK, "width": 384}, categorical_features=[1]).fit(table)
+    assert imputer.network_.b.dtype == torch.float32  # as wide ones are: their probabilities sum to 1 +- 1e-7
+    holes = table.copy()
+    holes[:, 0] = np.nan
+    filled = imputer.transform(holes)[:, 0]
+    assert ((filled >= seconds.min()) & (filled <= seconds.max())).all()
+    chances = nadek.NADEk(**{**QUICK, "width": 384}, categorical_features=[1]).fit(table).predict_missing_proba(holes)
+    np.testing.assert_allclose(chances[0].sum(1), 1, rtol=0, atol=1e-14)
+    np.random.default_rng(0).choice(len(chances[0][0]), p=chances[0][0])  # NumPy refuses what does not sum to 1
+
+
+def test_booleans_and_categories_are_filled_in_as_such_where_the_model_learnt_numbers(copies):
+    imputer = nadek.NADEkImputer(**QUICK).fit(pd.DataFrame(copies))
+    rest = pd.DataFrame(copies[:3, 1:])
+    for first in (pd.Series([None, True, False], dtype=object), pd.Series(pd.Categorical([None, 1, 0]))):
+        filled = imputer.transform(pd.concat([first, rest], axis=1, ignore_index=True))[0]
+        assert filled.dtype == first.dtype
+        assert filled[0] in (0, 1)
+    assert 0 < imputer.transform(pd.DataFrame([[np.nan, 1, 1]]))[0][0] < 1
+
+
+def test_counts_of_what_is_rare_can_be_declared_numbers():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"children": rng.integers(0, 2, 60), "yes": rng.integers(0, 2, 60)})
+    with pytest.raises(ValueError, match=r'column "children": expected 0, 1 or missing, found 2$'):
+        nadek.NADEk(**QUICK).fit(table).score_samples(table.assign(children=2))
+    for which in (["children"], [0], [True, False]):
+        model = nadek.NADEk(**QUICK, numeric_features=which).fit(table)
+        assert [type(column) for column in model.columns_] == [Numeric, Binary]
+        assert np.isfinite(model.score_samples(table.assign(children=2))).all()
+    with pytest.raises(ValueError, match="numeric_features: found 'child', expected one of the columns"):
+        nadek.NADEk(**QUICK, numeric_features=["child"]).fit(table)
+    told = r'^column "children": expected one kind, found it in categorical_features and in numeric_features$'
+    with pytest.raises(ValueError, match=told):
+        nadek.NADEk(**QUICK, numeric_features=["children"], categorical_features=[0]).fit(table)
+    listed = table.assign(children=table["children"].astype("category"))
+    assert isinstance(nadek.NADEk(**QUICK, numeric_features=["children"]).fit(listed).columns_[0], Numeric)
+    with pytest.raises(ValueError, match='column "town"'):
+        nadek.NADEk(**QUICK, numeric_features=["town"]).fit(table.assign(town="Ulm"))
+
+
+def test_what_is_learnt_does_not_hang_on_the_dtype_that_the_caller_has_set(copies):
+    models = []
+    for dtype in (torch.float32, torch.float64):
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(dtype)
+        try:
+            models.append(nadek.NADEk(**QUICK).fit(copies))
+            assert torch.get_default_dtype() == dtype
+        finally:
+            torch.set_default_dtype(before)
+    one, other = (model.score_samples(copies) for model in models)
+    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

@@ -116,14 +116,9 @@ class NADEkBase(BaseEstimator):
         words, dropped = ((), ()) if before is None else (self._words, self._dropped)
         table = read_table(self, X, reset=before is None, words=words, dropped=dropped)
         self._check(table)
-        found_by = columns_by(table, options["categorical_features"], options["n_bins"])
+        found_by = columns_by(table, options, options["n_bins"])
         if before is None:
-            columns = learn_columns(
-                table,
-                categorical_features=options["categorical_features"],
-                n_bins=options["n_bins"],
-                keep_empty=self._takes_empty,
-            )
+            columns = learn_columns(table, declared=options, n_bins=options["n_bins"], keep_empty=self._takes_empty)
         else:
             check_going_on(self._columns_by, found_by)
             columns = self.columns_

@@ -47,7 +47,7 @@ class Cells(NADEkBase):
     ) -> Iterator[tuple[Int[np.ndarray, " m"], Float[np.ndarray, "m D L"]]]:
         """Probabilities of all levels of all cells of some rows, so many rows at a time that they fit into memory."""
         for some in rows.split(rows_at_once(self.network_)) if len(rows) else ():
-            yield some.cpu().numpy(), level_probabilities(self.network_, codes[some]).double().cpu().numpy()
+            yield some.cpu().numpy(), level_probabilities(self.network_, codes[some]).cpu().numpy()
 
     def _ready(self, n_orderings: int | None = None) -> None:
         super()._ready(n_orderings)

@@ -104,6 +104,15 @@ def is_missing(table: Table, column: int) -> np.ndarray:
     return np.array([v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in values], dtype=np.bool_)
 
 
+def is_boolean(table: Table, column: int) -> bool:
+    """Whether what a column holds are booleans, by the first that is not missing."""
+    values = table.columns[column]
+    if values.dtype != object:
+        return values.dtype.kind == "b"
+    known = values[~is_missing(table, column)]
+    return len(known) > 0 and isinstance(known[0], bool | np.bool_)
+
+
 def is_text(table: Table, column: int) -> bool:
     """Whether the type of a frame's column says that it holds text, and categories that it may list are texts."""
     listed = table.categories[column]

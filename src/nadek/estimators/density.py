@@ -47,7 +47,7 @@ class NADEk(DensityMixin, Questions):
         max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
         early_stopping: hold out ``validation_fraction`` of the rows, keep the weights that did best on them, and stop
             when ``n_iter_no_change`` validations brought nothing better.
-        validation_fraction: of the rows.
+        validation_fraction: of the rows; none are held out where none would be left to learn from.
         n_iter_no_change: "auto" is a fifth of all validations of the run, 5 at least. None never stops early, but still
             keeps the best weights.
         missing: "use" rows with missing cells, which are never read and never to be predicted: right where it is chance
@@ -55,7 +55,8 @@ class NADEk(DensityMixin, Questions):
             given what is observed: right as well where that follows from what is observed, and takes longer. The draws
             are joint up to 64 columns; of D columns beyond, D / 64 cells at a time (rounded up) are drawn as if they
             were independent given those before.
-        warm_start: `fit` goes on with the network that is there.
+        warm_start: `fit` goes on with the network that is there. It is validated on rows that it was not trained on
+            where the table has as many rows as the first time and ``early_stopping`` is what it was.
         steps: how often the network refines its guess (the k of NADE-k); "auto" is 3.
         width: units of its hidden stream; "auto" is 400, but no more than 32 a column and 8 times the square root of
             the rows, in whole 16s.
@@ -68,6 +69,8 @@ class NADEk(DensityMixin, Questions):
         n_bins: at most so many bins for a column of numbers.
         categorical_features: columns whose numbers are categories: names, indices or a boolean mask (integers are
             positions, from 0, whatever columns are called). None: the columns of a categorical type.
+        numeric_features: columns of numbers, told in the same way, of which 0 and 1 may be the first ones seen: counts
+            of what is rare, say. None: those that hold other numbers.
         n_orderings: orderings that log-probabilities are mixed over.
         device: "auto", "cpu", "cuda" or another of PyTorch's.
         random_state: of everything random in `fit`; an int makes it repeatable.
@@ -113,6 +116,7 @@ class NADEk(DensityMixin, Questions):
         batch_size: Whole = "auto",
         n_bins: Count = 16,
         categorical_features: WhichOrNone = None,
+        numeric_features: WhichOrNone = None,
         n_orderings: Count = 32,
         device: DeviceName = "auto",
         random_state: Randomness = None,
@@ -133,6 +137,7 @@ class NADEk(DensityMixin, Questions):
         self.batch_size = batch_size
         self.n_bins = n_bins
         self.categorical_features = categorical_features
+        self.numeric_features = numeric_features
         self.n_orderings = n_orderings
         self.device = device
         self.random_state = random_state

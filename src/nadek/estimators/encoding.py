@@ -1,55 +1,77 @@
 """From a table to codes, which the network sees: what each column is, learnt once, and the codes of its cells."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
-from nadek.columns import Categorical, Column, Level, Numeric, UndecidedColumnError, encode, infer, n_levels, read_cells
+from nadek.columns import (
+    Categorical,
+    Column,
+    Declared,
+    Level,
+    Numeric,
+    UndecidedColumnError,
+    encode,
+    infer,
+    n_levels,
+    read_cells,
+)
 from nadek.estimators.containers import Table, is_missing
 from nadek.estimators.options import WhichOrNone, chosen_columns
 
+DECLARING: dict[str, Declared] = {"categorical_features": "categorical", "numeric_features": "numeric"}
+"""Options that say of columns what they are, and of what kind."""
+
 
 def learn_columns(
-    table: Table, *, categorical_features: WhichOrNone, n_bins: int, keep_empty: bool
+    table: Table, *, declared: Mapping[str, WhichOrNone], n_bins: int, keep_empty: bool
 ) -> tuple[Column | None, ...]:
     """What each column of a training table is.
 
     Args:
         table: the training table.
-        categorical_features: columns of categories whatever their type: names, indices or a mask; None goes by type.
+        declared: under each option of `DECLARING` the columns that it says it of, whatever their type: names, indices
+            or a mask; None goes by types and values.
         n_bins: how many bins a numeric column has at most.
         keep_empty: whether columns without any value are permitted (they are None in the result).
 
     Raises:
-        ValueError: on columns that no variable can be made of, and ``categorical_features`` that are none.
+        ValueError: on columns that no variable can be made of, and on declarations that fit none, or contradict.
     """
-    declared = np.array(table.categorical) | declared_columns(table, categorical_features)
+    said = {kind: declared_columns(table, option, declared[option]) for option, kind in DECLARING.items()}
+    for label, *both in zip(table.labels, *said.values(), strict=True):
+        if all(both):
+            raise ValueError(f'column "{label}": expected one kind, found it in {" and in ".join(DECLARING)}')
+    kinds: list[Declared] = ["categorical" if by_type else "auto" for by_type in table.categorical]
+    for kind, chosen in said.items():
+        kinds = [kind if one else before for before, one in zip(kinds, chosen, strict=True)]
     return tuple(
-        _learn_column(table, j, categorical=bool(declared[j]), n_bins=n_bins, keep_empty=keep_empty)
-        for j in range(len(table.columns))
+        _learn_column(table, j, kind=kind, n_bins=n_bins, keep_empty=keep_empty) for j, kind in enumerate(kinds)
     )
 
 
-def declared_columns(table: Table, which: WhichOrNone) -> Bool[np.ndarray, " D"]:
-    """Whether ``categorical_features`` says of a column that it is one of categories.
+def declared_columns(table: Table, option: str, which: WhichOrNone) -> Bool[np.ndarray, " D"]:
+    """Which columns one of the options of `DECLARING` names.
 
     Raises:
         ValueError: on names, indices or a mask that do not fit the table.
     """
     if which is None:
         return np.zeros(len(table.columns), dtype=np.bool_)
-    return chosen_columns("categorical_features", which, table.labels, named=table.named)
+    return chosen_columns(option, which, table.labels, named=table.named)
 
 
-def columns_by(table: Table, categorical_features: WhichOrNone, n_bins: int) -> dict[str, Any]:
+def columns_by(table: Table, declared: Mapping[str, WhichOrNone], n_bins: int) -> dict[str, Any]:
     """The options that say what the columns of a table are, in plain words; see `learn_columns`."""
-    declared = declared_columns(table, categorical_features)
-    names = [label for label, one in zip(table.labels, declared, strict=True) if one]
-    return {"n_bins": int(n_bins), "categorical_features": names}
+    said: dict[str, Any] = {"n_bins": int(n_bins)}
+    for option in DECLARING:
+        chosen = declared_columns(table, option, declared[option])
+        said[option] = [label for label, one in zip(table.labels, chosen, strict=True) if one]
+    return said
 
 
 def most_bins(columns: Sequence[Column | None]) -> int:
@@ -76,19 +98,19 @@ def level_labels(column: Column) -> tuple[Level, ...]:
     return column.means if isinstance(column, Numeric) else column.levels
 
 
-def _learn_column(table: Table, j: int, *, categorical: bool, n_bins: int, keep_empty: bool) -> Column | None:
+def _learn_column(table: Table, j: int, *, kind: Declared, n_bins: int, keep_empty: bool) -> Column | None:
     values, label = table.columns[j], table.labels[j]
     if keep_empty and is_missing(table, j).all():
         return None
     listed = table.categories[j]
-    if listed is not None:
+    if listed is not None and kind != "numeric":
         read_cells(values, name=label)  # a wrong cell is told by its row, not by its place in the list
         _check_listed(listed, label)
     try:
         column = infer(
-            values if listed is None else listed,
+            values if listed is None or kind == "numeric" else listed,
             name=label,
-            kind="categorical" if categorical else "auto",
+            kind=kind,
             n_bins=n_bins,
             integers="numeric",
         )
@@ -96,7 +118,7 @@ def _learn_column(table: Table, j: int, *, categorical: bool, n_bins: int, keep_
         told = label if table.named else j
         raise ValueError(f"{error} (categorical_features=[{told!r}, ...] says so)") from None
     one_number = isinstance(column, Categorical) and len(column.levels) == 1 and not isinstance(column.levels[0], str)
-    if one_number and not categorical:  # a constant; others like it may come later
+    if one_number and kind == "auto":  # a constant; others like it may come later
         return infer(values, name=label, kind="numeric", n_bins=n_bins)
     return column
 

@@ -13,9 +13,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.columns import Binary, Column, Numeric, decode, expected
+from nadek.columns import Binary, Numeric, decode, expected
 from nadek.estimators.cells import Cells
-from nadek.estimators.containers import Table, is_missing, is_text, names_in
+from nadek.estimators.containers import Table, is_boolean, is_missing, is_text, names_in
 from nadek.estimators.making import Fillings, as_frame_of, beside, called, filled, without
 from nadek.estimators.options import (
     Choice,
@@ -96,6 +96,7 @@ class NADEkImputer(TransformerMixin, Cells):
         batch_size: Whole = "auto",
         n_bins: Count = 16,
         categorical_features: WhichOrNone = None,
+        numeric_features: WhichOrNone = None,
         device: DeviceName = "auto",
         random_state: Randomness = None,
         verbose: Count = 0,
@@ -119,6 +120,7 @@ class NADEkImputer(TransformerMixin, Cells):
         self.batch_size = batch_size
         self.n_bins = n_bins
         self.categorical_features = categorical_features
+        self.numeric_features = numeric_features
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -142,9 +144,10 @@ class NADEkImputer(TransformerMixin, Cells):
         with self._all_or_nothing():
             table, _ = self._fit(X, X_val=X_val)
             self._with_holes = sorted({*(before or ()), *_with_holes(table)})
-        empty = [label for label, column in zip(table.labels, self.columns_, strict=True) if column is None]
-        if empty and not self.keep_empty_features:
-            warnings.warn(f"columns without any value are left out: {', '.join(empty)}", UserWarning, stacklevel=2)
+        empty = [j for j, column in enumerate(self.columns_) if column is None]
+        for told, columns in self._about_empty(table, empty).items():
+            if columns:
+                warnings.warn(f"{told}: {', '.join(columns)}", UserWarning, stacklevel=2)
         return self
 
     def transform(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table
@@ -163,19 +166,20 @@ class NADEkImputer(TransformerMixin, Cells):
         table, codes = self._read(X)
         if self.strategy == "sample":
             return self._finished(table, self._drawn(table, codes, self._seed_for(table, codes)))
-        missing, answers = codes.isnan().cpu().numpy(), self._answers(codes)
+        missing, answers = codes.isnan().cpu().numpy(), self._answers(table, codes)
         fillings = {}
         for place, (j, column) in enumerate(self._known()):
             where = missing[:, place]
             found = answers[where, place]
-            fillings[j] = (where, found if self._is_averaged(column) else decode(column, found))
+            fillings[j] = (where, found if self._is_averaged(table, j) else decode(column, found))
         return self._finished(table, fillings)
 
     def transform_multiple(self, X: MatrixLike, random_state: Randomness = None) -> list[Any]:
         """Several completions of a table, each with one joint draw a row, whatever ``strategy`` says.
 
         Analyse each and pool what comes out (Rubin's rules): how much the completions differ is how much the holes
-        leave open.
+        leave open. Rows with the same holes are filled in along one random ordering (1,024 of them at most), another
+        one in every completion.
 
         Args:
             X: a table [N, D].
@@ -224,23 +228,33 @@ class NADEkImputer(TransformerMixin, Cells):
     def _take(self, extra: Mapping[str, Any]) -> None:
         self._with_holes = extra.get("with_holes")
 
-    def _answers(self, codes: Tensor) -> Float[np.ndarray, "N D"]:
+    def _about_empty(self, table: Table, empty: Sequence[int]) -> dict[str, list[str]]:
+        """What is to be said of columns without any value in (the first) training, and of which ones."""
+        late = [j for j in empty if not is_missing(table, j).all()]
+        still = [] if self.keep_empty_features else [j for j in empty if j not in late]
+        return {
+            "columns without any value are left out": [table.labels[j] for j in still],
+            "columns without any value in the first fit are not learnt by warm_start": [table.labels[j] for j in late],
+        }
+
+    def _answers(self, table: Table, codes: Tensor) -> Float[np.ndarray, "N D"]:
         """For every missing cell its expectation, where that is what is filled in, or else its most probable code."""
         answers = np.zeros(codes.shape)
         rows = codes.isnan().any(1).nonzero().squeeze(1)
+        averaged = [self._is_averaged(table, j) for j, _ in self._known()]
         for some, found in self._level_probabilities(codes, rows):
             for place, (_, column) in enumerate(self._known()):
                 of_one = found[:, place]
-                averaged = self._is_averaged(column)
-                answers[some, place] = expected(column, of_one) if averaged else of_one.argmax(1)
+                answers[some, place] = expected(column, of_one) if averaged[place] else of_one.argmax(1)
         return answers
 
-    def _is_averaged(self, column: Column) -> bool:
-        """Whether a column is filled in with its expectation: numbers, under the strategy "mean"."""
+    def _is_averaged(self, table: Table, j: int) -> bool:
+        """Whether a column is filled in with its expectation: numbers, in this table as in that of `fit`, by "mean"."""
+        column = self.columns_[j]
         numbers = isinstance(column, Numeric) or (
             isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
         )
-        return self.strategy == "mean" and numbers
+        return self.strategy == "mean" and numbers and not table.categorical[j] and not is_boolean(table, j)
 
     def _finished(self, table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - a table
         """The table with its holes filled; columns without any value in training filled or left out; indicators."""

@@ -32,7 +32,7 @@ class Learnt:
     """Which rows these are, of a table of so many."""
 
 
-@undisturbed()
+@undisturbed(dtype=torch.float32)
 def learn(
     codes: Float[np.ndarray, "N D"],
     levels: Sequence[int],

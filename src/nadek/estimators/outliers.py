@@ -47,9 +47,10 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
     for usual because little is known of it; one of which nothing is known scores 0, which no threshold exceeds.
 
     Args:
-        contamination: the part of the training rows below the threshold, in (0, 0.5]; "auto" puts the threshold where
-            5 % of new rows can be expected below it, by the rows held out in training. Of fewer than 19 of these the
-            lowest one is the threshold: one in 10 new rows is below the lowest of 9.
+        contamination: the part of the training rows (of a random 5,000, where there are more) below the threshold, in
+            (0, 0.5]; "auto" puts the threshold where 5 % of new rows can be expected below it, by the rows held out in
+            training. Of fewer than 19 of these the lowest one is the threshold: one in 10 new rows is below the lowest
+            of 9.
         n_orderings: orderings that log-probabilities are mixed over.
         max_iter: this and all others: see `NADEk`.
 
@@ -89,6 +90,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         batch_size: Whole = "auto",
         n_bins: Count = 16,
         categorical_features: WhichOrNone = None,
+        numeric_features: WhichOrNone = None,
         device: DeviceName = "auto",
         random_state: Randomness = None,
         verbose: Count = 0,
@@ -110,6 +112,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         self.batch_size = batch_size
         self.n_bins = n_bins
         self.categorical_features = categorical_features
+        self.numeric_features = numeric_features
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
