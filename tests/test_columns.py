@@ -92,6 +92,15 @@ def test_32_words_are_categories_and_33_are_asked_about():
     assert n_levels(infer(words, name="city", kind="categorical")) == 33
 
 
+def test_a_box_that_is_ticked_or_not_is_asked_about():
+    ticked = objects("X", None, "X")
+    with pytest.raises(UndecidedColumnError, match=r"^column \"box\" holds 'X' or nothing: write a word where"):
+        infer(ticked, name="box")
+    assert infer(ticked, name="box", kind="categorical").levels == ("X",)
+    assert infer(ticked, name="box", integers="numeric").levels == ("X",)  # where nobody can be asked
+    assert infer(objects("X", "X"), name="box").levels == ("X",)  # a constant
+
+
 def test_words_that_are_all_different_are_asked_about():
     with pytest.raises(UndecidedColumnError, match=r'"id" has 3 different texts in 3 rows'):
         infer(objects("a", "b", None, "c"), name="id")

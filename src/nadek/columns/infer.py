@@ -48,7 +48,8 @@ def infer(
         name: what messages call it.
         kind: what the user says it is; "auto" to find out.
         n_bins: how many bins a numeric column has at most.
-        integers: whether whole numbers beyond 0 and 1 are asked about or taken as amounts.
+        integers: whether whole numbers beyond 0 and 1 are asked about or taken as amounts; where they are, it is also
+            asked what holes beside a single word mean.
 
     Raises:
         UndecidedColumnError: if the user has to say; tells what was found.
@@ -72,6 +73,8 @@ def infer(
         return Binary(levels=(False, True)) if cells.sort == "booleans" else Binary()
     if kind == "binary":
         return _binary(levels, name)
+    if cells.sort == "text" and len(levels) == 1 and integers == "ask" and len(cells.values) < len(values):
+        raise UndecidedColumnError(_about_ticks(levels[0], name), column=name)
     if cells.sort == "text":
         return _words(levels, len(cells.values), name)
     if len(levels) == 1:
@@ -131,6 +134,12 @@ def _words(levels: list[Level], n_cells: int, name: str) -> Column:
         found = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
         raise UndecidedColumnError(f"{found}: say that it is categorical, or leave it out", column=name)
     return Categorical(levels=tuple(levels))
+
+
+def _about_ticks(level: Level, name: str) -> str:
+    """The question whether empty cells are unknown: of a box that is ticked or not they are an answer."""
+    found = f'column "{name}" holds {shown(level)} or nothing'
+    return f"{found}: write a word where nothing is an answer, or say that it is categorical where it is unknown"
 
 
 def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
