@@ -1,6 +1,9 @@
 """Grids of small trainings: every cell can be run, what a run leaves, and the tables it makes."""
 
+import fcntl
 import json
+import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +14,8 @@ import torch
 from nadek.experiments import Workplace, grid_tables, grids, read_grid, run_grid, write_report
 from nadek.experiments.grids import job_of_cell, mean_over_seeds, n_parameters, score, widest
 from nadek.experiments.jobs import some_rows
+from nadek.experiments.provenance import provenance
+from nadek.experiments.records import write_record
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs
 from nadek.model import Network
 from nadek.training import TrainingDivergedError, fit, prepare
@@ -200,6 +205,71 @@ def test_what_is_done_is_not_done_again(done, monkeypatch):
     assert run_grid(grid, place_in(folder), only="digits-deep-*") == record
     with pytest.raises(AssertionError):
         run_grid(grid, place_in(folder))
+
+
+def test_cells_of_two_processes_are_all_kept(tmp_path, monkeypatch):
+    """Where the other one writes while this one asks where it runs, and neither while the other is at the record."""
+    grid, place, alone = replace(write_grid(tmp_path), keep=False), place_in(tmp_path), []
+    names = [cell.name for cell in grid.cells if "-k1-" in cell.name]
+
+    def slow(device):
+        monkeypatch.setattr(RUN, "provenance", provenance)
+        run_grid(grid, place, only="digits-block-k1-*")
+        return provenance(device)
+
+    def watched(path, record, **options):
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(descriptor)
+        alone.append(path)
+        write_record(path, record, **options)
+
+    monkeypatch.setattr(RUN, "provenance", slow)
+    monkeypatch.setattr(RUN, "write_record", watched)
+    assert list(run_grid(grid, place, only="digits-deep-k1-*")["cells"]) == names
+    assert len(alone) == 4
+    assert os.listdir(tmp_path / "experiments" / "results") == ["grid-which.json"]
+
+
+@pytest.mark.parametrize("stage", ["writing", "removing"])
+def test_a_cell_that_is_stopped_at_its_end_is_done_by_the_same_command(stage, tmp_path, monkeypatch):
+    grid, place = replace(write_grid(tmp_path), keep=False), place_in(tmp_path)
+    folder = job_of_cell(grid, grid.cells[0], place).folder
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    def half(folder, **_):
+        (folder / "metrics.json").unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(RUN, "write_record", stop) if stage == "writing" else stopped.setattr(shutil, "rmtree", half)
+        with pytest.raises(KeyboardInterrupt):
+            run_grid(grid, place, only=grid.cells[0].name)
+    assert folder.is_dir()
+    with monkeypatch.context() as again:
+        again.setattr(JOBS, "train", forbidden)  # what was trained is not lost
+        assert list(run_grid(grid, place, only=grid.cells[0].name)["cells"]) == [grid.cells[0].name]
+    place.record("grid-which").unlink()
+    run_grid(grid, place, only=grid.cells[0].name)  # what was left is no model, and in nobody's way
+    assert not folder.exists()
+
+
+def test_two_processes_may_be_at_one_cell(tmp_path, monkeypatch):
+    grid, place = replace(write_grid(tmp_path), keep=False), place_in(tmp_path)
+    only, folder = grid.cells[0].name, job_of_cell(grid, grid.cells[0], place).folder
+
+    def other(*scored):
+        monkeypatch.setattr(RUN, "score", score)
+        run_grid(grid, place, only=only)
+        assert not folder.exists()
+        return score(*scored)
+
+    monkeypatch.setattr(RUN, "score", other)
+    assert list(run_grid(grid, place, only=only)["cells"]) == [only]
+    assert not folder.exists()
 
 
 def test_another_recipe_is_another_cell(done, tmp_path, monkeypatch):

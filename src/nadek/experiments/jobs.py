@@ -1,5 +1,6 @@
 """Models that experiments need: where each lies, on which rows it is trained, and how to get it trained. Resumable."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nadek.checkpoints import SavedModel, holds_model, holds_state, load_saved, weights_digest
+from nadek.checkpoints import CONFIG, SavedModel, holds_model, holds_state, load_saved, weights_digest
 from nadek.conditional import ConditionalNetwork
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
@@ -142,6 +143,11 @@ class Job:
         if saved.metrics.get("diverged"):
             raise ValueError(f"the training of {self.folder} diverged; change the recipe, or use --force to train anew")
         return saved
+
+    def forget(self) -> None:
+        """Remove the model and all that lies beside it; where this is stopped halfway, what is left is no model."""
+        (self.folder / CONFIG).unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)  # another process may be at it, too
 
     @property
     def digest(self) -> str:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from fnmatch import fnmatch
@@ -17,6 +16,7 @@ from nadek.experiments.grids.grid import SEED, Cell, Grid, Part
 from nadek.experiments.jobs import Job, Workplace, some_rows
 from nadek.experiments.provenance import provenance
 from nadek.experiments.records import read_record, write_record
+from nadek.files import alone_in
 from nadek.likelihood import estimate_log_prob, log_probs
 from nadek.summaries import summarise
 from nadek.training import Epoch, TrainingDivergedError
@@ -35,6 +35,8 @@ def run_grid(
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> dict[str, Any]:
     """Train and score the cells of a grid; return its record, in which a cell is a line.
+
+    Several processes may do cells of a grid at a time. A model that is not kept goes once its line is written.
 
     Args:
         grid: what to run.
@@ -59,10 +61,15 @@ def run_grid(
         if on_cell is not None:
             on_cell(cell.name, number, len(cells))
         told = _told(grid, cell, place, force=force, on_epoch=on_epoch)
-        record = _done(grid, place)  # read again: another process may have added cells of its own
-        record["cells"][cell.name] = {**told, "origin": _origin(record["origins"], place)}
-        record["cells"] = {c.name: record["cells"][c.name] for c in grid.cells if c.name in record["cells"]}
-        write_record(path, record, lines="cells")
+        now = provenance(place.device)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with alone_in(path.parent):
+            record = _done(grid, place)  # read again: another process may have added cells of its own
+            record["cells"][cell.name] = {**told, "origin": _origin(record["origins"], now)}
+            record["cells"] = {c.name: record["cells"][c.name] for c in grid.cells if c.name in record["cells"]}
+            write_record(path, record, lines="cells")
+        if not grid.keep:
+            job_of_cell(grid, cell, place).forget()
     return _done(grid, place)
 
 
@@ -94,8 +101,6 @@ def _told(
     for split, prefix in (("valid", "validation"), ("test", "test")):
         mean, error = score(saved, job.open("valid" if split == "valid" else "test").x, cell.part)
         told |= {f"{prefix}_log_likelihood": mean, f"{prefix}_standard_error": error}
-    if not grid.keep:
-        shutil.rmtree(job.folder)
     return told
 
 
@@ -123,9 +128,8 @@ def _digest(cell: Cell) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _origin(origins: list[dict[str, Any]], place: Workplace) -> int:
+def _origin(origins: list[dict[str, Any]], now: dict[str, Any]) -> int:
     """The place of what computes now in the list of all that did; it is added where it is new."""
-    now = provenance(place.device)
     if now not in origins:
         origins.append(now)
     return origins.index(now)
