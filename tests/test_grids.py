@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from nadek.experiments import Workplace, grid_tables, grids, read_grid, run_grid, write_report
-from nadek.experiments.grids import job_of_cell, mean_over_seeds, n_parameters, score, widest
+from nadek.experiments.grids import current, is_current, job_of_cell, mean_over_seeds, n_parameters, score, widest
 from nadek.experiments.jobs import some_rows
 from nadek.experiments.provenance import provenance
-from nadek.experiments.records import write_record
+from nadek.experiments.records import read_record, write_record
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs
 from nadek.model import Network
 from nadek.training import TrainingDivergedError, fit, prepare
@@ -319,6 +319,33 @@ def test_a_training_that_diverges_is_told_and_no_number(tmp_path, monkeypatch):
     assert record["cells"]["digits-deep-k1-s0"]["diverged"] is True
     assert mean_over_seeds(record["cells"], {"core": "deep", "k": "k1"}) is None
     assert "| 1 layer | – | – | – |" in grid_tables(grid, record)
+
+
+def test_cells_that_were_changed_since_are_left_out(tmp_path):
+    place, only = place_in(tmp_path, quick=True), "digits-deep-k[12]-s*"
+    run_grid(write_grid(tmp_path), place, only=only)
+    grid = write_grid(tmp_path, TOML.replace("orderings = 2", "orderings = 3"))
+    record = run_grid(grid, place, only="digits-deep-k1-s1")
+    assert list(record["cells"]) == ["digits-deep-k1-s1"]
+    kept = read_record(place.record("grid-which"))
+    assert len(kept["cells"]) == 4
+    table = grid_tables(grid, kept).splitlines()
+    assert "; one seed, ± over rows)" in table[0]
+    mean = record["cells"]["digits-deep-k1-s1"]["test_log_likelihood"]
+    assert table[4].startswith(f"| 1 layer | {mean:.2f} ± ")
+    assert table[4].endswith(" | – | – |")
+    left = "*Left out, as changed since: digits-deep-k1-s0, digits-deep-k2-s0, digits-deep-k2-s1.*"
+    assert table[-1] == left
+
+
+@pytest.mark.parametrize("grid", SHIPPED, ids=lambda grid: grid.name)
+def test_the_shipped_records_are_of_the_grids_as_they_are(grid):
+    """Options that came later are told by `CAME_LATER`: records from before them stay good."""
+    cells = read_record(ROOT / "results" / f"grid-{grid.name}.json")["cells"]
+    assert list(current(grid, cells)) == list(cells)
+    cell = next(cell for cell in grid.cells if cell.name in cells)
+    used = replace(cell, recipe=replace(cell.recipe, training=replace(cell.recipe.training, tilt=0.5)))
+    assert not is_current(used, cells[cell.name])
 
 
 def test_means_are_over_seeds():

@@ -1,9 +1,6 @@
 """Carry out a grid: train and score every cell, one after the other; what is done is not done again."""
 
-import hashlib
-import json
 from collections.abc import Callable
-from dataclasses import asdict
 from fnmatch import fnmatch
 from typing import Any
 
@@ -11,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
-from nadek.configs import encode
+from nadek.experiments.grids.digest import current, digest, is_current
 from nadek.experiments.grids.grid import SEED, Cell, Grid, Part
 from nadek.experiments.jobs import Job, Workplace, some_rows
 from nadek.experiments.provenance import provenance
@@ -34,7 +31,7 @@ def run_grid(
     on_cell: Callable[[str, int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> dict[str, Any]:
-    """Train and score the cells of a grid; return its record, in which a cell is a line.
+    """Train and score the cells of a grid; return its record, in which a cell is a line, without those changed since.
 
     Several processes may do cells of a grid at a time. A model that is not kept goes once its line is written.
 
@@ -56,7 +53,7 @@ def run_grid(
     path = place.record(f"grid-{grid.name}")
     for number, cell in enumerate(cells, 1):
         done = _done(grid, place)["cells"].get(cell.name)
-        if not force and done is not None and done["digest"] == _digest(cell):
+        if not force and is_current(cell, done):
             continue
         if on_cell is not None:
             on_cell(cell.name, number, len(cells))
@@ -70,7 +67,8 @@ def run_grid(
             write_record(path, record, lines="cells")
         if not grid.keep:
             job_of_cell(grid, cell, place).forget()
-    return _done(grid, place)
+    record = _done(grid, place)
+    return {**record, "cells": current(grid, record["cells"])}
 
 
 def job_of_cell(grid: Grid, cell: Cell, place: Workplace) -> Job:
@@ -92,7 +90,7 @@ def _told(
 ) -> dict[str, Any]:
     """Train and score one cell; its line in the record. A training that diverges is a result, too."""
     job = job_of_cell(grid, cell, place)
-    told = {**cell.where, SEED: cell.seed, "digest": _digest(cell), "steps": cell.recipe.model.steps}
+    told = {**cell.where, SEED: cell.seed, "digest": digest(cell), "steps": cell.recipe.model.steps}
     try:
         saved = job.trained(force=force, on_epoch=on_epoch)
     except TrainingDivergedError:
@@ -120,12 +118,6 @@ def _history(saved: SavedModel) -> dict[str, Any]:
     history = saved.metrics["history"]
     told = {key: [epoch[key] and round(epoch[key][-1], 3) for epoch in history] for key in ("train", "validation")}
     return {"epochs": saved.metrics["epochs"], "seconds": round(saved.metrics["seconds"], 1), **told}
-
-
-def _digest(cell: Cell) -> str:
-    """Changes with anything that a cell's numbers depend on."""
-    config = {"recipe": encode(cell.recipe), "part": {**asdict(cell.part), "label": None}}
-    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _origin(origins: list[dict[str, Any]], now: dict[str, Any]) -> int:
