@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import CONFIG, SavedModel, holds_model, holds_state, load_saved, weights_digest
-from nadek.conditional import ConditionalNetwork
+from nadek.experiments.beginnings import Beginning
+from nadek.experiments.identity import DIGESTS, built_on, other
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
 from nadek.experiments.run import train
@@ -70,7 +71,7 @@ class Job:
         recipe: how to train it.
         place: folders and device.
         train_rows: how many training rows to take, a fixed random choice; None for all.
-        begin: overwrites the random weights of a training that begins; None leaves them.
+        begin: what the weights begin as; None for the model that the recipe's ``start`` names, or random ones.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Job:
     recipe: Recipe
     place: Workplace
     train_rows: int | None = None
-    begin: Callable[[ConditionalNetwork], object] | None = None
+    begin: Beginning | None = None
 
     @property
     def folder(self) -> Path:
@@ -105,7 +106,7 @@ class Job:
 
         Raises:
             ValueError: if the recipe does not fit the data, or the folder holds the model or the unfinished training of
-                another recipe or of other training rows, or one that diverged.
+                another recipe, of other training rows, of another start or teacher, or one that diverged.
             TrainingDivergedError: as `train`.
             OSError: on data that are not there, or a folder that cannot be written to.
         """
@@ -131,7 +132,8 @@ class Job:
         """The model, if its training is finished.
 
         Raises:
-            ValueError: if the folder holds a model of another recipe or of other training rows, or one that diverged.
+            ValueError: if the folder holds a model of another recipe or of other training rows, one that began as
+                another model or had another teacher than there is now, or one that diverged.
         """
         if not holds_model(self.folder) or holds_state(self.folder):
             return None
@@ -140,6 +142,9 @@ class Job:
             raise ValueError(f"{self.folder} holds a model of another recipe; use --force to train anew")
         if saved.metrics.get(TRAINED_ON, self._rows) != self._rows:  # models of the first records do not say
             raise ValueError(f"{self.folder} holds a model of other training rows; use --force to train anew")
+        what = other(saved.metrics.get(DIGESTS), built_on(self._recipe, self.folder, self.begin))
+        if what is not None:
+            raise ValueError(f"{self.folder} holds a model of {what}; use --force to train anew")
         if saved.metrics.get("diverged"):
             raise ValueError(f"the training of {self.folder} diverged; change the recipe, or use --force to train anew")
         return saved

@@ -260,10 +260,32 @@ def begin_as_machine(
     begin_as_rbm(model, machine.W, machine.b, machine.c, mean=data_mean(job.open("train")))
 
 
+def machine_digest(name: str, place: Workplace) -> str | None:
+    """The digest of an RBM of the tables; None where it is not trained.
+
+    Args:
+        name: its table and row, "TABLE/ROW".
+        place: folders and device.
+
+    Raises:
+        FileNotFoundError: if there is no such table.
+        ValueError: if it has no such row or the row is no RBM, or if the RBM was trained by another recipe.
+    """
+    machine = MachineJob.of(machine_row(place.experiments, name), place).finished()
+    if machine is None:
+        return None
+    return _digest_of(b"", machine.W, machine.b, machine.c)
+
+
 def _digest(machine: Machine, x: Tensor, recipe: MachineRecipe) -> str:
     """Changes with anything that the numbers depend on."""
-    digest = hashlib.sha256(json.dumps(encode(recipe.annealing), sort_keys=True).encode())
-    for tensor in (machine.W, machine.b, machine.c, x):
+    config = json.dumps(encode(recipe.annealing), sort_keys=True).encode()
+    return _digest_of(config, machine.W, machine.b, machine.c, x)
+
+
+def _digest_of(config: bytes, *tensors: Tensor) -> str:
+    digest = hashlib.sha256(config)
+    for tensor in tensors:
         digest.update(str(tuple(tensor.shape)).encode())
         digest.update(tensor.cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()

@@ -6,8 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nadek.experiments.beginnings import Beginning
 from nadek.experiments.jobs import Job, Workplace, origin
-from nadek.experiments.machines import begin_as_machine, reproduce_machine
+from nadek.experiments.machines import begin_as_machine, machine_digest, reproduce_machine
 from nadek.experiments.records import read_record, write_record
 from nadek.experiments.rows import Kind, Row, names_machine
 from nadek.experiments.scoring import Scoring
@@ -78,7 +79,10 @@ def job_of(row: Row, kind: Kind, place: Workplace, *, on_epoch: Callable[[Epoch]
     """
     recipe, begin = row.recipe(kind), None
     if recipe.start is not None and names_machine(recipe.start, place.experiments):
-        begin = partial(begin_as_machine, name=recipe.start, data=row.data, place=place, on_epoch=on_epoch)
+        begin = Beginning(
+            partial(begin_as_machine, name=recipe.start, data=row.data, place=place, on_epoch=on_epoch),
+            partial(machine_digest, recipe.start, place),
+        )
     return Job(name=f"{row.table}-{row.name}-{kind}", data=row.data, recipe=recipe, place=place, begin=begin)
 
 
