@@ -9,7 +9,7 @@ from typing import Any
 from nadek.experiments.beginnings import Beginning
 from nadek.experiments.jobs import Job, Workplace, origin
 from nadek.experiments.machines import begin_as_machine, machine_digest, reproduce_machine
-from nadek.experiments.records import read_record, write_record
+from nadek.experiments.records import brought_up_to_date, read_record, write_record
 from nadek.experiments.rows import Kind, Row, names_machine
 from nadek.experiments.scoring import Scoring
 from nadek.likelihood import Progress
@@ -32,7 +32,7 @@ def reproduce(
 
     The model is trained in ``runs/TABLE-NAME-KIND``, and the record is ``experiments/results/TABLE-NAME-KIND.json``.
     What is finished is not done again: a model of the same recipe is not trained again, an ordering that was scored
-    is not scored again, and a record of the same model and the same scoring is returned as it is.
+    is not scored again, and a record of the same model and the same scoring stays, but for what it says of the row.
 
     Args:
         row: what to run.
@@ -57,7 +57,7 @@ def reproduce(
     if not force and path.is_file():
         done = read_record(path)
         if done.get("digest") == scoring.digest:
-            return done
+            return brought_up_to_date(path, done, about, lines="curve")
     told = scoring.told(job.folder, progress)
     record = {**about, **told, **origin(saved, place.device)}
     write_record(path, record, lines="curve")
