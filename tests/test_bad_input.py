@@ -1086,6 +1086,21 @@ def test_a_model_of_something_else_is_no_finished_training(what, table, tmp_path
     assert (folder / "model.safetensors").read_bytes() == before
 
 
+def test_as_many_rows_may_be_other_rows(table, tmp_path):
+    folder, held_out = tmp_path / "model", write_csv(tmp_path / "held.csv", answers(8))
+    turned = tmp_path / "turned.csv"
+    header, *lines = table.read_text().splitlines(keepends=True)
+    turned.write_text("".join([header, *lines[::-1]]))
+    command = ("-o", folder, *FIT, "-q", "--validation", held_out)
+    ok("fit", table, *command)
+    ok("fit", table, *command, "--resume")
+    for other, what in (((turned, *command), "other rows"), ((table, *command[:-1], turned), "other validation rows")):
+        told = fails("fit", *other, "--resume")
+        assert told == f"{folder} already holds a model of {what}; use --force to replace it"
+    edit(folder / "metrics.json", lambda metrics: metrics.pop("digests"))  # as all models were kept before
+    ok("fit", turned, *command, "--resume")
+
+
 def test_ctrl_c_elsewhere_ends_without_a_traceback(trained, table, monkeypatch):
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)

@@ -1,12 +1,16 @@
 """A training that goes on from a trained model instead of random weights."""
 
+import shutil
+from dataclasses import replace
+
 import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, Schema, load, load_saved, save
 from nadek.columns import Categorical
 from nadek.cores import DeepConfig
-from nadek.experiments import Recipe, begin_as_model, read_row, reproduce, train
+from nadek.experiments import Recipe, begin_as_model, finished, read_row, reproduce, train
+from nadek.experiments.jobs import Job
 from nadek.model import ModelConfig, Network, nade_k
 from nadek.training import AdamW, Phase, TrainingConfig
 from test_cli import nadek, ok
@@ -88,6 +92,60 @@ def test_a_row_of_a_table_begins_as_a_model(tmp_path):
     record = reproduce(second, "modern", place_in(tmp_path))
     assert record["config"]["start"] == str(folder)
     near(load(tmp_path / "runs" / "table9-second-modern"), load(folder))
+
+
+def job_on(folder, **options):
+    recipe = Recipe(model=nade_k(64, hidden=(4,), steps=1).config, training=STILL, **options)
+    return Job(name="second", data="digits", recipe=recipe, place=place_in(folder, quick=True))
+
+
+@pytest.mark.parametrize("option", ["start", "teacher"])
+def test_a_model_that_builds_on_another_one_is_not_finished_once_that_is_another(option, tmp_path):
+    def first(seed):
+        generator = torch.Generator().manual_seed(seed)
+        save(tmp_path / "first", SavedModel(nade_k(64, hidden=(4,), steps=1, generator=generator), Schema()))
+
+    first(0)
+    job = job_on(tmp_path, **{option: str(tmp_path / "first")})
+    told = job.trained().metrics["digests"]
+    assert set(told) == {"rows", "validation", option}
+    assert job.finished() is not None
+    first(1)
+    with pytest.raises(ValueError, match=f"second holds a model of another {option}; use --force to train anew"):
+        job.finished()
+    assert job.trained(force=True).metrics["digests"][option] != told[option]
+    shutil.rmtree(tmp_path / "first")
+    assert job.finished() is not None
+
+
+@pytest.mark.parametrize("option", ["start", "teacher"])
+def test_an_unfinished_training_does_not_go_on_with_another_model(option, tmp_path):
+    x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
+    training = replace(STILL, phases=(Phase(epochs=2),))
+    recipe = Recipe(model=lively().config, training=training, **{option: kept(tmp_path / "first", lively())})
+
+    def stop(epoch):
+        raise KeyboardInterrupt
+
+    def run(**options):
+        return train(recipe, tmp_path / "second", x, None, schema=Schema(columns=NAMES), resume=True, **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(on_epoch=stop)
+    kept(tmp_path / "first", lively(1))
+    with pytest.raises(ValueError, match=f"the unfinished training in .*second is of another {option}"):
+        run()
+    kept(tmp_path / "first", lively())
+    run()
+
+
+def test_a_model_that_is_replaced_by_what_began_as_it_is_finished(tmp_path):
+    """What it began as is there no more, and nothing is to be said of it."""
+    x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
+    recipe = Recipe(model=lively().config, training=STILL, start=kept(tmp_path / "first", lively()))
+    train(recipe, tmp_path / "first", x, None, schema=Schema(columns=NAMES))
+    saved = finished(recipe, tmp_path / "first", x, None, schema=Schema(columns=NAMES))
+    assert set(saved.metrics["digests"]) == {"rows", "validation"}
 
 
 def test_the_command_line_goes_on_from_a_model_folder(tmp_path):

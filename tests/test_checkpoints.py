@@ -143,6 +143,11 @@ def test_a_state_can_be_looked_for_and_forgotten(tmp_path):
     assert not holds_state(tmp_path)
 
 
+def test_a_state_is_kept_though_its_folder_was_removed(tmp_path):
+    save_state(tmp_path / "gone", TrainingState({"a": torch.ones(1)}))
+    assert load_state(tmp_path / "gone") is not None
+
+
 # What is refused
 
 

@@ -513,6 +513,30 @@ def test_a_model_that_came_meanwhile_is_not_replaced_unless_told(force, tmp_path
     assert holds_state(tmp_path)
 
 
+def test_a_model_that_came_while_a_training_was_stopped_is_not_replaced_unless_told(tmp_path):
+    interrupted(tmp_path, force=False)
+    other = build(recipe().model, generator=torch.Generator().manual_seed(9))
+    save(tmp_path, SavedModel(other, Schema()))
+    with pytest.raises(FileExistsError, match="a model that was not there when this training began, and which stays"):
+        run(tmp_path, resume=True, force=False, on_epoch=lambda _: pytest.fail("before anything is trained"))
+    assert torch.equal(load(tmp_path).W, other.W)
+    assert torch.equal(run(tmp_path, resume=True, force=True).model.W, load(tmp_path).W)
+
+
+def test_a_training_that_was_told_to_replace_a_model_goes_on_to_do_it(tmp_path):
+    run(tmp_path, x=rows(seed=1))
+    interrupted(tmp_path, after=1, force=True)
+    with pytest.raises(StopError):  # a stop on the way does not make it forget what it may do
+        run(tmp_path, resume=True, force=False, on_epoch=stop_at_three, save_every=0.0)
+    assert torch.equal(run(tmp_path, resume=True, force=False).model.W, load(tmp_path).W)
+    assert not holds_state(tmp_path)
+
+
+def stop_at_three(epoch):
+    if epoch.epoch == 3:
+        raise StopError
+
+
 def test_a_model_that_was_there_before_is_replaced(tmp_path):
     before = run(tmp_path, x=rows(seed=1)).model
     assert not torch.equal(run(tmp_path, force=False).model.W, before.W)

@@ -1,11 +1,13 @@
 """Files that appear whole or not at all, and what is no plain file."""
 
+import errno
 import os
 import threading
+import time
 
 import pytest
 
-from nadek.files import replacing
+from nadek.files import alone_in, replacing
 
 
 def test_a_link_stays_one_and_what_it_leads_to_is_replaced(tmp_path):
@@ -95,6 +97,38 @@ def test_of_two_that_write_a_file_at_once_the_last_one_stays_whole(first, tmp_pa
         writers[each].__exit__(None, None, None)
         assert path.read_bytes() == texts[each]
     assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_one_at_a_time_reads_changes_and_writes(tmp_path):
+    path = tmp_path / "count"
+    path.write_text("0")
+
+    def count() -> None:
+        for _ in range(20):
+            with alone_in(tmp_path):
+                found = int(path.read_text())
+                time.sleep(0.001)
+                with replacing(path) as stream:
+                    stream.write(str(found + 1).encode())
+
+    threads = [threading.Thread(target=count) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert path.read_text() == "60"
+    assert os.listdir(tmp_path) == ["count"]
+
+
+def test_a_lock_that_the_file_system_does_not_have_keeps_nobody_out(tmp_path, monkeypatch):
+    def unknown(*_):
+        raise OSError(errno.EOPNOTSUPP, "not supported")
+
+    monkeypatch.setattr("fcntl.flock", unknown)
+    with alone_in(tmp_path):
+        pass
+    with pytest.raises(FileNotFoundError), alone_in(tmp_path / "none"):
+        pass
 
 
 def test_a_file_may_have_the_longest_name_that_there_is(tmp_path):

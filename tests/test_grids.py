@@ -1,6 +1,9 @@
 """Grids of small trainings: every cell can be run, what a run leaves, and the tables it makes."""
 
+import fcntl
 import json
+import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +12,10 @@ import pytest
 import torch
 
 from nadek.experiments import Workplace, grid_tables, grids, read_grid, run_grid, write_report
-from nadek.experiments.grids import job_of_cell, mean_over_seeds, n_parameters, score, widest
+from nadek.experiments.grids import current, is_current, job_of_cell, mean_over_seeds, n_parameters, score, widest
 from nadek.experiments.jobs import some_rows
+from nadek.experiments.provenance import provenance
+from nadek.experiments.records import read_record, write_record
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs
 from nadek.model import Network
 from nadek.training import TrainingDivergedError, fit, prepare
@@ -202,6 +207,71 @@ def test_what_is_done_is_not_done_again(done, monkeypatch):
         run_grid(grid, place_in(folder))
 
 
+def test_cells_of_two_processes_are_all_kept(tmp_path, monkeypatch):
+    """Where the other one writes while this one asks where it runs, and neither while the other is at the record."""
+    grid, place, alone = replace(write_grid(tmp_path), keep=False), place_in(tmp_path), []
+    names = [cell.name for cell in grid.cells if "-k1-" in cell.name]
+
+    def slow(device):
+        monkeypatch.setattr(RUN, "provenance", provenance)
+        run_grid(grid, place, only="digits-block-k1-*")
+        return provenance(device)
+
+    def watched(path, record, **options):
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(descriptor)
+        alone.append(path)
+        write_record(path, record, **options)
+
+    monkeypatch.setattr(RUN, "provenance", slow)
+    monkeypatch.setattr(RUN, "write_record", watched)
+    assert list(run_grid(grid, place, only="digits-deep-k1-*")["cells"]) == names
+    assert len(alone) == 4
+    assert os.listdir(tmp_path / "experiments" / "results") == ["grid-which.json"]
+
+
+@pytest.mark.parametrize("stage", ["writing", "removing"])
+def test_a_cell_that_is_stopped_at_its_end_is_done_by_the_same_command(stage, tmp_path, monkeypatch):
+    grid, place = replace(write_grid(tmp_path), keep=False), place_in(tmp_path)
+    folder = job_of_cell(grid, grid.cells[0], place).folder
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    def half(folder, **_):
+        (folder / "metrics.json").unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(RUN, "write_record", stop) if stage == "writing" else stopped.setattr(shutil, "rmtree", half)
+        with pytest.raises(KeyboardInterrupt):
+            run_grid(grid, place, only=grid.cells[0].name)
+    assert folder.is_dir()
+    with monkeypatch.context() as again:
+        again.setattr(JOBS, "train", forbidden)  # what was trained is not lost
+        assert list(run_grid(grid, place, only=grid.cells[0].name)["cells"]) == [grid.cells[0].name]
+    place.record("grid-which").unlink()
+    run_grid(grid, place, only=grid.cells[0].name)  # what was left is no model, and in nobody's way
+    assert not folder.exists()
+
+
+def test_two_processes_may_be_at_one_cell(tmp_path, monkeypatch):
+    grid, place = replace(write_grid(tmp_path), keep=False), place_in(tmp_path)
+    only, folder = grid.cells[0].name, job_of_cell(grid, grid.cells[0], place).folder
+
+    def other(*scored):
+        monkeypatch.setattr(RUN, "score", score)
+        run_grid(grid, place, only=only)
+        assert not folder.exists()
+        return score(*scored)
+
+    monkeypatch.setattr(RUN, "score", other)
+    assert list(run_grid(grid, place, only=only)["cells"]) == [only]
+    assert not folder.exists()
+
+
 def test_another_recipe_is_another_cell(done, tmp_path, monkeypatch):
     folder, _, _ = done
     changed = read_grid(folder / "experiments" / "grids" / "which.toml")
@@ -249,6 +319,33 @@ def test_a_training_that_diverges_is_told_and_no_number(tmp_path, monkeypatch):
     assert record["cells"]["digits-deep-k1-s0"]["diverged"] is True
     assert mean_over_seeds(record["cells"], {"core": "deep", "k": "k1"}) is None
     assert "| 1 layer | – | – | – |" in grid_tables(grid, record)
+
+
+def test_cells_that_were_changed_since_are_left_out(tmp_path):
+    place, only = place_in(tmp_path, quick=True), "digits-deep-k[12]-s*"
+    run_grid(write_grid(tmp_path), place, only=only)
+    grid = write_grid(tmp_path, TOML.replace("orderings = 2", "orderings = 3"))
+    record = run_grid(grid, place, only="digits-deep-k1-s1")
+    assert list(record["cells"]) == ["digits-deep-k1-s1"]
+    kept = read_record(place.record("grid-which"))
+    assert len(kept["cells"]) == 4
+    table = grid_tables(grid, kept).splitlines()
+    assert "; one seed, ± over rows)" in table[0]
+    mean = record["cells"]["digits-deep-k1-s1"]["test_log_likelihood"]
+    assert table[4].startswith(f"| 1 layer | {mean:.2f} ± ")
+    assert table[4].endswith(" | – | – |")
+    left = "*Left out, as changed since: digits-deep-k1-s0, digits-deep-k2-s0, digits-deep-k2-s1.*"
+    assert table[-1] == left
+
+
+@pytest.mark.parametrize("grid", SHIPPED, ids=lambda grid: grid.name)
+def test_the_shipped_records_are_of_the_grids_as_they_are(grid):
+    """Options that came later are told by `CAME_LATER`: records from before them stay good."""
+    cells = read_record(ROOT / "results" / f"grid-{grid.name}.json")["cells"]
+    assert list(current(grid, cells)) == list(cells)
+    cell = next(cell for cell in grid.cells if cell.name in cells)
+    used = replace(cell, recipe=replace(cell.recipe, training=replace(cell.recipe.training, tilt=0.5)))
+    assert not is_current(used, cells[cell.name])
 
 
 def test_means_are_over_seeds():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from nadek.experiments import (
     tables,
     write_report,
 )
+from nadek.experiments.beginnings import Beginning
 from nadek.experiments.machines import MachineJob, begin_as_machine, machine_row
 from nadek.experiments.meanfield import recipe_for
 from nadek.experiments.rows import names_machine
@@ -286,6 +288,25 @@ def test_an_rbm_to_begin_as_belongs_to_a_row(tmp_path):
         train(recipe, tmp_path / "model", torch.zeros(4, 64), None, schema=Schema())
 
 
+def test_a_row_that_began_as_another_rbm_is_not_finished(tmp_path):
+    write(tmp_path)
+    row, place = read_row(write(tmp_path, BEGINS, "table9/begins.toml")), place_in(tmp_path)
+    done = reproduce(row, "modern", place)
+    assert reproduce(row, "modern", place, on_epoch=forbidden) == done
+    other = read_row(write(tmp_path, ROW.replace("epochs = 3", "epochs = 2")))
+    reproduce(other, "modern", place, force=True)
+    with pytest.raises(ValueError, match="table9-begins-modern holds a model of another start; use --force to train a"):
+        reproduce(row, "modern", place)
+    path = tmp_path / "runs" / "table9-begins-modern" / "metrics.json"
+    metrics = json.loads(path.read_text())
+    path.write_text(json.dumps({key: value for key, value in metrics.items() if key != "digests"}))
+    assert reproduce(row, "modern", place, on_epoch=forbidden) == done  # as all models were kept before
+    again = reproduce(row, "modern", place, force=True)
+    assert again["digest"] != done["digest"]
+    shutil.rmtree(tmp_path / "runs" / "table9-rbm-modern")  # what is not there cannot be compared
+    assert reproduce(row, "modern", place, on_epoch=forbidden) == again
+
+
 def test_a_resumed_training_does_not_begin_again(tmp_path):
     write(tmp_path)
     recipe = read_row(write(tmp_path, BEGINS.replace("epochs = 1", "epochs = 2"), "table9/begins.toml")).recipe(
@@ -297,7 +318,8 @@ def test_a_resumed_training_does_not_begin_again(tmp_path):
         raise KeyboardInterrupt
 
     def carry_on(**options):
-        train(recipe, tmp_path / "model", x, None, schema=Schema(), resume=True, begin=began.append, **options)
+        begin = Beginning(began.append, lambda: None)
+        train(recipe, tmp_path / "model", x, None, schema=Schema(), resume=True, begin=begin, **options)
 
     with pytest.raises(KeyboardInterrupt):
         carry_on(on_epoch=stop)

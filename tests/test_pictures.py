@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -220,8 +221,19 @@ def test_what_is_lacking_is_told_with_its_command(folder):
     with pytest.raises(FileNotFoundError, match="give nadek reproduce table1 --row two --recipe modern first"):
         make_picture(picture, place_in(folder))
     (picture,) = read_pictures(folder / "experiments", only="grid")
-    with pytest.raises(FileNotFoundError, match="give nadek reproduce which first"):
+    with pytest.raises(FileNotFoundError, match="give nadek reproduce which --quick first"):
         make_picture(picture, place_in(folder, quick=True))
+
+
+def test_cells_that_were_changed_since_are_not_drawn(folder, tmp_path):
+    shutil.copytree(folder / "experiments", tmp_path / "experiments")
+    path = tmp_path / "experiments" / "grids" / "which.toml"
+    path.write_text(GRID.replace("orderings = 1", "orderings = 2"))
+    (picture,) = read_pictures(tmp_path / "experiments", only="grid")
+    with pytest.raises(FileNotFoundError, match="none of these cells as they are now: give nadek reproduce which f"):
+        make_picture(picture, place_in(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"there is no curve of which-digits-k1-s0 .* nadek reproduce whi"):
+        find("which/digits-k1-s0", "modern", place_in(tmp_path)).curve()
 
 
 @pytest.mark.parametrize(

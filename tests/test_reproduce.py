@@ -30,10 +30,11 @@ from nadek.experiments import (
     write_report,
 )
 from nadek.experiments.scoring import Scoring
+from nadek.images import ImageConfig
 from nadek.likelihood import log_prob, log_probs, mixture_log_prob
 from nadek.model import ModelConfig, Network
 from nadek.networks import build
-from nadek.training import Phase, fit, prepare
+from nadek.training import AdamW, Phase, fit, prepare
 
 ROOT = Path(__file__).parents[1] / "experiments"
 SHIPPED = [row for table in tables(ROOT) for row in read_table(ROOT / table)]
@@ -260,6 +261,35 @@ def test_what_is_finished_is_not_done_again(done, monkeypatch):
     monkeypatch.setattr(JOBS, "train", forbidden)
     monkeypatch.setattr(SCORING, "log_prob", forbidden)
     assert reproduce(row, "modern", place_in(folder)) == record
+
+
+@pytest.mark.parametrize("text", [TOML, MACHINE], ids=["network", "RBM"])
+def test_what_a_record_says_of_its_row_is_what_the_row_says(text, tmp_path, monkeypatch):
+    place = place_in(tmp_path)
+    before = reproduce(read_row(write_row(tmp_path, text=text)), "modern", place)
+    path = record_path(tmp_path / "experiments", read_row(write_row(tmp_path, text=text)), "modern")
+    written = path.read_bytes(), path.stat().st_ino
+    assert reproduce(read_row(path.parents[1] / "table9" / "nade-2.toml"), "modern", place) == before
+    assert (path.read_bytes(), path.stat().st_ino) == written  # not even written
+    monkeypatch.setattr(JOBS, "train", forbidden)
+    told = text.replace("paper = -20.5", "").replace('title = "', 'paper = -21.5\ntitle = "New ')
+    after = reproduce(read_row(write_row(tmp_path, text=told)), "modern", place)
+    assert (after["paper"], after["title"]) == (-21.5, f"New {before['title']}")
+    assert {**after, "paper": before["paper"], "title": before["title"]} == before
+    assert json.loads(path.read_text()) == after
+    reproduce(read_row(write_row(tmp_path, text=text)), "modern", place)
+    assert path.read_bytes() == written[0]
+
+
+def test_core_and_optimizer_are_the_usual_ones_where_no_kind_is_told(tmp_path):
+    text = TOML.replace('kind = "deep", ', "").replace("ema_decay = 0.9", "ema_decay = 0.9\noptimizer = { lr = 0.01 }")
+    row = read_row(write_row(tmp_path, text=text))
+    assert row.recipe("modern").model.core == DeepConfig(hidden=(8,))
+    assert row.recipe("modern").training.optimizer == AdamW(lr=0.01)
+    assert row.recipe("paper") == read_row(write_row(tmp_path)).recipe("paper")
+    image = TOML.replace('core = { kind = "deep", hidden = [8] }', 'kind = "images"\nimage_shape = [8, 8]')
+    image = image.replace("model = { init_std = 0.01 }", "").replace("n_variables = 64\n", "")
+    assert isinstance(read_row(write_row(tmp_path, text=image)).recipe("modern").model, ImageConfig)
 
 
 def test_a_lost_record_is_made_again_from_the_model(tmp_path, monkeypatch):

@@ -164,6 +164,7 @@ def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any
     metadata = {"state": json.dumps(state.info), "info": json.dumps(info)}
     metadata["sha256"] = _digest_of_state(state.tensors, metadata)
     content = _serialised(state.tensors, metadata)
+    Path(folder).mkdir(parents=True, exist_ok=True)  # as in `save`: it may have been removed since
     with replacing(Path(folder) / UNFINISHED) as stream:
         stream.write(content)
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and folders that one process at a time writes to."""
 
 import hashlib
 import os
@@ -6,10 +6,14 @@ import platform
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
 
 
 @contextmanager
@@ -66,6 +70,28 @@ def write_now(stream: BinaryIO, content: bytes, path: Path) -> None:
     with _naming(path):
         stream.write(content)
         _settle(stream)
+
+
+@contextmanager
+def alone_in(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Have a block to oneself among all processes that ask for the same folder: to read a file, change and write it.
+
+    The folder itself is locked, so that no file is left behind, and the system takes the lock off a process that ends.
+    Where the system or the file system has no such locks, nobody is kept out.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _prefix(target: Path) -> str:

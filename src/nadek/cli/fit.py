@@ -134,7 +134,8 @@ def fit(
         options = _for_table(rows, flags, epochs, where)
     recipe = _recipe(merge(options, flags), epochs, rows)
     if may_be_finished:
-        metrics = finished(recipe, output, rows.x, schema=rows.schema).metrics
+        validated = None if held_out is None else held_out.x
+        metrics = finished(recipe, output, rows.x, validated, schema=rows.schema).metrics
         then = f"-o NEW --set start={output} goes on from the model"
         say(f"{output}: this training is finished, nothing is left to do; {then}", quiet=quiet)
         _show(metrics, output, as_json=as_json, quiet=quiet)

@@ -1,6 +1,8 @@
 """Trained models that a training builds on: one whose weights it begins with, one that teaches."""
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from nadek.checkpoints import Schema, load_saved
@@ -8,6 +10,19 @@ from nadek.conditional import ConditionalNetwork
 from nadek.configs import difference, encode
 from nadek.experiments.recipe import Recipe, trained_alike
 from nadek.training import check_teacher
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What the weights of a training begin as, in place of random ones.
+
+    Attributes:
+        begin: overwrites the weights of a network.
+        digest: tells it from another beginning; None where it is not there (any more, or yet).
+    """
+
+    begin: Callable[[ConditionalNetwork], object]
+    digest: Callable[[], str | None]
 
 
 def begin_as_model(model: ConditionalNetwork, start: str | os.PathLike[str], schema: Schema) -> None:

@@ -1,5 +1,6 @@
 """Models that experiments need: where each lies, on which rows it is trained, and how to get it trained. Resumable."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nadek.checkpoints import SavedModel, holds_model, holds_state, load_saved, weights_digest
-from nadek.conditional import ConditionalNetwork
+from nadek.checkpoints import CONFIG, SavedModel, holds_model, holds_state, load_saved, weights_digest
+from nadek.experiments.beginnings import Beginning
+from nadek.experiments.identity import DIGESTS, built_on, other
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
 from nadek.experiments.run import train
@@ -69,7 +71,7 @@ class Job:
         recipe: how to train it.
         place: folders and device.
         train_rows: how many training rows to take, a fixed random choice; None for all.
-        begin: overwrites the random weights of a training that begins; None leaves them.
+        begin: what the weights begin as; None for the model that the recipe's ``start`` names, or random ones.
     """
 
     name: str
@@ -77,7 +79,7 @@ class Job:
     recipe: Recipe
     place: Workplace
     train_rows: int | None = None
-    begin: Callable[[ConditionalNetwork], object] | None = None
+    begin: Beginning | None = None
 
     @property
     def folder(self) -> Path:
@@ -104,7 +106,7 @@ class Job:
 
         Raises:
             ValueError: if the recipe does not fit the data, or the folder holds the model or the unfinished training of
-                another recipe or of other training rows, or one that diverged.
+                another recipe, of other training rows, of another start or teacher, or one that diverged.
             TrainingDivergedError: as `train`.
             OSError: on data that are not there, or a folder that cannot be written to.
         """
@@ -130,7 +132,8 @@ class Job:
         """The model, if its training is finished.
 
         Raises:
-            ValueError: if the folder holds a model of another recipe or of other training rows, or one that diverged.
+            ValueError: if the folder holds a model of another recipe or of other training rows, one that began as
+                another model or had another teacher than there is now, or one that diverged.
         """
         if not holds_model(self.folder) or holds_state(self.folder):
             return None
@@ -139,9 +142,17 @@ class Job:
             raise ValueError(f"{self.folder} holds a model of another recipe; use --force to train anew")
         if saved.metrics.get(TRAINED_ON, self._rows) != self._rows:  # models of the first records do not say
             raise ValueError(f"{self.folder} holds a model of other training rows; use --force to train anew")
+        what = other(saved.metrics.get(DIGESTS), built_on(self._recipe, self.folder, self.begin))
+        if what is not None:
+            raise ValueError(f"{self.folder} holds a model of {what}; use --force to train anew")
         if saved.metrics.get("diverged"):
             raise ValueError(f"the training of {self.folder} diverged; change the recipe, or use --force to train anew")
         return saved
+
+    def forget(self) -> None:
+        """Remove the model and all that lies beside it; where this is stopped halfway, what is left is no model."""
+        (self.folder / CONFIG).unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)  # another process may be at it, too
 
     @property
     def digest(self) -> str:

@@ -17,7 +17,7 @@ from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
 from nadek.experiments.jobs import QUICK_ROWS, Workplace
 from nadek.experiments.provenance import provenance
-from nadek.experiments.records import read_record, write_record
+from nadek.experiments.records import brought_up_to_date, read_record, write_record
 from nadek.experiments.rows import MachineRecipe, Row, read_table
 from nadek.experiments.sources import Split, open_data
 from nadek.likelihood import Progress
@@ -190,7 +190,7 @@ def reproduce_machine(
     test, path = job.open("test"), place.record(job.name)
     digest = _digest(machine, test, job.recipe)
     if not force and path.is_file() and (done := read_record(path)).get("digest") == digest:
-        return done
+        return brought_up_to_date(path, done, told_of_row, lines="curve")
     constant = log_partition(machine, job.open("train").mean(0), job.recipe.annealing, progress=progress)
     scores = machine.log_weight(test) - constant.value
     rows_error = scores.std().item() / len(scores) ** 0.5
@@ -260,10 +260,32 @@ def begin_as_machine(
     begin_as_rbm(model, machine.W, machine.b, machine.c, mean=data_mean(job.open("train")))
 
 
+def machine_digest(name: str, place: Workplace) -> str | None:
+    """The digest of an RBM of the tables; None where it is not trained.
+
+    Args:
+        name: its table and row, "TABLE/ROW".
+        place: folders and device.
+
+    Raises:
+        FileNotFoundError: if there is no such table.
+        ValueError: if it has no such row or the row is no RBM, or if the RBM was trained by another recipe.
+    """
+    machine = MachineJob.of(machine_row(place.experiments, name), place).finished()
+    if machine is None:
+        return None
+    return _digest_of(b"", machine.W, machine.b, machine.c)
+
+
 def _digest(machine: Machine, x: Tensor, recipe: MachineRecipe) -> str:
     """Changes with anything that the numbers depend on."""
-    digest = hashlib.sha256(json.dumps(encode(recipe.annealing), sort_keys=True).encode())
-    for tensor in (machine.W, machine.b, machine.c, x):
+    config = json.dumps(encode(recipe.annealing), sort_keys=True).encode()
+    return _digest_of(config, machine.W, machine.b, machine.c, x)
+
+
+def _digest_of(config: bytes, *tensors: Tensor) -> str:
+    digest = hashlib.sha256(config)
+    for tensor in tensors:
         digest.update(str(tuple(tensor.shape)).encode())
         digest.update(tensor.cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()

@@ -12,6 +12,7 @@ from nadek.checkpoints import SavedModel
 from nadek.conditional import ConditionalNetwork
 from nadek.configs import decode
 from nadek.cores import DeepConfig
+from nadek.experiments.beginnings import Beginning
 from nadek.experiments.bysteps import log_probs_by_steps
 from nadek.experiments.jobs import Job, Workplace
 from nadek.experiments.machines import MachineJob, machine_row
@@ -161,8 +162,9 @@ class _Case:
         def begin(model: ConditionalNetwork) -> None:
             model.load_state_dict(turned)
 
+        beginning = Beginning(begin, lambda: str(self.own["digest"]))
         return {
-            "fine-tuned from the RBM": Job(name=tuned, data=data, recipe=recipe, place=place, begin=begin),
+            "fine-tuned from the RBM": Job(name=tuned, data=data, recipe=recipe, place=place, begin=beginning),
             "trained from scratch": Job(name=f"{name}-scratch", data=data, recipe=recipe, place=place),
         }
 

@@ -113,7 +113,7 @@ def make_recipe(
         ValueError: on an unknown option or a value that does not fit; names it by its path.
     """
     try:
-        options = merge({"model": {"n_variables": n_variables}}, merge(_KINDS, options))
+        options = merge({"model": {"n_variables": n_variables}}, with_kinds(options))
         if image_shape is not None and is_of_images(options):
             options = merge({"model": {"kind": "images", "image_shape": image_shape}}, options)
         recipe = decode(Recipe, options)
@@ -122,6 +122,16 @@ def make_recipe(
     except ValueError as error:
         raise ValueError(f"{where}: {error}" if where else str(error)) from None
     return recipe
+
+
+def with_kinds(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a recipe with the usual kinds of core and optimizer where they say none.
+
+    Example:
+        >>> with_kinds({"model": {"core": {"hidden": [8]}}})["model"]
+        {'core': {'kind': 'deep', 'hidden': [8]}}
+    """
+    return merge(_KINDS, options)
 
 
 def is_of_images(options: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,21 @@ def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
         stream.write(text.encode())
+
+
+def brought_up_to_date(path: Path, record: dict[str, Any], about: Mapping[str, Any], *, lines: str) -> dict[str, Any]:
+    """A record whose numbers stand, with what is said about them now; written anew if that is something else.
+
+    Args:
+        path: of the record.
+        record: what is in it.
+        about: what is to be said.
+        lines: see `write_record`.
+    """
+    told = {**record, **about}
+    if told != record:
+        write_record(path, told, lines=lines)
+    return told
 
 
 def finite(value: Any) -> Any:  # noqa: ANN401 - JSON

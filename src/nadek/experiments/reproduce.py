@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nadek.experiments.beginnings import Beginning
 from nadek.experiments.jobs import Job, Workplace, origin
-from nadek.experiments.machines import begin_as_machine, reproduce_machine
-from nadek.experiments.records import read_record, write_record
+from nadek.experiments.machines import begin_as_machine, machine_digest, reproduce_machine
+from nadek.experiments.records import brought_up_to_date, read_record, write_record
 from nadek.experiments.rows import Kind, Row, names_machine
 from nadek.experiments.scoring import Scoring
 from nadek.likelihood import Progress
@@ -31,7 +32,7 @@ def reproduce(
 
     The model is trained in ``runs/TABLE-NAME-KIND``, and the record is ``experiments/results/TABLE-NAME-KIND.json``.
     What is finished is not done again: a model of the same recipe is not trained again, an ordering that was scored
-    is not scored again, and a record of the same model and the same scoring is returned as it is.
+    is not scored again, and a record of the same model and the same scoring stays, but for what it says of the row.
 
     Args:
         row: what to run.
@@ -56,7 +57,7 @@ def reproduce(
     if not force and path.is_file():
         done = read_record(path)
         if done.get("digest") == scoring.digest:
-            return done
+            return brought_up_to_date(path, done, about, lines="curve")
     told = scoring.told(job.folder, progress)
     record = {**about, **told, **origin(saved, place.device)}
     write_record(path, record, lines="curve")
@@ -78,7 +79,10 @@ def job_of(row: Row, kind: Kind, place: Workplace, *, on_epoch: Callable[[Epoch]
     """
     recipe, begin = row.recipe(kind), None
     if recipe.start is not None and names_machine(recipe.start, place.experiments):
-        begin = partial(begin_as_machine, name=recipe.start, data=row.data, place=place, on_epoch=on_epoch)
+        begin = Beginning(
+            partial(begin_as_machine, name=recipe.start, data=row.data, place=place, on_epoch=on_epoch),
+            partial(machine_digest, recipe.start, place),
+        )
     return Job(name=f"{row.table}-{row.name}-{kind}", data=row.data, recipe=recipe, place=place, begin=begin)
 
 

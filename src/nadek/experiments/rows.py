@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from nadek import datasets
 from nadek.configs import decode, encode
-from nadek.experiments.recipe import Recipe, merge, naming, read_recipe, trained_alike
+from nadek.experiments.recipe import Recipe, merge, naming, read_recipe, trained_alike, with_kinds
 from nadek.rbm import AISConfig, MachineConfig
 
 Kind = Literal["modern", "paper", "taught"]
@@ -203,13 +203,13 @@ def names_machine(start: str, experiments: str | os.PathLike[str]) -> bool:
 
 
 def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The row's options with its model laid under every recipe."""
+    """The row's options with its model laid under every recipe, and the kinds that are meant where none is told."""
     options = dict(options)
     model = options.pop("model", {})
     recipes = options.get("recipes")
     if isinstance(recipes, Mapping):  # what is not a table of tables is told by its path later
         options["recipes"] = {
-            kind: merge({"model": model}, recipe) if isinstance(recipe, Mapping) else recipe
+            kind: with_kinds(merge({"model": model}, recipe)) if isinstance(recipe, Mapping) else recipe
             for kind, recipe in recipes.items()
         }
     return options

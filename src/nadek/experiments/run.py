@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import (
+    CONFIG,
     FILES,
     SavedModel,
     Schema,
@@ -23,11 +24,10 @@ from nadek.checkpoints import (
     load_state,
     save,
     save_state,
-    weights_digest,
 )
-from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
-from nadek.experiments.beginnings import begin_as_model, teacher_of
+from nadek.experiments.beginnings import Beginning, begin_as_model, teacher_of
+from nadek.experiments.identity import DIGESTS, OTHERS, built_on, digests, other
 from nadek.experiments.kinds import names_of
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe, is_recipe
@@ -52,7 +52,7 @@ def train(
     device: torch.device | str = "cpu",
     resume: bool = False,
     force: bool = True,
-    begin: Callable[[ConditionalNetwork], object] | None = None,
+    begin: Beginning | None = None,
     save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
     told: Mapping[str, Any] | None = None,
@@ -67,49 +67,56 @@ def train(
         schema: what the columns are.
         device: where to train.
         resume: go on where an unfinished training of the same recipe and rows left off (begins where there is none).
-        force: replace a model that someone else saved into the folder while this one was trained; one that was there
+        force: replace a model that someone else saved into the folder since this training began; one that was there
             before is replaced anyway (see `check_output`).
-        begin: overwrites the random weights of a training that begins, in place of the model that the recipe's
-            ``start`` names; an RBM of the tables needs it, see `nadek.experiments.machines.begin_as_machine`.
+        begin: what the weights of a training begin as, in place of the model that the recipe's ``start`` names; an RBM
+            of the tables needs it, see `nadek.experiments.machines.begin_as_machine`.
         save_every: seconds between two savings of the state, at the end of an epoch; 0 saves after each.
         on_epoch: told what happened after each epoch.
         told: what else the model's metrics shall say.
 
     Raises:
         ValueError: if an unfinished training of another recipe or other rows is in the way, on a ``start`` or a
-            ``teacher`` that is no model or does not fit, and as ``begin`` raises.
-        FileExistsError: if without ``force`` another model has come into the folder; the last state stays there, too.
+            ``teacher`` that is no model or does not fit, and as ``begin`` raises. An unfinished training of a start or
+            teacher that is another one by now is in the way, too.
+        FileExistsError: if without ``force`` another model has come into the folder, also while this training was not
+            under way; the last state stays there, too.
         FileNotFoundError: if there is no such ``start`` or ``teacher``.
         TrainingDivergedError: as `nadek.training.fit`; the best model before that is saved, if there is one.
     """
     folder = Path(folder)
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
         schema = replace(schema, image_shape=recipe.model.image_shape)
-    if recipe.start is not None and begin is None:
-        begin = partial(begin_as_model, start=recipe.start, schema=schema)
-    names = None if schema.columns is None else names_of(schema, len(schema.columns))
-    ready = partial(prepare, levels=recipe.model.levels, columns=names, device=device)
-    rows, held_out = ready(x), None if validation is None else ready(validation, training=False)
-    identity = {"recipe": encode(recipe), "rows": _fingerprint(rows), "validation": _fingerprint(held_out)}
-    identity["teacher"] = None if recipe.teacher is None else weights_digest(recipe.teacher)
-    state = _unfinished(folder, recipe, identity) if resume else None
+    rows, held_out = _ready(recipe, x, validation, schema, device)
+    identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
+    state, replaced = None, _model_in(folder)
+    if resume and (found := _unfinished(folder, recipe, identity)) is not None:
+        state, replaced = found
     weights = torch.Generator().manual_seed(recipe.seed)
     model = build(recipe.model, data_mean(x, recipe.model.levels), generator=weights).to(device)
     teacher = teacher_of(model, recipe, schema)
-    if begin is not None and state is None:
-        begin(model)
+    begins = None if begin is None else begin.begin
+    if recipe.start is not None and begins is None:
+        begins = partial(begin_as_model, start=recipe.start, schema=schema)
+    if begins is not None and state is None:
+        begins(model)
+        identity |= built_on(recipe, folder, begin)  # an RBM may only just have been trained
     folder.mkdir(parents=True, exist_ok=True)
-    may_replace = force or holds_model(folder)
 
-    def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
-        if holds_model(folder) and not may_replace:
+    def check_place_is_free() -> None:
+        if not force and _model_in(folder) not in (None, replaced):
             found = f"{folder} holds a model that was not there when this training began, and which stays"
             raise FileExistsError(f"{found}; use another folder, or --force to replace it")
+
+    def keep(history: list[Epoch], *, diverged: bool) -> SavedModel:
+        check_place_is_free()
         metrics = {**_metrics(recipe, rows, history, device, diverged=diverged), **(told or {})}
+        metrics[DIGESTS] = {name: identity[name] for name in OTHERS if name in identity}
         saved = SavedModel(model, schema, metrics)
         save(folder, saved)
         return saved
 
+    check_place_is_free()
     try:
         history = fit(
             model,
@@ -117,10 +124,10 @@ def train(
             held_out,
             config=recipe.training,
             teacher=teacher,
-            trained=begin is not None,
+            trained=begins is not None,
             resume=state,
             on_epoch=on_epoch,
-            save_state=lambda state: save_state(folder, state, **identity),
+            save_state=lambda state: save_state(folder, state, **identity, replaces=replaced),
             save_every=save_every,
         )
     except TrainingDivergedError as error:
@@ -196,7 +203,8 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
     """Refuse to overwrite a model, or files of its names, or to begin over an unfinished training, unless told to.
 
     A model beside an unfinished training is not finished either where it is to be gone on with: whoever began it was
-    told to replace the model, or was stopped between saving the model and forgetting the training.
+    told to replace the model, or was stopped between saving the model and forgetting the training. One that came after
+    the training began is refused by `train`, which knows.
 
     Raises:
         FileExistsError: if something is in the way; what is no model is, whatever was told.
@@ -216,28 +224,36 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
         raise FileExistsError(f"{folder} {told}; use another folder, or --force to replace it")
 
 
-def finished(recipe: Recipe, folder: str | os.PathLike[str], x: Tensor, *, schema: Schema) -> SavedModel:
+def finished(
+    recipe: Recipe, folder: str | os.PathLike[str], x: Tensor, validation: Tensor | None, *, schema: Schema
+) -> SavedModel:
     """The model in a folder, where a training that is to be resumed has come to its end already.
 
     Args:
         recipe: of the training.
         folder: where the model is.
         x: its training rows.
+        validation: rows that its best epoch was chosen by.
         schema: what the columns are.
 
     Raises:
-        FileExistsError: if the model is of another recipe or other rows, as far as it tells, or its training diverged.
+        FileExistsError: if the model is of another recipe, other rows, another start or teacher, as far as it tells, or
+            its training diverged.
         ValueError: if it is damaged.
     """
-    saved = load_saved(folder)
-    whats = {
-        "another recipe": is_recipe(recipe, saved.metrics.get("config")),
-        "other rows": _is_of_rows(saved, x, schema),
-        "a training that diverged": not saved.metrics.get("diverged"),
-    }
-    for what, same in whats.items():
-        if not same:
-            raise FileExistsError(f"{folder} already holds a model of {what}; use --force to replace it")
+    folder, saved = Path(folder), load_saved(folder)
+    what = None
+    if not is_recipe(recipe, saved.metrics.get("config")):
+        what = "another recipe"
+    elif not _is_of_rows(saved, x, schema):
+        what = "other rows"
+    elif saved.metrics.get("diverged"):
+        what = "a training that diverged"
+    elif DIGESTS in saved.metrics:
+        now = digests(*_ready(recipe, x, validation, schema, "cpu"))
+        what = other(saved.metrics[DIGESTS], {**now, **built_on(recipe, folder, None)})
+    if what is not None:
+        raise FileExistsError(f"{folder} already holds a model of {what}; use --force to replace it")
     return saved
 
 
@@ -247,36 +263,45 @@ def _is_of_rows(saved: SavedModel, x: Tensor, schema: Schema) -> bool:
     return counted == len(x) and (saved.schema.columns, saved.schema.kinds) == (schema.columns, schema.kinds)
 
 
-def _unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> TrainingState | None:
-    """The state to go on from, if it belongs to this recipe and these rows."""
+def _ready(
+    recipe: Recipe, x: Tensor, validation: Tensor | None, schema: Schema, device: torch.device | str
+) -> tuple[Rows, Rows | None]:
+    """The rows as a training takes them."""
+    names = None if schema.columns is None else names_of(schema, len(schema.columns))
+    ready = partial(prepare, levels=recipe.model.levels, columns=names, device=device)
+    return ready(x), None if validation is None else ready(validation, training=False)
+
+
+def _unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> tuple[TrainingState, str | None] | None:
+    """The state to go on from, if it belongs to this recipe and these rows, and the model that it may replace."""
     found = load_state(folder)
     if found is None:
         return None
     state, kept = found
-    whats = {
-        "recipe": "another recipe",
-        "rows": "other rows",
-        "validation": "other validation rows",
-        "teacher": "another teacher",
-    }
-    for name, what in whats.items():
-        same = kept.get(name) == identity[name]
-        if not (same or (name == "recipe" and is_recipe(recipe, kept.get(name)))):
-            raise ValueError(
-                f"the unfinished training in {folder} is of {what}; use --force without --resume to begin anew"
-            )
-    return state
+    what = other(kept, identity) if is_recipe(recipe, kept.get("recipe")) else "another recipe"
+    if what is not None:
+        raise ValueError(
+            f"the unfinished training in {folder} is of {what}; use --force without --resume to begin anew"
+        )
+    now = _model_in(folder)
+    own = "replaces" not in kept or _is_own(folder, recipe, identity)
+    return state, now if own else kept["replaces"]
 
 
-def _fingerprint(rows: Rows | None) -> str | None:
-    """A digest of values and holes, to notice that other rows were given."""
-    if rows is None:
-        return None
-    digest = hashlib.sha256(str(tuple(rows.values.shape)).encode())
-    digest.update(rows.values.cpu().numpy().tobytes())
-    if rows.observed is not None:
-        digest.update(rows.observed.cpu().numpy().tobytes())
-    return digest.hexdigest()
+def _model_in(folder: Path) -> str | None:
+    """What tells the model in a folder from any other; None where there is none."""
+    # not `weights_digest`: a model may be replaced though this version cannot read it
+    return hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest() if holds_model(folder) else None
+
+
+def _is_own(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> bool:
+    """Whether the model in a folder is that of the unfinished training beside it, which was stopped in between."""
+    try:
+        metrics = load_saved(folder).metrics
+    except (OSError, ValueError):
+        return False
+    same = is_recipe(recipe, metrics.get("config")) and other(metrics.get(DIGESTS), identity) is None
+    return same and DIGESTS in metrics
 
 
 def _metrics(

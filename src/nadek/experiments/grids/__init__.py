@@ -1,5 +1,6 @@
 """Grids of small trainings: what they are, how they are run, and the tables they make."""
 
+from nadek.experiments.grids.digest import current, is_current
 from nadek.experiments.grids.grid import Cell, Grid, Part, Variant, grids, read_grid
 from nadek.experiments.grids.run import job_of_cell, run_grid, score
 from nadek.experiments.grids.table import Mean, grid_tables, mean_over_seeds
@@ -11,8 +12,10 @@ __all__ = [
     "Mean",
     "Part",
     "Variant",
+    "current",
     "grid_tables",
     "grids",
+    "is_current",
     "job_of_cell",
     "mean_over_seeds",
     "n_parameters",

@@ -1,10 +1,6 @@
 """Carry out a grid: train and score every cell, one after the other; what is done is not done again."""
 
-import hashlib
-import json
-import shutil
 from collections.abc import Callable
-from dataclasses import asdict
 from fnmatch import fnmatch
 from typing import Any
 
@@ -12,11 +8,12 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
-from nadek.configs import encode
+from nadek.experiments.grids.digest import current, digest, is_current
 from nadek.experiments.grids.grid import SEED, Cell, Grid, Part
 from nadek.experiments.jobs import Job, Workplace, some_rows
 from nadek.experiments.provenance import provenance
 from nadek.experiments.records import read_record, write_record
+from nadek.files import alone_in
 from nadek.likelihood import estimate_log_prob, log_probs
 from nadek.summaries import summarise
 from nadek.training import Epoch, TrainingDivergedError
@@ -34,7 +31,9 @@ def run_grid(
     on_cell: Callable[[str, int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> dict[str, Any]:
-    """Train and score the cells of a grid; return its record, in which a cell is a line.
+    """Train and score the cells of a grid; return its record, in which a cell is a line, without those changed since.
+
+    Several processes may do cells of a grid at a time. A model that is not kept goes once its line is written.
 
     Args:
         grid: what to run.
@@ -54,16 +53,22 @@ def run_grid(
     path = place.record(f"grid-{grid.name}")
     for number, cell in enumerate(cells, 1):
         done = _done(grid, place)["cells"].get(cell.name)
-        if not force and done is not None and done["digest"] == _digest(cell):
+        if not force and is_current(cell, done):
             continue
         if on_cell is not None:
             on_cell(cell.name, number, len(cells))
         told = _told(grid, cell, place, force=force, on_epoch=on_epoch)
-        record = _done(grid, place)  # read again: another process may have added cells of its own
-        record["cells"][cell.name] = {**told, "origin": _origin(record["origins"], place)}
-        record["cells"] = {c.name: record["cells"][c.name] for c in grid.cells if c.name in record["cells"]}
-        write_record(path, record, lines="cells")
-    return _done(grid, place)
+        now = provenance(place.device)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with alone_in(path.parent):
+            record = _done(grid, place)  # read again: another process may have added cells of its own
+            record["cells"][cell.name] = {**told, "origin": _origin(record["origins"], now)}
+            record["cells"] = {c.name: record["cells"][c.name] for c in grid.cells if c.name in record["cells"]}
+            write_record(path, record, lines="cells")
+        if not grid.keep:
+            job_of_cell(grid, cell, place).forget()
+    record = _done(grid, place)
+    return {**record, "cells": current(grid, record["cells"])}
 
 
 def job_of_cell(grid: Grid, cell: Cell, place: Workplace) -> Job:
@@ -85,7 +90,7 @@ def _told(
 ) -> dict[str, Any]:
     """Train and score one cell; its line in the record. A training that diverges is a result, too."""
     job = job_of_cell(grid, cell, place)
-    told = {**cell.where, SEED: cell.seed, "digest": _digest(cell), "steps": cell.recipe.model.steps}
+    told = {**cell.where, SEED: cell.seed, "digest": digest(cell), "steps": cell.recipe.model.steps}
     try:
         saved = job.trained(force=force, on_epoch=on_epoch)
     except TrainingDivergedError:
@@ -94,8 +99,6 @@ def _told(
     for split, prefix in (("valid", "validation"), ("test", "test")):
         mean, error = score(saved, job.open("valid" if split == "valid" else "test").x, cell.part)
         told |= {f"{prefix}_log_likelihood": mean, f"{prefix}_standard_error": error}
-    if not grid.keep:
-        shutil.rmtree(job.folder)
     return told
 
 
@@ -117,15 +120,8 @@ def _history(saved: SavedModel) -> dict[str, Any]:
     return {"epochs": saved.metrics["epochs"], "seconds": round(saved.metrics["seconds"], 1), **told}
 
 
-def _digest(cell: Cell) -> str:
-    """Changes with anything that a cell's numbers depend on."""
-    config = {"recipe": encode(cell.recipe), "part": {**asdict(cell.part), "label": None}}
-    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _origin(origins: list[dict[str, Any]], place: Workplace) -> int:
+def _origin(origins: list[dict[str, Any]], now: dict[str, Any]) -> int:
     """The place of what computes now in the list of all that did; it is added where it is new."""
-    now = provenance(place.device)
     if now not in origins:
         origins.append(now)
     return origins.index(now)

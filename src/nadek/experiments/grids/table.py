@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
+from nadek.experiments.grids.digest import current
 from nadek.experiments.grids.grid import SET, Grid, Part
 from nadek.experiments.markdown import NOT_RUN, NOTHING, markdown
 
@@ -44,7 +45,11 @@ def mean_over_seeds(
 
 
 def grid_tables(grid: Grid, record: Mapping[str, Any]) -> str:
-    """A table for each data set: variants of the last axis as columns, all others as rows."""
+    """A table for each data set: variants of the last axis as columns, all others as rows.
+
+    Cells that were run as the grid's file says no longer are left out, which is said below the table.
+    """
+    cells = current(grid, record["cells"])
     *rows_axes, columns_axis = [axis for axis in grid.axes if axis != SET]
     tables = []
     for name, part in grid.axes[SET].items():
@@ -54,14 +59,18 @@ def grid_tables(grid: Grid, record: Mapping[str, Any]) -> str:
         for variants in _rows(grid, rows_axes, name):
             where = {SET: name, **dict(zip(rows_axes, variants, strict=True))}
             labels = [grid.axes[axis][variant].label for axis, variant in zip(rows_axes, variants, strict=True)]
-            means = [mean_over_seeds(record["cells"], {**where, columns_axis: column}) for column in columns]
+            means = [mean_over_seeds(cells, {**where, columns_axis: column}) for column in columns]
             found += [mean for mean in means if mean is not None]
             lines.append([*labels, *map(_shown, means)])
-        if not any(cell.get(SET) == name for cell in record["cells"].values()):
-            tables.append(f"{_headline(part, found)}\n\n{NOT_RUN}")
-            continue
-        heads = [grid.axes[columns_axis][column].label for column in columns]
-        tables.append(f"{_headline(part, found)}\n\n{markdown([*rows_axes, *heads], lines, words=len(rows_axes))}")
+        tables.append(_headline(part, found))
+        if any(cell.get(SET) == name for cell in cells.values()):
+            heads = [grid.axes[columns_axis][column].label for column in columns]
+            tables.append(markdown([*rows_axes, *heads], lines, words=len(rows_axes)))
+        else:
+            tables.append(NOT_RUN)
+        changed = [one for one, cell in record["cells"].items() if cell.get(SET) == name and one not in cells]
+        if changed:
+            tables.append(f"*Left out, as changed since: {', '.join(changed)}.*")
     return "\n\n".join(tables)
 
 

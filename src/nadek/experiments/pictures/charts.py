@@ -8,7 +8,7 @@ import torch
 
 from nadek import figures
 from nadek.experiments.bysteps import log_probs_by_steps
-from nadek.experiments.grids import Grid, grids, mean_over_seeds, read_grid
+from nadek.experiments.grids import Grid, current, grids, mean_over_seeds, read_grid
 from nadek.experiments.grids.grid import SET
 from nadek.experiments.jobs import Workplace, some_rows
 from nadek.experiments.pictures.config import Curves, GridLines, StepsAtTest
@@ -47,15 +47,18 @@ def grid_lines(shows: GridLines, place: Workplace) -> tuple[Points, figures.Figu
     """Test log-likelihoods of a grid against the number of steps in training.
 
     Raises:
-        FileNotFoundError: if the grid was not run.
+        FileNotFoundError: if the grid was not run as its file says now.
         ValueError: if there is no such grid.
     """
     if shows.grid not in grids(place.experiments):
         raise ValueError(f"there is no grid {shows.grid!r}; known are: {', '.join(grids(place.experiments))}")
     grid, path = read_grid(place.experiments / "grids" / f"{shows.grid}.toml"), place.record(f"grid-{shows.grid}")
+    command = f"nadek reproduce {shows.grid}{' --quick' if place.quick else ''}"
     if not path.is_file():
-        raise FileNotFoundError(f"there is no record {path}: give nadek reproduce {shows.grid} first")
-    points = _grid_points(grid, shows, read_record(path)["cells"])
+        raise FileNotFoundError(f"there is no record {path}: give {command} first")
+    points = _grid_points(grid, shows, current(grid, read_record(path)["cells"]))
+    if not points:
+        raise FileNotFoundError(f"{path} has none of these cells as they are now: give {command} first")
     panels: dict[str, dict[str, figures.Line]] = {}
     for point in points:
         # errors over rows say nothing here: all models are scored on the same rows

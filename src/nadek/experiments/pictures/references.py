@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nadek.checkpoints import SavedModel
-from nadek.experiments.grids import job_of_cell, read_grid
+from nadek.experiments.grids import Cell, is_current, job_of_cell, read_grid
 from nadek.experiments.jobs import Job, Workplace
 from nadek.experiments.records import read_record
 from nadek.experiments.reproduce import job_of
@@ -18,13 +18,13 @@ class Reference:
     Attributes:
         job: its training.
         grid: the grid's name; None for a row.
-        cell: the cell's name; None for a row.
+        cell: the cell; None for a row.
         command: what trains it.
     """
 
     job: Job
     grid: str | None
-    cell: str | None
+    cell: Cell | None
     command: str
 
     def model(self) -> SavedModel:
@@ -43,14 +43,16 @@ class Reference:
         """The last step's costs along the training, "train" and "validation", an epoch an entry.
 
         Raises:
-            FileNotFoundError: if there is no record; says how to make it.
+            FileNotFoundError: if there is no record, or the cell was changed since; says how to make it.
         """
         path = self.job.place.record(self.job.name if self.grid is None else f"grid-{self.grid}")
         record: dict[str, Any] = read_record(path) if path.is_file() else {}
         if self.grid is None and "curve" in record:
             keys = ("train", "validation")
             return {key: [epoch[key] and epoch[key][-1] for epoch in record["curve"]] for key in keys}
-        cell = record.get("cells", {}).get(self.cell, {})
+        cell = {}
+        if self.cell is not None and is_current(self.cell, line := record.get("cells", {}).get(self.cell.name)):
+            cell = line
         if "train" not in cell:
             raise FileNotFoundError(f"there is no curve of {self.job.name} in {path}: give {self.command} first")
         return {"train": cell["train"], "validation": cell["validation"]}
@@ -77,4 +79,4 @@ def find(name: str, kind: Kind, place: Workplace) -> Reference:
     if not cells:
         raise ValueError(f"{group} has no cell {one!r}; one is called {grid.cells[0].name}")
     job = job_of_cell(grid, cells[0], place)
-    return Reference(job, group, one, f"nadek reproduce {group} --row {one}{quick}")
+    return Reference(job, group, cells[0], f"nadek reproduce {group} --row {one}{quick}")
