@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from torch.nn.utils import prune
 
 import reference
 from nadek import likelihood
@@ -94,6 +95,41 @@ def test_a_network_with_a_forward_of_its_own_is_asked_through_it(steps, generato
     nothing = torch.full((3, 8), torch.nan, dtype=torch.float64)
     filled = complete(model, nothing, draws(generator), ordering=ordering)
     torch.testing.assert_close(filled.log_prob, log_prob(model, filled.x, ordering, path="plain"), rtol=0, atol=1e-11)
+
+
+def hooked(model):
+    model.register_forward_hook(lambda model, args, found: [2 * logits for logits in found])
+
+
+def hooked_before(model):
+    model.register_forward_pre_hook(lambda model, args: (args[0], args[1] | (torch.arange(8) == 3)))
+
+
+def given_a_forward(model):
+    own = model.forward
+    model.forward = lambda *args, **options: [2 * logits for logits in own(*args, **options)]
+
+
+def pruned_and_moved(model):
+    prune.l1_unstructured(model, "W", 0.5)
+    with torch.no_grad():
+        model.W_orig += 1  # W follows when the network is called
+
+
+@pytest.mark.parametrize("change", [hooked, hooked_before, given_a_forward, pruned_and_moved])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_network_that_somebody_changed_is_asked_as_a_whole(change, steps, generator):
+    model = Network(ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator).double()
+    x, ordering = rows(model), torch.randperm(8, generator=generator)
+    unchanged = log_prob(model, x, ordering)
+    change(model)
+    auto, costs = log_prob(model, x, ordering), fixed_order_costs(model, x, ordering)[0]
+    plain, positions = (log_prob(model, x, ordering, path=path) for path in ("plain", "positions"))
+    for other in (auto, positions, -costs):
+        torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
+    assert (plain - unchanged).abs().max() > 1e-3
+    with pytest.raises(ValueError, match="without hooks"):
+        log_prob(model, x, ordering, path="fast")
 
 
 def test_tables_of_levels_count_as_memory(monkeypatch, generator):
