@@ -442,8 +442,27 @@ def test_a_fixed_order_model_says_where_it_cannot_answer():
             ask()
     with pytest.raises(ValueError, match="most_certain_first: expected a model of every ordering"):
         greedy(model, x, most_certain_first=True)
-    with pytest.raises(ValueError, match="ordering: this model knows one ordering only"):
+    with pytest.raises(ValueError, match="orderings: this model knows one ordering only"):
         marginal_log_probs(model, x[:1], own.flip(0)[None])
+
+
+def test_a_fixed_order_model_refuses_numbers_of_other_orderings():
+    """They would look like those that it was trained for."""
+    model = build("fixed-order nade", 4)
+    own, x = torch.tensor(model.config.ordering), rows(model)
+    expected = log_prob(model, x)
+    close(log_prob(model, x, own.expand(len(x), -1)), expected)
+    close(log_probs(model, x, own[None])[0], expected)
+    other = own.repeat(len(x), 1)
+    other[3] = own.flip(0)
+    for ordering in (own.flip(0), other):
+        with pytest.raises(ValueError, match="ordering: this model knows one ordering only, expected that"):
+            log_prob(model, x, ordering)
+    for ask in (lambda: log_probs(model, x, other[2:4]), lambda: sample(model, 3, orderings=other[2:4])):
+        with pytest.raises(ValueError, match="orderings: this model knows one ordering only, expected that"):
+            ask()
+    with pytest.raises(ValueError, match=r"expected a model of every ordering, found .*; log_prob is exact"):
+        estimate_log_prob(model, x)
 
 
 # Mistakes

@@ -19,7 +19,7 @@ from nadek.networks import can_be_cut
 from nadek.objectives import step_costs
 from nadek.orderings import Ordering, Orderings, are_permutations, as_tensor, draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, NEAR_BYTES, Path, PlainPath, bytes_per_row, chunks, products_in, shared_path
-from nadek.patterns import missing_cells
+from nadek.patterns import check_own, missing_cells
 from nadek.variables import check_tensor
 from nadek.walk import as_count, as_orderings, check_chunk, walk
 
@@ -48,7 +48,8 @@ def log_prob(
     Args:
         model: any conditional network.
         x: complete rows of codes (0 and 1 of binary variables).
-        ordering: one ordering for all rows [D] or one a row [B, D]; the model's own when it has one and None is given.
+        ordering: one ordering for all rows [D] or one a row [B, D]; a fixed-order model has only its own, which None
+            stands for.
         path: how to compute it; all agree up to rounding. "fast" needs a shared ordering; "plain" runs the whole
             network at every position; "positions" does so for many positions at once, which suits few rows.
         dtype: of the matrix products: None for the model's own, or torch.bfloat16, which is quicker and errs by up
@@ -61,7 +62,8 @@ def log_prob(
 
     Raises:
         TypeError: on what is no network, and on rows that are no tensor.
-        ValueError: on missing values, values that are no codes, a wrong number of columns, or no ordering.
+        ValueError: on missing values, values that are no codes, a wrong number of columns, no ordering, or another one
+            than a fixed-order model's own.
 
     Example:
         >>> from nadek.model import nade_k
@@ -105,7 +107,8 @@ def log_probs(
         progress: called with the rows scored, counted over all orderings.
 
     Raises:
-        ValueError: if there is to be no ordering, or what is given is none; on rows as `log_prob`.
+        ValueError: if there is to be no ordering, or what is given is none, or not the one that the model knows; on
+            rows as `log_prob`.
     """
     each = each_log_prob(model, x, orderings, dtype=dtype, max_bytes=max_bytes, generator=generator, progress=progress)
     return torch.stack(list(each))
@@ -181,15 +184,18 @@ def estimate_log_prob(
     mask, where the exact value takes D: for watching a training, and for screening.
 
     Args:
-        model: any conditional network.
+        model: any conditional network of every ordering.
         x: complete rows of codes (0 and 1 of binary variables).
         n_masks: how many masks to average over for each row.
         generator: source of the masks, on the device of ``x``.
 
     Raises:
         TypeError: on a number of masks that is not whole.
-        ValueError: if there is to be no mask, and as `log_prob`.
+        ValueError: if there is to be no mask, for a model of one ordering, and on rows as `log_prob`.
     """
+    if model.config.ordering is not None:
+        found = "expected a model of every ordering, found one that knows one only"
+        raise ValueError(f"{found}; log_prob is exact for that")
     n_masks = as_count("n_masks", n_masks)
     x = complete_rows(model, x)
     observed = torch.ones_like(x, dtype=torch.bool)
@@ -272,7 +278,8 @@ def checked_ordering(
 
     Raises:
         TypeError: if these are no numbers.
-        ValueError: if it is no permutation of the variables, neither one for all rows nor one a row.
+        ValueError: if it is no permutation of the variables, neither one for all rows nor one a row, or another one
+            than a fixed-order model's own.
     """
     ordering = model.own_ordering if ordering is None else ordering
     if ordering is None:
@@ -283,4 +290,5 @@ def checked_ordering(
             f"ordering: expected a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row,"
             f" found an array of shape {tuple(ordering.shape)} and type {ordering.dtype}"
         )
+    check_own(model, ordering)
     return ordering.long()
