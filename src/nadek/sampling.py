@@ -73,7 +73,7 @@ def sample(
 
     Raises:
         TypeError: on numbers that are not whole.
-        ValueError: if there is to be no sample, no ordering or no variable at once, or orderings are none, or others than
+        ValueError: if there is to be no sample, no ordering or no variable at once, or orderings are none, or not
             the one that a fixed-order model knows.
     """
     n_samples = as_count("n_samples", n_samples)
