@@ -12,6 +12,7 @@ from torch.nn.utils import prune
 
 import reference
 from nadek import likelihood
+from nadek.conditional import ConditionalNetwork
 from nadek.cores import DeepConfig
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
 from nadek.model import ModelConfig, Network
@@ -28,7 +29,7 @@ from nadek.sampling import (
     reconstruction_probabilities,
     sample,
 )
-from nadek.variables import MixedVariables
+from nadek.variables import MixedVariables, variables_of
 from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
 
 every_model = pytest.mark.parametrize("name", list(ZOO))
@@ -95,6 +96,33 @@ def test_a_network_with_a_forward_of_its_own_is_asked_through_it(steps, generato
     nothing = torch.full((3, 8), torch.nan, dtype=torch.float64)
     filled = complete(model, nothing, draws(generator), ordering=ordering)
     torch.testing.assert_close(filled.log_prob, log_prob(model, filled.x, ordering, path="plain"), rtol=0, atol=1e-11)
+
+
+class Independent(ConditionalNetwork):
+    """A network of a user's own that learns nothing: variables as likely as it was told, whatever is known."""
+
+    def __init__(self, logits):
+        super().__init__()
+        self.config, self.variables = ModelConfig(n_variables=len(logits), steps=1), variables_of((2,) * len(logits))
+        self.register_buffer("b", logits)
+        self.register_buffer("fill", logits.sigmoid())
+
+    @property
+    def units_per_row(self):
+        """A number a variable."""
+        return self.n_variables
+
+    def forward(self, x, missing, *, steps=None, recompute=False, generator=None):
+        """The same logits for every row."""
+        return [self.b.expand(x.shape)]
+
+
+def test_a_network_without_parameters_answers(generator):
+    model = Independent(torch.randn(3, generator=generator, dtype=torch.float64))
+    x = torch.from_numpy(reference.all_rows((2, 2, 2)))
+    expected = torch.distributions.Bernoulli(logits=model.b).log_prob(x.double()).sum(1)
+    torch.testing.assert_close(log_prob(model, x, torch.tensor([2, 0, 1])), expected, rtol=0, atol=1e-12)
+    assert sample(model, 5, generator=generator).shape == (5, 3)
 
 
 def hooked(model):

@@ -169,7 +169,7 @@ def asking(
     def answer(model: Model, *args: Options.args, **options: Options.kwargs) -> Answer:
         check_network(model)
         keep_freed_memory()
-        kind = next(model.parameters()).device.type
+        kind = model.b.device.type
         with _answering(model), torch.no_grad(), torch.autocast(kind, enabled=False):
             return function(model, *args, **options)
 
