@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.conditional import ConditionalNetwork, asking, check_question
+from nadek.conditional import ConditionalNetwork, asking, check_question, dtype_asked
 from nadek.networks import can_be_cut
 from nadek.objectives import step_costs
 from nadek.orderings import Ordering, Orderings, are_permutations, as_tensor, draw_missing, missing_at, rank_of
@@ -52,8 +52,9 @@ def log_prob(
             stands for.
         path: how to compute it; all agree up to rounding. "fast" needs a shared ordering; "plain" runs the whole
             network at every position; "positions" does so for many positions at once, which suits few rows.
-        dtype: of the matrix products: None for the model's own, or torch.bfloat16, which is quicker and errs by up
-            to a few tenths of a nat on single rows and thousandths on means. Sums are always float64.
+        dtype: of the matrix products: None for the model's own, or for a float32 model torch.bfloat16, which is quicker
+            and errs by up to a few tenths of a nat on single rows and thousandths on means, or torch.float16. Sums are
+            always float64.
         chunk: score the distribution in which so many variables at a time are independent given those before: the
             one that `nadek.sampling` draws from with the same option. What it costs in nats is the difference to 1.
         max_bytes: bound on the working memory; the rows are scored in chunks that respect it (the fast path takes less
@@ -61,9 +62,9 @@ def log_prob(
         progress: called after each chunk.
 
     Raises:
-        TypeError: on what is no network, and on rows that are no tensor.
+        TypeError: on what is no network, on rows that are no tensor of common numbers, and on what is no dtype.
         ValueError: on missing values, values that are no codes, a wrong number of columns, no ordering, or another one
-            than a fixed-order model's own.
+            than a fixed-order model's own, and on a dtype that does not suit the model.
 
     Example:
         >>> from nadek.model import nade_k
@@ -74,6 +75,7 @@ def log_prob(
     x = complete_rows(model, x)
     ordering = checked_ordering(model, x, ordering)
     check_chunk(chunk)
+    dtype = dtype_asked(model, dtype)
     path = _choose(model, path, x.shape[0], ordering)
     out = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
     at_once = min(max_bytes, NEAR_BYTES) if path == "fast" and x.device.type == "cpu" else max_bytes
