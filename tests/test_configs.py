@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from nadek.checkpoints import Schema
@@ -295,3 +296,13 @@ def test_the_first_option_that_differs(change, found):
     other = encode(dataclasses.replace(config, **change))
     assert difference(encode(config), other) == found
     assert difference(other, encode(config)) == (found and (found[0], found[2], found[1]))
+
+
+def test_numbers_of_numpys_are_written_as_pythons():
+    @dataclass(frozen=True)
+    class Measured:
+        widths: tuple[int, ...]
+        rate: float
+
+    told = encode(Measured(widths=(np.int64(8),), rate=np.float32(0.5)))
+    assert json.loads(json.dumps(told)) == told == {"widths": [8], "rate": 0.5}

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from torch.nn.utils import prune
 
 import reference
 from nadek import likelihood
+from nadek.conditional import ConditionalNetwork
 from nadek.cores import DeepConfig
 from nadek.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
 from nadek.model import ModelConfig, Network
@@ -27,7 +29,7 @@ from nadek.sampling import (
     reconstruction_probabilities,
     sample,
 )
-from nadek.variables import MixedVariables
+from nadek.variables import MixedVariables, variables_of
 from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
 
 every_model = pytest.mark.parametrize("name", list(ZOO))
@@ -96,6 +98,68 @@ def test_a_network_with_a_forward_of_its_own_is_asked_through_it(steps, generato
     torch.testing.assert_close(filled.log_prob, log_prob(model, filled.x, ordering, path="plain"), rtol=0, atol=1e-11)
 
 
+class Independent(ConditionalNetwork):
+    """A network of a user's own that learns nothing: variables as likely as it was told, whatever is known."""
+
+    def __init__(self, logits):
+        super().__init__()
+        self.config, self.variables = ModelConfig(n_variables=len(logits), steps=1), variables_of((2,) * len(logits))
+        self.register_buffer("b", logits)
+        self.register_buffer("fill", logits.sigmoid())
+
+    @property
+    def units_per_row(self):
+        """A number a variable."""
+        return self.n_variables
+
+    def forward(self, x, missing, *, steps=None, recompute=False, generator=None):
+        """The same logits for every row."""
+        return [self.b.expand(x.shape)]
+
+
+def test_a_network_without_parameters_answers(generator):
+    model = Independent(torch.randn(3, generator=generator, dtype=torch.float64))
+    x = torch.from_numpy(reference.all_rows((2, 2, 2)))
+    expected = torch.distributions.Bernoulli(logits=model.b).log_prob(x.double()).sum(1)
+    torch.testing.assert_close(log_prob(model, x, torch.tensor([2, 0, 1])), expected, rtol=0, atol=1e-12)
+    assert sample(model, 5, generator=generator).shape == (5, 3)
+
+
+def hooked(model):
+    model.register_forward_hook(lambda model, args, found: [2 * logits for logits in found])
+
+
+def hooked_before(model):
+    model.register_forward_pre_hook(lambda model, args: (args[0], args[1] | (torch.arange(8) == 3)))
+
+
+def given_a_forward(model):
+    own = model.forward
+    model.forward = lambda *args, **options: [2 * logits for logits in own(*args, **options)]
+
+
+def pruned_and_moved(model):
+    prune.l1_unstructured(model, "W", 0.5)
+    with torch.no_grad():
+        model.W_orig += 1  # W follows when the network is called
+
+
+@pytest.mark.parametrize("change", [hooked, hooked_before, given_a_forward, pruned_and_moved])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_network_that_somebody_changed_is_asked_as_a_whole(change, steps, generator):
+    model = Network(ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator).double()
+    x, ordering = rows(model), torch.randperm(8, generator=generator)
+    unchanged = log_prob(model, x, ordering)
+    change(model)
+    auto, costs = log_prob(model, x, ordering), fixed_order_costs(model, x, ordering)[0]
+    plain, positions = (log_prob(model, x, ordering, path=path) for path in ("plain", "positions"))
+    for other in (auto, positions, -costs):
+        torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
+    assert (plain - unchanged).abs().max() > 1e-3
+    with pytest.raises(ValueError, match="without hooks"):
+        log_prob(model, x, ordering, path="fast")
+
+
 def test_tables_of_levels_count_as_memory(monkeypatch, generator):
     """One variable of many levels among many of two: every row has a table of all variables and all levels."""
     model = Network(
@@ -127,7 +191,7 @@ def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
     x = torch.randint(0, 12, (40, 70), generator=generator) % torch.tensor(model.levels)
     ordering = orderings_of(model, 1, generator)[0]
     exact = log_prob(model, x, ordering, path="plain")
-    coarse = log_prob(model, x, ordering, path="fast", dtype=dtype)
+    coarse = log_prob(model.float(), x, ordering, path="fast", dtype=dtype)
     assert (coarse - exact).abs().max() < close
     assert abs((coarse - exact).mean()) < close / 2
 

@@ -302,11 +302,33 @@ class Skipping(Deep):
         return h + u, state
 
 
+def skipping(model):
+    model.core = Skipping(model.config.core)
+
+
+def hooked(model):
+    model.core.register_forward_hook(lambda core, args, found: (2 * found[0], found[1]))
+
+
+def hooked_before(model):
+    model.core.register_forward_pre_hook(lambda core, args: (2 * args[0], *args[1:]))
+
+
+def hooked_on_the_way_back(model):
+    model.core.register_full_backward_hook(lambda core, read, given: tuple(g if g is None else 2 * g for g in read))
+
+
+def given_a_forward(model):
+    own = model.core.forward
+    model.core.forward = lambda u, state, *, generator=None: (2 * own(u, state, generator=generator)[0], state)
+
+
+@pytest.mark.parametrize("change", [skipping, hooked, hooked_before, hooked_on_the_way_back, given_a_forward])
 @pytest.mark.parametrize("steps", [1, 3])
-def test_a_core_with_a_forward_of_its_own_is_trained_as_what_it_is(steps, generator):
+def test_a_core_that_somebody_changed_is_trained_as_what_it_is(change, steps, generator):
     """Gradients of weights are those of the loop, which also serves where gradients of rows are asked for."""
     model = build("nade-5 1hl", 9).train()
-    model.core = Skipping(model.config.core)
+    change(model)
     x = torch.randint(0, 2, (7, 9), generator=generator).double()
     missing = torch.rand(7, 9, generator=generator) < 0.6
 

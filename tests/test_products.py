@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrizations, prune
 
@@ -267,3 +268,43 @@ def test_many_rows_of_a_deep_tanh_network_take_the_twin():
         assert FastPath(model, torch.arange(20), ROWS).core.activation == "sigmoid"
         assert FastPath(model, torch.arange(20), 2).core is model.core
         assert FastPath(model.double(), torch.arange(20), ROWS).core is model.core
+
+
+class OwnCore(nn.Module):
+    """A core of a user's own, which calls its layer."""
+
+    n_in = n_out = WIDE
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(WIDE, WIDE)
+
+    def forward(self, u, state=None, *, generator=None):
+        """The layer's sums of tanh units."""
+        return self.layer(torch.tanh(u)), state
+
+
+def own_core(model):
+    model.core = OwnCore()
+
+
+def own_layer(model):
+    model.core.blocks[1].norm = nn.Sequential(nn.LayerNorm(WIDE), nn.Linear(WIDE, WIDE))
+
+
+def own_block(model):
+    model.core.blocks[1].forward = lambda stream, *, generator=None: -stream
+
+
+@SERVED
+@pytest.mark.parametrize("change", [own_core, own_layer, own_block])
+def test_cores_that_are_not_of_the_package_are_asked_as_they_are(change):
+    generator = torch.Generator().manual_seed(0)
+    config = ModelConfig(n_variables=9, core=ResidualConfig(width=WIDE), steps=2)
+    model = Network(config, generator=generator).eval()
+    change(model)
+    with torch.no_grad():
+        assert for_many(model.core, ROWS) is model.core
+    x, ordering = torch.randint(0, 2, (ROWS, 9), generator=generator), torch.randperm(9, generator=generator)
+    found, expected = (log_prob(model, x, ordering, path=path) for path in ("fast", "plain"))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)

@@ -5,6 +5,7 @@ import itertools
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from nadek.sampling import (
     sample,
 )
 from nadek.summaries import summarise
+from nadek.training import prepare
 from nadek.walk import as_orderings
 from zoo import ZOO, build, orderings_of
 
@@ -442,8 +444,27 @@ def test_a_fixed_order_model_says_where_it_cannot_answer():
             ask()
     with pytest.raises(ValueError, match="most_certain_first: expected a model of every ordering"):
         greedy(model, x, most_certain_first=True)
-    with pytest.raises(ValueError, match="ordering: this model knows one ordering only"):
+    with pytest.raises(ValueError, match="orderings: this model knows one ordering only"):
         marginal_log_probs(model, x[:1], own.flip(0)[None])
+
+
+def test_a_fixed_order_model_refuses_numbers_of_other_orderings():
+    """They would look like those that it was trained for."""
+    model = build("fixed-order nade", 4)
+    own, x = torch.tensor(model.config.ordering), rows(model)
+    expected = log_prob(model, x)
+    close(log_prob(model, x, own.expand(len(x), -1)), expected)
+    close(log_probs(model, x, own[None])[0], expected)
+    other = own.repeat(len(x), 1)
+    other[3] = own.flip(0)
+    for ordering in (own.flip(0), other):
+        with pytest.raises(ValueError, match="ordering: this model knows one ordering only, expected that"):
+            log_prob(model, x, ordering)
+    for ask in (lambda: log_probs(model, x, other[2:4]), lambda: sample(model, 3, orderings=other[2:4])):
+        with pytest.raises(ValueError, match="orderings: this model knows one ordering only, expected that"):
+            ask()
+    with pytest.raises(ValueError, match=r"expected a model of every ordering, found .*; log_prob is exact"):
+        estimate_log_prob(model, x)
 
 
 # Mistakes
@@ -503,6 +524,53 @@ def test_mistakes_are_told():
 def behind_the_hook(function):
     """What users call, whose annotations nobody checks."""
     return inspect.unwrap(function)
+
+
+OWN = r"^dtype: expected torch\.float64 \(the model's own, as None\), found "
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_products_are_in_a_dtype_that_suits_the_model_or_in_none(few):
+    """Whatever way is taken: some cast to it, others ask PyTorch for it, which does not know all of them."""
+    exact, single = build("mixed", 4), build("mixed", 4).float()
+    x = rows(exact)[: FEW_ROWS if few else None]
+    ordering, given = torch.tensor([2, 0, 3, 1]), torch.tensor([True, False, False, True])
+    asked = [
+        *(partial(behind_the_hook(log_prob), ordering=ordering, path=path) for path in ("plain", "positions", "fast")),
+        partial(behind_the_hook(log_probs), orderings=ordering[None]),
+        partial(behind_the_hook(marginal_log_probs), orderings=ordering[None]),
+        partial(behind_the_hook(conditional_log_probs), given=given, orderings=ordering[None]),
+        behind_the_hook(cell_log_probs),
+    ]
+    for ask in asked:
+        assert torch.equal(ask(exact, x, dtype=torch.float64), ask(exact, x))
+        assert torch.equal(ask(single, x, dtype=torch.float32), ask(single, x))
+        for dtype in (torch.bfloat16, torch.float16):
+            close(ask(single, x, dtype=dtype), ask(exact, x), atol=0.5)
+            with pytest.raises(ValueError, match=OWN + str(dtype)):
+                ask(exact, x, dtype=dtype)
+        for dtype in (torch.float64, torch.int64):
+            with pytest.raises(ValueError, match=rf"^dtype: expected torch.float32 .* or torch.float16, found {dtype}"):
+                ask(single, x, dtype=dtype)
+    for ask in (asked[0], asked[1], asked[2], asked[5], behind_the_hook(explain_cells)):
+        with pytest.raises(TypeError, match=r"^dtype: expected one of PyTorch's, .*, found 'bfloat16'"):
+            ask(single, x, dtype="bfloat16")
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.complex64])
+def test_rows_of_numbers_that_hardly_compute_are_refused_at_once(dtype):
+    model = build("mixed", 4)
+    x, ordering = rows(model)[:3].to(dtype), torch.arange(4)
+    for ask in (
+        lambda: behind_the_hook(log_prob)(model, x, ordering),
+        lambda: behind_the_hook(marginal_log_probs)(model, x, 1),
+        lambda: behind_the_hook(cell_log_probs)(model, x),
+        lambda: behind_the_hook(level_probabilities)(model, x),
+        lambda: behind_the_hook(reconstruction_probabilities)(model, x),
+        lambda: behind_the_hook(prepare)(x, levels=model.levels),
+    ):
+        with pytest.raises(TypeError, match=f"^x: expected numbers in one of bool, uint8, .*, found {dtype}"):
+            ask()
 
 
 @pytest.mark.parametrize(("count", "found"), [(2.0, "2.0"), (2.5, "2.5"), (True, "True"), ("2", "'2'"), (None, "None")])

@@ -241,6 +241,39 @@ def test_a_state_of_another_model_is_refused():
         outcome(residual, 0, {}, resume=states[0])
 
 
+LAST_STEP = (Phase(epochs=4),)
+
+
+@pytest.mark.parametrize(
+    ("began", "goes_on", "told"),
+    [
+        ({}, {"phases": (Phase(epochs=1),)}, "phases"),
+        ({}, {"phases": LAST_STEP}, "phases"),
+        ({"optimizer": Muon()}, {}, "optimizer.kind 'adamw', found one of a run with 'muon'"),
+        ({}, {"optimizer": SGD()}, "optimizer.kind 'sgd', found one of a run with 'adamw'"),
+        ({}, {"optimizer": AdamW(lr=0.03)}, "optimizer.lr 0.03, found one of a run with 0.02"),
+        ({"ema_decay": 0.9}, {"ema_decay": 0.0}, "ema_decay 0.0, found one of a run with 0.9"),
+        ({}, {"patience": 3}, "patience 3, found one of a run with None"),
+        ({}, {"batch_size": 20}, "batch_size 20, found one of a run with 15"),
+    ],
+)
+def test_a_state_of_another_run_is_refused(began, goes_on, told):
+    states = []
+    outcome(deep, 0, began, save_state=states.append, save_every=0.0)
+    with pytest.raises(ValueError, match=f"^resume: expected the state of a run with {told}"):
+        outcome(deep, 1, goes_on, resume=states[-1])
+
+
+def test_a_state_may_be_older_than_options_and_than_the_note_of_its_config():
+    states = []
+    whole = outcome(deep, 0, {}, save_state=states.append, save_every=0.0)
+    tensors, info = states[-1].tensors, json.loads(json.dumps(states[-1].info))
+    del info["config"]["recompute"]
+    assert_same(outcome(deep, 1, {}, resume=TrainingState(tensors, info)), whole)
+    del info["config"]
+    assert_same(outcome(deep, 1, {}, resume=TrainingState(tensors, info)), whole)
+
+
 def test_seconds_are_counted_over_resumptions():
     states = []
     outcome(deep, 0, {}, save_state=states.append, save_every=0.0)

@@ -23,6 +23,9 @@ Options = ParamSpec("Options")
 Answer = TypeVar("Answer")
 Model = TypeVar("Model", bound="ConditionalNetwork")
 
+REDUCED = (torch.bfloat16, torch.float16)
+"""What products of a float32 network can be carried out in instead."""
+
 
 @runtime_checkable
 class Structure(Protocol):
@@ -169,7 +172,7 @@ def asking(
     def answer(model: Model, *args: Options.args, **options: Options.kwargs) -> Answer:
         check_network(model)
         keep_freed_memory()
-        kind = next(model.parameters()).device.type
+        kind = model.b.device.type
         with _answering(model), torch.no_grad(), torch.autocast(kind, enabled=False):
             return function(model, *args, **options)
 
@@ -210,3 +213,25 @@ def product_dtype(weight: Tensor) -> torch.dtype:
     kind = weight.device.type
     reduced = torch.is_autocast_enabled(kind) and weight.dtype != torch.float64
     return torch.get_autocast_dtype(kind) if reduced else weight.dtype
+
+
+def dtype_asked(model: ConditionalNetwork, dtype: object) -> torch.dtype | None:
+    """In which dtype a user wants matrix products, where that is another than the model's own; None where not.
+
+    Args:
+        model: any conditional network.
+        dtype: what was given: None for the model's own, or that, or one of `REDUCED` for a float32 model.
+
+    Raises:
+        TypeError: if it is no dtype.
+        ValueError: if products of this model are not carried out in it.
+    """
+    if dtype is not None and not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype: expected one of PyTorch's, such as torch.bfloat16, or None, found {dtype!r}")
+    own = model.b.dtype
+    if dtype is None or dtype == own:
+        return None
+    if own != torch.float32 or dtype not in REDUCED:
+        others = "".join(f" or {one}" for one in REDUCED) if own == torch.float32 else ""
+        raise ValueError(f"dtype: expected {own} (the model's own, as None){others}, found {dtype}")
+    return dtype

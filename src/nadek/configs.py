@@ -14,11 +14,15 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, TypeGuard, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 
 
 def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclass
     """The dictionary of a config; options that are None are left out, as TOML cannot say None.
+
+    Numbers of NumPy's are Python's in it.
 
     Example:
         >>> from nadek.cores import DeepConfig
@@ -185,7 +189,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
         return {key: _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _join(where: str, name: str) -> str:

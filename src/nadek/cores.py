@@ -201,15 +201,22 @@ class _Block(nn.Module):
         return _through(self.outer, drop(h, self.dropout if self.training else 0.0, generator))
 
 
+PARTS = {Deep, Alternating, Residual, _Block, nn.Linear, nn.LayerNorm, nn.ModuleList}
+"""All that the cores of this module are made of."""
+
+
 def for_many(core: Core, n_rows: int) -> Core:
     """A core for many calls without gradients: its layers are arranged for products with so many rows.
 
     Args:
         core: any core; it stays as it is, and is what comes back where nothing is to be gained. So it is where weights
-            are read both ways, as those of a tied `Alternating`, and where a layer computes its own from others.
+            are read both ways, as those of a tied `Alternating`, where a layer computes its own from others, and where
+            any part is not of this module or was changed: it may read its weights in ways that arranged ones refuse.
         n_rows: see `nadek.products.arranged`.
     """
     assert isinstance(core, nn.Module)
+    if any(type(part) not in PARTS or changed(part) for part in core.modules()):
+        return core
     tied = isinstance(core, Alternating) and core.down is None
     layers = _layers(core)
     if tied or not all(_plain(layer) for layer in layers) or not any(arranges(one.weight, n_rows) for one in layers):
@@ -227,12 +234,12 @@ def sigmoids(core: Core) -> Deep | None:
 
     As ``tanh(u) = 2 sigmoid(2 u) - 1``, it gives ``(h + 1) / 2`` for ``2 u`` where the core gives ``h`` for ``u``: the
     layers' weights do what would otherwise be done to the units, twice in every call. Only for what is evaluated, so
-    none where units are dropped; and none where somebody looks at the units (hooks).
+    none where units are dropped; and none where somebody changed the core (`changed`).
     """
     if type(core) is not Deep or core.activation != "tanh" or (core.training and core.dropout > 0):
         return None
     layers = _layers(core)
-    if core._forward_hooks or core._forward_pre_hooks or not all(_plain(layer) for layer in layers):
+    if changed(core) or not all(_plain(layer) for layer in layers):
         return None
     twin = Deep(DeepConfig(hidden=(core.n_in, *(layer.out_features for layer in layers)), activation="sigmoid"))
     with torch.no_grad():
@@ -241,6 +248,15 @@ def sigmoids(core: Core) -> Deep | None:
             made.weight = nn.Parameter((4 * weight).to(layer.weight))
             made.bias = nn.Parameter((2 * (bias - weight.sum(1))).to(layer.bias))
     return twin.eval()
+
+
+def changed(part: nn.Module) -> bool:
+    """Whether calling a network, or a part of it, does more than its class says: hooks, or a forward of its own.
+
+    What computes the same in another way than by that call must leave such a part to it.
+    """
+    hooks = (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, part._backward_pre_hooks)
+    return any(hooks) or "forward" in vars(part)
 
 
 def _plain(layer: nn.Linear) -> bool:

@@ -14,12 +14,12 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.conditional import ConditionalNetwork, asking, check_question
-from nadek.networks import has_columns
+from nadek.conditional import ConditionalNetwork, asking, check_question, dtype_asked
+from nadek.networks import can_be_cut
 from nadek.objectives import step_costs
 from nadek.orderings import Ordering, Orderings, are_permutations, as_tensor, draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, NEAR_BYTES, Path, PlainPath, bytes_per_row, chunks, products_in, shared_path
-from nadek.patterns import missing_cells
+from nadek.patterns import check_own, missing_cells
 from nadek.variables import check_tensor
 from nadek.walk import as_count, as_orderings, check_chunk, walk
 
@@ -48,11 +48,13 @@ def log_prob(
     Args:
         model: any conditional network.
         x: complete rows of codes (0 and 1 of binary variables).
-        ordering: one ordering for all rows [D] or one a row [B, D]; the model's own when it has one and None is given.
+        ordering: one ordering for all rows [D] or one a row [B, D]; a fixed-order model has only its own, which None
+            stands for.
         path: how to compute it; all agree up to rounding. "fast" needs a shared ordering; "plain" runs the whole
             network at every position; "positions" does so for many positions at once, which suits few rows.
-        dtype: of the matrix products: None for the model's own, or torch.bfloat16, which is quicker and errs by up
-            to a few tenths of a nat on single rows and thousandths on means. Sums are always float64.
+        dtype: of the matrix products: None for the model's own, or for a float32 model torch.bfloat16, which is quicker
+            and errs by up to a few tenths of a nat on single rows and thousandths on means, or torch.float16. Sums are
+            always float64.
         chunk: score the distribution in which so many variables at a time are independent given those before: the
             one that `nadek.sampling` draws from with the same option. What it costs in nats is the difference to 1.
         max_bytes: bound on the working memory; the rows are scored in chunks that respect it (the fast path takes less
@@ -60,8 +62,9 @@ def log_prob(
         progress: called after each chunk.
 
     Raises:
-        TypeError: on what is no network, and on rows that are no tensor.
-        ValueError: on missing values, values that are no codes, a wrong number of columns, or no ordering.
+        TypeError: on what is no network, on rows that are no tensor of common numbers, and on what is no dtype.
+        ValueError: on missing values, values that are no codes, a wrong number of columns, no ordering, or another one
+            than a fixed-order model's own, and on a dtype that does not suit the model.
 
     Example:
         >>> from nadek.model import nade_k
@@ -72,6 +75,7 @@ def log_prob(
     x = complete_rows(model, x)
     ordering = checked_ordering(model, x, ordering)
     check_chunk(chunk)
+    dtype = dtype_asked(model, dtype)
     path = _choose(model, path, x.shape[0], ordering)
     out = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
     at_once = min(max_bytes, NEAR_BYTES) if path == "fast" and x.device.type == "cpu" else max_bytes
@@ -105,7 +109,8 @@ def log_probs(
         progress: called with the rows scored, counted over all orderings.
 
     Raises:
-        ValueError: if there is to be no ordering, or what is given is none; on rows as `log_prob`.
+        ValueError: if there is to be no ordering, or what is given is none, or not the one that the model knows; on
+            rows as `log_prob`.
     """
     each = each_log_prob(model, x, orderings, dtype=dtype, max_bytes=max_bytes, generator=generator, progress=progress)
     return torch.stack(list(each))
@@ -181,15 +186,18 @@ def estimate_log_prob(
     mask, where the exact value takes D: for watching a training, and for screening.
 
     Args:
-        model: any conditional network.
+        model: any conditional network of every ordering.
         x: complete rows of codes (0 and 1 of binary variables).
         n_masks: how many masks to average over for each row.
         generator: source of the masks, on the device of ``x``.
 
     Raises:
         TypeError: on a number of masks that is not whole.
-        ValueError: if there is to be no mask, and as `log_prob`.
+        ValueError: if there is to be no mask, for a model of one ordering, and on rows as `log_prob`.
     """
+    if model.config.ordering is not None:
+        found = "expected a model of every ordering, found one that knows one only"
+        raise ValueError(f"{found}; log_prob is exact for that")
     n_masks = as_count("n_masks", n_masks)
     x = complete_rows(model, x)
     observed = torch.ones_like(x, dtype=torch.bool)
@@ -255,11 +263,12 @@ def _choose(model: ConditionalNetwork, path: PathName, n_rows: int, ordering: Te
         raise ValueError(f"path: expected one of {', '.join(get_args(PathName))}, found {path!r}")
     if path == "fast" and ordering.ndim == 2:
         raise ValueError("the fast path needs one ordering [D] shared by all rows, found one a row")
-    if path == "fast" and not has_columns(model):
-        raise ValueError("the fast path needs a network that single variables can be cut out of; use another path")
+    if path == "fast" and not can_be_cut(model):
+        needs = "the fast path needs a network that single variables can be cut out of, without hooks on it"
+        raise ValueError(f"{needs}; use another path")
     if path != "auto":
         return path
-    if n_rows <= FEW_ROWS or not has_columns(model):
+    if n_rows <= FEW_ROWS or not can_be_cut(model):
         return "positions"
     return "fast" if ordering.ndim == 1 else "plain"
 
@@ -271,7 +280,8 @@ def checked_ordering(
 
     Raises:
         TypeError: if these are no numbers.
-        ValueError: if it is no permutation of the variables, neither one for all rows nor one a row.
+        ValueError: if it is no permutation of the variables, neither one for all rows nor one a row, or another one
+            than a fixed-order model's own.
     """
     ordering = model.own_ordering if ordering is None else ordering
     if ordering is None:
@@ -282,4 +292,5 @@ def checked_ordering(
             f"ordering: expected a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row,"
             f" found an array of shape {tuple(ordering.shape)} and type {ordering.dtype}"
         )
+    check_own(model, ordering)
     return ordering.long()

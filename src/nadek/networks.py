@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork
+from nadek.cores import changed
 from nadek.images import ImageConfig, ImageNetwork
 from nadek.model import ModelConfig, Network
 
@@ -53,3 +54,11 @@ def has_columns(model: ConditionalNetwork) -> TypeGuard[Network]:
     A class made from `Network` with a forward of its own may use them in another way: it is asked as a whole.
     """
     return isinstance(model, Network) and type(model).forward is Network.forward
+
+
+def can_be_cut(model: ConditionalNetwork) -> TypeGuard[Network]:
+    """Whether a network may be asked for single variables: it has columns, and nothing else hangs on calling it.
+
+    Hooks (pruned weights are made by one) and a forward that an instance was given see the network as a whole.
+    """
+    return has_columns(model) and not changed(model)

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from nadek.conditional import ConditionalNetwork
 from nadek.cores import Core
 from nadek.model import Network
-from nadek.networks import has_columns
+from nadek.networks import can_be_cut
 from nadek.orderings import hidden_probability, missing_at, rank_of
 from nadek.variables import BinaryVariables, Variables
 
@@ -74,9 +74,9 @@ def fixed_order_costs(
 ) -> Float[Tensor, "1 B"]:
     """The exact -log p(x | ordering), all D conditionals at once: the objective of classic NADE.
 
-    A network of one step with columns (see `nadek.networks`) reads the shown values through W only, so the first layer
-    of all D conditionals is one cumulative sum over the ordering (Larochelle and Murray 2011). Any other network, more
-    steps, or variables that are not binary, take D network evaluations a row.
+    A network of one step that can be cut (see `nadek.networks`) reads the shown values through W only, so the first
+    layer of all D conditionals is one cumulative sum over the ordering (Larochelle and Murray 2011). Any other network,
+    more steps, or variables that are not binary, take D network evaluations a row.
 
     Args:
         model: any conditional network.
@@ -88,7 +88,7 @@ def fixed_order_costs(
         generator: source of dropout while training.
     """
     visited = x[:, ordering].to(model.b.dtype)
-    if has_columns(model) and model.steps == 1 and isinstance(model.variables, BinaryVariables):
+    if can_be_cut(model) and model.steps == 1 and isinstance(model.variables, BinaryVariables):
         scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
     else:
         scores = _conditionals(model, x, ordering, torch.arange(start, x.shape[1], stride, device=x.device), generator)

@@ -67,9 +67,24 @@ def in_stages(
         if (visited[:, 1:] < visited[:, :-1]).any():
             hint = "train a NADE-k to condition on anything"
             raise ValueError(f"this model knows one ordering only, and {able} ({hint})")
-        if not torch.equal(ordering, model.own_ordering.expand_as(ordering)):
-            raise ValueError("ordering: this model knows one ordering only, expected that, found another")
+        check_own(model, ordering)
     return ordering.gather(1, visited.argsort(dim=1, stable=True))
+
+
+def check_own(model: ConditionalNetwork, ordering: Shaped[Tensor, "*rows D"], name: str = "ordering") -> None:
+    """Refuse orderings that a fixed-order model was never trained for: it would answer with a number all the same.
+
+    Args:
+        model: any conditional network.
+        ordering: one or more.
+        name: of the option, for the message.
+
+    Raises:
+        ValueError: if the model's one ordering is another.
+    """
+    own = model.own_ordering
+    if own is not None and not bool((ordering == own.to(ordering.device)).all()):
+        raise ValueError(f"{name}: this model knows one ordering only, expected that, found another")
 
 
 def shared_stages(ordering: Int[Tensor, " D"], stage: Shaped[Tensor, "B D"]) -> tuple[Int[Tensor, " D"], int, int]:

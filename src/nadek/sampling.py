@@ -17,7 +17,7 @@ from nadek.conditional import ConditionalNetwork, asking
 from nadek.orderings import Orderings, random_orderings
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.patterns import check_flags, groups, in_stages, missing_cells
-from nadek.variables import Variables, check_tensor
+from nadek.variables import Variables, check_codes
 from nadek.walk import as_count, as_orderings, check_chunk, walk_apart, walk_together
 
 PROBABILITIES = 2**24
@@ -73,7 +73,8 @@ def sample(
 
     Raises:
         TypeError: on numbers that are not whole.
-        ValueError: if there is to be no sample, no ordering or no variable at once, or orderings are none.
+        ValueError: if there is to be no sample, no ordering or no variable at once, or orderings are none, or not
+            the one that a fixed-order model knows.
     """
     n_samples = as_count("n_samples", n_samples)
     check_chunk(chunk)
@@ -253,7 +254,7 @@ def reconstruction_probabilities(
         >>> states.shape, states[0]
         (torch.Size([6, 1, 3]), tensor([[1.0000, 0.5000, 0.0000]]))
     """
-    check_tensor(x)
+    check_codes(x)
     also = torch.zeros_like(x, dtype=torch.bool) if missing is None else missing
     check_flags("missing", also, x.shape)
     missing = also | missing_cells(model, x.masked_fill(also, 0))

@@ -28,6 +28,12 @@ from nadek.products import affine
 MEAN_MARGIN = 1e-4
 """Data means are kept this far from 0 and 1, so that a constant column has finite logits."""
 
+CODES = (
+    *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+)
+"""What codes may be given in: PyTorch has more types of numbers, and lacks much of its arithmetic for them."""
+
 MAX_LEVELS = 256
 """Of one variable: training rows are bytes."""
 
@@ -335,6 +341,19 @@ def check_tensor(x: object, name: str = "x") -> None:
         raise TypeError(f"{name}: expected a tensor, found {found}: {how}")
 
 
+def check_codes(x: object) -> None:
+    """Refuse what cannot be rows of codes, before it is looked into.
+
+    Raises:
+        TypeError: on what is no tensor, and on numbers of a type that PyTorch stores but hardly computes with.
+    """
+    check_tensor(x)
+    assert isinstance(x, Tensor)
+    if x.dtype not in CODES:
+        names = ", ".join(str(dtype).removeprefix("torch.") for dtype in CODES)
+        raise TypeError(f"x: expected numbers in one of {names}, found {x.dtype}: x.float() makes such of them")
+
+
 def split_missing(
     x: Shaped[Tensor, "*batch D"], levels: Sequence[int] | None = None
 ) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
@@ -345,10 +364,10 @@ def split_missing(
         levels: how many levels each variable has; two each when None.
 
     Raises:
-        TypeError: if they are no tensor.
+        TypeError: if they are no tensor, or one of numbers that `check_codes` refuses.
         ValueError: if an observed value is no code of its variable; the message names the first such cell.
     """
-    check_tensor(x)
+    check_codes(x)
     missing = x.isnan()
     values = x.masked_fill(missing, 0)
     if levels is None or set(levels) == {2}:

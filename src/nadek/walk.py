@@ -17,7 +17,7 @@ from nadek.conditional import ConditionalNetwork
 from nadek.configs import is_whole
 from nadek.orderings import Orderings, are_permutations, as_tensor, random_orderings
 from nadek.paths import ALL, Path, PlainPath, shared_path
-from nadek.patterns import shared_stages
+from nadek.patterns import check_own, shared_stages
 
 Draw = Callable[[Tensor], Tensor]
 """Chooses codes [...] from scores (see `nadek.variables`)."""
@@ -184,10 +184,12 @@ def as_orderings(
 
     Raises:
         TypeError: if what is given is neither a whole number nor numbers.
-        ValueError: if there is to be no ordering, or what is given is none.
+        ValueError: if there is to be no ordering, or what is given is none, or another than a fixed-order model's own.
     """
     if not isinstance(orderings, Number):
-        return _permutations(as_tensor(orderings, "orderings").to(device), model.n_variables)
+        given = _permutations(as_tensor(orderings, "orderings").to(device), model.n_variables)
+        check_own(model, given, "orderings")
+        return given
     count = as_count("orderings", orderings)
     if model.own_ordering is not None:
         return model.own_ordering.unsqueeze(0).to(device)

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.cores import Core, Deep, keep, thinned
+from nadek.cores import Core, Deep, changed, keep, thinned
 from nadek.products import IN_PLACE, activate, affine
 from nadek.variables import BinaryVariables, Variables
 
@@ -33,9 +33,10 @@ BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 def unrolls(core: Core, variables: Variables) -> TypeGuard[Deep]:
     """Whether `unroll` serves a network: deep, an activation of `BACK`, binary variables.
 
-    A class made from `Deep` may compute something else, of which the gradients here know nothing.
+    A class made from `Deep` may compute something else, of which the gradients here know nothing; so may hooks.
     """
-    return type(core) is Deep and core.activation in BACK and isinstance(variables, BinaryVariables)
+    of_paper = type(core) is Deep and core.activation in BACK and not changed(core)
+    return of_paper and isinstance(variables, BinaryVariables)
 
 
 def unroll(

@@ -5,7 +5,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork
-from nadek.networks import has_columns
+from nadek.networks import can_be_cut
 from nadek.paths.fast import FastPath
 from nadek.paths.path import Path
 from nadek.paths.plain import PlainPath
@@ -23,13 +23,13 @@ def shared_path(
     """The quickest path for so many rows that share an ordering.
 
     Args:
-        model: any conditional network; one without columns takes the plain path.
+        model: any conditional network; one that cannot be cut takes the plain path.
         ordering: the shared ordering.
         n_rows: B.
         stage: see `RaggedPath`, for rows that differ in what they visit.
         dtype: of the matrix products; the model's own when None.
     """
-    if not has_columns(model):
+    if not can_be_cut(model):
         return PlainPath(model, ordering.expand(n_rows, -1), dtype=dtype)
     if stage is None:
         return FastPath(model, ordering, n_rows, dtype=dtype)

@@ -26,7 +26,7 @@ class FastPath:
     shapes (see `nadek.products`) the missing columns are rounded up to blocks.
 
     Args:
-        model: a network that has columns (see `nadek.networks`).
+        model: a network that can be cut (see `nadek.networks`).
         ordering: the ordering [D].
         n_rows: B.
         dtype: of the matrix products; the model's own when None.

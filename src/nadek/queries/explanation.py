@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from nadek.conditional import ConditionalNetwork, asking
+from nadek.conditional import ConditionalNetwork, asking, dtype_asked
 from nadek.likelihood import Progress
 from nadek.paths import MAX_BYTES
 from nadek.patterns import missing_cells
@@ -63,7 +63,7 @@ def explain_cells(
         >>> explain_cells(model, torch.tensor([[0, 0, torch.nan]])).expected
         tensor([[1., 0., nan]], dtype=torch.float64)
     """
-    missing = missing_cells(model, x)
+    missing, dtype = missing_cells(model, x), dtype_asked(model, dtype)
     place = torch.arange(x.shape[1], device=x.device)
 
     def hidden(row: Tensor, variable: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.conditional import ConditionalNetwork, asking, check_question
+from nadek.conditional import ConditionalNetwork, asking, check_question, dtype_asked
 from nadek.likelihood import FEW_ROWS, Progress
 from nadek.orderings import Orderings, missing_at, rank_of
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
@@ -94,6 +94,7 @@ def conditional_log_probs(
     """
     missing = missing_cells(model, x)
     check_flags("given", given, x.shape[1:])
+    dtype = dtype_asked(model, dtype)
     stage = torch.where(missing, 2, (~given.to(x.device)).long())
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
     score = _cell_by_cell if len(x) <= FEW_ROWS else _walked

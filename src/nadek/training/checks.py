@@ -1,8 +1,10 @@
 """Whether rows, model and run fit together, before a long training begins."""
 
 import math
+from typing import Any
 
 from nadek.conditional import ConditionalNetwork, check_network
+from nadek.configs import decode, difference, encode
 from nadek.training.config import TrainingConfig
 from nadek.training.data import Rows
 
@@ -104,3 +106,22 @@ def _holes(rows: Rows, what: str) -> str:
     missing = (~rows.observed).sum(0)
     column = int(missing.nonzero()[0])
     return f"{int(missing[column])} in column {rows.name(column)} of the {what} rows"
+
+
+def check_resumed(config: TrainingConfig, kept: Any) -> None:  # noqa: ANN401 - whatever JSON held
+    """Refuse to go on with what a run of another config left.
+
+    Args:
+        config: of the run that is to go on.
+        kept: what `nadek.configs.encode` made of the config of the run that was stopped; options that came after it
+            was written are at their defaults in it. None: not known, and let through.
+
+    Raises:
+        ValueError: names the first option that differs.
+    """
+    told = encode(config)
+    if kept is None or kept == told:
+        return
+    if (found := difference(encode(decode(TrainingConfig, kept)), told)) is not None:
+        name, was, now = found
+        raise ValueError(f"resume: expected the state of a run with {name} {now!r}, found one of a run with {was!r}")

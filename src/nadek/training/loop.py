@@ -11,9 +11,10 @@ from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from nadek.conditional import ConditionalNetwork
+from nadek.configs import encode
 from nadek.objectives import l2_penalty, reduce
 from nadek.training.centring import centre_of, centred
-from nadek.training.checks import check_rows, check_teacher, check_weights
+from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights
 from nadek.training.completing import begins, completed, due
 from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows
@@ -68,7 +69,8 @@ def fit(
         TrainingDivergedError: when a cost or a weight is not finite, or a cost absurd; the model then holds the last
             good weights.
         ValueError: on rows of another width than the model's, on holes that are refused, on an objective or a teacher
-            that does not fit the model or the rows, and on weights that cannot be learnt.
+            that does not fit the model or the rows, on weights that cannot be learnt, and on the state of a run of
+            another config or model.
     """
     check_rows(model, config, train, "training")
     check_weights(model, config)
@@ -181,6 +183,7 @@ class _Run:
             "best_cost": self.best_cost,
             "since_best": self.since_best,
             "seconds": self.seconds,
+            "config": encode(self.config),
         }
         kept = {"best": self.best, "good": self.last_good if self.best is None else None}
         if self.completing_from is not None and self.train.observed is None:
@@ -190,6 +193,7 @@ class _Run:
 
     def restore(self, state: TrainingState) -> None:
         """Go on from a saved state."""
+        check_resumed(self.config, state.info.get("config"))
         unpack(state, self.model, self.optimizer, self.average)
         self._look_at_model()
         self.best = weights_in(state, "best")
