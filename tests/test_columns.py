@@ -421,6 +421,17 @@ def test_both_ends_of_whole_numbers_count_alike():
     assert abs(below[0] - above[0]) < 0.3
 
 
+ENDS = [[-1.7e308, 0, 1, 1.7e308], [-1.7e308, -1.6e308, 0, 1, 1.6e308, 1.7e308], [1e308, 1.5e308, 1.6e308, 1.7e308]]
+
+
+@pytest.mark.parametrize("n_bins", [2, 3])
+@pytest.mark.parametrize("values", ENDS)
+def test_tails_that_are_too_far_for_floats_are_not_told(values, n_bins):
+    column = infer(np.repeat(np.array(values, dtype=np.float64), 10), name="x", integers="numeric", n_bins=n_bins)
+    assert column.tails is None or np.isfinite(column.tails).all()
+    assert np.isfinite(log_density_within(column, np.array(values))).all()
+
+
 def test_a_number_too_many_widths_outside_to_count_them_has_no_density():
     column = infer(np.linspace(0, 1e-4, 50), name="x")
     assert log_density_within(column, np.array([1.7e308, -1.7e308])).tolist() == [-np.inf, -np.inf]

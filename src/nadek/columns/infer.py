@@ -177,10 +177,14 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     )
 
 
-def _tails(observed: NDArray[np.float64], place: NDArray[np.intp], edges: NDArray[np.float64]) -> tuple[float, float]:
-    """See `Numeric.tails`; a few numbers far outside, which move a mean, do not move them."""
+def _tails(
+    observed: NDArray[np.float64], place: NDArray[np.intp], edges: NDArray[np.float64]
+) -> tuple[float, float] | None:
+    """See `Numeric.tails`; a few numbers far outside, which move a mean, do not move them. None: too far for floats."""
     first, last = observed[place == 0], observed[place == len(edges)]
-    return float(edges[0] - np.median(first)), float(np.median(last) - edges[-1])
+    with np.errstate(over="ignore"):
+        tails = float(edges[0] - np.median(first)), float(np.median(last) - edges[-1])
+    return tails if np.isfinite(tails).all() else None
 
 
 def _decimals(different: NDArray[np.float64]) -> int | None:

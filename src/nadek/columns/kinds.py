@@ -65,7 +65,7 @@ class Numeric:
         decimals: how many digits behind the point the values need, at most `MOST_DECIMALS`; None for whole numbers and
             where more are needed.
         tails: how far from their inner edges half of the training values of the first and of the last bin lie; None
-            where all bins held one value only, or nobody counted.
+            where all bins held one value only, where that is too far for floats, or nobody counted.
     """
 
     edges: tuple[float, ...]
