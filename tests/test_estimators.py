@@ -1078,6 +1078,12 @@ def test_numbers_near_the_end_of_floats_are_scored():
     assert np.isfinite(detector.explain(table)).all()
     small = nadek.NADEkOutlierDetector(**QUICK).fit(np.linspace(0, 1e-4, 60)[:, None])
     assert small.predict([[1.7e308], [1e300], [5e-5]]).tolist() == [-1, -1, 1]
+    drawn = np.random.default_rng(0).exponential(size=(200, 2)) * (np.random.default_rng(1).random((200, 2)) < 0.5)
+    inflated = nadek.NADEkOutlierDetector(**QUICK).fit(drawn)
+    far = [[1e308, 0], [1e308, 1e308], [1.7e308, 1.7e308], [np.nan, 1.7e308]]
+    assert (inflated.score_samples(far) == -np.inf).all()
+    assert inflated.predict(far).tolist() == [-1] * 4
+    assert not np.isnan(inflated.explain(far)[:3]).any()
 
 
 def test_a_number_far_outside_is_an_outlier():

@@ -190,9 +190,10 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
     def _scores(self, codes: Tensor, within: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Rounded to where rounding errors begin: equal rows score equally, whatever rows are beside them."""
         n_observed = (~codes.isnan()).sum(1).cpu().numpy()
-        found = mixture_log_prob(self._under_orderings(codes)).cpu().numpy() + within.sum(1)
-        scaled: NDArray[np.float64] = found * codes.shape[1] / np.maximum(n_observed, 1)
+        codes_only = mixture_log_prob(self._under_orderings(codes)).cpu().numpy()
         with np.errstate(over="ignore"):  # of a number so far outside that it may as well be -inf
+            found = codes_only + within.sum(1)
+            scaled: NDArray[np.float64] = found * codes.shape[1] / np.maximum(n_observed, 1)
             return scaled.round(9 if codes.dtype == torch.float64 else 3)
 
     def _threshold(self, codes: Tensor, within: Float[np.ndarray, "N D"], held_out: NDArray[np.int64]) -> float:
