@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, Schema, load_saved, save
-from nadek.columns import Binary, Categorical, Numeric, level_names
+from nadek.columns import Binary, Categorical, Numeric, level_names, log_fall_within
 from nadek.experiments import rows_for
 from nadek.likelihood import mixture_log_prob
 from nadek.model import ModelConfig, Network
@@ -66,6 +66,8 @@ def test_explain_names_the_most_surprising_cells(people):
     saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
     told = lines(ok("explain", *people, "--top", "2", "--orderings", "3", "--seed", "4", "-q").out)
     cells = explain_cells(saved.model, x)
+    ages = torch.tensor([4, 12.5, torch.nan, 40, torch.nan], dtype=torch.float64)
+    cells.log_prob[:, 2] += torch.from_numpy(log_fall_within(KINDS[2], ages.numpy()))
     scores = mixture_log_prob(marginal_log_probs(saved.model, x, 3, generator=torch.Generator().manual_seed(4)))
     assert [int(line["row"]) for line in told] == [1, 1, 2, 2, 3, 4, 4, 5]
     for line in told:
@@ -87,6 +89,24 @@ def test_explain_speaks_the_words_of_the_table(people):
     assert all(
         line["expected"] == line["value"] for line in told if line["surprise"] == "0" and line["column"] != "age"
     )
+
+
+@pytest.mark.parametrize(("usual", "outside"), [("20", "400"), ("9", "-300")])
+def test_explain_is_surprised_at_numbers_far_outside(people, tmp_path, usual, outside):
+    table = tmp_path / "ages.csv"
+    table.write_text(f"smoker,city,age,ill\nno,Turku,{usual},1\nno,Turku,{outside},1\n")
+    told = lines(ok("explain", people[0], table, "--top", "4", "-q").out)
+    within, beyond = (line for line in told if line["column"] == "age")
+    assert told[4] == beyond  # the most surprising cell of its row
+    assert beyond["expected"] == within["expected"]
+    assert float(beyond["surprise"]) > float(within["surprise"]) + 50
+    assert float(beyond["log_probability"]) < float(within["log_probability"]) - 50
+
+
+def test_explain_puts_a_number_that_floats_cannot_place_first(people, tmp_path):
+    table = tmp_path / "ages.csv"
+    table.write_text("smoker,city,age,ill\nno,Turku,1.7e308,1\n")
+    assert lines(ok("explain", people[0], table, "--top", "1", "-q").out)[0]["column"] == "age"
 
 
 def test_explain_the_lowest_rows_only(survey, tmp_path):
