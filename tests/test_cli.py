@@ -789,6 +789,21 @@ def test_a_table_with_types_keeps_them_and_its_dropped_columns(verb, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_rows_of_a_pandas_table_keep_what_they_are_called(verb, tmp_path):
+    index = pd.Index([f"P{i:03d}" for i in range(2, 50, 2)])
+    frame = pd.DataFrame({"a": [0.0, 1.0] * 12, "note": range(24), "b": [1.0, 0.0] * 12}, index=index)
+    frame.to_parquet(tmp_path / "t.parquet")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "note", "-q")
+    frame.iloc[3, 0] = np.nan
+    frame.to_parquet(tmp_path / "holes.parquet")
+    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
+    whole = pd.read_parquet(tmp_path / "whole.parquet")
+    pd.testing.assert_frame_equal(whole.drop(index[3]), frame.drop(index[3]))
+    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.csv", "-q")
+    assert list(pd.read_csv(tmp_path / "whole.csv").columns) == ["a", "note", "b"]
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
 def test_words_are_written_to_csv_as_they_stand(verb, tmp_path):
     cells = {
         "flag": ["TRUE", "FALSE"],
