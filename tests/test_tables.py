@@ -26,6 +26,7 @@ from nadek.tables import (
     write_table,
 )
 from nadek.tables.raw import RawTable
+from nadek.tables.spelling import filled_words
 
 NAN = float("nan")
 NAMES = ("age", "smoker", "höhe, m")
@@ -971,6 +972,12 @@ def test_parquet_index_of_pandas_with_a_name_is_a_column(tmp_path):
     path = tmp_path / "file.parquet"
     pd.DataFrame({"a": [0, 1]}, index=pd.Index([7, 3], name="id")).to_parquet(path)
     assert read_raw(path).columns == ("a", "id")
+
+
+def test_words_that_end_like_numbers_stay_words():
+    words = pa.chunked_array([pa.array(["v2.0", "1.0", None])])
+    found = filled_words(words, np.array(["v2.0", "1.0", "7"], dtype=object), np.array([False, False, True]))
+    assert found.to_pylist() == ["v2.0", "1.0", "7"]
 
 
 INDICES = {
