@@ -128,7 +128,7 @@ def test_suggest_asks_what_is_expected_to_tell_most(people):
     asked = x.isnan().any(1)
     information[asked] = expected_information(saved.model, x[asked])  # other rows beside these would round otherwise
     told = lines(result.out)
-    assert "2 of 5 rows are left out, as nothing is unknown in them" in result.err
+    assert "2 of 5 rows are left out, as fewer than two cells are unknown in them" in result.err
     assert [int(line["row"]) for line in told] == [2, 2, 3, 3, 3, 5, 5, 5]
     for line in told:
         column = saved.schema.columns.index(line["ask"])
@@ -156,12 +156,20 @@ def test_several_targets(survey):
     assert lines(ok("suggest", *survey, "--target", 'age,"b,c"', "-q").out) == told
 
 
+def test_suggest_leaves_out_rows_whose_only_unknown_cell_could_tell_of_no_other(people, tmp_path):
+    table = tmp_path / "few.csv"
+    table.write_text("smoker,city,age,ill\nno,,4,1\n,,4,1\nno,Turku,4,1\n")
+    result = ok("suggest", people[0], table)
+    assert {line["row"] for line in lines(result.out)} == {"2"}
+    assert "2 of 3 rows are left out, as fewer than two cells are unknown in them" in result.err
+
+
 def test_suggest_says_when_there_is_nothing_to_ask(people, tmp_path):
     whole = tmp_path / "whole.csv"
     whole.write_text("smoker,city,age,ill\nno,Turku,4,1\n")
     result = nadek("suggest", people[0], whole)
     assert result.code == 1
-    assert result.error == f"{whole}: there is nothing to ask: in every row nothing is unknown"
+    assert result.error == f"{whole}: there is nothing to ask: in every row fewer than two cells are unknown"
     result = nadek("suggest", people[0], whole, "--target", "city")
     assert result.error.endswith("in every row the target is known, or nothing else is unknown")
 

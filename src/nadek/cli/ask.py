@@ -124,8 +124,9 @@ def suggest(
     flags = _flags(saved, target).to(x.device)
     unknown = x.isnan()
     asked = unknown & ~flags
-    rows = (asked.any(1) & (not target or (unknown & flags).any(1))).nonzero().squeeze(1)
-    why = "the target is known, or nothing else is unknown" if target else "nothing is unknown"
+    useful = asked.any(1) & (unknown & flags).any(1) if target else unknown.sum(1) > 1  # one alone tells of no other
+    rows = useful.nonzero().squeeze(1)
+    why = "the target is known, or nothing else is unknown" if target else "fewer than two cells are unknown"
     if not len(rows):
         raise ValueError(f"{data}: there is nothing to ask: in every row {why}")
     if len(rows) < len(x):
