@@ -789,6 +789,21 @@ def test_a_table_with_types_keeps_them_and_its_dropped_columns(verb, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_rows_of_a_pandas_table_keep_what_they_are_called(verb, tmp_path):
+    index = pd.Index([f"P{i:03d}" for i in range(2, 50, 2)])
+    frame = pd.DataFrame({"a": [0.0, 1.0] * 12, "note": range(24), "b": [1.0, 0.0] * 12}, index=index)
+    frame.to_parquet(tmp_path / "t.parquet")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "note", "-q")
+    frame.iloc[3, 0] = np.nan
+    frame.to_parquet(tmp_path / "holes.parquet")
+    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
+    whole = pd.read_parquet(tmp_path / "whole.parquet")
+    pd.testing.assert_frame_equal(whole.drop(index[3]), frame.drop(index[3]))
+    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.csv", "-q")
+    assert list(pd.read_csv(tmp_path / "whole.csv").columns) == ["a", "note", "b"]
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
 def test_words_are_written_to_csv_as_they_stand(verb, tmp_path):
     cells = {
         "flag": ["TRUE", "FALSE"],
@@ -819,13 +834,27 @@ def test_words_are_written_to_csv_as_they_stand(verb, tmp_path):
     assert types == ["bool", "int64", "double", "int64", "int64", "string", "string"]
 
 
-@pytest.mark.parametrize(("false", "true"), [("FALSE", "TRUE"), ("False", "True"), ("false", "true"), ("0", "1")])
+@pytest.mark.parametrize(
+    ("false", "true"), [("FALSE", "TRUE"), ("False", "True"), ("false", "true"), ("0", "1"), ("0.0", "1.0")]
+)
 def test_true_and_false_are_spelt_as_their_column_does(false, true, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n" + "true,0\nfalse,1\n" * 12)
     (tmp_path / "holes.csv").write_text(f"a,b\n{true},{true}\n{false}, {false}\n" + ",\n" * 24)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
     for column in cells_of(ok("impute", tmp_path / "model", tmp_path / "holes.csv", "-q").out).values():
         assert {cell.strip() for cell in column} == {false, true}
+
+
+def test_whole_numbers_of_pandas_are_spelt_as_their_column_does(tmp_path):
+    rows = [f"{i % 3 + 1}.0,{i % 3 - 1}.0,{i % 3}.0 h" for i in range(24)]
+    holes = "a,b,c\n" + "1.0,-1.0,1.0 h\n2.0,0.0,2.0 h\n" + ",,\n" * 24
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
+    (tmp_path / "holes.csv").write_text(holes)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--categorical", "a", "--numeric", "b", "-q")
+    whole = cells_of(ok("impute", tmp_path / "model", tmp_path / "holes.csv", "-q").out)
+    assert set(whole["a"]) == {"1.0", "2.0", "3.0"}
+    assert set(whole["b"]) == {"-1.0", "0.0", "1.0"}
+    assert set(whole["c"]) == {"0.0 h", "1.0 h", "2.0 h"}
 
 
 def test_tables_of_0_and_1_are_written_as_they_stand(survey, tmp_path):

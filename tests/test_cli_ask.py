@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, Schema, load_saved, save
-from nadek.columns import Binary, Categorical, Numeric, level_names
+from nadek.columns import Binary, Categorical, Numeric, level_names, log_fall_within
 from nadek.experiments import rows_for
 from nadek.likelihood import mixture_log_prob
 from nadek.model import ModelConfig, Network
@@ -66,6 +66,8 @@ def test_explain_names_the_most_surprising_cells(people):
     saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
     told = lines(ok("explain", *people, "--top", "2", "--orderings", "3", "--seed", "4", "-q").out)
     cells = explain_cells(saved.model, x)
+    ages = torch.tensor([4, 12.5, torch.nan, 40, torch.nan], dtype=torch.float64)
+    cells.log_prob[:, 2] += torch.from_numpy(log_fall_within(KINDS[2], ages.numpy()))
     scores = mixture_log_prob(marginal_log_probs(saved.model, x, 3, generator=torch.Generator().manual_seed(4)))
     assert [int(line["row"]) for line in told] == [1, 1, 2, 2, 3, 4, 4, 5]
     for line in told:
@@ -89,6 +91,24 @@ def test_explain_speaks_the_words_of_the_table(people):
     )
 
 
+@pytest.mark.parametrize(("usual", "outside"), [("20", "400"), ("9", "-300")])
+def test_explain_is_surprised_at_numbers_far_outside(people, tmp_path, usual, outside):
+    table = tmp_path / "ages.csv"
+    table.write_text(f"smoker,city,age,ill\nno,Turku,{usual},1\nno,Turku,{outside},1\n")
+    told = lines(ok("explain", people[0], table, "--top", "4", "-q").out)
+    within, beyond = (line for line in told if line["column"] == "age")
+    assert told[4] == beyond  # the most surprising cell of its row
+    assert beyond["expected"] == within["expected"]
+    assert float(beyond["surprise"]) > float(within["surprise"]) + 50
+    assert float(beyond["log_probability"]) < float(within["log_probability"]) - 50
+
+
+def test_explain_puts_a_number_that_floats_cannot_place_first(people, tmp_path):
+    table = tmp_path / "ages.csv"
+    table.write_text("smoker,city,age,ill\nno,Turku,1.7e308,1\n")
+    assert lines(ok("explain", people[0], table, "--top", "1", "-q").out)[0]["column"] == "age"
+
+
 def test_explain_the_lowest_rows_only(survey, tmp_path):
     everything = lines(ok("explain", *survey, "--top", "1", "-q").out)
     ok("explain", *survey, "--top", "1", "--lowest", "4", "-o", tmp_path / "why.csv", "-q")
@@ -108,7 +128,7 @@ def test_suggest_asks_what_is_expected_to_tell_most(people):
     asked = x.isnan().any(1)
     information[asked] = expected_information(saved.model, x[asked])  # other rows beside these would round otherwise
     told = lines(result.out)
-    assert "2 of 5 rows are left out, as nothing is unknown in them" in result.err
+    assert "2 of 5 rows are left out, as fewer than two cells are unknown in them" in result.err
     assert [int(line["row"]) for line in told] == [2, 2, 3, 3, 3, 5, 5, 5]
     for line in told:
         column = saved.schema.columns.index(line["ask"])
@@ -136,12 +156,20 @@ def test_several_targets(survey):
     assert lines(ok("suggest", *survey, "--target", 'age,"b,c"', "-q").out) == told
 
 
+def test_suggest_leaves_out_rows_whose_only_unknown_cell_could_tell_of_no_other(people, tmp_path):
+    table = tmp_path / "few.csv"
+    table.write_text("smoker,city,age,ill\nno,,4,1\n,,4,1\nno,Turku,4,1\n")
+    result = ok("suggest", people[0], table)
+    assert {line["row"] for line in lines(result.out)} == {"2"}
+    assert "2 of 3 rows are left out, as fewer than two cells are unknown in them" in result.err
+
+
 def test_suggest_says_when_there_is_nothing_to_ask(people, tmp_path):
     whole = tmp_path / "whole.csv"
     whole.write_text("smoker,city,age,ill\nno,Turku,4,1\n")
     result = nadek("suggest", people[0], whole)
     assert result.code == 1
-    assert result.error == f"{whole}: there is nothing to ask: in every row nothing is unknown"
+    assert result.error == f"{whole}: there is nothing to ask: in every row fewer than two cells are unknown"
     result = nadek("suggest", people[0], whole, "--target", "city")
     assert result.error.endswith("in every row the target is known, or nothing else is unknown")
 

@@ -20,6 +20,7 @@ from nadek.columns import (
     is_plain,
     level_names,
     log_density_within,
+    log_fall_within,
     n_levels,
 )
 
@@ -443,6 +444,25 @@ def test_a_number_that_is_not_the_only_one_is_unlikely_the_more_the_farther_it_i
     density = log_density_within(column, value + np.array([0.0, 0.1, -10.0, 1e9]))
     assert density[0] == 0
     assert (np.diff(density) < 0).all()
+
+
+def test_numbers_of_inner_bins_are_usual_and_tails_fall_from_their_means():
+    column = Numeric(edges=(1.0, 3.0, 10.0), means=(0.5, 2.0, 7.0, 12.0), low=0.0, high=40.0, integer=False)
+    assert (log_fall_within(column, np.linspace(1, 9.99, 30)) == 0).all()
+    assert (log_fall_within(column, np.array([0.5, 0.9, 10.0, 12.0])) == 0).all()
+    np.testing.assert_allclose(log_fall_within(column, np.array([0.0, -1.0, 14.0, 200.0])), [-1, -3, -1, -94])
+
+
+def test_a_mistyped_number_among_the_training_values_falls_far_below_the_others():
+    values = np.append(np.random.default_rng(0).integers(18, 91, 1000), 1e6)
+    fall = log_fall_within(infer(values, name="age", kind="numeric"), values)
+    assert fall[-1] < -100
+    assert (fall[:-1] > -5).all()
+
+
+def test_where_not_even_the_mean_has_a_density():
+    column = infer(np.append(np.linspace(0, 1e-4, 50), 1.7e308), name="x")
+    assert log_fall_within(column, np.array([1.7e308, 5e-5])).tolist() == [-np.inf, 0]
 
 
 # Codes there and back

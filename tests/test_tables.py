@@ -26,6 +26,7 @@ from nadek.tables import (
     write_table,
 )
 from nadek.tables.raw import RawTable
+from nadek.tables.spelling import filled_words
 
 NAN = float("nan")
 NAMES = ("age", "smoker", "höhe, m")
@@ -971,6 +972,44 @@ def test_parquet_index_of_pandas_with_a_name_is_a_column(tmp_path):
     path = tmp_path / "file.parquet"
     pd.DataFrame({"a": [0, 1]}, index=pd.Index([7, 3], name="id")).to_parquet(path)
     assert read_raw(path).columns == ("a", "id")
+
+
+def test_words_that_end_like_numbers_stay_words():
+    words = pa.chunked_array([pa.array(["v2.0", "1.0", None])])
+    found = filled_words(words, np.array(["v2.0", "1.0", "7"], dtype=object), np.array([False, False, True]))
+    assert found.to_pylist() == ["v2.0", "1.0", "7"]
+
+
+INDICES = {
+    "filtered": pd.Index([2, 5]),
+    "range": pd.RangeIndex(3, 7, 2),
+    "words": pd.Index(["P000", "P001"]),
+    "named": pd.Index([7, 3], name="id"),
+    "as a column": pd.Index([7, 3], name="a"),
+    "levels": pd.MultiIndex.from_arrays([[0, 1], ["x", "y"]], names=[None, "z"]),
+    "times": pd.to_datetime(["2020-01-02", "2021-03-04"]).tz_localize("Europe/Helsinki"),
+}
+
+
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+def test_parquet_index_of_pandas_is_written_along(tmp_path, index):
+    frame = pd.DataFrame({"a": [0, 1], "b": [0.5, 2.0]}, index=index)
+    frame.to_parquet(tmp_path / "file.parquet")
+    raw = read_raw(tmp_path / "file.parquet")
+    more = [*raw.cells, np.array([0.25, 4.0])]
+    write_columns(tmp_path / "new.parquet", more, columns=(*raw.columns, "more"), index=raw.index)
+    found = pd.read_parquet(tmp_path / "new.parquet")
+    pd.testing.assert_frame_equal(found, frame.assign(more=[0.25, 4.0]), check_index_type="exact")
+
+
+def test_an_index_of_pandas_changes_no_names_of_columns(tmp_path):
+    pd.DataFrame([[0, 1], [1, 0]], columns=[1, 2], index=[7, 3]).to_parquet(tmp_path / "file.parquet")
+    raw = read_raw(tmp_path / "file.parquet")
+    more = [*raw.cells, np.array([0.25, 4.0])]
+    write_columns(tmp_path / "new.parquet", more, columns=(*raw.columns, "more"), index=raw.index)
+    found = pd.read_parquet(tmp_path / "new.parquet")
+    assert list(found.columns) == ["1", "2", "more"]
+    assert list(found.index) == [7, 3]
 
 
 def test_parquet_column_that_is_only_called_like_an_index_is_kept(tmp_path):

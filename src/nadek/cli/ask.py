@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import torch
 import typer
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel, load_saved
@@ -28,7 +28,7 @@ from nadek.cli.options import (
     pick_device,
 )
 from nadek.cli.output import write_values
-from nadek.columns import Column, Numeric, level_names
+from nadek.columns import Column, Numeric, level_names, log_fall_within, read_cells
 from nadek.experiments import Source, kinds_of, listed_names, names_of, source_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import expected_information, explain_cells, marginal_log_probs
@@ -59,7 +59,8 @@ def explain(
 ) -> None:
     """Tell how likely each row is, and which of its cells make it unlikely: the most surprising ones given all others.
 
-    One line a cell, in nats. Surprise is log(p(most probable value) / p(observed value)).
+    One line a cell, in nats. Surprise is log(p(most probable value) / p(observed value)). Numbers are their bins, and
+    less probable where they lie farther outside than is usual in their bin.
 
     Example: [bold]nadek explain model answers.csv --lowest 10[/]
     """
@@ -74,10 +75,12 @@ def explain(
     chosen = torch.arange(len(x), device=x.device) if lowest is None else scores.argsort(stable=True)[:lowest]
     with rows_progress("explaining", quiet=quiet) as progress:
         cells = explain_cells(saved.model, x[chosen], progress=progress)
-    surprise, variables = cells.surprise.nan_to_num(-1).sort(dim=1, descending=True, stable=True)
+    names, kinds = names_of(saved.schema, saved.model.n_variables), kinds_of(saved)
+    cells = cells._replace(log_prob=cells.log_prob + _falls(source, kinds, names)[chosen.cpu()].to(x.device))
+    found = cells.surprise.masked_fill(cells.surprise.isnan(), -1)
+    surprise, variables = found.sort(dim=1, descending=True, stable=True)
     place, rank = (surprise[:, :top] >= 0).nonzero(as_tuple=True)  # what is missing is no surprise
     row, variable = chosen[place], variables[place, rank]
-    names, kinds = names_of(saved.schema, saved.model.n_variables), kinds_of(saved)
     expected = cells.expected[place, variable].long()
     _write(
         output,
@@ -121,8 +124,9 @@ def suggest(
     flags = _flags(saved, target).to(x.device)
     unknown = x.isnan()
     asked = unknown & ~flags
-    rows = (asked.any(1) & (not target or (unknown & flags).any(1))).nonzero().squeeze(1)
-    why = "the target is known, or nothing else is unknown" if target else "nothing is unknown"
+    useful = asked.any(1) & (unknown & flags).any(1) if target else unknown.sum(1) > 1  # one alone tells of no other
+    rows = useful.nonzero().squeeze(1)
+    why = "the target is known, or nothing else is unknown" if target else "fewer than two cells are unknown"
     if not len(rows):
         raise ValueError(f"{data}: there is nothing to ask: in every row {why}")
     if len(rows) < len(x):
@@ -133,6 +137,16 @@ def suggest(
     names = names_of(saved.schema, saved.model.n_variables)
     asked_for = [names[j] for j in variables[place, rank].tolist()]
     _write(output, row=rows[place] + 1, ask=asked_for, expected_information=found[place, rank])
+
+
+def _falls(source: Source, kinds: tuple[Column, ...], names: tuple[str, ...]) -> Float[Tensor, "B D"]:
+    """How much less probable numbers are than what is usual in their bins; 0 for cells of other columns."""
+    falls = torch.zeros(source.x.shape, dtype=torch.float64)
+    for j, kind in enumerate(kinds):
+        if source.values is not None and isinstance(kind, Numeric):
+            cells = read_cells(source.values[j], name=names[j])
+            falls[cells.rows, j] = torch.from_numpy(log_fall_within(kind, cells.values.astype(np.float64)))
+    return falls
 
 
 def _value(source: Source, kinds: tuple[Column, ...], row: int, variable: int) -> str:

@@ -12,7 +12,7 @@ from nadek import figures
 from nadek.cli.console import standard_output
 from nadek.columns import Column, Numeric
 from nadek.experiments import Source
-from nadek.tables import AnyColumn, Target, called, write_columns, write_table
+from nadek.tables import AnyColumn, Index, Target, called, write_columns, write_table
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -22,9 +22,11 @@ def write_rows(x: Tensor, columns: Sequence[str] | None, output: Path | None) ->
     write_table(_target(output), x.cpu().numpy(), columns=columns)
 
 
-def write_values(values: Sequence[AnyColumn], columns: Sequence[str] | None, output: Path | None) -> None:
-    """Write columns of words and numbers to a file, or to standard output as CSV."""
-    write_columns(_target(output), values, columns=columns)
+def write_values(
+    values: Sequence[AnyColumn], columns: Sequence[str] | None, output: Path | None, *, index: Index | None = None
+) -> None:
+    """Write columns of words and numbers to a file, or to standard output as CSV; an index to Parquet only."""
+    write_columns(_target(output), values, columns=columns, index=index)
 
 
 def _target(output: Path | None) -> Target:
@@ -80,7 +82,7 @@ class Whole:
         names = self.columns
         if more:
             names = (*(names or called(None, len(everything))), *more)
-        write_values([*everything, *more.values()], names, self._output)
+        write_values([*everything, *more.values()], names, self._output, index=self._layout.raw.index)
 
 
 def check_words(kinds: Sequence[Column], output: Path | None) -> None:

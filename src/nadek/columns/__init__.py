@@ -2,7 +2,7 @@
 
 from nadek.columns.cells import LARGEST_EXACT, MixedColumnError, read_cells, widened
 from nadek.columns.codes import decode, encode, expected
-from nadek.columns.density import log_density_within
+from nadek.columns.density import log_density_within, log_fall_within
 from nadek.columns.describe import describe, level_names
 from nadek.columns.draws import draw
 from nadek.columns.infer import Declared, UndecidedColumnError, infer
@@ -28,6 +28,7 @@ __all__ = [
     "is_plain",
     "level_names",
     "log_density_within",
+    "log_fall_within",
     "n_levels",
     "read_cells",
     "widened",

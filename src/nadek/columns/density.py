@@ -57,6 +57,30 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
     return density
 
 
+def log_fall_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much less dense numbers lie than at the mean of their bin, as a logarithm.
+
+    So a number far outside is told from the usual ones of its bin, and bins are not weighed by their widths.
+
+    Args:
+        column: the column.
+        numbers: [M].
+
+    Returns:
+        [M], at most 0: that for numbers as dense as the mean or denser, as all of an inner bin of several values.
+
+    Example:
+        >>> column = Numeric(edges=(1.0, 3.0), means=(0.5, 2.0, 3.5), low=0.0, high=4.0, integer=False)
+        >>> log_fall_within(column, np.array([0.9, 1.2, 3.2, 12.0])).tolist()
+        [0.0, 0.0, 0.0, -17.0]
+    """
+    place = np.searchsorted(column.edges, column.snapped(numbers), side="right")
+    density = log_density_within(column, numbers)
+    with np.errstate(invalid="ignore"):  # where neither has a density
+        fall = np.minimum(density - log_density_within(column, np.array(column.means)[place]), 0)
+    return np.where(np.isneginf(density), density, fall)
+
+
 @dataclass(frozen=True)
 class _Bins:
     """The bins of a column, and the scales of the densities in them; all lengths times ``unit``."""

@@ -1,6 +1,6 @@
 """Tables in and out: CSV, Parquet, NumPy's files and `.amat` text, with missing cells, and the names of the columns."""
 
-from nadek.tables.arrow import AnyColumn
+from nadek.tables.arrow import AnyColumn, Index
 from nadek.tables.cells import numbers_among
 from nadek.tables.files import (
     SUFFIXES,
@@ -21,6 +21,7 @@ from nadek.tables.words import Reading
 __all__ = [
     "SUFFIXES",
     "AnyColumn",
+    "Index",
     "RawTable",
     "Reading",
     "Table",

@@ -1,7 +1,9 @@
 """Tables as Parquet, and a matrix as Arrow columns."""
 
+import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
@@ -18,6 +20,21 @@ _NO_NAME = re.compile(r"__index_level_\d+__")
 
 AnyColumn: TypeAlias = NDArray[Any] | pa.ChunkedArray
 """Values, or a column as it was read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """What pandas calls the rows of a Parquet file.
+
+    Attributes:
+        cells: columns of the file that are no data, as they have no name.
+        names: what these are called in the file.
+        told: what pandas says of the index in the metadata of the file, and of no other columns.
+    """
+
+    cells: tuple[pa.ChunkedArray, ...]
+    names: tuple[str, ...]
+    told: dict[str, Any]
 
 
 def to_columns(values: NDArray[Any]) -> list[pa.Array]:
@@ -62,35 +79,54 @@ def read_parquet(path: str, *, binary: bool) -> Table:
     Raises:
         ValueError: It is none, holds nothing, has a name twice, or has a cell that is not permitted.
     """
-    columns, names = load_parquet(path)
+    columns, names, _ = load_parquet(path)
     return Table(matrix(columns, names, where=path, binary=binary, text=False), names)
 
 
-def load_parquet(path: str) -> tuple[list[pa.ChunkedArray], tuple[str, ...]]:
-    """The columns of a Parquet file, whatever is in them, and their names; without an index of pandas that has no name.
+def load_parquet(path: str) -> tuple[list[pa.ChunkedArray], tuple[str, ...], Index | None]:
+    """The columns of a Parquet file, whatever is in them, and their names; an index of pandas without a name by itself.
 
     Raises:
         ValueError: It is none, holds nothing, or has a name twice.
     """
     try:
         with pq.ParquetFile(path) as file:
-            table = _without_index(file.read())
+            table, index = _apart(file.read())
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{path}: expected a whole Parquet file ({reason})") from error
     if 0 in table.shape:
         raise ValueError(f"{path}: expected rows and columns, found shape {table.shape}")
-    return table.columns, check_names(table.column_names, table.num_columns, where=path)
+    return table.columns, check_names(table.column_names, table.num_columns, where=path), index
 
 
-def _without_index(table: pa.Table) -> pa.Table:
-    """Leave out what numbers the rows of a pandas table; an index that has a name may be data."""
-    unnamed = [name for name in table.column_names if _NO_NAME.fullmatch(name)]
-    told = (table.schema.pandas_metadata or {}).get("index_columns", []) if unnamed else []
-    return table.drop_columns([name for name in unnamed if name in told])
+def _apart(table: pa.Table) -> tuple[pa.Table, Index | None]:
+    """Take out what numbers the rows of a pandas table; an index that has a name may be data, and stays in it."""
+    told = table.schema.pandas_metadata or {}
+    levels = told.get("index_columns", [])  # names, or what makes a range
+    if not levels:
+        return table, None
+    unnamed = [name for name in table.column_names if _NO_NAME.fullmatch(name) and name in levels]
+    described = [column for column in told["columns"] if column.get("field_name") in levels]
+    index = Index(
+        cells=tuple(table.column(name) for name in unnamed),
+        names=tuple(unnamed),
+        told=told | {"columns": described, "column_indexes": []},
+    )
+    return table.drop_columns(unnamed), index
 
 
-def write_parquet(stream: BinaryIO, values: Sequence[pa.Array], columns: Sequence[str] | None) -> None:
-    """Write a Parquet file of Arrow columns; those without names are called "x0", "x1" and so on."""
+def write_parquet(
+    stream: BinaryIO, values: Sequence[pa.Array], columns: Sequence[str] | None, index: Index | None = None
+) -> None:
+    """Write a Parquet file of Arrow columns; those without names are called "x0", "x1" and so on.
+
+    With an index pandas calls the rows what it called them in the file that it comes from.
+    """
     names = [f"x{j}" for j in range(len(values))] if columns is None else list(columns)
-    pq.write_table(pa.table(list(values), names=names), stream)
+    if index is None:
+        table = pa.table(list(values), names=names)
+    else:
+        table = pa.table([*values, *index.cells], names=[*names, *index.names])
+        table = table.replace_schema_metadata({"pandas": json.dumps(index.told)})
+    pq.write_table(table, stream)

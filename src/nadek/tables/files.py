@@ -14,7 +14,7 @@ from nadek.columns import LARGEST_EXACT
 from nadek.datasets import read_amat, read_plain
 from nadek.files import replacing
 from nadek.tables.arrays import format_amat, load_npy, load_npz, read_npy, read_npz, write_npz
-from nadek.tables.arrow import AnyColumn, load_parquet, read_parquet, to_column, to_columns, write_parquet
+from nadek.tables.arrow import AnyColumn, Index, load_parquet, read_parquet, to_column, to_columns, write_parquet
 from nadek.tables.comma import format_csv, parse_csv, parse_words
 from nadek.tables.raw import RawTable, from_matrix
 from nadek.tables.table import Table, check_names, check_rectangle
@@ -77,8 +77,8 @@ def read_raw(path: str | os.PathLike[str], *, missing: Sequence[str] = ()) -> Ra
     if suffix.startswith(".amat"):
         return from_matrix(read_amat(file), None, where=str(file))
     if suffix == ".parquet":
-        cells, names = load_parquet(str(file))
-        return RawTable(tuple(cells), names, are_words=False, where=str(file))
+        cells, names, index = load_parquet(str(file))
+        return RawTable(tuple(cells), names, are_words=False, where=str(file), index=index)
     return from_matrix(*(load_npy if suffix == ".npy" else load_npz)(str(file)), where=str(file))
 
 
@@ -163,13 +163,20 @@ def _called(target: Target) -> str:
     return str(target) if isinstance(target, str | os.PathLike) else "standard output (CSV)"
 
 
-def write_columns(target: Target, values: Sequence[AnyColumn], *, columns: Sequence[str] | None = None) -> None:
+def write_columns(
+    target: Target,
+    values: Sequence[AnyColumn],
+    *,
+    columns: Sequence[str] | None = None,
+    index: Index | None = None,
+) -> None:
     """Write columns of text, numbers and booleans as `write_table` does; None and NaN are written as missing.
 
     Args:
         target: File that ends in one of `SUFFIXES`, or a text stream such as `sys.stdout`.
         values: D arrays of N cells, or columns as they were read.
         columns: D names, or None.
+        index: What pandas calls the rows, which Parquet alone can hold; None where it says nothing of them.
 
     Raises:
         ValueError: As `write_table`, and on text for a form that holds numbers only.
@@ -177,7 +184,7 @@ def write_columns(target: Target, values: Sequence[AnyColumn], *, columns: Seque
     """
     names = None if columns is None else check_names(columns, len(values), where="columns")
     if not _is_matrix_file(target):
-        _write_cells(target, [to_column(column) for column in values], names)
+        _write_cells(target, [to_column(column) for column in values], names, index)
         return
     file = Path(target)
     _write_matrix(file, np.column_stack([_numbers(column, file) for column in values]), names)
@@ -200,7 +207,9 @@ def _numbers(column: AnyColumn, file: Path) -> NDArray[Any]:
         raise ValueError(f"{file}: this form holds numbers only, found text; write .csv or .parquet") from None
 
 
-def _write_cells(target: Target, cells: Sequence[pa.Array], names: tuple[str, ...] | None) -> None:
+def _write_cells(
+    target: Target, cells: Sequence[pa.Array], names: tuple[str, ...] | None, index: Index | None = None
+) -> None:
     if not isinstance(target, str | os.PathLike):
         target.write(format_csv(cells, names).decode())
         return
@@ -209,7 +218,7 @@ def _write_cells(target: Target, cells: Sequence[pa.Array], names: tuple[str, ..
     text = b"" if suffix == ".parquet" else _packed(format_csv(cells, names), suffix)
     with replacing(file) as stream:
         if suffix == ".parquet":
-            write_parquet(stream, cells, names)
+            write_parquet(stream, cells, names, index)
         else:
             stream.write(text)
 

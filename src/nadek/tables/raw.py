@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nadek.columns import LARGEST_EXACT
-from nadek.tables.arrow import AnyColumn, native, to_column
+from nadek.tables.arrow import AnyColumn, Index, native, to_column
 from nadek.tables.cells import first_rounded, floats, is_number, is_text, matrix, number, numbers_among
 from nadek.tables.spelling import filled_words
 from nadek.tables.table import called, check_names, check_shape
@@ -30,6 +30,7 @@ class RawTable:
         are_words: whether the cells are the words of a text file.
         where: what messages call the table.
         decimal_commas: whether words that are read as numbers may have them.
+        index: what pandas calls the rows; None where it says nothing of them.
     """
 
     cells: tuple[pa.ChunkedArray, ...]
@@ -37,6 +38,7 @@ class RawTable:
     are_words: bool
     where: str
     decimal_commas: bool = False
+    index: Index | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
