@@ -622,6 +622,15 @@ def test_fit_shows_what_columns_are_taken_for(mixed):
     assert load(mixed[0]).levels == (2, 3, 3, 16, 16, 2)
 
 
+def test_fit_says_which_answers_are_taken_for_missing(tmp_path):
+    (tmp_path / "t.csv").write_text("pain,ok\n" + "None,1\nMild,0\nSevere,1\n" * 8)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "a", *FIT).err
+    assert 'taken for missing: "None" in cells: 8 of "pain" (--keep None makes it an answer)\n' in told
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "b", *FIT, "--keep", "None").err
+    assert "taken for missing" not in told
+    assert load(tmp_path / "b").levels == (3, 2)
+
+
 def test_fit_of_words_is_quiet_when_told(tmp_path):
     people(tmp_path / "t.csv", 60)
     assert ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *CHOICES, "--quiet").err == ""
@@ -1070,8 +1079,8 @@ FLAGS = {
     ],
     "fit": [
         "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
-        "--hidden", "--json", "--lr", "--missing", "--numeric", "--output", "--quiet", "--resume", "--save-every",
-        "--seed", "--set", "--steps", "--validation", "--validation-fraction", "-o", "-q",
+        "--hidden", "--json", "--keep", "--lr", "--missing", "--numeric", "--output", "--quiet", "--resume",
+        "--save-every", "--seed", "--set", "--steps", "--validation", "--validation-fraction", "-o", "-q",
     ],
     "impute": [
         "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",

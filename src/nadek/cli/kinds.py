@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from nadek.checkpoints import Schema
 from nadek.columns import describe
-from nadek.experiments import names_of
+from nadek.experiments import Taken, names_of
 from nadek.tables import quoted
 
 MOST_LINES = 40
@@ -40,6 +40,17 @@ def kind_rows(schema: Schema) -> list[tuple[str, str]]:
     if schema.missing:
         told.append(("missing, too", quoted(schema.missing)))
     return told
+
+
+def taken_rows(taken: Sequence[Taken]) -> list[tuple[str, str]]:
+    """What is told of words that are taken for missing: in how many cells of which columns."""
+    rows = []
+    for word, cells, told in taken:
+        counts = [f'{n} of "{name}"' for name, n in cells.items()]
+        more = f" and {len(counts) - MOST_NAMES} more columns" if len(counts) > MOST_NAMES else ""
+        hint = "" if told else f" (--keep {word} makes it an answer)"
+        rows.append(("taken for missing", f'"{word}" in cells: {", ".join(counts[:MOST_NAMES])}{more}{hint}'))
+    return rows
 
 
 def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:

@@ -22,9 +22,11 @@ from nadek.columns import (
     infer,
     is_plain,
 )
-from nadek.tables import RawTable, Reading, as_known, called, places_of, quoted
+from nadek.experiments.taken import Taken, check_words, taken
+from nadek.tables import NOTHING, RawTable, Reading, as_known, called, places_of, quoted
 
 Told = Literal["auto", "categorical", "numeric", "drop"]
+_READINGS: dict[Told, Reading] = {"categorical": "text", "numeric": "numbers"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,17 +38,24 @@ class Choices:
         numeric: those that hold numbers.
         drop: those that are left out.
         missing: words that stand for nothing in any column; an entry may be several with commas between them.
+        keep: words such as None that are answers in columns of text, although they stand for nothing elsewhere.
     """
 
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words that stand for nothing, one by one."""
         return tuple(listed_names(self.missing, ()))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The words to keep, one by one."""
+        return tuple(listed_names(self.keep, ()))
 
     def told(self, names: Sequence[str]) -> dict[str, Told]:
         """What is said of each column of a table that is spoken of.
@@ -77,43 +86,46 @@ class UndecidedColumnsError(ValueError):
         self.columns = tuple(columns)
 
 
-def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]]:
-    """What the columns of a table are, and its codes.
+def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32], tuple[Taken, ...]]:
+    """What the columns of a table are, its codes, and which of its words are taken for missing.
 
     Args:
         raw: a table to train on.
         choices: what the user says of it.
 
     Returns:
-        A schema of the columns that are not dropped, and their codes [N, D] with NaN for missing.
+        A schema of the columns that are not dropped, their codes [N, D] with NaN for missing, and the words of
+        `nadek.tables.NOTHING` that stand beside other texts.
 
     Raises:
         UndecidedColumnsError: if the user has to say more; tells of which columns, and what was found in them.
         ValueError: on choices that do not fit the table, and on values that no column can hold.
     """
-    words = choices.words
-    for word in words:
-        if not raw.holds(word):
-            raise ValueError(f"missing: no cell of {raw.where} holds {word!r}")
+    words, answers = choices.words, choices.kept
+    check_words(raw, words, answers)
     raw, told = raw.without(words), choices.told(raw.names)
     kept = [j for j, name in enumerate(raw.names) if told.get(name) != "drop"]
     if not kept:
         raise ValueError(f"{raw.where}: expected columns to learn from, found that all are dropped")
     codes = np.empty((raw.n_rows, len(kept)), dtype=np.float32)
     kinds: list[Column] = []
+    of_text: list[int] = []
     asked: dict[str, str] = {}
     for place, j in enumerate(kept):
         name = raw.names[j]
         try:
-            kind, codes[:, place] = _decide(raw, j, told.get(name, "auto"))
+            kind, codes[:, place] = _decide(raw, j, told.get(name, "auto"), answers)
             kinds.append(kind)
+            of_text += [j] if _texts(kind) else []
         except UndecidedColumnError as error:
             asked[name] = str(error)
         except ValueError as error:
             raise ValueError(f"{raw.where}: {error}") from None
     if asked:
         raise UndecidedColumnsError(f"{raw.where}: {_some(list(asked.values()))}", list(asked))
-    return replace(_schema(raw, kinds, kept), missing=words or None), codes
+    nothing = [word for word in NOTHING if raw.are_words and word not in answers]
+    schema = replace(_schema(raw, kinds, kept), missing=words or None)
+    return schema, codes, taken(raw, nothing, of_text, told=False)
 
 
 def read_as(
@@ -167,14 +179,14 @@ def names_of(schema: Schema, n_columns: int) -> tuple[str, ...]:
     return tuple(name for name in called(None, n_columns + len(dropped)) if name not in dropped)
 
 
-def _decide(raw: RawTable, place: int, told: Told) -> tuple[Column, NDArray[np.float64]]:
-    """What one column is, and its codes."""
+def _decide(raw: RawTable, place: int, told: Told, answers: Sequence[str]) -> tuple[Column, NDArray[np.float64]]:
+    """What one column is, and its codes; among texts, some answers mean themselves, see `Choices`."""
     name = raw.names[place]
-    if told == "categorical":
-        values = raw.column(place, reading="text")
-        values = _whole_numbers(values) if raw.are_words else values
-    else:
-        values = raw.column(place, reading="numbers" if told == "numeric" else "guess")
+    values = raw.column(place, reading=_READINGS.get(told, "guess"))
+    if answers and raw.are_words and told != "numeric" and _is_text(values):
+        values = raw.column(place, reading="text", levels=answers)
+    if told == "categorical" and raw.are_words:
+        values = _whole_numbers(values)
     if _is_empty(values):  # training says what to do about it
         return Binary(), np.full(raw.n_rows, np.nan)
     try:
@@ -243,6 +255,11 @@ def _whole(word: str) -> int | None:
         return int(digits) if str(int(digits)) == digits else None
     except ValueError:
         return None
+
+
+def _is_text(values: NDArray[Any]) -> bool:
+    """Whether all that is observed is text."""
+    return values.dtype == object and all(value is None or isinstance(value, str) for value in values)
 
 
 def _is_empty(values: NDArray[Any]) -> bool:

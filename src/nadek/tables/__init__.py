@@ -1,7 +1,7 @@
 """Tables in and out: CSV, Parquet, NumPy's files and `.amat` text, with missing cells, and the names of the columns."""
 
 from nadek.tables.arrow import AnyColumn
-from nadek.tables.cells import numbers_among
+from nadek.tables.cells import NOTHING, numbers_among
 from nadek.tables.files import (
     SUFFIXES,
     Target,
@@ -19,6 +19,7 @@ from nadek.tables.table import Table, as_known, called, check_names, places_of, 
 from nadek.tables.words import Reading
 
 __all__ = [
+    "NOTHING",
     "SUFFIXES",
     "AnyColumn",
     "RawTable",

@@ -123,7 +123,11 @@ class RawTable:
 
     def holds(self, word: str) -> bool:
         """Whether a cell holds a word, see `without`."""
-        return any(pc.any(self._holding(cells, [word])).as_py() for cells in self.cells)
+        return any(self.times(place, word) for place in range(len(self.cells)))
+
+    def times(self, place: int, word: str) -> int:
+        """How many cells of a column hold a word, see `without`."""
+        return int(pc.sum(self._holding(self.cells[place], [word])).as_py() or 0)
 
     def _holding(self, cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
         held = _holding(cells, words)
