@@ -599,6 +599,7 @@ def cells_of(text):
 
 KINDS_TOLD = """\
 columns: 2 binary, 2 categorical, 2 numeric
+column "smoker": binary, 2 levels: 'no', 'yes'
 column "colour": categorical, 3 levels: 'blue', 'green, light', 'red'
 column "grade": categorical, 3 levels: 1, 2, 3
 column "age": numeric, whole numbers from 18 to 89 in 16 bins
@@ -629,6 +630,19 @@ def test_fit_says_which_answers_are_taken_for_missing(tmp_path):
     told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "b", *FIT, "--keep", "None").err
     assert "taken for missing" not in told
     assert load(tmp_path / "b").levels == (3, 2)
+
+
+def test_fit_and_info_show_the_words_of_binary_columns(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c,d\n" + "yes,Yes,no,0\nno,yes,yes,1\n" * 8)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT).err
+    lines = (
+        """columns "a", "c": binary, 2 levels: 'no', 'yes'\n""",
+        """column "b": binary, 2 levels: 'Yes', 'yes'\n""",
+    )
+    assert told.startswith("columns: 4 binary\n" + "".join(lines))
+    assert '"d"' not in told
+    shown = ok("info", tmp_path / "model").out
+    assert "binary, 2 levels: 'Yes', 'yes'" in shown
 
 
 def test_fit_of_words_is_quiet_when_told(tmp_path):

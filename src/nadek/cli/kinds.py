@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from nadek.checkpoints import Schema
-from nadek.columns import describe
+from nadek.columns import Binary, Column, describe, is_plain
 from nadek.experiments import Taken, names_of
 from nadek.tables import quoted
 
@@ -18,23 +18,20 @@ MOST_NAMES = 20
 
 
 def kind_rows(schema: Schema) -> list[tuple[str, str]]:
-    """What is told of a schema: counts of kinds, the columns that are not binary, and those that were dropped.
+    """What is told of a schema: counts of kinds, the columns that are not plain 0 and 1, and those that were dropped.
 
-    Words that stand for nothing are told, too. Nothing is told of tables of 0 and 1 without more.
+    Binary columns of the same two values share a line. Words that stand for nothing are told, too. Nothing is told of
+    tables of 0 and 1 without more.
     """
     told = []
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)
         told.append(("columns", ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))))
-        names = names_of(schema, len(schema.kinds))
-        lines = [
-            (f'column "{name}"', describe(kind))
-            for name, kind in zip(names, schema.kinds, strict=True)
-            if kind.kind != "binary"
-        ]
-        told += lines[:MOST_LINES]
-        if len(lines) > MOST_LINES:
-            told.append(("", f"and {len(lines) - MOST_LINES} more columns"))
+        groups = _alike(names_of(schema, len(schema.kinds)), schema.kinds)
+        for names, line in groups[:MOST_LINES]:
+            told.append((f"column{'s' if len(names) > 1 else ''} {quoted(names, MOST_NAMES)}", line))
+        if more := sum(len(names) for names, _ in groups[MOST_LINES:]):
+            told.append(("", f"and {more} more columns"))
     if schema.dropped:
         told.append(("dropped", quoted(schema.dropped)))
     if schema.missing:
@@ -65,3 +62,12 @@ def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
     line, more = io.StringIO(), ["..."] if len(names) > most else []
     csv.writer(line, lineterminator="").writerow([*names[:most], *more])
     return line.getvalue()
+
+
+def _alike(names: Sequence[str], kinds: Sequence[Column]) -> list[tuple[list[str], str]]:
+    """Columns that are not plain 0 and 1, each with its line, or all binary ones of the same two values with theirs."""
+    groups: dict[tuple[str, int | None], list[str]] = {}
+    for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        if not is_plain(kind):
+            groups.setdefault((describe(kind), None if isinstance(kind, Binary) else place), []).append(name)
+    return [(some, line) for (line, _), some in groups.items()]
