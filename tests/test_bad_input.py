@@ -262,8 +262,20 @@ def test_columns_of_other_types_can_only_be_dropped(column, kind, tmp_path):
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": [0, 1], "odd": column}), table)
     told = fails("fit", table, "-o", tmp_path / "model", *FIT)
-    assert told == f'{table}: column "odd": expected text, numbers or booleans, found {kind}'
+    assert (
+        told == f'{table}: column "odd": expected text, numbers or booleans, found {kind}: leave it out; use --drop odd'
+    )
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "odd", "--validation-fraction", "0")
+
+
+def test_all_columns_of_other_types_are_named_at_once(tmp_path, output):
+    table = tmp_path / "t.parquet"
+    when = pa.array([1, 2, 3], pa.timestamp("ms"))
+    pq.write_table(pa.table({"a": [0, 1, 0], "from": when, "grade": [1, 2, 3], "to": when}), table)
+    told = fails("fit", table, "-o", output)
+    assert told.endswith("; use --drop from,to; use --categorical, --numeric or --drop grade, or --missing with a word")
+    wrong = "expected text, numbers or booleans, found timestamp[ms]: leave it out"
+    assert f'column "from": {wrong}; column "to": {wrong}' in told
 
 
 # Values that a model of words and numbers does not know

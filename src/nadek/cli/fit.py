@@ -195,8 +195,13 @@ def _rows(
             data, validation=validation, fraction=fraction, seed=seed, data_dir=data_dir, choices=choices
         )
     except UndecidedColumnsError as error:
-        hint = f"use --categorical, --numeric or --drop {list_names(error.columns)}, or --missing with a word"
-        raise ValueError(f"{error}; {hint}") from None
+        hints = []
+        if error.unreadable:
+            hints.append(f"use --drop {list_names(error.unreadable)}")
+        if error.columns:
+            names = list_names(error.columns)
+            hints.append(f"use --categorical, --numeric or --drop {names}, or --missing with a word")
+        raise ValueError("; ".join((str(error), *hints))) from None
 
 
 def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: torch.device) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from nadek.columns import (
     is_plain,
 )
 from nadek.experiments.taken import Taken, check_words, taken
-from nadek.tables import NOTHING, RawTable, Reading, as_known, called, places_of, quoted
+from nadek.tables import NOTHING, OtherTypeError, RawTable, Reading, as_known, called, places_of, quoted
 
 Told = Literal["auto", "categorical", "numeric", "drop"]
 _READINGS: dict[Told, Reading] = {"categorical": "text", "numeric": "numbers"}
@@ -79,11 +79,13 @@ class UndecidedColumnsError(ValueError):
 
     Attributes:
         columns: their names.
+        unreadable: those of columns that can only be left out, as they hold dates and the like.
     """
 
-    def __init__(self, message: str, columns: Sequence[str]) -> None:
+    def __init__(self, message: str, columns: Sequence[str], unreadable: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.columns = tuple(columns)
+        self.unreadable = tuple(unreadable)
 
 
 def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32], tuple[Taken, ...]]:
@@ -111,6 +113,7 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
     kinds: list[Column] = []
     of_text: list[int] = []
     asked: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
     for place, j in enumerate(kept):
         name = raw.names[j]
         try:
@@ -119,10 +122,13 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
             of_text += [j] if _texts(kind) else []
         except UndecidedColumnError as error:
             asked[name] = str(error)
+        except OtherTypeError as error:
+            unreadable[name] = f"{error}: leave it out"
         except ValueError as error:
             raise ValueError(f"{raw.where}: {error}") from None
-    if asked:
-        raise UndecidedColumnsError(f"{raw.where}: {_some(list(asked.values()))}", list(asked))
+    if asked or unreadable:
+        questions = _some([*asked.values(), *unreadable.values()])
+        raise UndecidedColumnsError(f"{raw.where}: {questions}", list(asked), list(unreadable))
     nothing = [word for word in NOTHING if raw.are_words and word not in answers]
     schema = replace(_schema(raw, kinds, kept), missing=words or None)
     return schema, codes, taken(raw, nothing, of_text, told=False)

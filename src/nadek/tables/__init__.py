@@ -14,7 +14,7 @@ from nadek.tables.files import (
     write_table,
 )
 from nadek.tables.headers import check_header
-from nadek.tables.raw import RawTable, from_matrix
+from nadek.tables.raw import OtherTypeError, RawTable, from_matrix
 from nadek.tables.table import Table, as_known, called, check_names, places_of, quoted
 from nadek.tables.words import Reading
 
@@ -22,6 +22,7 @@ __all__ = [
     "NOTHING",
     "SUFFIXES",
     "AnyColumn",
+    "OtherTypeError",
     "RawTable",
     "Reading",
     "Table",

@@ -20,6 +20,10 @@ from nadek.tables.words import Reading, check_held, read_words, to_numbers, to_o
 _PADDED = re.compile("[+-]?0[0-9xX]")
 
 
+class OtherTypeError(ValueError):
+    """A column holds dates, lists or the like."""
+
+
 @dataclass(frozen=True, eq=False)
 class RawTable:
     """Columns of any kind, each read when it is asked for.
@@ -62,7 +66,8 @@ class RawTable:
             int64, float64 (NaN where missing), bool, or objects [N] (None where missing).
 
         Raises:
-            ValueError: on dates, lists and the like, and on what shall be a number and would be rounded.
+            OtherTypeError: on dates, lists and the like.
+            ValueError: on what shall be a number and would be rounded.
         """
         cells, name = self.cells[place], self.names[place]
         if self.are_words:
@@ -202,5 +207,5 @@ def _typed(cells: pa.ChunkedArray, name: str) -> NDArray[Any]:
     if pa.types.is_null(kind):
         return np.full(len(cells), np.nan)
     if not is_number(kind):
-        raise ValueError(f'column "{name}": expected text, numbers or booleans, found {kind}')
+        raise OtherTypeError(f'column "{name}": expected text, numbers or booleans, found {kind}')
     return to_numbers(cells)
