@@ -632,6 +632,12 @@ def test_fit_says_which_answers_are_taken_for_missing(tmp_path):
     assert load(tmp_path / "b").levels == (3, 2)
 
 
+def test_fit_says_which_cells_the_words_of_missing_empty(tmp_path):
+    (tmp_path / "t.csv").write_text("age,stage\n" + "99,99\n35.5,1\n40,0\n99.0,1\n" * 6)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--missing", "99").err
+    assert 'taken for missing: "99" in cells: 12 of "age", 6 of "stage"\n' in told
+
+
 def test_fit_and_info_show_the_words_of_binary_columns(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,c,d\n" + "yes,Yes,no,0\nno,yes,yes,1\n" * 8)
     told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT).err

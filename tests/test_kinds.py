@@ -158,6 +158,12 @@ def test_answers_that_are_taken_for_missing_are_told(tmp_path):
     assert source.schema.kinds[0] == Categorical(levels=("Mild",))
 
 
+def test_cells_emptied_by_words_of_the_user_are_counted(tmp_path):
+    (tmp_path / "t.csv").write_text("age,stage,id\n99,99,99\n35.5,1,2\n99.0,2,3\n")
+    source = opened(tmp_path / "t.csv", Choices(missing=("99",), numeric=("age,stage",), drop=("id",)))
+    assert source.taken == (Taken("99", {"age": 2, "stage": 1}, told=True),)
+
+
 def test_answers_that_are_kept_are_answers_in_columns_of_text(tmp_path):
     (tmp_path / "t.csv").write_text(NONE)
     source = opened(tmp_path / "t.csv", Choices(keep=("None",)))

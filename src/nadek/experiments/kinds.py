@@ -96,8 +96,8 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
         choices: what the user says of it.
 
     Returns:
-        A schema of the columns that are not dropped, their codes [N, D] with NaN for missing, and the words of
-        `nadek.tables.NOTHING` that stand beside other texts.
+        A schema of the columns that are not dropped, their codes [N, D] with NaN for missing, and the words
+        that were said to mean missing, and those of `nadek.tables.NOTHING` that stand beside other texts.
 
     Raises:
         UndecidedColumnsError: if the user has to say more; tells of which columns, and what was found in them.
@@ -105,10 +105,11 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
     """
     words, answers = choices.words, choices.kept
     check_words(raw, words, answers)
-    raw, told = raw.without(words), choices.told(raw.names)
+    told = choices.told(raw.names)
     kept = [j for j, name in enumerate(raw.names) if told.get(name) != "drop"]
     if not kept:
         raise ValueError(f"{raw.where}: expected columns to learn from, found that all are dropped")
+    emptied, raw = taken(raw, words, kept, told=True), raw.without(words)
     codes = np.empty((raw.n_rows, len(kept)), dtype=np.float32)
     kinds: list[Column] = []
     of_text: list[int] = []
@@ -131,7 +132,7 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
         raise UndecidedColumnsError(f"{raw.where}: {questions}", list(asked), list(unreadable))
     nothing = [word for word in NOTHING if raw.are_words and word not in answers]
     schema = replace(_schema(raw, kinds, kept), missing=words or None)
-    return schema, codes, taken(raw, nothing, of_text, told=False)
+    return schema, codes, (*emptied, *taken(raw, nothing, of_text, told=False))
 
 
 def read_as(
