@@ -152,6 +152,7 @@ def test_a_column_is_what_its_user_says(case):
         (objects(1, True), "auto", 'row 2, column "x": expected numbers or missing, found True'),
         (objects("forty", 35, 2, "x"), "numeric", "row 1, column \"x\": expected numbers or missing, found 'forty'"),
         (objects("forty", 35, None, 2), "auto", "row 1, column \"x\": expected numbers or missing, found 'forty'"),
+        (objects(2.5, "1,5", "1,7"), "auto", "row 2, column \"x\": expected numbers or missing, found '1,5'"),
         (objects(True, "x", "y"), "auto", 'row 1, column "x": expected text or missing, found True'),
         (
             objects(1, date(2020, 1, 2)),

@@ -151,7 +151,9 @@ def _refuse(
     known: Sort | None,
 ) -> None:
     """Raise for the first cell of no known sort, or of another one than it should be: see `read_cells`."""
-    times = Counter(sort for sort in sorts if sort is not None)
+    # 1,234 is not what 999.5 should have been, however often it is there
+    meant = ["numbers" if _is_like_a_number(value) else sort for value, sort in zip(observed, sorts, strict=True)]
+    times = Counter(sort for sort in meant if sort is not None)
     expected = known or (times.most_common(1)[0][0] if times else None)  # of as many cells each, the first
     wrong = next(i for i, sort in enumerate(sorts) if sort is None or sort != expected)
     place, value = place_of(name, first_row + int(rows[wrong])), observed[wrong]
@@ -159,6 +161,11 @@ def _refuse(
         kind = type(value).__name__
         raise ValueError(f"{place}: expected text, numbers or booleans, or missing, found {shown(value)} ({kind})")
     raise MixedColumnError(f"{place}: expected {expected} or missing, found {shown(value)}")
+
+
+def _is_like_a_number(value: object) -> bool:
+    """Whether a value is text of digits without letters."""
+    return isinstance(value, str) and any(map(str.isdigit, value)) and not any(map(str.isalpha, value))
 
 
 def _sort_of(kind: type) -> Sort | None:
