@@ -206,6 +206,8 @@ def test_whole_numbers_are_asked_about_in_every_form(suffix, tmp_path, output):
     ("arguments", "told"),
     [
         (("--drop", "agee"), 'drop: there is no column "agee"; did you mean "age"?'),
+        (("--categorical", "AGE"), 'categorical: there is no column "AGE"; did you mean "age"?'),
+        (("--drop", "E"), 'drop: there is no column "E"; did you mean "e"?'),
         (("--categorical", "age,q"), 'categorical: there is no column "q"; known are "age", "b,c", "ü", "d", "e"'),
         (("--numeric", "d", "--drop", "d,e"), 'column "d" is said to be both: numeric and drop'),
         (("--drop", 'age,"b,c"', "--drop", "ü,d,e"), "{table}: expected columns to learn from, found that all are "),
@@ -460,15 +462,18 @@ def test_a_column_without_values_is_named(tmp_path, output):
     x = answers(30)
     x[:, 2] = NAN
     told = fails("fit", write_csv(tmp_path / "t.csv", x), "-o", output)
-    assert told == 'column "ü" has no value in any training row: leave it out, or find some values'
+    wrong = 'column "ü" has no value in any row: leave it out, or find some values; use --drop ü'
+    assert told == f"{tmp_path / 't.csv'}: {wrong}"
 
 
-@pytest.mark.parametrize(("header", "called"), [("a,b,", '"3"'), ("a,b,,", '"3" (and 1 more columns)')])
-def test_a_column_without_name_and_values_is_called_by_its_number(header, called, tmp_path, output):
+@pytest.mark.parametrize(("header", "numbers"), [("a,b,", "3"), ("a,b,,", "34")])
+def test_a_column_without_name_and_values_is_called_by_its_number(header, numbers, tmp_path, output):
     commas = "," * (header.count(",") - 1)
     (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
     told = fails("fit", tmp_path / "t.csv", "-o", output)
-    assert told == f"column {called} has no value in any training row: leave it out, or find some values"
+    wrong = "has no value in any row: leave it out, or find some values"
+    columns = "; ".join(f'column "{number}" {wrong}' for number in numbers)
+    assert told == f"{tmp_path / 't.csv'}: {columns}; use --drop {','.join(numbers)}"
 
 
 @pytest.mark.parametrize("entry", ["", "a,", " "])

@@ -638,6 +638,12 @@ def test_fit_says_which_cells_the_words_of_missing_empty(tmp_path):
     assert 'taken for missing: "99" in cells: 12 of "age", 6 of "stage"\n' in told
 
 
+def test_a_dropped_column_without_a_name_is_told(tmp_path):
+    (tmp_path / "t.csv").write_text(",a,id,b\n" + "7,1,x,0\n8,0,x,1\n" * 8)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "1,id").err
+    assert 'dropped: a column without a name, "id"\n' in told
+
+
 def test_fit_and_info_show_the_words_of_binary_columns(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,c,d\n" + "yes,Yes,no,0\nno,yes,yes,1\n" * 8)
     told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT).err

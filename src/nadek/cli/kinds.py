@@ -33,7 +33,9 @@ def kind_rows(schema: Schema) -> list[tuple[str, str]]:
         if more := sum(len(names) for names, _ in groups[MOST_LINES:]):
             told.append(("", f"and {more} more columns"))
     if schema.dropped:
-        told.append(("dropped", quoted(schema.dropped)))
+        named = quoted([name for name in schema.dropped if name])
+        nameless = "a column without a name" if "" in schema.dropped else ""
+        told.append(("dropped", ", ".join(filter(None, (nameless, named)))))
     if schema.missing:
         told.append(("missing, too", quoted(schema.missing)))
     return told
