@@ -206,10 +206,15 @@ def test_whole_numbers_are_asked_about_in_every_form(suffix, tmp_path, output):
     ("arguments", "told"),
     [
         (("--drop", "agee"), 'drop: there is no column "agee"; did you mean "age"?'),
+        (("--categorical", "AGE"), 'categorical: there is no column "AGE"; did you mean "age"?'),
+        (("--drop", "E"), 'drop: there is no column "E"; did you mean "e"?'),
         (("--categorical", "age,q"), 'categorical: there is no column "q"; known are "age", "b,c", "ü", "d", "e"'),
         (("--numeric", "d", "--drop", "d,e"), 'column "d" is said to be both: numeric and drop'),
         (("--drop", 'age,"b,c"', "--drop", "ü,d,e"), "{table}: expected columns to learn from, found that all are "),
         (("--missing", "refused"), "missing: no cell of {table} holds 'refused'"),
+        (("--keep", "None"), "keep: no cell of {table} holds 'None'"),
+        (("--keep", "none"), "keep: expected one of "),
+        (("--keep", "NA", "--missing", "NA"), "'NA' is said to be both: missing and keep"),
     ],
 )
 def test_names_that_are_wrong(arguments, told, table, output):
@@ -259,8 +264,20 @@ def test_columns_of_other_types_can_only_be_dropped(column, kind, tmp_path):
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": [0, 1], "odd": column}), table)
     told = fails("fit", table, "-o", tmp_path / "model", *FIT)
-    assert told == f'{table}: column "odd": expected text, numbers or booleans, found {kind}'
+    assert (
+        told == f'{table}: column "odd": expected text, numbers or booleans, found {kind}: leave it out; use --drop odd'
+    )
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "odd", "--validation-fraction", "0")
+
+
+def test_all_columns_of_other_types_are_named_at_once(tmp_path, output):
+    table = tmp_path / "t.parquet"
+    when = pa.array([1, 2, 3], pa.timestamp("ms"))
+    pq.write_table(pa.table({"a": [0, 1, 0], "from": when, "grade": [1, 2, 3], "to": when}), table)
+    told = fails("fit", table, "-o", output)
+    assert told.endswith("; use --drop from,to; use --categorical, --numeric or --drop grade, or --missing with a word")
+    wrong = "expected text, numbers or booleans, found timestamp[ms]: leave it out"
+    assert f'column "from": {wrong}; column "to": {wrong}' in told
 
 
 # Values that a model of words and numbers does not know
@@ -445,15 +462,18 @@ def test_a_column_without_values_is_named(tmp_path, output):
     x = answers(30)
     x[:, 2] = NAN
     told = fails("fit", write_csv(tmp_path / "t.csv", x), "-o", output)
-    assert told == 'column "ü" has no value in any training row: leave it out, or find some values'
+    wrong = 'column "ü" has no value in any row: leave it out, or find some values; use --drop ü'
+    assert told == f"{tmp_path / 't.csv'}: {wrong}"
 
 
-@pytest.mark.parametrize(("header", "called"), [("a,b,", '"3"'), ("a,b,,", '"3" (and 1 more columns)')])
-def test_a_column_without_name_and_values_is_called_by_its_number(header, called, tmp_path, output):
+@pytest.mark.parametrize(("header", "numbers"), [("a,b,", "3"), ("a,b,,", "34")])
+def test_a_column_without_name_and_values_is_called_by_its_number(header, numbers, tmp_path, output):
     commas = "," * (header.count(",") - 1)
     (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
     told = fails("fit", tmp_path / "t.csv", "-o", output)
-    assert told == f"column {called} has no value in any training row: leave it out, or find some values"
+    wrong = "has no value in any row: leave it out, or find some values"
+    columns = "; ".join(f'column "{number}" {wrong}' for number in numbers)
+    assert told == f"{tmp_path / 't.csv'}: {columns}; use --drop {','.join(numbers)}"
 
 
 @pytest.mark.parametrize("entry", ["", "a,", " "])

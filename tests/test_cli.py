@@ -599,6 +599,7 @@ def cells_of(text):
 
 KINDS_TOLD = """\
 columns: 2 binary, 2 categorical, 2 numeric
+column "smoker": binary, 2 levels: 'no', 'yes'
 column "colour": categorical, 3 levels: 'blue', 'green, light', 'red'
 column "grade": categorical, 3 levels: 1, 2, 3
 column "age": numeric, whole numbers from 18 to 89 in 16 bins
@@ -620,6 +621,40 @@ def test_fit_shows_what_columns_are_taken_for(mixed):
     assert 'dropped: "id"\n' in mixed[1].err
     assert mixed[1].out == ""
     assert load(mixed[0]).levels == (2, 3, 3, 16, 16, 2)
+
+
+def test_fit_says_which_answers_are_taken_for_missing(tmp_path):
+    (tmp_path / "t.csv").write_text("pain,ok\n" + "None,1\nMild,0\nSevere,1\n" * 8)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "a", *FIT).err
+    assert 'taken for missing: "None" in cells: 8 of "pain" (--keep None makes it an answer)\n' in told
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "b", *FIT, "--keep", "None").err
+    assert "taken for missing" not in told
+    assert load(tmp_path / "b").levels == (3, 2)
+
+
+def test_fit_says_which_cells_the_words_of_missing_empty(tmp_path):
+    (tmp_path / "t.csv").write_text("age,stage\n" + "99,99\n35.5,1\n40,0\n99.0,1\n" * 6)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--missing", "99").err
+    assert 'taken for missing: "99" in cells: 12 of "age", 6 of "stage"\n' in told
+
+
+def test_a_dropped_column_without_a_name_is_told(tmp_path):
+    (tmp_path / "t.csv").write_text(",a,id,b\n" + "7,1,x,0\n8,0,x,1\n" * 8)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "1,id").err
+    assert 'dropped: a column without a name, "id"\n' in told
+
+
+def test_fit_and_info_show_the_words_of_binary_columns(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c,d\n" + "yes,Yes,no,0\nno,yes,yes,1\n" * 8)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT).err
+    lines = (
+        """columns "a", "c": binary, 2 levels: 'no', 'yes'\n""",
+        """column "b": binary, 2 levels: 'Yes', 'yes'\n""",
+    )
+    assert told.startswith("columns: 4 binary\n" + "".join(lines))
+    assert '"d"' not in told
+    shown = ok("info", tmp_path / "model").out
+    assert "binary, 2 levels: 'Yes', 'yes'" in shown
 
 
 def test_fit_of_words_is_quiet_when_told(tmp_path):
@@ -1099,8 +1134,8 @@ FLAGS = {
     ],
     "fit": [
         "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
-        "--hidden", "--json", "--lr", "--missing", "--numeric", "--output", "--quiet", "--resume", "--save-every",
-        "--seed", "--set", "--steps", "--validation", "--validation-fraction", "-o", "-q",
+        "--hidden", "--json", "--keep", "--lr", "--missing", "--numeric", "--output", "--quiet", "--resume",
+        "--save-every", "--seed", "--set", "--steps", "--validation", "--validation-fraction", "-o", "-q",
     ],
     "impute": [
         "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",

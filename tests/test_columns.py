@@ -160,6 +160,10 @@ def test_a_column_is_what_its_user_says(case):
         (objects("a", None, 3), "auto", 'row 3, column "x": expected text or missing, found 3'),
         (objects(None, 3, "a"), "categorical", "row 3, column \"x\": expected numbers or missing, found 'a'"),
         (objects(1, True), "auto", 'row 2, column "x": expected numbers or missing, found True'),
+        (objects("forty", 35, 2, "x"), "numeric", "row 1, column \"x\": expected numbers or missing, found 'forty'"),
+        (objects("forty", 35, None, 2), "auto", "row 1, column \"x\": expected numbers or missing, found 'forty'"),
+        (objects(2.5, "1,5", "1,7"), "auto", "row 2, column \"x\": expected numbers or missing, found '1,5'"),
+        (objects(True, "x", "y"), "auto", 'row 1, column "x": expected text or missing, found True'),
         (
             objects(1, date(2020, 1, 2)),
             "auto",
@@ -533,6 +537,14 @@ def test_numbers_outside_the_range_go_to_the_outer_bins():
         (Binary(levels=("no", "yes")), np.array([NAN, 1.0]), "row 11, column \"x\": expected 'no', 'yes' or"),
         (Categorical(levels=(1, 2)), np.array([2, 1, 3]), 'row 12, column "x": expected 1, 2 or missing, found 3'),
         (NUMERIC, objects(None, "a"), "row 11, column \"x\": expected a number or missing, found 'a'"),
+        (NUMERIC, objects("forty", 35, "x"), "row 10, column \"x\": expected numbers or missing, found 'forty'"),
+        (Categorical(levels=(1, 2)), objects("y", 1, "z"), 'row 10, column "x": expected numbers or missing, found'),
+        (Binary(levels=("no", "yes")), objects(1, 2, "no"), 'row 10, column "x": expected text or missing, found 1'),
+        (
+            Binary(levels=(False, True)),
+            objects(1, True, 0),
+            'row 10, column "x": expected booleans or missing, found 1',
+        ),
         (NUMERIC, np.array([NAN, np.inf]), 'row 11, column "x": expected a finite number or missing, found inf'),
     ],
 )

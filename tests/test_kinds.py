@@ -10,6 +10,7 @@ from nadek.columns import Binary, Categorical, Numeric, n_levels
 from nadek.cores import DeepConfig
 from nadek.experiments import (
     Choices,
+    Taken,
     UndecidedColumnsError,
     completed,
     drawn,
@@ -145,6 +146,40 @@ def test_levels_that_elsewhere_stand_for_nothing_are_read_again(suffix, tmp_path
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
     model = Network(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,)), levels=(4, 2)))
     torch.testing.assert_close(source_for(SavedModel(model, source.schema), str(path)).x, source.x)
+
+
+NONE = "pain,n,ok,drug\nNone,1.5,true,a\nMild,None,None,b\nNone,2,false,NA\n ,2.5,true,a\n"
+
+
+def test_answers_that_are_taken_for_missing_are_told(tmp_path):
+    (tmp_path / "t.csv").write_text(NONE)
+    source = opened(tmp_path / "t.csv")
+    assert source.taken == (Taken("NA", {"drug": 1}, told=False), Taken("None", {"pain": 2}, told=False))
+    assert source.schema.kinds[0] == Categorical(levels=("Mild",))
+
+
+def test_cells_emptied_by_words_of_the_user_are_counted(tmp_path):
+    (tmp_path / "t.csv").write_text("age,stage,id\n99,99,99\n35.5,1,2\n99.0,2,3\n")
+    source = opened(tmp_path / "t.csv", Choices(missing=("99",), numeric=("age,stage",), drop=("id",)))
+    assert source.taken == (Taken("99", {"age": 2, "stage": 1}, told=True),)
+
+
+def test_answers_that_are_kept_are_answers_in_columns_of_text(tmp_path):
+    (tmp_path / "t.csv").write_text(NONE)
+    source = opened(tmp_path / "t.csv", Choices(keep=("None",)))
+    assert source.taken == (Taken("NA", {"drug": 1}, told=False),)
+    assert source.schema.kinds[0] == Binary(levels=("Mild", "None"))
+    assert source.x.isnan().int().tolist() == [[0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
+    levels = tuple(map(n_levels, source.schema.kinds))
+    model = Network(ModelConfig(n_variables=4, core=DeepConfig(hidden=(4,)), levels=levels))
+    again = source_for(SavedModel(model, source.schema), str(tmp_path / "t.csv"))
+    torch.testing.assert_close(again.x, source.x, equal_nan=True)
+
+
+def test_answers_are_kept_among_categories_that_are_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n2\nNone\n")
+    source = opened(tmp_path / "t.csv", Choices(keep=("None",), categorical=("a",)))
+    assert source.schema.kinds == (Categorical(levels=("1", "2", "None")),)
 
 
 def test_names_with_spaces_around_them_are_found_again_in_a_table_of_0_and_1(tmp_path):

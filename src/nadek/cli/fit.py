@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from nadek.checkpoints import UNFINISHED, Schema, check_place, holds_model, holds_state
+from nadek.checkpoints import UNFINISHED, check_place, holds_model, holds_state
 from nadek.cli.console import epochs_progress, say, show_json, tell_if_slow
-from nadek.cli.kinds import kind_rows, list_names
+from nadek.cli.kinds import kind_rows, list_names, taken_rows
 from nadek.cli.options import (
     LARGEST_SEED,
     DataArgument,
@@ -93,6 +93,10 @@ def fit(
         list[str] | None,
         typer.Option("--missing", help="Cells that mean missing, as ?,99. Repeatable.", show_default=False),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="Answers such as None, which else mean missing. Repeatable.", show_default=False),
+    ] = None,
     data_dir: DataDir = None,
     seed: Annotated[
         int | None,
@@ -110,9 +114,9 @@ def fit(
 ) -> None:
     """Train a model on a data set or a table and write it to a folder.
 
-    A cell may be missing (empty, NA, NaN, null, or a word of --missing): it is then neither learnt from nor read. What
-    the columns of a table are is told from their values, and shown; where these leave a doubt, such as whole numbers or
-    very many words, you are asked.
+    A cell may be missing (empty, NA, NaN, null, None, or a word of --missing): it is then neither learnt from nor read.
+    What the columns of a table are is told from their values, and shown; where these leave a doubt, such as whole
+    numbers or very many words, you are asked.
 
     Example: [bold]nadek fit answers.csv -o model --categorical city,stage --numeric age --drop id[/]
     """
@@ -125,7 +129,13 @@ def fit(
     flags = joined(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
     _check_tables(flags)
     where = pick_device(device)
-    choices = Choices(categorical=_all(categorical), numeric=_all(numeric), drop=_all(drop), missing=_all(missing))
+    choices = Choices(
+        categorical=_all(categorical),
+        numeric=_all(numeric),
+        drop=_all(drop),
+        missing=_all(missing),
+        keep=_all(keep),
+    )
     rows, held_out = _rows(data, choices, validation, validation_fraction, seed or 0, data_dir)
     n_variables = rows.x.shape[1]
     # so that only mistakes of the file name it
@@ -140,7 +150,7 @@ def fit(
         say(f"{output}: this training is finished, nothing is left to do; {then}", quiet=quiet)
         _show(metrics, output, as_json=as_json, quiet=quiet)
         return
-    _show_kinds(rows.schema, quiet=quiet)
+    _show_kinds(rows, quiet=quiet)
     if rows.schema.kinds is not None and rows.schema.columns is None and data.lower().endswith((".csv", ".csv.gz")):
         say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)
     tell_if_slow(recipe.training, where, quiet=quiet)
@@ -186,8 +196,13 @@ def _rows(
             data, validation=validation, fraction=fraction, seed=seed, data_dir=data_dir, choices=choices
         )
     except UndecidedColumnsError as error:
-        hint = f"use --categorical, --numeric or --drop {list_names(error.columns)}, or --missing with a word"
-        raise ValueError(f"{error}; {hint}") from None
+        hints = []
+        if error.unreadable:
+            hints.append(f"use --drop {list_names(error.unreadable)}")
+        if error.columns:
+            names = list_names(error.columns)
+            hints.append(f"use --categorical, --numeric or --drop {names}, or --missing with a word")
+        raise ValueError("; ".join((str(error), *hints))) from None
 
 
 def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: torch.device) -> dict[str, Any]:
@@ -217,9 +232,9 @@ def _levels(rows: Source) -> list[int]:
     return [2] * rows.x.shape[1] if kinds is None else [n_levels(kind) for kind in kinds]
 
 
-def _show_kinds(schema: Schema, *, quiet: bool) -> None:
-    """Tell what the columns are taken for, where they are not all plain 0 and 1."""
-    for what, told in kind_rows(schema):
+def _show_kinds(rows: Source, *, quiet: bool) -> None:
+    """Tell what the columns are taken for, where they are not all plain 0 and 1, and which words for missing."""
+    for what, told in (*kind_rows(rows.schema), *taken_rows(rows.taken)):
         say(f"{what}: {told}" if what else told, quiet=quiet)
 
 

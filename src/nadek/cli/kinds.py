@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from nadek.checkpoints import Schema
-from nadek.columns import describe
-from nadek.experiments import names_of
+from nadek.columns import Binary, Column, describe, is_plain
+from nadek.experiments import Taken, names_of
 from nadek.tables import quoted
 
 MOST_LINES = 40
@@ -18,28 +18,38 @@ MOST_NAMES = 20
 
 
 def kind_rows(schema: Schema) -> list[tuple[str, str]]:
-    """What is told of a schema: counts of kinds, the columns that are not binary, and those that were dropped.
+    """What is told of a schema: counts of kinds, the columns that are not plain 0 and 1, and those that were dropped.
 
-    Words that stand for nothing are told, too. Nothing is told of tables of 0 and 1 without more.
+    Binary columns of the same two values share a line. Words that stand for nothing are told, too. Nothing is told of
+    tables of 0 and 1 without more.
     """
     told = []
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)
         told.append(("columns", ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))))
-        names = names_of(schema, len(schema.kinds))
-        lines = [
-            (f'column "{name}"', describe(kind))
-            for name, kind in zip(names, schema.kinds, strict=True)
-            if kind.kind != "binary"
-        ]
-        told += lines[:MOST_LINES]
-        if len(lines) > MOST_LINES:
-            told.append(("", f"and {len(lines) - MOST_LINES} more columns"))
+        groups = _alike(names_of(schema, len(schema.kinds)), schema.kinds)
+        for names, line in groups[:MOST_LINES]:
+            told.append((f"column{'s' if len(names) > 1 else ''} {quoted(names, MOST_NAMES)}", line))
+        if more := sum(len(names) for names, _ in groups[MOST_LINES:]):
+            told.append(("", f"and {more} more columns"))
     if schema.dropped:
-        told.append(("dropped", quoted(schema.dropped)))
+        named = quoted([name for name in schema.dropped if name])
+        nameless = "a column without a name" if "" in schema.dropped else ""
+        told.append(("dropped", ", ".join(filter(None, (nameless, named)))))
     if schema.missing:
         told.append(("missing, too", quoted(schema.missing)))
     return told
+
+
+def taken_rows(taken: Sequence[Taken]) -> list[tuple[str, str]]:
+    """What is told of words that are taken for missing: in how many cells of which columns."""
+    rows = []
+    for word, cells, told in taken:
+        counts = [f'{n} of "{name}"' for name, n in cells.items()]
+        more = f" and {len(counts) - MOST_NAMES} more columns" if len(counts) > MOST_NAMES else ""
+        hint = "" if told else f" (--keep {word} makes it an answer)"
+        rows.append(("taken for missing", f'"{word}" in cells: {", ".join(counts[:MOST_NAMES])}{more}{hint}'))
+    return rows
 
 
 def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
@@ -54,3 +64,12 @@ def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
     line, more = io.StringIO(), ["..."] if len(names) > most else []
     csv.writer(line, lineterminator="").writerow([*names[:most], *more])
     return line.getvalue()
+
+
+def _alike(names: Sequence[str], kinds: Sequence[Column]) -> list[tuple[list[str], str]]:
+    """Columns that are not plain 0 and 1, each with its line, or all binary ones of the same two values with theirs."""
+    groups: dict[tuple[str, int | None], list[str]] = {}
+    for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        if not is_plain(kind):
+            groups.setdefault((describe(kind), None if isinstance(kind, Binary) else place), []).append(name)
+    return [(some, line) for (line, _), some in groups.items()]

@@ -1,6 +1,7 @@
 """The cells of one column as they come: which are there, and what sort of thing they are."""
 
 import numbers
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -36,13 +37,14 @@ class Cells:
     n_rows: int
 
 
-def read_cells(values: NDArray[Any], *, name: str, first_row: int = 1) -> Cells:
+def read_cells(values: NDArray[Any], *, name: str, first_row: int = 1, known: Sort | None = None) -> Cells:
     """Tell observed cells from missing ones (None, NaN, null), and find out what they are.
 
     Args:
         values: one column [N] of text, numbers, booleans, or objects of one of these sorts.
         name: what messages call the column.
         first_row: the number of the first row in messages.
+        known: what the column is known to hold; of several sorts the others are wrong. None to go by the most frequent.
 
     Raises:
         ValueError: on another shape, dates and the like, several sorts in one column (`MixedColumnError`), or an
@@ -51,7 +53,7 @@ def read_cells(values: NDArray[Any], *, name: str, first_row: int = 1) -> Cells:
     if values.ndim != 1:
         raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
     if values.dtype.kind in "OUT":
-        return _read_objects(values.astype(object), name, first_row)
+        return _read_objects(values.astype(object), name, first_row, known)
     if values.dtype.kind not in "buif":
         raise ValueError(f'column "{name}": expected text, numbers or booleans, found {values.dtype}')
     if values.dtype.kind != "f":
@@ -108,7 +110,7 @@ def listed(values: Sequence[object], most: int = 6) -> str:
     return ", ".join(map(shown, values[:most])) + more
 
 
-def _read_objects(values: NDArray[np.object_], name: str, first_row: int) -> Cells:
+def _read_objects(values: NDArray[np.object_], name: str, first_row: int, known: Sort | None) -> Cells:
     """Cells of an object column, which must all be of one sort."""
     kinds = {kind: _can_be_missing(kind) for kind in set(map(type, values))}
     rows = np.flatnonzero([not (kinds[type(value)] and _is_missing(value)) for value in values])
@@ -116,7 +118,7 @@ def _read_objects(values: NDArray[np.object_], name: str, first_row: int) -> Cel
     sorts = {kind: _sort_of(kind) for kind in dict.fromkeys(map(type, observed))}
     found = set(sorts.values())
     if None in found or len(found) > 1:
-        _refuse(observed, rows, sorts, name, first_row)
+        _refuse(observed, rows, [sorts[type(value)] for value in observed], name, first_row, known)
     if not found:
         return Cells("nothing", np.empty(0), rows, len(values))
     (sort,) = found
@@ -141,16 +143,29 @@ def _finite(observed: NDArray[np.float64], rows: NDArray[np.intp], name: str, fi
 
 
 def _refuse(
-    observed: NDArray[np.object_], rows: NDArray[np.intp], sorts: dict[type, Sort | None], name: str, first_row: int
+    observed: NDArray[np.object_],
+    rows: NDArray[np.intp],
+    sorts: list[Sort | None],
+    name: str,
+    first_row: int,
+    known: Sort | None,
 ) -> None:
-    """Raise for the first cell that is of no known sort, or of another sort than the first."""
-    first = sorts[type(observed[0])]
-    wrong = next(i for i, value in enumerate(observed) if first is None or sorts[type(value)] != first)
+    """Raise for the first cell of no known sort, or of another one than it should be: see `read_cells`."""
+    # 1,234 is not what 999.5 should have been, however often it is there
+    meant = ["numbers" if _is_like_a_number(value) else sort for value, sort in zip(observed, sorts, strict=True)]
+    times = Counter(sort for sort in meant if sort is not None)
+    expected = known or (times.most_common(1)[0][0] if times else None)  # of as many cells each, the first
+    wrong = next(i for i, sort in enumerate(sorts) if sort is None or sort != expected)
     place, value = place_of(name, first_row + int(rows[wrong])), observed[wrong]
-    if sorts[type(value)] is None:
+    if sorts[wrong] is None:
         kind = type(value).__name__
         raise ValueError(f"{place}: expected text, numbers or booleans, or missing, found {shown(value)} ({kind})")
-    raise MixedColumnError(f"{place}: expected {first} or missing, found {shown(value)}")
+    raise MixedColumnError(f"{place}: expected {expected} or missing, found {shown(value)}")
+
+
+def _is_like_a_number(value: object) -> bool:
+    """Whether a value is text of digits without letters."""
+    return isinstance(value, str) and any(map(str.isdigit, value)) and not any(map(str.isalpha, value))
 
 
 def _sort_of(kind: type) -> Sort | None:

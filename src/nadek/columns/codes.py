@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.columns.cells import Cells, listed, place_of, read_cells, shown
+from nadek.columns.cells import Cells, Sort, listed, place_of, read_cells, shown
 from nadek.columns.infer import numbers_of
 from nadek.columns.kinds import Categorical, Column, Level, Numeric, n_levels
 
@@ -32,7 +32,7 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
         >>> encode(Binary(levels=("no", "yes")), np.array(["yes", None, "no"], dtype=object), name="smoker")
         array([ 1., nan,  0.])
     """
-    cells = read_cells(values, name=name, first_row=first_row)
+    cells = read_cells(values, name=name, first_row=first_row, known=_sort_of(column))
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
         numbers = column.snapped(numbers_of(cells, name=name, first_row=first_row))
@@ -110,6 +110,14 @@ def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[n
     if wrong.any():
         raise ValueError(f"expected codes 0 to {n - 1} or missing, found {shown(codes[wrong][0])}")
     return missing, places
+
+
+def _sort_of(column: Column) -> Sort:
+    """What the cells of a column are."""
+    if isinstance(column, Numeric):
+        return "numbers"
+    level = column.levels[0]
+    return "text" if isinstance(level, str) else "booleans" if isinstance(level, bool) else "numbers"
 
 
 def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:

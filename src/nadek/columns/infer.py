@@ -61,7 +61,7 @@ def infer(
     """
     if not 1 <= n_bins <= MOST_LEVELS:
         raise ValueError(f"n_bins: expected 1 to {MOST_LEVELS}, found {n_bins}")
-    cells = read_cells(values, name=name)
+    cells = read_cells(values, name=name, known="numbers" if kind == "numeric" else None)
     if cells.sort == "nothing" or not len(cells.values):
         raise ValueError(f'column "{name}" has no value in any row: leave it out, or find some values')
     if kind == "numeric":

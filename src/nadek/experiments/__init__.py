@@ -27,6 +27,7 @@ from nadek.experiments.reproduce import job_of, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
 from nadek.experiments.run import check_output, evaluate, finished, train
 from nadek.experiments.sources import Source, open_data, open_training, rows_for, source_for
+from nadek.experiments.taken import Taken
 from nadek.experiments.values import completed, drawn, level_headers, spread_levels
 from nadek.experiments.variability import Variability, read_variability, variability_summary, variability_table
 
@@ -43,6 +44,7 @@ __all__ = [
     "Recipes",
     "Row",
     "Source",
+    "Taken",
     "UndecidedColumnsError",
     "Variability",
     "Workplace",

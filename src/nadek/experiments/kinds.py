@@ -22,9 +22,11 @@ from nadek.columns import (
     infer,
     is_plain,
 )
-from nadek.tables import RawTable, Reading, as_known, called, places_of, quoted
+from nadek.experiments.taken import Taken, check_words, taken
+from nadek.tables import NOTHING, OtherTypeError, RawTable, Reading, as_known, called, places_of, quoted
 
 Told = Literal["auto", "categorical", "numeric", "drop"]
+_READINGS: dict[Told, Reading] = {"categorical": "text", "numeric": "numbers"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,17 +38,24 @@ class Choices:
         numeric: those that hold numbers.
         drop: those that are left out.
         missing: words that stand for nothing in any column; an entry may be several with commas between them.
+        keep: words such as None that are answers in columns of text, although they stand for nothing elsewhere.
     """
 
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words that stand for nothing, one by one."""
         return tuple(listed_names(self.missing, ()))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The words to keep, one by one."""
+        return tuple(listed_names(self.keep, ()))
 
     def told(self, names: Sequence[str]) -> dict[str, Told]:
         """What is said of each column of a table that is spoken of.
@@ -70,50 +79,62 @@ class UndecidedColumnsError(ValueError):
 
     Attributes:
         columns: their names.
+        unreadable: those of columns that can only be left out, as they hold nothing, or dates and the like.
     """
 
-    def __init__(self, message: str, columns: Sequence[str]) -> None:
+    def __init__(self, message: str, columns: Sequence[str], unreadable: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.columns = tuple(columns)
+        self.unreadable = tuple(unreadable)
 
 
-def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]]:
-    """What the columns of a table are, and its codes.
+def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32], tuple[Taken, ...]]:
+    """What the columns of a table are, its codes, and which of its words are taken for missing.
 
     Args:
         raw: a table to train on.
         choices: what the user says of it.
 
     Returns:
-        A schema of the columns that are not dropped, and their codes [N, D] with NaN for missing.
+        A schema of the columns that are not dropped, their codes [N, D] with NaN for missing, and the words
+        that were said to mean missing, and those of `nadek.tables.NOTHING` that stand beside other texts.
 
     Raises:
         UndecidedColumnsError: if the user has to say more; tells of which columns, and what was found in them.
         ValueError: on choices that do not fit the table, and on values that no column can hold.
     """
-    words = choices.words
-    for word in words:
-        if not raw.holds(word):
-            raise ValueError(f"missing: no cell of {raw.where} holds {word!r}")
-    raw, told = raw.without(words), choices.told(raw.names)
+    words, answers = choices.words, choices.kept
+    check_words(raw, words, answers)
+    told = choices.told(raw.names)
     kept = [j for j, name in enumerate(raw.names) if told.get(name) != "drop"]
     if not kept:
         raise ValueError(f"{raw.where}: expected columns to learn from, found that all are dropped")
-    codes = np.empty((raw.n_rows, len(kept)), dtype=np.float32)
+    emptied, raw = taken(raw, words, kept, told=True), raw.without(words)
+    codes = np.zeros((raw.n_rows, len(kept)), dtype=np.float32)
     kinds: list[Column] = []
+    of_text: list[int] = []
     asked: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
     for place, j in enumerate(kept):
         name = raw.names[j]
         try:
-            kind, codes[:, place] = _decide(raw, j, told.get(name, "auto"))
+            kind, codes[:, place] = _decide(raw, j, told.get(name, "auto"), answers)
             kinds.append(kind)
+            of_text += [j] if _texts(kind) else []
         except UndecidedColumnError as error:
             asked[name] = str(error)
+        except OtherTypeError as error:
+            unreadable[name] = f"{error}: leave it out"
         except ValueError as error:
             raise ValueError(f"{raw.where}: {error}") from None
-    if asked:
-        raise UndecidedColumnsError(f"{raw.where}: {_some(list(asked.values()))}", list(asked))
-    return replace(_schema(raw, kinds, kept), missing=words or None), codes
+    for name in _empty(codes, [raw.names[j] for j in kept]):
+        unreadable[name] = f'column "{name}" has no value in any row: leave it out, or find some values'
+    if asked or unreadable:
+        questions = _some([*asked.values(), *unreadable.values()])
+        raise UndecidedColumnsError(f"{raw.where}: {questions}", list(asked), list(unreadable))
+    nothing = [word for word in NOTHING if raw.are_words and word not in answers]
+    schema = replace(_schema(raw, kinds, kept), missing=words or None)
+    return schema, codes, (*emptied, *taken(raw, nothing, of_text, told=False))
 
 
 def read_as(
@@ -167,15 +188,15 @@ def names_of(schema: Schema, n_columns: int) -> tuple[str, ...]:
     return tuple(name for name in called(None, n_columns + len(dropped)) if name not in dropped)
 
 
-def _decide(raw: RawTable, place: int, told: Told) -> tuple[Column, NDArray[np.float64]]:
-    """What one column is, and its codes."""
+def _decide(raw: RawTable, place: int, told: Told, answers: Sequence[str]) -> tuple[Column, NDArray[np.float64]]:
+    """What one column is, and its codes; among texts, some answers mean themselves, see `Choices`."""
     name = raw.names[place]
-    if told == "categorical":
-        values = raw.column(place, reading="text")
-        values = _whole_numbers(values) if raw.are_words else values
-    else:
-        values = raw.column(place, reading="numbers" if told == "numeric" else "guess")
-    if _is_empty(values):  # training says what to do about it
+    values = raw.column(place, reading=_READINGS.get(told, "guess"))
+    if answers and raw.are_words and told != "numeric" and _is_text(values):
+        values = raw.column(place, reading="text", levels=answers)
+    if told == "categorical" and raw.are_words:
+        values = _whole_numbers(values)
+    if _is_empty(values):  # `decide` says what to do about it
         return Binary(), np.full(raw.n_rows, np.nan)
     try:
         kind = infer(values, name=name, kind="auto" if told == "drop" else told)
@@ -245,6 +266,17 @@ def _whole(word: str) -> int | None:
         return None
 
 
+def _empty(codes: NDArray[np.float32], names: Sequence[str]) -> list[str]:
+    """The names of columns without any value; of none where no column has one, as training tells of the rows then."""
+    empty = [name for name, column in zip(names, codes.T, strict=True) if np.isnan(column).all()]
+    return [] if len(empty) == len(names) else empty
+
+
+def _is_text(values: NDArray[Any]) -> bool:
+    """Whether all that is observed is text."""
+    return values.dtype == object and all(value is None or isinstance(value, str) for value in values)
+
+
 def _is_empty(values: NDArray[Any]) -> bool:
     if values.dtype == object:
         return all(value is None for value in values)
@@ -258,7 +290,8 @@ def listed_names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
+    alike = [one for one in known if one.lower() == name.lower()]
+    close = alike or difflib.get_close_matches(name, known, n=1)
     return f'did you mean "{close[0]}"?' if close else f"known are {quoted(known)}"
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from nadek.checkpoints import SavedModel, Schema
 from nadek.columns import Binary, Column
 from nadek.experiments.kinds import Choices, decide, kinds_of, read_as
 from nadek.experiments.layout import Layout
+from nadek.experiments.taken import Taken
 from nadek.tables import SUFFIXES, RawTable, check_header, from_matrix, read_raw, read_table
 from nadek.training import needed_rows
 
@@ -32,12 +33,14 @@ class Source:
         schema: the columns.
         values: the columns as they were before they became codes, D arrays [N]; None where values are codes.
         layout: of what a model reads; None where rows are there to learn from.
+        taken: words of a table to learn from that are taken for missing, where that could be a mistake.
     """
 
     x: Tensor
     schema: Schema
     values: tuple[NDArray[Any], ...] | None = None
     layout: Layout | None = None
+    taken: tuple[Taken, ...] = ()
 
 
 def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
@@ -95,8 +98,8 @@ def open_training(
         choices = choices or Choices()
         raw = read_raw(data, missing=choices.words)
         check_header(raw)
-        schema, codes = decide(raw, choices)
-        train = Source(torch.from_numpy(codes), schema)
+        schema, codes, found = decide(raw, choices)
+        train = Source(torch.from_numpy(codes), schema, taken=found)
     if validation is not None:
         return train, _validation(validation, train, data_dir)
     if data in datasets.names():
@@ -109,7 +112,7 @@ def open_training(
     held, rest = order[:n_held][~needed], torch.cat([order[n_held:], order[:n_held][needed]])
     if train.x[held].isnan().all():  # nothing to validate on, not even where there are rows
         return train, None
-    return Source(train.x[rest], train.schema), Source(train.x[held], train.schema)
+    return replace(train, x=train.x[rest]), replace(train, x=train.x[held])
 
 
 def source_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:

@@ -1,7 +1,7 @@
 """Tables in and out: CSV, Parquet, NumPy's files and `.amat` text, with missing cells, and the names of the columns."""
 
 from nadek.tables.arrow import AnyColumn, Index
-from nadek.tables.cells import numbers_among
+from nadek.tables.cells import NOTHING, numbers_among
 from nadek.tables.files import (
     SUFFIXES,
     Target,
@@ -14,14 +14,16 @@ from nadek.tables.files import (
     write_table,
 )
 from nadek.tables.headers import check_header
-from nadek.tables.raw import RawTable, from_matrix
+from nadek.tables.raw import OtherTypeError, RawTable, from_matrix
 from nadek.tables.table import Table, as_known, called, check_names, places_of, quoted
 from nadek.tables.words import Reading
 
 __all__ = [
+    "NOTHING",
     "SUFFIXES",
     "AnyColumn",
     "Index",
+    "OtherTypeError",
     "RawTable",
     "Reading",
     "Table",

@@ -13,6 +13,8 @@ from nadek.columns import LARGEST_EXACT, widened
 
 MISSING = ("", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A")
 """Words that stand for nothing, as spreadsheets, databases and other libraries write them."""
+NOTHING = MISSING[1:]
+"""Those that are more than an empty cell, and could be meant as an answer."""
 TRUE = ("true", "True", "TRUE")
 FALSE = ("false", "False", "FALSE")
 

@@ -20,6 +20,10 @@ from nadek.tables.words import Reading, check_held, read_words, to_numbers, to_o
 _PADDED = re.compile("[+-]?0[0-9xX]")
 
 
+class OtherTypeError(ValueError):
+    """A column holds dates, lists or the like."""
+
+
 @dataclass(frozen=True, eq=False)
 class RawTable:
     """Columns of any kind, each read when it is asked for.
@@ -64,7 +68,8 @@ class RawTable:
             int64, float64 (NaN where missing), bool, or objects [N] (None where missing).
 
         Raises:
-            ValueError: on dates, lists and the like, and on what shall be a number and would be rounded.
+            OtherTypeError: on dates, lists and the like.
+            ValueError: on what shall be a number and would be rounded.
         """
         cells, name = self.cells[place], self.names[place]
         if self.are_words:
@@ -125,7 +130,11 @@ class RawTable:
 
     def holds(self, word: str) -> bool:
         """Whether a cell holds a word, see `without`."""
-        return any(pc.any(self._holding(cells, [word])).as_py() for cells in self.cells)
+        return any(self.times(place, word) for place in range(len(self.cells)))
+
+    def times(self, place: int, word: str) -> int:
+        """How many cells of a column hold a word, see `without`."""
+        return int(pc.sum(self._holding(self.cells[place], [word])).as_py() or 0)
 
     def _holding(self, cells: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
         held = _holding(cells, words)
@@ -200,5 +209,5 @@ def _typed(cells: pa.ChunkedArray, name: str) -> NDArray[Any]:
     if pa.types.is_null(kind):
         return np.full(len(cells), np.nan)
     if not is_number(kind):
-        raise ValueError(f'column "{name}": expected text, numbers or booleans, found {kind}')
+        raise OtherTypeError(f'column "{name}": expected text, numbers or booleans, found {kind}')
     return to_numbers(cells)
