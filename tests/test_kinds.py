@@ -153,7 +153,9 @@ NONE = "pain,n,ok,drug\nNone,1.5,true,a\nMild,None,None,b\nNone,2,false,NA\n ,2.
 
 def test_answers_that_are_taken_for_missing_are_told(tmp_path):
     (tmp_path / "t.csv").write_text(NONE)
-    source = opened(tmp_path / "t.csv")
+    with pytest.raises(UndecidedColumnsError, match=r"holds 'Mild' or nothing: .*; --keep None makes that an answer"):
+        opened(tmp_path / "t.csv")
+    source = opened(tmp_path / "t.csv", Choices(categorical=("pain",)))
     assert source.taken == (Taken("NA", {"drug": 1}, told=False), Taken("None", {"pain": 2}, told=False))
     assert source.schema.kinds[0] == Categorical(levels=("Mild",))
 

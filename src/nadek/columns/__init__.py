@@ -5,7 +5,7 @@ from nadek.columns.codes import decode, encode, expected
 from nadek.columns.density import log_density_within, log_fall_within
 from nadek.columns.describe import describe, level_names
 from nadek.columns.draws import draw
-from nadek.columns.infer import Declared, UndecidedColumnError, infer
+from nadek.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
 from nadek.columns.kinds import MOST_LEVELS, Binary, Categorical, Column, Level, Numeric, is_plain, n_levels
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Level",
     "MixedColumnError",
     "Numeric",
+    "TickedColumnError",
     "UndecidedColumnError",
     "decode",
     "describe",

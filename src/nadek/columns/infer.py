@@ -29,6 +29,10 @@ class UndecidedColumnError(ValueError):
         self.column = column
 
 
+class TickedColumnError(UndecidedColumnError):
+    """A column holds a single word, or nothing, which may be an answer."""
+
+
 def infer(
     values: NDArray[Any],
     *,
@@ -52,7 +56,7 @@ def infer(
             asked what holes beside a single word mean.
 
     Raises:
-        UndecidedColumnError: if the user has to say; tells what was found.
+        UndecidedColumnError: if the user has to say; tells what was found. `TickedColumnError` is one.
         ValueError: on values that are not what ``kind`` says, that no column can hold, or none at all.
 
     Example:
@@ -74,7 +78,7 @@ def infer(
     if kind == "binary":
         return _binary(levels, name)
     if cells.sort == "text" and len(levels) == 1 and integers == "ask" and len(cells.values) < len(values):
-        raise UndecidedColumnError(_about_ticks(levels[0], name), column=name)
+        raise TickedColumnError(_about_ticks(levels[0], name), column=name)
     if cells.sort == "text":
         return _words(levels, len(cells.values), name)
     if len(levels) == 1:

@@ -17,6 +17,7 @@ from nadek.columns import (
     Column,
     MixedColumnError,
     Numeric,
+    TickedColumnError,
     UndecidedColumnError,
     encode,
     infer,
@@ -121,6 +122,9 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
             kind, codes[:, place] = _decide(raw, j, told.get(name, "auto"), answers)
             kinds.append(kind)
             of_text += [j] if _texts(kind) else []
+        except TickedColumnError as error:
+            lost = [word for word in NOTHING if raw.are_words and raw.times(j, word)]
+            asked[name] = f"{error}; --keep {lost[0]} makes that an answer" if lost else str(error)
         except UndecidedColumnError as error:
             asked[name] = str(error)
         except OtherTypeError as error:
