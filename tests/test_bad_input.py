@@ -466,14 +466,18 @@ def test_a_column_without_values_is_named(tmp_path, output):
     assert told == f"{tmp_path / 't.csv'}: {wrong}"
 
 
-@pytest.mark.parametrize(("header", "numbers"), [("a,b,", "3"), ("a,b,,", "34")])
-def test_a_column_without_name_and_values_is_called_by_its_number(header, numbers, tmp_path, output):
+@pytest.mark.parametrize(
+    ("header", "wrong"),
+    [
+        ("a,b,", 'column "3" has no value in any row: leave it out, or find some values; use --drop 3'),
+        ("a,b,,", 'columns "3", "4" have no value in any row: leave them out, or find some values; use --drop 3,4'),
+    ],
+)
+def test_a_column_without_name_and_values_is_called_by_its_number(header, wrong, tmp_path, output):
     commas = "," * (header.count(",") - 1)
     (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
     told = fails("fit", tmp_path / "t.csv", "-o", output)
-    wrong = "has no value in any row: leave it out, or find some values"
-    columns = "; ".join(f'column "{number}" {wrong}' for number in numbers)
-    assert told == f"{tmp_path / 't.csv'}: {columns}; use --drop {','.join(numbers)}"
+    assert told == f"{tmp_path / 't.csv'}: {wrong}"
 
 
 @pytest.mark.parametrize("entry", ["", "a,", " "])

@@ -37,6 +37,7 @@ from nadek.experiments import (
     joined,
     make_recipe,
     merge,
+    names_of,
     open_training,
     parse_settings,
     phases,
@@ -44,6 +45,7 @@ from nadek.experiments import (
     train,
     usual_epochs,
 )
+from nadek.tables import quoted
 
 
 def fit(
@@ -137,6 +139,7 @@ def fit(
         keep=_all(keep),
     )
     rows, held_out = _rows(data, choices, validation, validation_fraction, seed or 0, data_dir)
+    _check_values(rows, data)
     n_variables = rows.x.shape[1]
     # so that only mistakes of the file name it
     make_recipe(options, n_variables=n_variables, image_shape=rows.schema.image_shape, where=str(config))
@@ -203,6 +206,23 @@ def _rows(
             names = list_names(error.columns)
             hints.append(f"use --categorical, --numeric or --drop {names}, or --missing with a word")
         raise ValueError("; ".join((str(error), *hints))) from None
+
+
+def _check_values(rows: Source, data: str) -> None:
+    """Refuse columns without any value, all at once; where no column has one, training tells of the rows.
+
+    Raises:
+        ValueError: names them, and the option that leaves them out.
+    """
+    empty = rows.x.isnan().all(0)
+    if not empty.any() or empty.all():
+        return
+    columns = names_of(rows.schema, len(empty))
+    left = [column for column, one in zip(columns, empty.tolist(), strict=True) if one]
+    some = f"columns {quoted(left)} have" if len(left) > 1 else f"column {quoted(left)} has"
+    them = "them" if len(left) > 1 else "it"
+    option = f"use --drop {list_names(left)}"
+    raise ValueError(f"{data}: {some} no value in any row: leave {them} out, or find some values; {option}")
 
 
 def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: torch.device) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class UndecidedColumnsError(ValueError):
 
     Attributes:
         columns: their names.
-        unreadable: those of columns that can only be left out, as they hold nothing, or dates and the like.
+        unreadable: those of columns that can only be left out, as they hold dates and the like.
     """
 
     def __init__(self, message: str, columns: Sequence[str], unreadable: Sequence[str] = ()) -> None:
@@ -111,7 +111,7 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
     if not kept:
         raise ValueError(f"{raw.where}: expected columns to learn from, found that all are dropped")
     emptied, raw = taken(raw, words, kept, told=True), raw.without(words)
-    codes = np.zeros((raw.n_rows, len(kept)), dtype=np.float32)
+    codes = np.empty((raw.n_rows, len(kept)), dtype=np.float32)
     kinds: list[Column] = []
     of_text: list[int] = []
     asked: dict[str, str] = {}
@@ -131,8 +131,6 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
             unreadable[name] = f"{error}: leave it out"
         except ValueError as error:
             raise ValueError(f"{raw.where}: {error}") from None
-    for name in _empty(codes, [raw.names[j] for j in kept]):
-        unreadable[name] = f'column "{name}" has no value in any row: leave it out, or find some values'
     if asked or unreadable:
         questions = _some([*asked.values(), *unreadable.values()])
         raise UndecidedColumnsError(f"{raw.where}: {questions}", list(asked), list(unreadable))
@@ -200,7 +198,7 @@ def _decide(raw: RawTable, place: int, told: Told, answers: Sequence[str]) -> tu
         values = raw.column(place, reading="text", levels=answers)
     if told == "categorical" and raw.are_words:
         values = _whole_numbers(values)
-    if _is_empty(values):  # `decide` says what to do about it
+    if _is_empty(values):  # training says what to do about it
         return Binary(), np.full(raw.n_rows, np.nan)
     try:
         kind = infer(values, name=name, kind="auto" if told == "drop" else told)
@@ -268,12 +266,6 @@ def _whole(word: str) -> int | None:
         return int(digits) if str(int(digits)) == digits else None
     except ValueError:
         return None
-
-
-def _empty(codes: NDArray[np.float32], names: Sequence[str]) -> list[str]:
-    """The names of columns without any value; of none where no column has one, as training tells of the rows then."""
-    empty = [name for name, column in zip(names, codes.T, strict=True) if np.isnan(column).all()]
-    return [] if len(empty) == len(names) else empty
 
 
 def _is_text(values: NDArray[Any]) -> bool:
