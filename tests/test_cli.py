@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
@@ -368,6 +369,17 @@ def test_evaluate_stops_once_it_is_certain_enough(digits):
         for error in (0, 1000)
     ]
     assert counts == [10, 8]
+
+
+def test_evaluate_goes_on_until_it_is_certain_enough_and_says_where_it_is_not(digits):
+    told = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "2")
+    assert json.loads(told.out)["ordering_error"] <= 2
+    assert "uncertain" not in told.err
+    few = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "0", "--orderings", "3")
+    assert json.loads(few.out)["orderings"] == 3
+    assert re.search(r"^3 orderings leave the mean uncertain by [0-9.]+ nats, where 0 was asked for", few.err, re.M)
+    usual = ok("evaluate", digits, "digits", "--rows", "2", "--json", "-q")
+    assert json.loads(usual.out)["orderings"] == 8
 
 
 def test_evaluate_tells_what_is_scored_when_it_is_interrupted(digits, monkeypatch):

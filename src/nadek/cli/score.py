@@ -8,7 +8,7 @@ import typer
 from torch import Tensor
 
 from nadek.checkpoints import load_saved
-from nadek.cli.console import rows_progress, show_json, show_table
+from nadek.cli.console import rows_progress, say, show_json, show_table
 from nadek.cli.options import (
     NUMBERS,
     DataArgument,
@@ -35,12 +35,26 @@ from nadek.likelihood import mixture_log_prob
 from nadek.queries import marginal_log_probs
 from nadek.summaries import Summary, deviation
 
+USUAL = 8
+"""Orderings that `evaluate` draws where nothing is said."""
+
+MOST = 1024
+"""Orderings that it draws at most where it is to stop by itself and nothing else is said."""
+
 
 def evaluate(
     model: ModelArgument,
     data: DataArgument,
     *,
-    orderings: Orderings = 8,
+    orderings: Annotated[
+        int | None,
+        typer.Option(
+            "--orderings",
+            min=1,
+            help=f"Number of random orderings; {USUAL}, or {MOST:,} at most with --until-error.",
+            show_default=False,
+        ),
+    ] = None,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="A random subset of so many rows only.")] = None,
     until_error: Annotated[
         float | None,
@@ -67,6 +81,7 @@ def evaluate(
     Example: [bold]nadek evaluate model mnist --orderings 128[/]
     """
     check_file(output, (".json",), force=force)
+    n_orderings = orderings or (USUAL if until_error is None else MOST)
     saved = load_saved(model, device=pick_device(device))
     x = rows_for(saved, data, split=split.value, data_dir=data_dir)
     _check_complete(x, names_of(saved.schema, x.shape[1]), data)
@@ -75,14 +90,14 @@ def evaluate(
     with rows_progress("scoring", quiet=quiet) as progress:
 
         def estimate(now: Summary) -> None:
-            in_all = orderings if saved.model.config.ordering is None else 1
+            in_all = n_orderings if saved.model.config.ordering is None else 1
             done, total = (n * len(x) for n in (now.n_orderings, in_all))
             progress(done, total, f"mean so far {now.mean:.3f} ± {now.ordering_error:.3f}")
 
         found = evaluate_model(
             saved,
             x,
-            orderings=orderings,
+            orderings=n_orderings,
             seed=seed,
             until_error=until_error,
             keep_interrupted=True,
@@ -90,6 +105,9 @@ def evaluate(
             on_estimate=estimate,
         )
     record = {"data": data, "split": split.value if data in names() else None, **found}
+    if until_error is not None and record["ordering_error"] > until_error:
+        left = f"{record['orderings']} orderings leave the mean uncertain by {record['ordering_error']:.3g} nats"
+        say(f"{left}, where {until_error:g} was asked for; more --orderings bring it closer", quiet=quiet)
     if output is not None:
         show_json(record, output)
     if as_json:
