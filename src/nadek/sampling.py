@@ -24,7 +24,7 @@ PROBABILITIES = 2**24
 """Of all levels of all cells: so many at a time, see `rows_at_once`."""
 
 ROWS_AN_ORDERING = 1024
-"""So many rows share an ordering; the next ones get another."""
+"""So many rows with different holes share an ordering; the next ones get another."""
 ABLE = "can fill in cells that come last in it; found observed cells after missing ones"
 
 Choose = Callable[[Variables, Tensor], Tensor]
@@ -109,8 +109,7 @@ def impute(
         x: codes and NaN for missing, any pattern in every row; a row of NaN becomes a fresh sample.
         share: let rows share an ordering (drawn for them), which is much quicker; their completions are still
             separate draws. Rows with the same pattern share it wholly, others as far as they miss the same cells: each
-            visits what it misses in that order, after all that it has; no more than 1,024 rows share one. Otherwise
-            every row gets its own.
+            visits what it misses in that order, after all that it has. Otherwise every row gets its own.
         chunk: draw up to so many variables of the ordering at once, as if they were independent given those before.
         max_bytes: bound on the working memory.
         generator: source of orderings and draws, on the device of ``x``.
@@ -157,8 +156,8 @@ def complete(
     missing = missing_cells(model, x)
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
-    for chosen, _ in groups(missing[incomplete], share=share):
-        for some in chosen.split(ROWS_AN_ORDERING) if share else (chosen,):
+    for chosen, alike in groups(missing[incomplete], share=share):
+        for some in chosen.split(ROWS_AN_ORDERING) if share and not alike else (chosen,):
             rows = incomplete[some]
             along = _orderings(model, missing[rows], ordering, share, generator)
             out[rows], log_prob[rows] = _complete(model, x[rows], along, choose, chunk, max_bytes)
@@ -213,7 +212,8 @@ def level_probabilities(model: ConditionalNetwork, x: Float[Tensor, "B D"]) -> F
     _check_marginals(model, missing)
     out = (x.unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).double()
     for rows, logits in _one_pass(model, x, missing):
-        probabilities = model.variables.level_probabilities(logits.double())
+        probabilities = model.variables.level_probabilities(logits).double()
+        probabilities /= probabilities.sum(-1, keepdim=True)
         out[rows] = torch.where(missing[rows].unsqueeze(-1), probabilities, out[rows])
     return out
 

@@ -178,8 +178,7 @@ class NADEkImputer(TransformerMixin, Cells):
         """Several completions of a table, each with one joint draw a row, whatever ``strategy`` says.
 
         Analyse each and pool what comes out (Rubin's rules): how much the completions differ is how much the holes
-        leave open. Rows with the same holes are filled in along one random ordering (1,024 of them at most), another
-        one in every completion.
+        leave open. Rows with the same holes are filled in along one random ordering, another one in every completion.
 
         Args:
             X: a table [N, D].
