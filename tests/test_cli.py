@@ -387,7 +387,7 @@ def test_evaluate_tells_what_is_scored_when_it_is_interrupted(digits, monkeypatc
         yield torch.zeros(len(x), dtype=torch.float64)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nadek.experiments.run.each_log_prob", interrupted)
+    monkeypatch.setattr("nadek.experiments.evaluation.each_log_prob", interrupted)
     told = json.loads(ok("evaluate", digits, "digits", "--orderings", "5", "--json", "-q").out)
     assert (told["orderings"], told["test_log_likelihood"]) == (1, 0)
 

@@ -620,7 +620,7 @@ def test_an_interrupted_evaluation_keeps_what_is_scored(tmp_path, monkeypatch):
         evaluate(saved, x, orderings=9, on_estimate=stop)
     with pytest.raises(KeyboardInterrupt):
         evaluate(saved, x, orderings=9, keep_interrupted=True, progress=stop_at_once)
-    monkeypatch.setattr("nadek.experiments.run.summarise", stop_at_once)
+    monkeypatch.setattr("nadek.experiments.evaluation.summarise", stop_at_once)
     with pytest.raises(KeyboardInterrupt):
         evaluate(saved, x, orderings=9, keep_interrupted=True)
 

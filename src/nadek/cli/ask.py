@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import torch
 import typer
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel, load_saved
@@ -28,8 +28,8 @@ from nadek.cli.options import (
     pick_device,
 )
 from nadek.cli.output import write_values
-from nadek.columns import Column, Numeric, level_names, log_fall_within, read_cells
-from nadek.experiments import Source, kinds_of, listed_names, names_of, source_for
+from nadek.columns import Column, Numeric, level_names
+from nadek.experiments import Source, falls, kinds_of, listed_names, names_of, source_for
 from nadek.likelihood import mixture_log_prob
 from nadek.queries import expected_information, explain_cells, marginal_log_probs
 from nadek.tables import as_known, quoted
@@ -76,7 +76,9 @@ def explain(
     with rows_progress("explaining", quiet=quiet) as progress:
         cells = explain_cells(saved.model, x[chosen], progress=progress)
     names, kinds = names_of(saved.schema, saved.model.n_variables), kinds_of(saved)
-    cells = cells._replace(log_prob=cells.log_prob + _falls(source, kinds, names)[chosen.cpu()].to(x.device))
+    if source.values is not None:
+        less = falls(source.values, kinds, names)[chosen.cpu()].to(x.device)
+        cells = cells._replace(log_prob=cells.log_prob + less)
     found = cells.surprise.masked_fill(cells.surprise.isnan(), -1)
     surprise, variables = found.sort(dim=1, descending=True, stable=True)
     place, rank = (surprise[:, :top] >= 0).nonzero(as_tuple=True)  # what is missing is no surprise
@@ -137,16 +139,6 @@ def suggest(
     names = names_of(saved.schema, saved.model.n_variables)
     asked_for = [names[j] for j in variables[place, rank].tolist()]
     _write(output, row=rows[place] + 1, ask=asked_for, expected_information=found[place, rank])
-
-
-def _falls(source: Source, kinds: tuple[Column, ...], names: tuple[str, ...]) -> Float[Tensor, "B D"]:
-    """How much less probable numbers are than what is usual in their bins; 0 for cells of other columns."""
-    falls = torch.zeros(source.x.shape, dtype=torch.float64)
-    for j, kind in enumerate(kinds):
-        if source.values is not None and isinstance(kind, Numeric):
-            cells = read_cells(source.values[j], name=names[j])
-            falls[cells.rows, j] = torch.from_numpy(log_fall_within(kind, cells.values.astype(np.float64)))
-    return falls
 
 
 def _value(source: Source, kinds: tuple[Column, ...], row: int, variable: int) -> str:

@@ -1,10 +1,8 @@
 """``nadek fit``: train a model."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 
 from nadek.checkpoints import UNFINISHED, check_place, holds_model, holds_state
@@ -22,30 +20,22 @@ from nadek.cli.options import (
     pick_device,
     some_folder,
 )
-from nadek.columns import n_levels
-from nadek.configs import encode
 from nadek.datasets import names
-from nadek.defaults import defaults
 from nadek.experiments import (
     Choices,
-    Recipe,
     Source,
     UndecidedColumnsError,
     check_output,
+    choose_recipe,
     finished,
-    is_of_images,
     joined,
-    make_recipe,
-    merge,
     names_of,
     open_training,
     parse_settings,
-    phases,
     read_recipe,
     train,
-    usual_epochs,
 )
-from nadek.tables import quoted
+from nadek.training import EmptyColumnsError
 
 
 def fit(
@@ -139,13 +129,10 @@ def fit(
         keep=_all(keep),
     )
     rows, held_out = _rows(data, choices, validation, validation_fraction, seed or 0, data_dir)
-    _check_values(rows, data)
-    n_variables = rows.x.shape[1]
-    # so that only mistakes of the file name it
-    make_recipe(options, n_variables=n_variables, image_shape=rows.schema.image_shape, where=str(config))
-    if config is None and data not in names():
-        options = _for_table(rows, flags, epochs, where)
-    recipe = _recipe(merge(options, flags), epochs, rows)
+    by_shape = config is None and data not in names()
+    recipe = choose_recipe(
+        rows, options, flags, epochs=epochs, by_shape=by_shape, device=where, where=str(config or "")
+    )
     if may_be_finished:
         validated = None if held_out is None else held_out.x
         metrics = finished(recipe, output, rows.x, validated, schema=rows.schema).metrics
@@ -172,6 +159,10 @@ def fit(
                 save_every=save_every,
                 on_epoch=told,
             )
+    except EmptyColumnsError as error:
+        columns = names_of(rows.schema, rows.x.shape[1])
+        option = f"use --drop {list_names([columns[place] for place in error.columns])}"
+        raise ValueError(f"{data}: {error}; {option}") from None
     except KeyboardInterrupt:
         now = _state(output)
         if now is None or (now == before and not resume):  # an older training may lie there
@@ -208,50 +199,6 @@ def _rows(
         raise ValueError("; ".join((str(error), *hints))) from None
 
 
-def _check_values(rows: Source, data: str) -> None:
-    """Refuse columns without any value, all at once; where no column has one, training tells of the rows.
-
-    Raises:
-        ValueError: names them, and the option that leaves them out.
-    """
-    empty = rows.x.isnan().all(0)
-    if not empty.any() or empty.all():
-        return
-    columns = names_of(rows.schema, len(empty))
-    left = [column for column, one in zip(columns, empty.tolist(), strict=True) if one]
-    some = f"columns {quoted(left)} have" if len(left) > 1 else f"column {quoted(left)} has"
-    them = "them" if len(left) > 1 else "it"
-    option = f"use --drop {list_names(left)}"
-    raise ValueError(f"{data}: {some} no value in any row: leave {them} out, or find some values; {option}")
-
-
-def _for_table(rows: Source, flags: dict[str, Any], epochs: int | None, device: torch.device) -> dict[str, Any]:
-    """What `nadek.defaults` chooses for a user's table; nothing where the options describe another kind of network."""
-    model, training = flags.get("model", {}), flags.get("training", {})
-    if {"ordering", "kind"} & model.keys() or "hidden" in model.get("core", {}):
-        return {}
-    chosen = defaults(
-        len(rows.x),
-        _levels(rows),
-        epochs=epochs,
-        batch_size=_count(training.get("batch_size")),
-        steps=_count(model.get("steps")),
-        device=device,
-    )
-    return dict(zip(("model", "training"), map(encode, chosen), strict=True))
-
-
-def _count(value: Any) -> int | None:  # noqa: ANN401 - any TOML value
-    """A number of things; None for anything else, which the recipe refuses later and names by its path."""
-    return value if type(value) is int and value > 0 else None
-
-
-def _levels(rows: Source) -> list[int]:
-    """How many levels each column has."""
-    kinds = rows.schema.kinds
-    return [2] * rows.x.shape[1] if kinds is None else [n_levels(kind) for kind in kinds]
-
-
 def _show_kinds(rows: Source, *, quiet: bool) -> None:
     """Tell what the columns are taken for, where they are not all plain 0 and 1, and which words for missing."""
     for what, told in (*kind_rows(rows.schema), *taken_rows(rows.taken)):
@@ -260,25 +207,6 @@ def _show_kinds(rows: Source, *, quiet: bool) -> None:
 
 def _all(names: list[str] | None) -> tuple[str, ...]:
     return tuple(names or ())
-
-
-def _recipe(options: dict[str, Any], epochs: int | None, rows: Source) -> Recipe:
-    """The recipe, with the usual schedule where none is given, or another number of epochs is asked for."""
-    n_rows, n_variables = rows.x.shape
-    make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
-    levels = _levels(rows)
-    if set(levels) != {2}:
-        if is_of_images(options):
-            raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
-        options = merge(options, {"model": {"levels": levels}})
-    recipe = make(options)
-    if epochs is None and "phases" in options.get("training", {}):
-        return recipe
-    fixed_order = recipe.model.ordering is not None
-    if epochs is None:
-        epochs = usual_epochs(n_rows, recipe.training.batch_size)
-    usual = phases(epochs, recipe.model.steps, fixed_order=fixed_order)
-    return make(merge(options, {"training": {"phases": usual}}))
 
 
 def _flags(

@@ -1,7 +1,10 @@
 """Recipes, what carries them out, and the records they leave."""
 
 from nadek.experiments.beginnings import begin_as_model
+from nadek.experiments.choosing import choose_recipe
 from nadek.experiments.demo import Demo, demo
+from nadek.experiments.evaluation import evaluate
+from nadek.experiments.folders import check_output, finished
 from nadek.experiments.found import Found
 from nadek.experiments.gallery import draw_model, why_rows_are_not_drawn
 from nadek.experiments.grids import Grid, grid_tables, grids, read_grid, run_grid
@@ -12,23 +15,21 @@ from nadek.experiments.pictures import Picture, make_picture, read_picture, read
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import (
     Recipe,
-    is_of_images,
     joined,
     make_recipe,
     merge,
     parse_settings,
     phases,
     read_recipe,
-    usual_epochs,
 )
 from nadek.experiments.records import finite, read_record, write_record
 from nadek.experiments.report import markdown_table, summary, write_report
 from nadek.experiments.reproduce import job_of, record_path, reproduce
 from nadek.experiments.rows import KINDS, Kind, Recipes, Row, read_row, read_table, tables
-from nadek.experiments.run import check_output, evaluate, finished, train
+from nadek.experiments.run import train
 from nadek.experiments.sources import Source, open_data, open_training, rows_for, source_for
 from nadek.experiments.taken import Taken
-from nadek.experiments.values import completed, drawn, level_headers, spread_levels
+from nadek.experiments.values import completed, drawn, falls, level_headers, spread_levels
 from nadek.experiments.variability import Variability, read_variability, variability_summary, variability_table
 
 __all__ = [
@@ -50,16 +51,17 @@ __all__ = [
     "Workplace",
     "begin_as_model",
     "check_output",
+    "choose_recipe",
     "completed",
     "demo",
     "draw_model",
     "drawn",
     "evaluate",
+    "falls",
     "finished",
     "finite",
     "grid_tables",
     "grids",
-    "is_of_images",
     "job_of",
     "joined",
     "kinds_of",
@@ -94,7 +96,6 @@ __all__ = [
     "summary",
     "tables",
     "train",
-    "usual_epochs",
     "variability_summary",
     "variability_table",
     "why_rows_are_not_drawn",

@@ -80,7 +80,7 @@ def claims_table(experiments: Path, told: Claims, summary: Mapping[str, Mapping[
         cited = quoted is not None and (against is None or against < quoted)
         against = quoted if cited else against
         difference = None if ours is None or against is None else ours - against
-        verdict = _verdict(difference, LEVEL.get(claim.table, 1.0))
+        verdict = _verdict(difference, LEVEL[claim.table])
         verdict += " (against the value cited)" if cited and difference is not None else ""
         if difference is not None and not alone and not cited and not _alike(claim, summary):
             difference, verdict = None, f"{NOTHING} (ensembles of different orderings or rows)"

@@ -11,9 +11,10 @@ import numpy as np
 from nadek import figures
 from nadek.baselines import ChowLiuTree, IndependentBernoulli
 from nadek.checkpoints import SavedModel
+from nadek.experiments.evaluation import evaluate
 from nadek.experiments.gallery import draw_model
 from nadek.experiments.recipe import make_recipe, merge, phases
-from nadek.experiments.run import evaluate, train
+from nadek.experiments.run import train
 from nadek.experiments.sources import open_data
 from nadek.training import Epoch
 

@@ -2,13 +2,18 @@
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nadek.checkpoints import weights_digest
+import torch
+from torch import Tensor
+
+from nadek.checkpoints import Schema, weights_digest
 from nadek.experiments.beginnings import Beginning
+from nadek.experiments.kinds import names_of
 from nadek.experiments.recipe import Recipe
-from nadek.training import Rows
+from nadek.training import Rows, prepare
 
 DIGESTS = "digests"
 """Where the metrics of a model say what it is of; models of the first trainings do not."""
@@ -20,6 +25,15 @@ OTHERS = {
     "teacher": "another teacher",
 }
 """What a training is of, and how one of something else is called."""
+
+
+def as_trained(
+    recipe: Recipe, x: Tensor, validation: Tensor | None, schema: Schema, device: torch.device | str
+) -> tuple[Rows, Rows | None]:
+    """Training rows and validation rows as a training takes them, on its device."""
+    names = None if schema.columns is None else names_of(schema, len(schema.columns))
+    ready = partial(prepare, levels=recipe.model.levels, columns=names, device=device)
+    return ready(x), None if validation is None else ready(validation, training=False)
 
 
 def digests(rows: Rows, validation: Rows | None) -> dict[str, str | None]:

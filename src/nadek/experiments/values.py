@@ -5,11 +5,23 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float, Shaped
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nadek.columns import LARGEST_EXACT, Binary, Column, decode, draw, level_names, n_levels
+from nadek.columns import (
+    LARGEST_EXACT,
+    Binary,
+    Column,
+    Numeric,
+    decode,
+    draw,
+    level_names,
+    log_fall_within,
+    n_levels,
+    read_cells,
+)
 
 
 def drawn(
@@ -77,6 +89,22 @@ def spread_levels(kinds: Sequence[Column], probabilities: Float[Tensor, "N D L"]
         for place, kind in enumerate(kinds)
         for code in range(_first(kind), n_levels(kind))
     ]
+
+
+def falls(values: Sequence[NDArray[Any]], kinds: Sequence[Column], names: Sequence[str]) -> Float[Tensor, "N D"]:
+    """How much less probable numbers are than what is usual in their bins (nats, at most 0); 0 for all other cells.
+
+    Args:
+        values: the columns, D arrays [N].
+        kinds: what they are.
+        names: of them, for the messages.
+    """
+    found = torch.zeros(len(values[0]), len(kinds), dtype=torch.float64)
+    for j, (column, kind, name) in enumerate(zip(values, kinds, names, strict=True)):
+        if isinstance(kind, Numeric):
+            cells = read_cells(column, name=name)
+            found[cells.rows, j] = torch.from_numpy(log_fall_within(kind, cells.values.astype(np.float64)))
+    return found
 
 
 def _first(kind: Column) -> int:

@@ -2,7 +2,7 @@
 
 from nadek.training.checks import check_teacher
 from nadek.training.config import Phase, TrainingConfig
-from nadek.training.data import Rows, data_mean, needed_rows, prepare
+from nadek.training.data import EmptyColumnsError, Rows, data_mean, needed_rows, prepare
 from nadek.training.divergence import TrainingDivergedError
 from nadek.training.history import Epoch
 from nadek.training.loop import fit
@@ -14,6 +14,7 @@ __all__ = [
     "SGD",
     "AdaDelta",
     "AdamW",
+    "EmptyColumnsError",
     "Epoch",
     "Muon",
     "Phase",

@@ -9,6 +9,21 @@ from torch import Tensor
 
 from nadek.variables import check_tensor, split_missing, variables_of
 
+MOST_NAMED = 8
+"""Columns, in a message."""
+
+
+class EmptyColumnsError(ValueError):
+    """Columns have no value in any row, so nothing can be learnt of them.
+
+    Attributes:
+        columns: their places.
+    """
+
+    def __init__(self, message: str, *, columns: list[int]) -> None:
+        super().__init__(message)
+        self.columns = columns
+
 
 class Rows(NamedTuple):
     """A data set on the device."""
@@ -63,8 +78,9 @@ def prepare(
 
     Raises:
         TypeError: if they are no tensor.
-        ValueError: on no rows, on what is no table, on more or fewer levels or names than it has columns, on other
-            values, or a column without values (named).
+        EmptyColumnsError: on columns without values (named); it is a ValueError.
+        ValueError: on no rows, on what is no table, on more or fewer levels or names than it has columns, or on other
+            values.
     """
     check_tensor(x)
     if x.ndim != 2:
@@ -83,10 +99,17 @@ def prepare(
     rows = Rows(values.to(torch.uint8).to(device), observed, n_skipped, None if columns is None else tuple(columns))
     empty = missing.all(0).nonzero().flatten().tolist()
     if training and empty:
-        more = f" (and {len(empty) - 1} more columns)" if len(empty) > 1 else ""
-        told = f"column {rows.name(empty[0])}{more} has no value in any training row"
-        raise ValueError(f"{told}: leave it out, or find some values")
+        raise EmptyColumnsError(_about_empty([rows.name(column) for column in empty]), columns=empty)
     return rows
+
+
+def _about_empty(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    if len(names) == 1:
+        return f"column {names[0]} has no value in any row: leave it out, or find some values"
+    return (
+        f"columns {', '.join(names[:MOST_NAMED])}{more} have no value in any row: leave them out, or find some values"
+    )
 
 
 def needed_rows(observed: Bool[Tensor, "N D"], held_out: Int[Tensor, " V"]) -> Bool[Tensor, " V"]:
