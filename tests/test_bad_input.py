@@ -212,6 +212,11 @@ def test_whole_numbers_are_asked_about_in_every_form(suffix, tmp_path, output):
         (("--numeric", "d", "--drop", "d,e"), 'column "d" is said to be both: numeric and drop'),
         (("--drop", 'age,"b,c"', "--drop", "ü,d,e"), "{table}: expected columns to learn from, found that all are "),
         (("--missing", "refused"), "missing: no cell of {table} holds 'refused'"),
+        (("--missing", "e=refused"), "missing: no cell of {table} holds 'refused' in column \"e\""),
+        (
+            ("--missing", "agee=99"),
+            'missing: no cell of {table} holds \'agee=99\'; there is no column "agee", did you mean "age"?',
+        ),
         (("--keep", "None"), "keep: no cell of {table} holds 'None'"),
         (("--keep", "none"), "keep: expected one of "),
         (("--keep", "NA", "--missing", "NA"), "'NA' is said to be both: missing and keep"),

@@ -650,6 +650,36 @@ def test_fit_says_which_cells_the_words_of_missing_empty(tmp_path):
     assert 'taken for missing: "99" in cells: 12 of "age", 6 of "stage"\n' in told
 
 
+def test_a_word_may_mean_missing_in_one_column(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("age,stage\n" + "99,99\n35,1\n40,99\n9,1\n" * 6)
+    options = ("--numeric", "age", "--missing", "stage=99")
+    told = ok("fit", table, "-o", tmp_path / "model", *FIT, *options).err
+    assert 'taken for missing: "99" in cells: 12 of "stage"\n' in told
+    assert 'missing, too: "99" in "stage"\n' in told
+    assert 'missing, too │ "99" in "stage"' in re.sub(" +", " ", ok("info", tmp_path / "model").out)
+    table.write_text("stage,age\n99,99\n99,40\n1,\n")
+    ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv", "-q")
+    filled = [line.split(",") for line in (tmp_path / "whole.csv").read_text().splitlines()]
+    assert [row[0] for row in filled] == ["stage", "1", "1", "1"]
+    assert [row[1] for row in filled[:3]] == ["age", "99", "40"]
+    assert 9 <= float(filled[3][1]) <= 99
+
+
+@pytest.mark.parametrize(
+    ("header", "option", "dropped"),
+    [("", "2=99", "3"), (",,id\n", "2=99", "id"), ("id,,b\n", "2=99", "id"), ("a=b,c,d\n", "c=99", "a=b")],
+)
+def test_a_column_of_whatever_name_may_have_its_own_words(header, option, dropped, tmp_path):
+    (tmp_path / "t.csv").write_text(header + "99,99,7.5\n0.5,1,99\n1.5,0,1.5\n" * 8)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--missing", option, "--drop", dropped, "-q")
+    ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "whole.csv", "-q")
+    rows = (tmp_path / "whole.csv").read_text().splitlines()[bool(header) :]
+    found = [tuple(row.split(",")) for row in rows]
+    assert [(a, c) for a, _, c in found] == [("99", "7.5"), ("0.5", "99"), ("1.5", "1.5")] * 8
+    assert {b for _, b, _ in found[::3]} <= {"0", "1"}
+
+
 def test_a_dropped_column_without_a_name_is_told(tmp_path):
     (tmp_path / "t.csv").write_text(",a,id,b\n" + "7,1,x,0\n8,0,x,1\n" * 8)
     told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "1,id").err

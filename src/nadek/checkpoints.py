@@ -50,6 +50,7 @@ class Schema:
         kinds: what each of them holds; None where all hold 0 and 1.
         dropped: names of columns of the table that were left out, and are not looked at later.
         missing: words that stand for nothing, beside those that always do.
+        missing_in: names of columns, each with a word that stands for nothing there.
     """
 
     columns: tuple[str, ...] | None = None
@@ -57,6 +58,7 @@ class Schema:
     kinds: tuple[Column, ...] | None = None
     dropped: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
+    missing_in: tuple[tuple[str, str], ...] | None = None
 
     def __post_init__(self) -> None:
         if self.image_shape is not None and len(self.image_shape) != 2:

@@ -83,7 +83,7 @@ def fit(
     ] = None,
     missing: Annotated[
         list[str] | None,
-        typer.Option("--missing", help="Cells that mean missing, as ?,99. Repeatable.", show_default=False),
+        typer.Option("--missing", help="Cells that mean missing, as ?,age=99. Repeatable.", show_default=False),
     ] = None,
     keep: Annotated[
         list[str] | None,

@@ -36,8 +36,10 @@ def kind_rows(schema: Schema) -> list[tuple[str, str]]:
         named = quoted([name for name in schema.dropped if name])
         nameless = "a column without a name" if "" in schema.dropped else ""
         told.append(("dropped", ", ".join(filter(None, (nameless, named)))))
-    if schema.missing:
-        told.append(("missing, too", quoted(schema.missing)))
+    if schema.missing or schema.missing_in:
+        own = [f'"{word}" in "{column}"' for column, word in schema.missing_in or ()]
+        everywhere = [quoted(schema.missing)] if schema.missing else []
+        told.append(("missing, too", ", ".join([*everywhere, *own])))
     return told
 
 

@@ -1,7 +1,6 @@
 """What the columns of a user's table are: found out when a model is trained, known when it is used."""
 
 import csv
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -23,8 +22,9 @@ from nadek.columns import (
     infer,
     is_plain,
 )
+from nadek.experiments.missing import Word, without, words_of, words_said
 from nadek.experiments.taken import Taken, check_words, taken
-from nadek.tables import NOTHING, OtherTypeError, RawTable, Reading, as_known, called, places_of, quoted
+from nadek.tables import NOTHING, OtherTypeError, RawTable, Reading, as_known, called, nearest, places_of
 
 Told = Literal["auto", "categorical", "numeric", "drop"]
 _READINGS: dict[Told, Reading] = {"categorical": "text", "numeric": "numbers"}
@@ -38,7 +38,8 @@ class Choices:
         categorical: those that hold categories; every entry is a name, or several with commas between them.
         numeric: those that hold numbers.
         drop: those that are left out.
-        missing: words that stand for nothing in any column; an entry may be several with commas between them.
+        missing: words that stand for nothing in any column, or in one, as ``age=99``; an entry may be several with
+            commas between them.
         keep: words such as None that are answers in columns of text, although they stand for nothing elsewhere.
     """
 
@@ -50,7 +51,7 @@ class Choices:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that stand for nothing, one by one."""
+        """What is said of words that stand for nothing, one by one; see `nadek.experiments.missing.words_said`."""
         return tuple(listed_names(self.missing, ()))
 
     @property
@@ -69,7 +70,7 @@ class Choices:
         for option, entries in [*said, ("drop", self.drop)]:
             for name in as_known(listed_names(entries, names), names):
                 if name not in names:
-                    raise ValueError(f'{option}: there is no column "{name}"; {_nearest(name, names)}')
+                    raise ValueError(f'{option}: there is no column "{name}"; {nearest(name, names)}')
                 if found.setdefault(name, option) != option:
                     raise ValueError(f'column "{name}" is said to be both: {found[name]} and {option}')
         return found
@@ -104,13 +105,14 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
         UndecidedColumnsError: if the user has to say more; tells of which columns, and what was found in them.
         ValueError: on choices that do not fit the table, and on values that no column can hold.
     """
-    words, answers = choices.words, choices.kept
+    words, answers = words_said(choices.words, raw.names), choices.kept
     check_words(raw, words, answers)
     told = choices.told(raw.names)
     kept = [j for j, name in enumerate(raw.names) if told.get(name) != "drop"]
     if not kept:
         raise ValueError(f"{raw.where}: expected columns to learn from, found that all are dropped")
-    emptied, raw = taken(raw, words, kept, told=True), raw.without(words)
+    emptied = taken(raw, words, kept, told=True)
+    raw = without(raw, words, {name: j for j, name in enumerate(raw.names)})
     codes = np.empty((raw.n_rows, len(kept)), dtype=np.float32)
     kinds: list[Column] = []
     of_text: list[int] = []
@@ -134,8 +136,8 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
     if asked or unreadable:
         questions = _some([*asked.values(), *unreadable.values()])
         raise UndecidedColumnsError(f"{raw.where}: {questions}", list(asked), list(unreadable))
-    nothing = [word for word in NOTHING if raw.are_words and word not in answers]
-    schema = replace(_schema(raw, kinds, kept), missing=words or None)
+    nothing = [Word(text) for text in NOTHING if raw.are_words and text not in answers]
+    schema = _schema(raw, kinds, kept, words)
     return schema, codes, (*emptied, *taken(raw, nothing, of_text, told=False))
 
 
@@ -156,7 +158,8 @@ def read_as(
     Raises:
         ValueError: on columns that are lacking or unexpected, and on values that a column cannot hold.
     """
-    raw, places = raw.without(schema.missing or ()), _places(raw, schema, len(kinds))
+    places = _places(raw, schema, len(kinds))
+    raw = without(raw, words_of(schema), dict(zip(names_of(schema, len(kinds)), places, strict=True)))
     if all(map(is_plain, kinds)):
         return None, raw.zeros_and_ones(places), places
     values: list[NDArray[Any]] = []
@@ -210,14 +213,18 @@ def _decide(raw: RawTable, place: int, told: Told, answers: Sequence[str]) -> tu
     return kind, encode(kind, values, name=name)
 
 
-def _schema(raw: RawTable, kinds: list[Column], kept: list[int]) -> Schema:
+def _schema(raw: RawTable, kinds: list[Column], kept: list[int], words: Sequence[Word]) -> Schema:
     columns = [str(j + 1) for j in range(len(raw.cells))] if raw.columns is None else raw.columns
     dropped = tuple(column for j, column in enumerate(columns) if j not in kept)
-    return Schema(
+    schema = Schema(
         columns=None if raw.columns is None else tuple(columns[j] for j in kept),
         kinds=None if all(map(is_plain, kinds)) else tuple(kinds),
         dropped=dropped or None,
+        missing=tuple(word.text for word in words if word.column is None) or None,
     )
+    own = zip(names_of(schema, len(kept)), (raw.names[j] for j in kept), strict=True)
+    missing_in = [(name, word.text) for name, here in own for word in words if word.column == here]
+    return replace(schema, missing_in=tuple(missing_in) or None)
 
 
 def _places(raw: RawTable, schema: Schema, n_columns: int) -> list[int]:
@@ -283,12 +290,6 @@ def listed_names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
     """Entries that are no names themselves taken apart at their commas (a name with commas may stand in quotes)."""
     parts = [[entry] if entry in known else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
     return [name.strip() for part in parts for name in part or [""]]  # an entry without a name is not passed over
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    alike = [one for one in known if one.lower() == name.lower()]
-    close = alike or difflib.get_close_matches(name, known, n=1)
-    return f'did you mean "{close[0]}"?' if close else f"known are {quoted(known)}"
 
 
 def _some(questions: list[str], most: int = 3) -> str:

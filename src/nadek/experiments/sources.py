@@ -16,6 +16,7 @@ from nadek.checkpoints import SavedModel, Schema
 from nadek.columns import Binary, Column
 from nadek.experiments.kinds import Choices, decide, kinds_of, read_as
 from nadek.experiments.layout import Layout
+from nadek.experiments.missing import possible_texts, words_of
 from nadek.experiments.taken import Taken
 from nadek.tables import SUFFIXES, RawTable, check_header, from_matrix, read_raw, read_table
 from nadek.training import needed_rows
@@ -96,7 +97,7 @@ def open_training(
     else:
         _check_is_table(data)
         choices = choices or Choices()
-        raw = read_raw(data, missing=choices.words)
+        raw = read_raw(data, missing=possible_texts(choices.words))
         check_header(raw)
         schema, codes, found = decide(raw, choices)
         train = Source(torch.from_numpy(codes), schema, taken=found)
@@ -130,7 +131,7 @@ def rows_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: F
 
 
 def _read(data: str, split: Split, data_dir: Folder, schema: Schema, kinds: Sequence[Column]) -> Source:
-    raw = _open_raw(data, split, data_dir, schema.missing or ())
+    raw = _open_raw(data, split, data_dir, [word.text for word in words_of(schema)])
     values, codes, places = read_as(raw, schema, kinds)
     layout = Layout(schema.columns if raw.columns is None else raw.columns, tuple(places), raw)
     return Source(torch.from_numpy(codes), schema, values, layout)

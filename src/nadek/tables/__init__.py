@@ -15,7 +15,7 @@ from nadek.tables.files import (
 )
 from nadek.tables.headers import check_header
 from nadek.tables.raw import OtherTypeError, RawTable, from_matrix
-from nadek.tables.table import Table, as_known, called, check_names, places_of, quoted
+from nadek.tables.table import Table, as_known, called, check_names, nearest, places_of, quoted
 from nadek.tables.words import Reading
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "columns_beside",
     "columns_filled",
     "from_matrix",
+    "nearest",
     "numbers_among",
     "places_of",
     "quoted",

@@ -119,14 +119,22 @@ class RawTable:
         except pa.ArrowException:
             return values
 
-    def without(self, words: Sequence[str]) -> "RawTable":
+    def without(self, words: Sequence[str], place: int | None = None) -> "RawTable":
         """The same table with nothing in the cells that hold one of some words, as it stands there.
 
         Where cells are numbers it is the number that counts, as it does in a text file: 99 means 99.0, too.
+
+        Args:
+            words: to look for.
+            place: the only column to look at, from 0; all when None.
         """
         if not words:
             return self
-        return replace(self, cells=tuple(_emptied(cells, self._holding(cells, words)) for cells in self.cells))
+        emptied = [
+            _emptied(cells, self._holding(cells, words)) if place in (None, at) else cells
+            for at, cells in enumerate(self.cells)
+        ]
+        return replace(self, cells=tuple(emptied))
 
     def holds(self, word: str) -> bool:
         """Whether a cell holds a word, see `without`."""

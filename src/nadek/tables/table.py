@@ -1,5 +1,6 @@
 """What a table is, and how its columns meet those of a model."""
 
+import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -125,6 +126,17 @@ def quoted(names: Iterable[str], most: int = 8) -> str:
     shown = [f'"{name}"' for name in names]
     rest = len(shown) - most
     return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """A hint for a name that is not among the known ones.
+
+    >>> nearest("agee", ["age", "sex"]), nearest("q", ["age", "sex"])
+    ('did you mean "age"?', 'known are "age", "sex"')
+    """
+    alike = [one for one in known if one.lower() == name.lower()]
+    close = alike or difflib.get_close_matches(name, known, n=1)
+    return f'did you mean "{close[0]}"?' if close else f"known are {quoted(known)}"
 
 
 def _counted(names: list[str]) -> str:
