@@ -67,8 +67,10 @@ def test_explain_names_the_most_surprising_cells(people):
     told = lines(ok("explain", *people, "--top", "2", "--orderings", "3", "--seed", "4", "-q").out)
     cells = explain_cells(saved.model, x)
     ages = torch.tensor([4, 12.5, torch.nan, 40, torch.nan], dtype=torch.float64)
-    cells.log_prob[:, 2] += torch.from_numpy(log_fall_within(KINDS[2], ages.numpy()))
+    falls = torch.from_numpy(log_fall_within(KINDS[2], ages.numpy()))
+    cells.log_prob[:, 2] += falls
     scores = mixture_log_prob(marginal_log_probs(saved.model, x, 3, generator=torch.Generator().manual_seed(4)))
+    scores += falls.nan_to_num(0)
     assert [int(line["row"]) for line in told] == [1, 1, 2, 2, 3, 4, 4, 5]
     for line in told:
         row, column = int(line["row"]) - 1, saved.schema.columns.index(line["column"])
@@ -116,6 +118,13 @@ def test_explain_the_lowest_rows_only(survey, tmp_path):
     likelihoods = [float(line["log_likelihood"]) for line in lowest]
     assert likelihoods == sorted(likelihoods)
     assert likelihoods == sorted(float(line["log_likelihood"]) for line in everything)[:4]
+
+
+def test_the_lowest_rows_are_those_with_numbers_far_outside_too(people, tmp_path):
+    table = tmp_path / "ages.csv"
+    table.write_text("smoker,city,age,ill\n" + "no,Turku,20,1\nyes,Rome,20,0\n" * 3 + "no,Turku,400,1\n,,-300,\n")
+    told = lines(ok("explain", people[0], table, "--top", "1", "--lowest", "2", "-q").out)
+    assert {(line["row"], line["column"]) for line in told} == {("7", "age"), ("8", "age")}
 
 
 # suggest

@@ -60,7 +60,7 @@ def explain(
     """Tell how likely each row is, and which of its cells make it unlikely: the most surprising ones given all others.
 
     One line a cell, in nats. Surprise is log(p(most probable value) / p(observed value)). Numbers are their bins, and
-    less probable where they lie farther outside than is usual in their bin.
+    they and their rows are less likely where they lie farther outside than is usual in their bin.
 
     Example: [bold]nadek explain model answers.csv --lowest 10[/]
     """
@@ -71,14 +71,15 @@ def explain(
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=quiet) as progress:
         table = marginal_log_probs(saved.model, x, orderings, generator=generator, progress=progress)
-    scores = mixture_log_prob(table)
+    names, kinds = names_of(saved.schema, saved.model.n_variables), kinds_of(saved)
+    less = torch.zeros_like(x, dtype=torch.float64)
+    if source.values is not None:
+        less = falls(source.values, kinds, names).to(x.device)
+    scores = mixture_log_prob(table) + less.sum(1)
     chosen = torch.arange(len(x), device=x.device) if lowest is None else scores.argsort(stable=True)[:lowest]
     with rows_progress("explaining", quiet=quiet) as progress:
         cells = explain_cells(saved.model, x[chosen], progress=progress)
-    names, kinds = names_of(saved.schema, saved.model.n_variables), kinds_of(saved)
-    if source.values is not None:
-        less = falls(source.values, kinds, names)[chosen.cpu()].to(x.device)
-        cells = cells._replace(log_prob=cells.log_prob + less)
+    cells = cells._replace(log_prob=cells.log_prob + less[chosen])
     found = cells.surprise.masked_fill(cells.surprise.isnan(), -1)
     surprise, variables = found.sort(dim=1, descending=True, stable=True)
     place, rank = (surprise[:, :top] >= 0).nonzero(as_tuple=True)  # what is missing is no surprise
