@@ -42,6 +42,7 @@ def defaults(
     n_rows: int,
     levels: Sequence[int],
     *,
+    ordinal: Sequence[int] = (),
     purpose: Purpose = "density",
     epochs: int | None = None,
     batch_size: int | None = None,
@@ -54,6 +55,7 @@ def defaults(
     Args:
         n_rows: rows to learn from.
         levels: number of levels of each variable.
+        ordinal: places of those variables whose levels have an order.
         purpose: what it is for: the likelihood of rows, or filling in cells, which takes a shorter training.
         epochs: another number of passes over the rows; what hangs on it follows.
         batch_size: another number of rows a minibatch; what hangs on it follows.
@@ -72,6 +74,7 @@ def defaults(
     model = ModelConfig(
         n_variables=len(levels),
         levels=None if set(levels) == {2} else tuple(levels),
+        ordinal=tuple(ordinal) or None,
         core=ResidualConfig(width=width, blocks=BLOCKS, carry=True, activation="gelu", dropout=dropout),
         steps=steps,
         fill="zero",

@@ -6,7 +6,7 @@ from nadek.columns.density import log_density_within, log_fall_within
 from nadek.columns.describe import describe, level_names
 from nadek.columns.draws import draw
 from nadek.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
-from nadek.columns.kinds import MOST_LEVELS, Binary, Categorical, Column, Level, Numeric, is_plain, n_levels
+from nadek.columns.kinds import MOST_LEVELS, Binary, Categorical, Column, Level, Numeric, is_plain, n_levels, ordinal
 
 __all__ = [
     "LARGEST_EXACT",
@@ -31,6 +31,7 @@ __all__ = [
     "log_density_within",
     "log_fall_within",
     "n_levels",
+    "ordinal",
     "read_cells",
     "widened",
 ]

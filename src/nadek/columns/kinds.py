@@ -1,6 +1,7 @@
 """The kinds of columns: binary, categorical, and numeric in bins. A code is the place of a level, or of a bin."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -126,6 +127,16 @@ def n_levels(column: Column) -> int:
         (2, 3)
     """
     return len(column.means) if isinstance(column, Numeric) else len(column.levels)
+
+
+def ordinal(columns: Sequence[Column]) -> tuple[int, ...]:
+    """The places of the columns whose codes have an order, and neighbours: the bins of numbers.
+
+    Example:
+        >>> ordinal([Binary(), Numeric(edges=(1.0, 2.0), means=(0.0, 1.0, 2.0), low=0.0, high=2.0, integer=True)])
+        (1,)
+    """
+    return tuple(place for place, column in enumerate(columns) if isinstance(column, Numeric) and n_levels(column) > 2)
 
 
 def is_plain(column: Column) -> bool:

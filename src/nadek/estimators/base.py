@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.columns import Column, Numeric, draw, n_levels, read_cells
+from nadek.columns import Column, Numeric, draw, n_levels, ordinal, read_cells
 from nadek.defaults import Purpose
 from nadek.estimators.containers import Table, read_table
 from nadek.estimators.encoding import codes_of, columns_by, learn_columns, most_bins
@@ -128,6 +128,7 @@ class NADEkBase(BaseEstimator):
         learnt = learn(
             codes_of(table, columns),
             [n_levels(column) for column in known],
+            ordinal=ordinal(known),
             validation=None if X_val is None else self._validation(X_val, columns, words, dropped),
             purpose=self._purpose,
             options=options,

@@ -37,6 +37,7 @@ def learn(
     codes: Float[np.ndarray, "N D"],
     levels: Sequence[int],
     *,
+    ordinal: Sequence[int],
     validation: Float[np.ndarray, "V D"] | None = None,
     purpose: Purpose,
     options: Mapping[str, Any],
@@ -51,6 +52,7 @@ def learn(
     Args:
         codes: codes and NaN for missing; rows without any value are left out.
         levels: number of levels of each variable.
+        ordinal: places of those variables whose levels have an order.
         validation: codes of other rows to choose the best epoch by; held out of ``codes`` when None.
         purpose: what it is for.
         options: the options of the estimator, by name.
@@ -68,7 +70,8 @@ def learn(
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
     train, held_out = split(codes, fraction, np.random.default_rng(split_seed))
     chosen_by = codes[held_out] if validation is None else validation
-    model, training = settle(options, max(1, len(train)), levels, purpose=purpose, device=device, seed=seeds[1])
+    shape = (max(1, len(train)), levels)
+    model, training = settle(options, *shape, ordinal=ordinal, purpose=purpose, device=device, seed=seeds[1])
     x = torch.from_numpy(codes)
     ready = partial(prepare, levels=levels, columns=labels, device=device)
     rows, others = ready(x[train]), ready(torch.from_numpy(chosen_by), training=False) if len(chosen_by) else None
@@ -107,6 +110,7 @@ def settle(
     n_rows: int,
     levels: Sequence[int],
     *,
+    ordinal: Sequence[int],
     purpose: Purpose,
     device: torch.device,
     seed: int,
@@ -117,6 +121,7 @@ def settle(
         options: the options of the estimator, by name; "auto" leaves the default.
         n_rows: rows to learn from.
         levels: number of levels of each variable.
+        ordinal: places of those variables whose levels have an order.
         purpose: what it is for.
         device: where it will be trained.
         seed: of the training.
@@ -125,6 +130,7 @@ def settle(
     model, training = defaults(
         n_rows,
         levels,
+        ordinal=ordinal,
         purpose=purpose,
         epochs=said.get("max_iter"),
         batch_size=said.get("batch_size"),

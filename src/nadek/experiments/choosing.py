@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from nadek.columns import n_levels
+from nadek.columns import n_levels, ordinal
 from nadek.configs import encode
 from nadek.defaults import defaults
 from nadek.experiments.recipe import Recipe, is_of_images, make_recipe, merge, phases, usual_epochs
@@ -43,14 +43,14 @@ def choose_recipe(
     n_rows, n_variables = rows.x.shape
     make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
     make(options, where=where)  # so that only mistakes of the file name it
-    levels = _levels(rows)
+    levels, order = _levels(rows), ordinal(rows.schema.kinds or ())
     if by_shape:
         options = _by_shape(n_rows, levels, changes, epochs, device)
     options = merge(options, changes)
     if set(levels) != {2}:
         if is_of_images(options):
             raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
-        options = merge(options, {"model": {"levels": levels}})
+        options = merge({"model": {"ordinal": order}}, merge(options, {"model": {"levels": levels}}))
     recipe = make(options)
     if epochs is None and "phases" in options.get("training", {}):
         return recipe

@@ -23,6 +23,8 @@ class ModelConfig:
         tied: whether the output layer is the transposed input layer (as in an RBM).
         ordering: the one ordering of a fixed-order NADE; None for models of every ordering.
         levels: how many levels each variable has (see `nadek.variables`); None: all are binary.
+        ordinal: variables whose levels have an order, such as numbers in bins; what is learnt of a level holds for its
+            neighbours then (see `nadek.model.neighbours`).
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
     """
 
@@ -34,6 +36,7 @@ class ModelConfig:
     tied: bool = False
     ordering: tuple[int, ...] | None = None
     levels: tuple[int, ...] | None = None
+    ordinal: tuple[int, ...] | None = None
     init_std: float | None = None
 
     def __post_init__(self) -> None:
@@ -48,6 +51,10 @@ class ModelConfig:
             raise ValueError(f"ordering: expected each of 0..{self.n_variables - 1} once, found {self.ordering}")
         if self.levels is not None:
             _check_levels(self.levels, self.n_variables)
+        if self.ordinal is not None and not set(self.ordinal) <= set(range(self.n_variables)):
+            raise ValueError(f"ordinal: expected places from 0 to {self.n_variables - 1}, found {self.ordinal}")
+        if self.ordinal is not None and len(set(self.ordinal)) < len(self.ordinal):
+            raise ValueError(f"ordinal: expected each place once, found {self.ordinal}")
 
 
 def _check_levels(levels: tuple[int, ...], n_variables: int) -> None:

@@ -9,6 +9,7 @@ from nadek.again import again
 from nadek.conditional import ConditionalNetwork, product_dtype
 from nadek.cores import Core, State
 from nadek.model.config import ModelConfig
+from nadek.model.neighbours import Neighbours, by_column
 from nadek.model.unrolled import unroll, unrolls
 from nadek.products import affine
 from nadek.variables import variables_of
@@ -48,6 +49,7 @@ class Network(ConditionalNetwork):
         self.config = config
         self.core = config.core.build()
         self.variables = variables_of((2,) * config.n_variables if config.levels is None else config.levels)
+        self.neighbours = Neighbours(self.variables, config.ordinal or ())
         n_columns, n_in, n_out = self.variables.n_columns, self.core.n_in, self.core.n_out
         if config.tied and n_in != n_out:
             raise ValueError(f"tied weights need equally wide first and last layers, found {n_in} and {n_out}")
@@ -140,6 +142,8 @@ class Network(ConditionalNetwork):
                 parameter.normal_(0.0, std, generator=generator)
             elif not name.endswith("norm.weight"):  # the gains of normalisation start at one
                 parameter.zero_()
+        for weight in by_column(self.W, self.V):
+            self.neighbours.spread(weight)
         means = self._begin_at(mean)
         if self.config.fill == "mean":
             self.fill.copy_(means)

@@ -21,6 +21,7 @@ from nadek.training.data import Rows
 from nadek.training.divergence import TrainingDivergedError, advice, diverged_cost
 from nadek.training.history import Epoch
 from nadek.training.lessons import Lessons
+from nadek.training.neighbours import neighbourly
 from nadek.training.schedule import Turn, randomness, turns
 from nadek.training.state import TrainingState, pack, unpack, weights_in
 from nadek.training.undisturbed import undisturbed
@@ -248,7 +249,7 @@ class _Run:
             loss = loss + self.config.l2 * l2_penalty(self.model)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        with centred(self.model, self.centre):
+        with centred(self.model, self.centre), neighbourly(self.model):
             self.optimizer.step()
         if self.average is not None:
             self.average.update_parameters(self.model)

@@ -1,0 +1,108 @@
+"""Tables of numbers: what it brings that neighbouring bins learn together, and how others do on the same bins.
+
+    python benchmarks/neighbours.py [--sets wine breast-cancer diabetes digits] [--seeds 3] [--record]
+
+Six rows in ten are learnt from (a tenth of them held out to stop by), the others are the test. Numbers fall into at
+most 16 bins, the same ones for all. Mean log-probability of the test rows' bins in nats: nadek with its defaults (the
+mixture of 32 orderings), the same without an order of the bins, and two models with exact likelihoods. All sets come
+with scikit-learn; the pixels of digits that are blank everywhere are left out.
+"""
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from common import show, write
+from numpy.typing import NDArray
+from peers.mixture import Mixture
+from peers.tree import Tree
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+
+from nadek.columns import Column, encode, infer, n_levels, ordinal
+from nadek.defaults import defaults
+from nadek.likelihood import log_probs, mixture_log_prob
+from nadek.model import Network
+from nadek.orderings import random_orderings
+from nadek.training import data_mean, fit, prepare
+
+Array = NDArray[np.float64]
+SETS = {
+    "wine": lambda: load_wine().data,
+    "breast-cancer": lambda: load_breast_cancer().data,
+    "diabetes": lambda: np.column_stack([load_diabetes(scaled=False).data, load_diabetes().target]),
+    "digits": lambda: load_digits().data[:, load_digits().data.any(0)],
+}
+WAYS = ("nadek", "nadek, bins in no order", "Chow-Liu tree", "mixture by EM")
+
+
+def main() -> None:
+    """Measure, print, leave a record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--seeds", type=int, default=3, help="splits, each with a training of its own")
+    parser.add_argument("--epochs", type=int, help="fewer, to see whether it runs")
+    parser.add_argument("--record", action="store_true", help="write benchmarks/results/neighbours.json")
+    options = parser.parse_args()
+    results = {}
+    for name in options.sets:
+        each = [measure(SETS[name](), seed, epochs=options.epochs) for seed in range(options.seeds)]
+        results[name] = {
+            "shape": SETS[name]().shape,
+            "ways": [
+                {
+                    "way": way,
+                    "log_likelihood": float(np.mean([found[way][0] for found in each])),
+                    "each": [found[way][0] for found in each],
+                    "fit_seconds": float(np.mean([found[way][1] for found in each])),
+                }
+                for way in WAYS
+            ],
+        }
+        columns = ["way", "log_likelihood", "fit_seconds"]
+        show(name, columns, [[line[key] for key in columns] for line in results[name]["ways"]])
+    if options.record:
+        write("neighbours", {"seeds": options.seeds, "sets": results})
+
+
+def measure(x: Array, seed: int, *, epochs: int | None = None) -> dict[str, tuple[float, float]]:
+    """Mean log-probability of the test rows of a split, and seconds to fit, by every way."""
+    places = np.random.default_rng(seed).permutation(len(x))
+    learnt, test = np.split(places, [round(0.6 * len(x))])
+    columns = [infer(values, name=str(j), kind="numeric", integers="numeric") for j, values in enumerate(x[learnt].T)]
+    codes = np.column_stack([encode(column, x[:, j], name=str(j)) for j, column in enumerate(columns)])
+    held, train = np.split(learnt, [len(learnt) // 10])
+    found = {}
+    for way in WAYS:
+        started = time.perf_counter()
+        if way.startswith("nadek"):
+            model = _network(codes[train], codes[held], columns, seed, order="no order" not in way, epochs=epochs)
+        else:
+            model = Tree() if "tree" in way else Mixture(20)
+            model.fit(codes[train], codes[held], tuple(map(n_levels, columns)))
+        seconds = time.perf_counter() - started
+        found[way] = float(_log_prob(model, codes[test]).mean()), seconds
+    return found
+
+
+def _network(
+    train: Array, held: Array, columns: list[Column], seed: int, *, order: bool, epochs: int | None
+) -> Network:
+    levels = tuple(map(n_levels, columns))
+    model, training = defaults(len(train), levels, ordinal=ordinal(columns) if order else (), epochs=epochs)
+    rows, others = (prepare(torch.from_numpy(x), levels=levels) for x in (train, held))
+    network = Network(model, data_mean(torch.from_numpy(train), levels), generator=torch.Generator().manual_seed(seed))
+    fit(network, rows, others, config=training)
+    return network
+
+
+def _log_prob(model: Any, x: Array) -> Array:  # noqa: ANN401 - a network, or one of the peers
+    if not isinstance(model, Network):
+        return model.log_prob(x)
+    orderings = random_orderings(32, x.shape[1], generator=torch.Generator().manual_seed(0))
+    return mixture_log_prob(log_probs(model, torch.from_numpy(x), orderings)).numpy()
+
+
+if __name__ == "__main__":
+    main()
