@@ -16,7 +16,7 @@ from nadek.configs import decode, encode
 from nadek.cores import ResidualConfig
 from nadek.images import ImageConfig, ImageNetwork
 from nadek.model import ModelConfig, Network
-from nadek.model.neighbours import OWN, REACH, Neighbours, by_column
+from nadek.model.neighbours import OWN, REACH, Neighbours
 from nadek.objectives import step_costs
 from nadek.training import SGD, AdamW, Phase, TrainingConfig, fit, prepare
 from nadek.training.centring import FLAGS, centred
@@ -72,12 +72,14 @@ def test_spreading_is_the_product_with_the_root_and_gathering_its_inverse():
     root, neighbours = dense_root(), Neighbours(variables_of(LEVELS), ORDINAL)
     weight = torch.randn(7, len(root), dtype=torch.float64, generator=seeded())
     spread, turned = weight.clone(), weight.t().clone()
-    neighbours.spread(spread)
-    neighbours.spread(turned.t())
+    neighbours.spread(spread, dim=1)
+    neighbours.spread(turned, dim=0)
     torch.testing.assert_close(spread, weight @ root, rtol=0, atol=1e-12)
     torch.testing.assert_close(turned, root @ weight.t(), rtol=0, atol=1e-12)
-    neighbours.gather(spread)
+    neighbours.gather(spread, dim=1)
+    neighbours.gather(turned, dim=0)
     torch.testing.assert_close(spread, weight, rtol=0, atol=1e-11)
+    torch.testing.assert_close(turned, weight.t(), rtol=0, atol=1e-11)
 
 
 class Shared(nn.Module):
@@ -159,7 +161,7 @@ def test_fresh_weights_are_smooth_along_an_order_and_as_large_as_without():
     one, other = Network(plain, generator=seeded(1)), Network(replace(plain, ordinal=(1,)), generator=seeded(1))
     assert torch.equal(one.W[:, :40], other.W[:, :40])
     assert torch.equal(one.V[:40], other.V[:40])
-    for weight in by_column(other.W.detach(), other.V.detach()):
+    for weight in (other.W.detach(), other.V.detach().t()):
         free, smooth = weight[:, :40], weight[:, 40:]
         assert smooth.std() == pytest.approx(free.std().item(), rel=0.1)
         assert smooth.diff(dim=1).std() < 0.2 * free.diff(dim=1).std()

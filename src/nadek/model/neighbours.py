@@ -39,25 +39,26 @@ class Neighbours:
                 alike.setdefault(n, []).append(variable)
         self._groups = [(n, _columns(variables, which)) for n, which in alike.items()]
 
-    def spread(self, weight: Float[Tensor, "n C"]) -> None:
-        """Make ``U R`` of U in place: what stands in one level's column goes to its neighbours', too."""
-        self._multiply(weight, inverse=False)
+    def spread(self, weight: Float[Tensor, "n m"], *, dim: int) -> None:
+        """Make ``U R`` of U in place (``R U`` with dim 0): what stands at one level goes to its neighbours, too.
 
-    def gather(self, weight: Float[Tensor, "n C"]) -> None:
-        """Make ``W R^-1`` of W in place: the way back."""
-        self._multiply(weight, inverse=True)
+        Args:
+            weight: U.
+            dim: which of its dimensions the network's columns are: 1 in W, 0 in V.
+        """
+        self._multiply(weight, dim, inverse=False)
+
+    def gather(self, weight: Float[Tensor, "n m"], *, dim: int) -> None:
+        """The way back, with the inverse of R."""
+        self._multiply(weight, dim, inverse=True)
 
     @torch.no_grad()
-    def _multiply(self, weight: Tensor, *, inverse: bool) -> None:
+    def _multiply(self, weight: Tensor, dim: int, *, inverse: bool) -> None:
         for n, columns in self._groups:
-            own = columns.to(weight.device)
-            by_level = weight.index_select(1, own).view(len(weight), -1, n)
-            weight[:, own] = (by_level @ _root(n, inverse=inverse).to(weight)).flatten(1)
-
-
-def by_column(W: Float[Tensor, "H C"] | None, V: Float[Tensor, "C H2"] | None) -> list[Float[Tensor, "n C"]]:
-    """Input and output weights, or their gradients, with a column for each of the network's; those that there are."""
-    return [weight for weight in (W, None if V is None else V.t()) if weight is not None]
+            own, root = columns.to(weight.device), _root(n, inverse=inverse).to(weight)
+            by_level = weight.index_select(dim, own).unflatten(dim, (-1, n))
+            shared = by_level @ root if dim == 1 else root @ by_level
+            weight.index_copy_(dim, own, shared.flatten(dim, dim + 1))
 
 
 def _columns(variables: Variables, which: Sequence[int]) -> Int[Tensor, " c"]:

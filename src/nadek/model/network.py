@@ -9,7 +9,7 @@ from nadek.again import again
 from nadek.conditional import ConditionalNetwork, product_dtype
 from nadek.cores import Core, State
 from nadek.model.config import ModelConfig
-from nadek.model.neighbours import Neighbours, by_column
+from nadek.model.neighbours import Neighbours
 from nadek.model.unrolled import unroll, unrolls
 from nadek.products import affine
 from nadek.variables import variables_of
@@ -142,8 +142,9 @@ class Network(ConditionalNetwork):
                 parameter.normal_(0.0, std, generator=generator)
             elif not name.endswith("norm.weight"):  # the gains of normalisation start at one
                 parameter.zero_()
-        for weight in by_column(self.W, self.V):
-            self.neighbours.spread(weight)
+        self.neighbours.spread(self.W, dim=1)
+        if self.V is not None:
+            self.neighbours.spread(self.V, dim=0)
         means = self._begin_at(mean)
         if self.config.fill == "mean":
             self.fill.copy_(means)

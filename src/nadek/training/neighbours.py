@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nadek.conditional import ConditionalNetwork
-from nadek.model.neighbours import by_column
 from nadek.networks import has_columns
 
 
@@ -17,12 +16,11 @@ def neighbourly(model: ConditionalNetwork) -> Iterator[None]:
     if not has_columns(model) or not model.config.ordinal:
         yield
         return
-    learnt = [None if weight is None or weight.grad is None else weight for weight in (model.W, model.V)]
-    weights = by_column(*learnt)
-    for weight in weights:
-        model.neighbours.gather(weight)
-    for gradient in by_column(*(None if weight is None else weight.grad for weight in learnt)):
-        model.neighbours.spread(gradient)
+    both = [(weight, dim) for weight, dim in ((model.W, 1), (model.V, 0)) if weight is not None]
+    learnt = [(weight, weight.grad, dim) for weight, dim in both if weight.grad is not None]
+    for weight, gradient, dim in learnt:
+        model.neighbours.gather(weight, dim=dim)
+        model.neighbours.spread(gradient, dim=dim)
     yield
-    for weight in weights:
-        model.neighbours.spread(weight)
+    for weight, _, dim in learnt:
+        model.neighbours.spread(weight, dim=dim)
