@@ -4,6 +4,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 from torch import nn
@@ -11,7 +14,7 @@ from torch.nn.utils.parametrize import register_parametrization
 
 from nadek import NADEk
 from nadek.checkpoints import SavedModel, Schema, load, save
-from nadek.columns import Binary, Categorical, Numeric
+from nadek.columns import Binary, Categorical, Numeric, Ordinal, describe
 from nadek.configs import decode, encode
 from nadek.cores import ResidualConfig
 from nadek.images import ImageConfig, ImageNetwork
@@ -242,6 +245,56 @@ def test_estimators_know_which_columns_are_numbers():
     kinds = [type(column) for column in model.columns_]
     assert kinds == [Numeric, Numeric, Numeric, Binary, Categorical]
     assert model.network_.config.ordinal == (0, 1, 2)
+
+
+ANSWERS = ["never", "now and then", "often", "always"]
+
+
+def answers(n, *, ordered, seed=0):
+    """A question with four answers, twice, and a colour."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=n)
+    told = [np.clip(np.round(1.5 + hidden + 0.5 * rng.normal(size=n)), 0, 3).astype(int) for _ in range(2)]
+    frame = {f"q{j}": pd.Categorical.from_codes(codes, ANSWERS, ordered=ordered) for j, codes in enumerate(told)}
+    colours = pd.Categorical(rng.choice(["red", "green", "blue"], size=n))
+    return pd.DataFrame(frame | {"colour": colours})
+
+
+def test_answers_of_an_ordered_type_keep_their_order(tmp_path):
+    frame = answers(200, ordered=True)
+    frame.loc[3, "q0"] = None
+    model = NADEk(max_iter=2, random_state=0).fit(frame)
+    assert model.columns_[0] == Ordinal(levels=tuple(ANSWERS))
+    assert isinstance(model.columns_[2], Categorical)
+    assert model.network_.config.ordinal == (0, 1)
+    assert describe(model.columns_[0]) == "ordinal, 4 levels from 'never' to 'always'"
+    arrow = pa.Table.from_pandas(frame)
+    again = NADEk(max_iter=2, random_state=0).fit(arrow)
+    assert again.columns_[:2] == model.columns_[:2]
+    model.save(tmp_path / "model")
+    other = NADEk.load(tmp_path / "model")
+    assert other.columns_ == model.columns_
+    np.testing.assert_allclose(other.score_samples(frame), model.score_samples(frame), rtol=1e-6)
+    assert set(other.sample(50, random_state=0)["q0"]) <= set(ANSWERS)
+
+
+def test_unordered_types_have_no_order_and_polars_says_nothing():
+    for frame in (answers(50, ordered=False), pl.from_pandas(answers(50, ordered=True))):
+        model = NADEk(max_iter=1, random_state=0).fit(frame)
+        assert {type(column) for column in model.columns_} == {Categorical}
+        assert model.network_.config.ordinal is None
+
+
+def test_an_order_that_is_none_of_words_alone_is_that_of_the_type():
+    stage = pd.Categorical([3, 1, 2, 3, 1, 2] * 20, categories=[3, 2, 1], ordered=True)
+    model = NADEk(max_iter=1, random_state=0).fit(pd.DataFrame({"stage": stage, "x": [0, 1] * 60}))
+    assert model.columns_[0] == Ordinal(levels=(3, 2, 1))
+
+
+@pytest.mark.parametrize("levels", [(), ("a", "a"), ("a", 1)])
+def test_levels_that_are_none(levels):
+    with pytest.raises(ValueError, match="levels: expected"):
+        Ordinal(levels=levels)
 
 
 def test_sharing_pays_where_rows_are_few(monkeypatch):

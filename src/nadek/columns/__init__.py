@@ -6,7 +6,18 @@ from nadek.columns.density import log_density_within, log_fall_within
 from nadek.columns.describe import describe, level_names
 from nadek.columns.draws import draw
 from nadek.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
-from nadek.columns.kinds import MOST_LEVELS, Binary, Categorical, Column, Level, Numeric, is_plain, n_levels, ordinal
+from nadek.columns.kinds import (
+    MOST_LEVELS,
+    Binary,
+    Categorical,
+    Column,
+    Level,
+    Numeric,
+    Ordinal,
+    is_plain,
+    n_levels,
+    ordinal,
+)
 
 __all__ = [
     "LARGEST_EXACT",
@@ -18,6 +29,7 @@ __all__ = [
     "Level",
     "MixedColumnError",
     "Numeric",
+    "Ordinal",
     "TickedColumnError",
     "UndecidedColumnError",
     "decode",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from nadek.columns.cells import Cells, Sort, listed, place_of, read_cells, shown
 from nadek.columns.infer import numbers_of
-from nadek.columns.kinds import Categorical, Column, Level, Numeric, n_levels
+from nadek.columns.kinds import Categorical, Column, Level, Numeric, Ordinal, n_levels
 
 
 def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 1) -> NDArray[np.float64]:
@@ -92,7 +92,7 @@ def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]
         array([2.5])
     """
     values = column.means if isinstance(column, Numeric) else column.levels
-    if isinstance(column, Categorical) or any(isinstance(value, str) for value in values):
+    if isinstance(column, Categorical | Ordinal) or any(isinstance(value, str) for value in values):
         raise ValueError(f"expected numbers, found the categories {listed(values)}: they have no mean")
     weighed: NDArray[np.float64] = probabilities[:, : len(values)] @ np.array(values, dtype=np.float64)
     return weighed

@@ -3,7 +3,7 @@
 import math
 
 from nadek.columns.cells import listed, shown
-from nadek.columns.kinds import Column, Numeric
+from nadek.columns.kinds import Column, Numeric, Ordinal
 
 
 def describe(column: Column) -> str:
@@ -14,6 +14,9 @@ def describe(column: Column) -> str:
         >>> describe(Categorical(levels=("a", "b", "c")))
         "categorical, 3 levels: 'a', 'b', 'c'"
     """
+    if isinstance(column, Ordinal):
+        first, last = shown(column.levels[0]), shown(column.levels[-1])
+        return f"ordinal, {_counted(len(column.levels), 'level')} from {first} to {last}"
     if not isinstance(column, Numeric):
         return f"{column.kind}, {_counted(len(column.levels), 'level')}: {listed(column.levels)}"
     whole = "whole numbers" if column.integer else "numbers"

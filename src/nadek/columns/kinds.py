@@ -1,4 +1,4 @@
-"""The kinds of columns: binary, categorical, and numeric in bins. A code is the place of a level, or of a bin."""
+"""The kinds of columns: binary, categorical, ordinal, numeric in bins. A code is the place of a level, or of a bin."""
 
 import math
 from collections.abc import Sequence
@@ -45,8 +45,21 @@ class Categorical:
     kind: Literal["categorical"] = "categorical"
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.levels) <= MOST_LEVELS:
-            raise ValueError(f"levels: expected 1 to {MOST_LEVELS}, found {len(self.levels)}")
+        _check_levels(self.levels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordinal:
+    """One of several values, in an order: answers from "never" to "always".
+
+    Attributes:
+        levels: all of them, from one end to the other; the code of a value is its place here.
+    """
+
+    levels: tuple[Level, ...]
+    kind: Literal["ordinal"] = "ordinal"
+
+    def __post_init__(self) -> None:
         _check_levels(self.levels)
 
 
@@ -116,7 +129,7 @@ class Numeric:
         return np.where(same, rounded, numbers)
 
 
-Column = Binary | Categorical | Numeric
+Column = Binary | Categorical | Ordinal | Numeric
 
 
 def n_levels(column: Column) -> int:
@@ -130,13 +143,14 @@ def n_levels(column: Column) -> int:
 
 
 def ordinal(columns: Sequence[Column]) -> tuple[int, ...]:
-    """The places of the columns whose codes have an order, and neighbours: the bins of numbers.
+    """The places of the columns whose codes have an order, and neighbours: numbers in bins, and what is `Ordinal`.
 
     Example:
         >>> ordinal([Binary(), Numeric(edges=(1.0, 2.0), means=(0.0, 1.0, 2.0), low=0.0, high=2.0, integer=True)])
         (1,)
     """
-    return tuple(place for place, column in enumerate(columns) if isinstance(column, Numeric) and n_levels(column) > 2)
+    kinds = (Numeric, Ordinal)
+    return tuple(place for place, column in enumerate(columns) if isinstance(column, kinds) and n_levels(column) > 2)
 
 
 def is_plain(column: Column) -> bool:
@@ -150,6 +164,8 @@ def is_plain(column: Column) -> bool:
 
 
 def _check_levels(levels: tuple[Level, ...]) -> None:
+    if not 1 <= len(levels) <= MOST_LEVELS:
+        raise ValueError(f"levels: expected 1 to {MOST_LEVELS}, found {len(levels)}")
     if len(set(levels)) != len(levels):
         raise ValueError(f"levels: expected each once, found {levels}")
     if len({_sort(level) for level in levels}) > 1:

@@ -135,6 +135,14 @@ def categories_of(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwh
     return categories
 
 
+def is_ordered(table: Table, column: int) -> bool:
+    """Whether the type of a column says that its categories have an order, as one of pandas or Arrow can.
+
+    An Enum of polars has one for sorting, whatever it lists: it says nothing.
+    """
+    return table.named and bool(getattr(native_type(table.native[:, column]), "ordered", False))
+
+
 def decimal_digits(series: Any) -> tuple[int, int] | None:  # noqa: ANN401 - a narwhals series of whatever frame
     """How many digits decimals have, in all and behind the point; None for a column of anything else."""
     kind = native_type(series)

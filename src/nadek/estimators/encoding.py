@@ -14,13 +14,14 @@ from nadek.columns import (
     Declared,
     Level,
     Numeric,
+    Ordinal,
     UndecidedColumnError,
     encode,
     infer,
     n_levels,
     read_cells,
 )
-from nadek.estimators.containers import Table, is_missing
+from nadek.estimators.containers import Table, is_missing, is_ordered
 from nadek.estimators.options import WhichOrNone, chosen_columns
 
 DECLARING: dict[str, Declared] = {"categorical_features": "categorical", "numeric_features": "numeric"}
@@ -117,6 +118,8 @@ def _learn_column(table: Table, j: int, *, kind: Declared, n_bins: int, keep_emp
     except UndecidedColumnError as error:
         told = label if table.named else j
         raise ValueError(f"{error} (categorical_features=[{told!r}, ...] says so)") from None
+    if listed is not None and isinstance(column, Categorical) and is_ordered(table, j):
+        return Ordinal(levels=tuple(sorted(column.levels, key=listed.tolist().index)))
     one_number = isinstance(column, Categorical) and len(column.levels) == 1 and not isinstance(column.levels[0], str)
     if one_number and kind == "auto":  # a constant; others like it may come later
         return infer(values, name=label, kind="numeric", n_bins=n_bins)
