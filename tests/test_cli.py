@@ -202,6 +202,16 @@ def test_fit_chooses_a_network_for_a_table_unless_told(tmp_path):
     assert c.core == DeepConfig(hidden=(4,))
 
 
+def test_fit_knows_that_bins_of_numbers_have_neighbours(tmp_path):
+    rows = [f"{j % 7}.5,{'red green blue'.split()[j % 3]},{j % 2}" for j in range(60)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["age,colour,yes", *rows]) + "\n", encoding="utf-8")
+    apart = ("--set", "model.ordinal=[]")
+    for name, options in (("a", ()), ("b", ("--hidden", "4")), ("c", apart), ("d", ("--hidden", "4", *apart))):
+        ok("fit", table, "-o", tmp_path / name, "--epochs", "2", *options, "-q")
+    assert [load(tmp_path / name).config.ordinal for name in "abcd"] == [(0,), (0,), (), ()]
+
+
 def test_fit_tells_of_skipped_rows(tmp_path):
     x = answers(30)
     x[[3, 7]] = np.nan

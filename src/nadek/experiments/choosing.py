@@ -43,14 +43,16 @@ def choose_recipe(
     n_rows, n_variables = rows.x.shape
     make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
     make(options, where=where)  # so that only mistakes of the file name it
-    levels, order = _levels(rows), ordinal(rows.schema.kinds or ())
+    levels = _levels(rows)
     if by_shape:
         options = _by_shape(n_rows, levels, changes, epochs, device)
     options = merge(options, changes)
     if set(levels) != {2}:
         if is_of_images(options):
             raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
-        options = merge({"model": {"ordinal": order}}, merge(options, {"model": {"levels": levels}}))
+        options = merge(options, {"model": {"levels": levels}})
+    if order := ordinal(rows.schema.kinds or ()):
+        options = merge({"model": {"ordinal": order}}, options)  # a user may say that there is none
     recipe = make(options)
     if epochs is None and "phases" in options.get("training", {}):
         return recipe
