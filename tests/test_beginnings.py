@@ -49,9 +49,9 @@ def test_a_recipe_begins_with_the_weights_of_a_model(tmp_path):
     near(train(recipe, tmp_path / "second", x, None, schema=Schema(columns=NAMES)).model, first)
 
 
-def test_dropout_may_differ(tmp_path):
-    core = DeepConfig(hidden=(8,), dropout=0.5)
-    model = Network(ModelConfig(n_variables=D, steps=2, core=core))
+@pytest.mark.parametrize("options", [{"core": DeepConfig(hidden=(8,), dropout=0.5)}, {"ordinal": (1, 2)}])
+def test_what_matters_while_training_may_differ(options, tmp_path):
+    model = Network(ModelConfig(**({"n_variables": D, "steps": 2, "core": DeepConfig(hidden=(8,))} | options)))
     begin_as_model(model, kept(tmp_path / "first", lively()), Schema(columns=NAMES))
     near(model, lively())
 

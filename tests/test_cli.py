@@ -203,7 +203,7 @@ def test_fit_chooses_a_network_for_a_table_unless_told(tmp_path):
 
 
 def test_fit_knows_that_bins_of_numbers_have_neighbours(tmp_path):
-    rows = [f"{j % 7}.5,{'red green blue'.split()[j % 3]},{j % 2}" for j in range(60)]
+    rows = [f"{j % 7}.5,{['red', 'green', 'blue'][j % 3]},{j % 2}" for j in range(60)]
     table = tmp_path / "t.csv"
     table.write_text("\n".join(["age,colour,yes", *rows]) + "\n", encoding="utf-8")
     apart = ("--set", "model.ordinal=[]")

@@ -54,7 +54,7 @@ def trained_alike(model: Structure) -> Structure:
     if isinstance(model, ImageConfig):
         return replace(model, dropout=0.0)
     assert isinstance(model, ModelConfig)
-    return replace(model, init_std=None, core=replace(model.core, dropout=0.0))
+    return replace(model, init_std=None, ordinal=None, core=replace(model.core, dropout=0.0))
 
 
 def is_recipe(recipe: Recipe, kept: Any) -> bool:  # noqa: ANN401 - whatever JSON held
