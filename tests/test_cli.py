@@ -212,6 +212,21 @@ def test_fit_knows_that_bins_of_numbers_have_neighbours(tmp_path):
     assert [load(tmp_path / name).config.ordinal for name in "abcd"] == [(0,), (0,), (), ()]
 
 
+def test_fit_knows_answers_in_an_order(tmp_path):
+    """From the option to the answers of the model, which spells and knows them as the table does."""
+    told = ["none", "mild", "severe"]
+    table = tmp_path / "t.csv"
+    rows = [f"{told[j % 3]},{j % 2}" for j in range(60)]
+    table.write_text("\n".join(["pain,sex", *rows, ",1"]) + "\n", encoding="utf-8")
+    shown = ok("fit", table, "-o", tmp_path / "a", "--epochs", "2", "--ordinal", "pain=none,mild,severe").err
+    assert "column \"pain\": ordinal, 3 levels from 'none' to 'severe'" in shown
+    assert load(tmp_path / "a").config.ordinal == (0,)
+    assert set(ok("sample", tmp_path / "a", "-n", "20").out.split()[1:]) <= {f"{a},{b}" for a in told for b in (0, 1)}
+    filled = ok("impute", tmp_path / "a", table).out.split()[1:]
+    assert filled[:60] == rows
+    assert filled[60].split(",")[0] in told
+
+
 def test_fit_tells_of_skipped_rows(tmp_path):
     x = answers(30)
     x[[3, 7]] = np.nan
@@ -1186,8 +1201,8 @@ FLAGS = {
     ],
     "fit": [
         "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
-        "--hidden", "--json", "--keep", "--lr", "--missing", "--numeric", "--output", "--quiet", "--resume",
-        "--save-every", "--seed", "--set", "--steps", "--validation", "--validation-fraction", "-o", "-q",
+        "--hidden", "--json", "--keep", "--lr", "--missing", "--numeric", "--ordinal", "--output", "--quiet",
+        "--resume", "--save-every", "--seed", "--set", "--steps", "--validation", "--validation-fraction", "-o", "-q",
     ],
     "impute": [
         "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",

@@ -1,12 +1,14 @@
 """nadek.experiments: what the columns of a table are told to be, what is asked, and values in and out of a model."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, Schema
-from nadek.columns import Binary, Categorical, Numeric, n_levels
+from nadek.columns import Binary, Categorical, Numeric, Ordinal, n_levels
 from nadek.cores import DeepConfig
 from nadek.experiments import (
     Choices,
@@ -78,6 +80,49 @@ def test_kinds_are_told_from_a_table(table, saved):
     assert source.schema == saved.schema
     assert [repr(kind) for kind in source.schema.kinds] == list(map(repr, KINDS))
     np.testing.assert_array_equal(source.x.numpy(), np.array([*CODES, [NAN] * 5 + [2]], np.float32))
+
+
+PAIN = ("none", "mild", "severe")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_answers_keep_the_order_that_is_said(suffix, tmp_path):
+    told = [np.array(["severe", "none", None, "mild"], dtype=object), np.array(["mild", "none", "none", "mild"])]
+    columns = [*told, np.array(["low", "high", "high", "low"]), np.array([0, 1, 1, 0])]
+    path = tmp_path / f"t{suffix}"
+    write_columns(path, columns, columns=["pain", "a=b", "pulse", "sex"])
+    source = opened(path, Choices(ordinal=("pain,a=b=none,mild,severe", "pulse=low,high")))
+    assert source.schema.kinds[:3] == (Ordinal(levels=PAIN), Ordinal(levels=PAIN), Binary(levels=("low", "high")))
+    np.testing.assert_array_equal(source.x.numpy(), [[2, 1, 0, 0], [0, 0, 1, 1], [NAN, 0, 1, 1], [1, 1, 0, 0]])
+
+
+def test_a_word_for_nothing_may_be_an_answer_in_an_order(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("pain,sex\nNone,0\nMild,1\n,0\nSevere,1\n")
+    source = opened(path, Choices(ordinal=("pain=None,Mild,Severe",)))
+    np.testing.assert_array_equal(source.x.numpy()[:, 0], [0, 1, NAN, 2])
+    assert not source.taken
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("pain", "ordinal: expected columns and their answers in order, as pain=none,mild,severe, found 'pain'"),
+        ("pain=", "ordinal: expected columns and their answers in order, as pain=none,mild,severe, each"),
+        ("pain=none,none", "ordinal: expected columns and their answers in order, as pain=none,mild,severe, each"),
+        ("pian=none,mild", 'ordinal: there is no column "pian"; did you mean "pain"?'),
+        ("pain=none,mild", "t.csv: row 1, column \"pain\": expected 'none', 'mild' or missing, found 'severe'"),
+    ],
+)
+def test_orders_that_are_none(entry, told, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("pain,sex\nsevere,0\nnone,1\nmild,0\n")
+    with pytest.raises(ValueError, match=re.escape(told)):
+        opened(path, Choices(ordinal=(entry,)))
+    with pytest.raises(ValueError, match='column "pain" is said to be both: categorical and ordinal'):
+        opened(path, Choices(ordinal=("pain=none,mild,severe",), categorical=("pain",)))
+    with pytest.raises(ValueError, match='ordinal: column "pain" is said twice'):
+        opened(path, Choices(ordinal=("pain=none,mild,severe", "pain=none,mild,severe")))
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv.gz"])

@@ -78,6 +78,12 @@ def fit(
         list[str] | None,
         typer.Option("--numeric", help="Columns that hold numbers, as a,b. Repeatable.", show_default=False),
     ] = None,
+    ordinal: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ordinal", help="Answers in an order, as pain=none,mild,severe. Repeatable.", show_default=False
+        ),
+    ] = None,
     drop: Annotated[
         list[str] | None, typer.Option("--drop", help="Columns to leave out, as a,b. Repeatable.", show_default=False)
     ] = None,
@@ -124,6 +130,7 @@ def fit(
     choices = Choices(
         categorical=_all(categorical),
         numeric=_all(numeric),
+        ordinal=_all(ordinal),
         drop=_all(drop),
         missing=_all(missing),
         keep=_all(keep),

@@ -9,8 +9,9 @@ from nadek.experiments.found import Found
 from nadek.experiments.gallery import draw_model, why_rows_are_not_drawn
 from nadek.experiments.grids import Grid, grid_tables, grids, read_grid, run_grid
 from nadek.experiments.jobs import Job, Workplace
-from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of, listed_names, names_of
+from nadek.experiments.kinds import Choices, UndecidedColumnsError, kinds_of, names_of
 from nadek.experiments.meanfield import read_meanfield, run_meanfield
+from nadek.experiments.names import listed_names
 from nadek.experiments.pictures import Picture, make_picture, read_picture, read_pictures
 from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import (

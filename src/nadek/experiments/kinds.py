@@ -1,6 +1,5 @@
 """What the columns of a user's table are: found out when a model is trained, known when it is used."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -23,10 +22,12 @@ from nadek.columns import (
     is_plain,
 )
 from nadek.experiments.missing import Word, without, words_of, words_said
+from nadek.experiments.names import listed_names
+from nadek.experiments.orders import as_ordinal, orders_said
 from nadek.experiments.taken import Taken, check_words, taken
 from nadek.tables import NOTHING, OtherTypeError, RawTable, Reading, as_known, called, nearest, places_of
 
-Told = Literal["auto", "categorical", "numeric", "drop"]
+Told = Literal["auto", "categorical", "numeric", "ordinal", "drop"]
 _READINGS: dict[Told, Reading] = {"categorical": "text", "numeric": "numbers"}
 
 
@@ -37,6 +38,7 @@ class Choices:
     Attributes:
         categorical: those that hold categories; every entry is a name, or several with commas between them.
         numeric: those that hold numbers.
+        ordinal: those that hold answers in an order, see `nadek.experiments.orders`.
         drop: those that are left out.
         missing: words that stand for nothing in any column, or in one, as ``age=99``; an entry may be several with
             commas between them.
@@ -45,6 +47,7 @@ class Choices:
 
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    ordinal: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
@@ -66,9 +69,14 @@ class Choices:
             ValueError: on a name that the table does not have (tells the nearest), or one of which two things are said.
         """
         found: dict[str, Told] = {}
-        said: list[tuple[Told, tuple[str, ...]]] = [("categorical", self.categorical), ("numeric", self.numeric)]
-        for option, entries in [*said, ("drop", self.drop)]:
-            for name in as_known(listed_names(entries, names), names):
+        said: list[tuple[Told, Sequence[str]]] = [
+            ("categorical", listed_names(self.categorical, names)),
+            ("numeric", listed_names(self.numeric, names)),
+            ("ordinal", list(orders_said(self.ordinal, names))),
+            ("drop", listed_names(self.drop, names)),
+        ]
+        for option, columns in said:
+            for name in as_known(columns, names):
                 if name not in names:
                     raise ValueError(f'{option}: there is no column "{name}"; {nearest(name, names)}')
                 if found.setdefault(name, option) != option:
@@ -107,7 +115,7 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
     """
     words, answers = words_said(choices.words, raw.names), choices.kept
     check_words(raw, words, answers)
-    told = choices.told(raw.names)
+    told, orders = choices.told(raw.names), orders_said(choices.ordinal, raw.names)
     kept = [j for j, name in enumerate(raw.names) if told.get(name) != "drop"]
     if not kept:
         raise ValueError(f"{raw.where}: expected columns to learn from, found that all are dropped")
@@ -121,9 +129,10 @@ def decide(raw: RawTable, choices: Choices) -> tuple[Schema, NDArray[np.float32]
     for place, j in enumerate(kept):
         name = raw.names[j]
         try:
-            kind, codes[:, place] = _decide(raw, j, told.get(name, "auto"), answers)
+            kind, codes[:, place] = _decide(raw, j, told.get(name, "auto"), answers, orders.get(name))
             kinds.append(kind)
-            of_text += [j] if _texts(kind) else []
+            texts = _texts(kind)
+            of_text += [j] if texts and not set(texts) & set(NOTHING) else []  # None among answers is one
         except TickedColumnError as error:
             lost = [word for word in NOTHING if raw.are_words and raw.times(j, word)]
             asked[name] = f"{error}; --keep {lost[0]} makes that an answer" if lost else str(error)
@@ -193,9 +202,15 @@ def names_of(schema: Schema, n_columns: int) -> tuple[str, ...]:
     return tuple(name for name in called(None, n_columns + len(dropped)) if name not in dropped)
 
 
-def _decide(raw: RawTable, place: int, told: Told, answers: Sequence[str]) -> tuple[Column, NDArray[np.float64]]:
+def _decide(
+    raw: RawTable, place: int, told: Told, answers: Sequence[str], order: Sequence[str] | None
+) -> tuple[Column, NDArray[np.float64]]:
     """What one column is, and its codes; among texts, some answers mean themselves, see `Choices`."""
     name = raw.names[place]
+    if told == "ordinal":
+        assert order is not None
+        kind = as_ordinal(order)
+        return kind, encode(kind, raw.column(place, reading="text", levels=order), name=name)
     values = raw.column(place, reading=_READINGS.get(told, "guess"))
     if answers and raw.are_words and told != "numeric" and _is_text(values):
         values = raw.column(place, reading="text", levels=answers)
@@ -284,12 +299,6 @@ def _is_empty(values: NDArray[Any]) -> bool:
     if values.dtype == object:
         return all(value is None for value in values)
     return values.dtype.kind == "f" and bool(np.isnan(values).all())
-
-
-def listed_names(entries: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Entries that are no names themselves taken apart at their commas (a name with commas may stand in quotes)."""
-    parts = [[entry] if entry in known else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
-    return [name.strip() for part in parts for name in part or [""]]  # an entry without a name is not passed over
 
 
 def _some(questions: list[str], most: int = 3) -> str:

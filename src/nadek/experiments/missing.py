@@ -38,7 +38,7 @@ def words_said(entries: Sequence[str], names: Sequence[str]) -> tuple[Word, ...]
 
 def possible_texts(entries: Sequence[str]) -> list[str]:
     """What may be written in cells that stand for nothing, while the names of the columns are not known yet."""
-    return [text for entry in entries for text in (entry, *(text for _, text in _divided(entry)))]
+    return [text for entry in entries for text in (entry, *(text for _, text in divided(entry)))]
 
 
 def words_of(schema: Schema) -> tuple[Word, ...]:
@@ -63,13 +63,13 @@ def without(raw: RawTable, words: Sequence[Word], places: Mapping[str, int]) -> 
 
 
 def _word(entry: str, names: Sequence[str]) -> Word:
-    for column, text in _divided(entry):
+    for column, text in divided(entry):
         if (name := as_known([column], names)[0]) in names:
             return Word(text, name)
     return Word(entry)
 
 
-def _divided(entry: str) -> list[tuple[str, str]]:
-    """An entry as a name and a word, at each sign of equality: both may have some."""
+def divided(entry: str) -> list[tuple[str, str]]:
+    """An entry as what stands before and after a sign of equality, at each of them: names and words may have some."""
     parts = entry.split("=")
     return [("=".join(parts[:cut]).strip(), "=".join(parts[cut:]).strip()) for cut in range(1, len(parts))]
