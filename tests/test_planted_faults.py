@@ -114,11 +114,18 @@ TOGETHER_FAULTS = {
         "sum_to_one_in_chunks",
     ),
 }
-ALL_FAULTS = FAULTS | QUERY_FAULTS | TOGETHER_FAULTS
+NEIGHBOUR_FAULTS = {
+    "the gradient of levels in an order is not shared": (
+        ("training/neighbours.py", "model.neighbours.spread(gradient, dim=dim)", "pass"),
+        "steps_are_those_of_the_parameters_that_neighbours_share",
+    ),
+}
+ALL_FAULTS = FAULTS | QUERY_FAULTS | TOGETHER_FAULTS | NEIGHBOUR_FAULTS
 TESTS = (
     dict.fromkeys(FAULTS, "test_contract.py")
     | dict.fromkeys(QUERY_FAULTS, "test_queries.py")
     | dict.fromkeys(TOGETHER_FAULTS, "test_together.py")
+    | dict.fromkeys(NEIGHBOUR_FAULTS, "test_neighbours.py")
 )
 
 
