@@ -153,7 +153,10 @@ def test_plain_values_of_another_kind_are_refused(values, told):
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        ({"kind": "ordinal"}, "schema.kinds[0].kind: expected one of binary, categorical, numeric, found 'ordinal'"),
+        (
+            {"kind": "cyclic"},
+            "schema.kinds[0].kind: expected one of binary, categorical, ordinal, numeric, found 'cyclic'",
+        ),
         ({"kind": "binary", "levels": [0]}, "schema.kinds[0].levels: expected a list of 2, found [0]"),
         ({"kind": "binary", "levels": [0, 0]}, "schema.kinds[0]: levels: expected each once, found (0, 0)"),
         ({"kind": "binary", "levels": [0, None]}, "schema.kinds[0].levels[1]: expected str or int or float or bool, "),
