@@ -207,6 +207,22 @@ def test_a_training_that_was_stopped_goes_on_to_the_bit():
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), halved.parameters(), strict=True))
 
 
+def test_a_model_that_was_loaded_learns_on(tmp_path):
+    """Loaded models are built without memory first; what neighbours share must not stay without."""
+    save(tmp_path / "model", SavedModel(network().float().eval(), Schema()))
+    model = load(tmp_path / "model")
+    before = model.W.detach().clone()
+    fit(model, prepare(codes(), levels=LEVELS), config=TrainingConfig(phases=(Phase(epochs=1),), ema_decay=0.0))
+    assert torch.isfinite(model.W).all()
+    assert not torch.equal(model.W, before)
+
+
+def test_an_autocast_around_changes_nothing():
+    with torch.autocast("cpu", torch.bfloat16):
+        made = Network(config(), generator=seeded(1))
+    assert torch.equal(made.W, Network(config(), generator=seeded(1)).W)
+
+
 def test_images_have_no_columns_to_share():
     model = ImageNetwork(ImageConfig(image_shape=(2, 4), channels=(4,), dense=4))
     with neighbourly(model):

@@ -8,8 +8,9 @@ for U begin smooth. Every W can still be reached: a kernel says what is learnt f
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -38,6 +39,7 @@ class Neighbours:
             if (n := variables.levels[variable]) >= FEWEST:
                 alike.setdefault(n, []).append(variable)
         self._groups = [(n, _columns(variables, which)) for n, which in alike.items()]
+        """Levels, and the columns of variables of so many; no tensors, as models may be built on no device."""
 
     def spread(self, weight: Float[Tensor, "n m"], *, dim: int) -> None:
         """Make ``U R`` of U in place (``R U`` with dim 0): what stands at one level goes to its neighbours, too.
@@ -54,27 +56,38 @@ class Neighbours:
 
     @torch.no_grad()
     def _multiply(self, weight: Tensor, dim: int, *, inverse: bool) -> None:
-        for n, columns in self._groups:
-            own, root = columns.to(weight.device), _root(n, inverse=inverse).to(weight)
-            by_level = weight.index_select(dim, own).unflatten(dim, (-1, n))
-            shared = by_level @ root if dim == 1 else root @ by_level
-            weight.index_copy_(dim, own, shared.flatten(dim, dim + 1))
+        with torch.autocast(weight.device.type, enabled=False):
+            for n, columns in self._groups:
+                own, root = _index(columns, weight.device), _root(n, inverse, weight.dtype, weight.device)
+                by_level = weight.index_select(dim, own).unflatten(dim, (-1, n))
+                shared = by_level @ root if dim == 1 else root @ by_level
+                weight.index_copy_(dim, own, shared.flatten(dim, dim + 1))
 
 
-def _columns(variables: Variables, which: Sequence[int]) -> Int[Tensor, " c"]:
+def _columns(variables: Variables, which: Sequence[int]) -> tuple[int, ...]:
     """The columns of some variables of as many levels, one variable after the other."""
     n = variables.levels[which[0]]
-    return torch.tensor([variables.start(j) + level for j in which for level in range(n)])
+    return tuple(variables.start(j) + level for j in which for level in range(n))
 
 
-@cache
-def _root(n_levels: int, *, inverse: bool) -> Float[Tensor, "L L"]:
-    """R, the symmetric root of the kernel over so many levels, or its inverse; float64.
+@lru_cache(maxsize=64)
+def _index(columns: tuple[int, ...], device: torch.device) -> Int[Tensor, " c"]:
+    return torch.tensor(columns, device=device)
 
-    Its diagonal of ones keeps the size of weights, and `OWN` the inverse within reach of float32.
+
+@lru_cache(maxsize=64)
+def _root(
+    n_levels: int,
+    inverse: bool,  # noqa: FBT001 - by its place, as all arguments of what is cached
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Float[Tensor, "L L"]:
+    """R, the symmetric root of the kernel over so many levels, or its inverse; computed in float64.
+
+    Its rows have length 1, which keeps the size of weights, and `OWN` keeps the inverse within reach of float32.
     """
-    place = torch.linspace(0, 1, n_levels, dtype=torch.float64)
-    near = torch.exp(-0.5 * ((place[:, None] - place) / REACH) ** 2)
-    values, vectors = torch.linalg.eigh((1 - OWN) * near + OWN * torch.eye(n_levels, dtype=torch.float64))
-    root: Tensor = (vectors * values ** (-0.5 if inverse else 0.5)) @ vectors.T
-    return root
+    place = np.linspace(0, 1, n_levels)
+    near = np.exp(-0.5 * ((place[:, None] - place) / REACH) ** 2)
+    values, vectors = np.linalg.eigh((1 - OWN) * near + OWN * np.eye(n_levels))
+    root = (vectors * values ** (-0.5 if inverse else 0.5)) @ vectors.T
+    return torch.tensor(root, dtype=dtype, device=device)
