@@ -120,12 +120,23 @@ NEIGHBOUR_FAULTS = {
         "steps_are_those_of_the_parameters_that_neighbours_share",
     ),
 }
-ALL_FAULTS = FAULTS | QUERY_FAULTS | TOGETHER_FAULTS | NEIGHBOUR_FAULTS
+MEMORY_FAULTS = {
+    "rows that do not know a cell have a word in it": (
+        ("memory.py", "total = weight @ self._known", "total = weight @ torch.ones_like(self._known)"),
+        "the_formula",
+    ),
+    "the trust is learnt from cells that were shown": (
+        ("training/remembering.py", "targets = asked.missing if", "targets = torch.ones_like(asked.missing) if"),
+        "gain_is_that_of_the_costs",
+    ),
+}
+ALL_FAULTS = FAULTS | QUERY_FAULTS | TOGETHER_FAULTS | NEIGHBOUR_FAULTS | MEMORY_FAULTS
 TESTS = (
     dict.fromkeys(FAULTS, "test_contract.py")
     | dict.fromkeys(QUERY_FAULTS, "test_queries.py")
     | dict.fromkeys(TOGETHER_FAULTS, "test_together.py")
     | dict.fromkeys(NEIGHBOUR_FAULTS, "test_neighbours.py")
+    | dict.fromkeys(MEMORY_FAULTS, "test_memory.py")
 )
 
 

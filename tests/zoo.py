@@ -6,6 +6,7 @@ import torch
 
 from nadek.cores import DeepConfig, ResidualConfig
 from nadek.images import ImageConfig, ImageNetwork
+from nadek.memory import Remembering
 from nadek.model import (
     ModelConfig,
     Network,
@@ -57,6 +58,15 @@ def _images(D, generator, **options):
     return ImageNetwork(config, _mean(D, generator), generator=generator)
 
 
+def _remembering(network, generator, *, n_rows=7, holes=False):
+    """A network and some rows that it remembers."""
+    levels = torch.tensor(network.levels)
+    rows = (torch.rand(n_rows, len(levels), generator=generator) * levels).to(torch.uint8)
+    known = torch.rand(rows.shape, generator=generator) < 0.6 if holes else None
+    seen = torch.randint(1, 4, (n_rows,), generator=generator)
+    return Remembering(network, rows, known, seen, decay=1.5, trust=(0.5, 0.4))
+
+
 ZOO = {
     "nade-5 1hl": lambda D, g: nade_k(D, hidden=(6,), steps=5, mean=_mean(D, g), generator=g),
     "nade-2 3hl": lambda D, g: nade_k(D, hidden=(6, 5, 4), steps=2, mean=_mean(D, g), generator=g),
@@ -77,6 +87,10 @@ ZOO = {
     ),
     "images": lambda D, g: _images(D, g, channels=(3, 4), dense=5),
     "images, two steps": lambda D, g: _images(D, g, channels=(3, 2), dense=0, steps=2),
+    "memory": lambda D, g: _remembering(nade_k(D, hidden=(6,), steps=3, mean=_mean(D, g), generator=g), g),
+    "memory, mixed, with holes": lambda D, g: _remembering(
+        _mixed(D, g, (3, 2, 1, 4), core=DeepConfig(hidden=(6,)), steps=2), g, holes=True
+    ),
     "fixed-order nade": lambda D, g: nade(D, hidden=6, ordering=torch.randperm(D, generator=g).tolist(), generator=g),
 }
 

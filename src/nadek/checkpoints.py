@@ -25,7 +25,7 @@ from nadek.columns import Column, n_levels
 from nadek.conditional import ConditionalNetwork, Structure
 from nadek.configs import decode, encode
 from nadek.files import replacing, write_now
-from nadek.networks import NetworkConfig, build, outline
+from nadek.networks import AnyConfig, build, outline
 from nadek.training import TrainingState
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
@@ -78,7 +78,7 @@ class SavedModel:
 class _Structure:
     """What ``config.json`` says of the network; names its options in messages."""
 
-    model: NetworkConfig
+    model: AnyConfig
 
 
 def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.dtype | None = None) -> None:
@@ -156,7 +156,8 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
         raise ValueError(
             f"{folder / CONFIG} was changed since it was saved: it is not what the weights were trained as"
         )
-    model = build(structure, generator=torch.Generator()).to(tensors["b"].dtype)
+    model = build(structure, generator=torch.Generator())
+    model.to(next(value.dtype for name, value in tensors.items() if name.rpartition(".")[2] == "b"))  # no matrix
     model.load_state_dict(tensors)
     return SavedModel(model.to(device).eval(), schema, _read_json(folder / METRICS))
 
@@ -272,7 +273,7 @@ def _structure_of(model: ConditionalNetwork) -> dict[str, Any]:
         TypeError: where it makes another one, or none; says what can be saved.
     """
     found = type(model.config)
-    if found not in get_args(NetworkConfig):
+    if found not in get_args(AnyConfig):
         raise TypeError(f"{SAVED}; found {type(model).__name__} with a config of class {found.__name__}")
     structure: dict[str, Any] = json.loads(_as_json(encode(model.config)))
     try:
@@ -289,7 +290,7 @@ def _structure_of(model: ConditionalNetwork) -> dict[str, Any]:
     return structure
 
 
-def _check_fit(folder: Path, structure: NetworkConfig, tensors: dict[str, Tensor]) -> None:
+def _check_fit(folder: Path, structure: AnyConfig, tensors: dict[str, Tensor]) -> None:
     """Refuse weights that are not those of a structure, before memory is taken for what the structure asks for."""
     try:
         expected = outline(structure).state_dict()
@@ -317,7 +318,7 @@ def _check_finite(where: Path | str, tensors: dict[str, Tensor]) -> None:
 
 
 def _rounded(value: Tensor, dtype: torch.dtype | None) -> Tensor:
-    return value if dtype is None or value.ndim < 2 else value.to(dtype)
+    return value if dtype is None or value.ndim < 2 or not value.is_floating_point() else value.to(dtype)
 
 
 def _serialised(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:

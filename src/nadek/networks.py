@@ -9,19 +9,23 @@ from torch import Tensor
 from nadek.conditional import ConditionalNetwork
 from nadek.cores import changed
 from nadek.images import ImageConfig, ImageNetwork
+from nadek.memory import MemoryConfig, Remembering
 from nadek.model import ModelConfig, Network
 
 NetworkConfig: TypeAlias = ModelConfig | ImageConfig
-"""The structure of any of them; told apart by ``kind``, which the paper's own network has none of."""
+"""The structure of any that can be trained; told apart by ``kind``, which the paper's own network has none of."""
+
+AnyConfig: TypeAlias = NetworkConfig | MemoryConfig
+"""The structure of any of them, such as one that has a memory since its training."""
 
 
 def build(
-    config: NetworkConfig,
+    config: AnyConfig,
     mean: Float[Tensor, " C"] | None = None,
     *,
     generator: torch.Generator | None = None,
 ) -> ConditionalNetwork:
-    """A network with fresh weights.
+    """A network with fresh weights, and an empty memory where it has one.
 
     Args:
         config: its structure.
@@ -32,12 +36,16 @@ def build(
         >>> type(build(ImageConfig(image_shape=(2, 4)))).__name__
         'ImageNetwork'
     """
+    if isinstance(config, MemoryConfig):
+        rows = torch.zeros(config.n_rows, config.n_variables, dtype=torch.uint8)
+        known = torch.ones_like(rows, dtype=torch.bool) if config.holes else None
+        return Remembering(build(config.network, mean, generator=generator), rows, known)
     if isinstance(config, ImageConfig):
         return ImageNetwork(config, mean, generator=generator)
     return Network(config, mean, generator=generator)
 
 
-def outline(config: NetworkConfig) -> ConditionalNetwork:
+def outline(config: AnyConfig) -> ConditionalNetwork:
     """The parts of a network, and names and shapes of its weights, which take no memory and hold no numbers.
 
     Example:
@@ -46,6 +54,11 @@ def outline(config: NetworkConfig) -> ConditionalNetwork:
     """
     with torch.device("meta"):
         return build(config)
+
+
+def without_memory(model: ConditionalNetwork) -> ConditionalNetwork:
+    """The network alone."""
+    return model.network if isinstance(model, Remembering) else model
 
 
 def has_columns(model: ConditionalNetwork) -> TypeGuard[Network]:

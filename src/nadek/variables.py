@@ -8,8 +8,8 @@ as many columns as variables, and codes are what its columns read.
 Everything above speaks of variables; where the network's columns matter, it asks a `Variables`:
 
 - ``encode``, ``spread``: codes and holes, as columns;
-- ``probabilities``, ``level_probabilities``, ``costs``, ``expected_costs``: of all variables at once, from the logits
-  of all columns;
+- ``probabilities``, ``level_probabilities``, ``costs``, ``expected_costs``, ``blended``: of all variables at once, from
+  the logits of all columns;
 - ``scores``, ``log_prob``, ``level_log_probs``, ``draw``: of one variable a row, as a walk visits it;
 - ``ordered``, ``columns``, ``start``, ``encode_at``, ``spread_at``, ``scores_at``, ``probabilities_of``: for a path
   that has permuted the columns, and speaks of variables by their places.
@@ -58,8 +58,8 @@ class BinaryVariables(nn.Module):
         """The columns that stand for codes."""
         return x
 
-    def spread(self, missing: Bool[Tensor, "*batch D"]) -> Bool[Tensor, "*batch C"]:
-        """Which columns belong to missing variables."""
+    def spread(self, missing: Shaped[Tensor, "*batch D"]) -> Shaped[Tensor, "*batch C"]:
+        """Which columns belong to missing variables; anything else that is told of variables, for their columns."""
         return missing
 
     def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
@@ -85,6 +85,21 @@ class BinaryVariables(nn.Module):
     ) -> Float[Tensor, "*batch D"]:
         """What `costs` is on average where codes follow other logits: the cross-entropy of each variable, in nats."""
         return self.costs(logits, self.probabilities(taught))
+
+    def blended(
+        self,
+        logits: Float[Tensor, "*batch C"],
+        told: Float[Tensor, "*batch C"],
+        share: Float[Tensor, "*batch #C"],
+    ) -> Float[Tensor, "*batch C"]:
+        """Logits of probabilities of which a share is somebody else's.
+
+        Args:
+            logits: of the others.
+            told: what each column is on average by that one's word.
+            share: how far it counts, from 0 to 1.
+        """
+        return _mixed(logits.sigmoid(), told, share).log() - _mixed((-logits).sigmoid(), 1 - told, share).log()
 
     def encode_at(self, x: Shaped[Tensor, "B w"], places: slice) -> Shaped[Tensor, "B c"]:
         """The columns that stand for the codes of some consecutive variables."""
@@ -184,7 +199,7 @@ class MixedVariables(nn.Module):
         """See `BinaryVariables`."""
         return x.index_select(-1, self.variable) == self.level
 
-    def spread(self, missing: Bool[Tensor, "*batch D"]) -> Bool[Tensor, "*batch C"]:
+    def spread(self, missing: Shaped[Tensor, "*batch D"]) -> Shaped[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
         return missing.index_select(-1, self.variable)
 
@@ -219,6 +234,17 @@ class MixedVariables(nn.Module):
         probabilities, log_levels = self.level_probabilities(taught), self._log_levels(logits)
         there = ~self.absent  # a level that a variable does not have has 0 and -infinity
         return -torch.where(there, probabilities * log_levels, 0).sum(-1)
+
+    def blended(
+        self,
+        logits: Float[Tensor, "*batch C"],
+        told: Float[Tensor, "*batch C"],
+        share: Float[Tensor, "*batch #C"],
+    ) -> Float[Tensor, "*batch C"]:
+        """See `BinaryVariables`."""
+        mixed = _mixed(self.probabilities(logits), told, share).log()
+        other = _mixed((-logits).sigmoid(), 1 - told, share).log()
+        return mixed - torch.where(self.logistic, other, 0)
 
     def encode_at(self, x: Shaped[Tensor, "B w"], places: slice) -> Bool[Tensor, "B c"]:
         """See `BinaryVariables`."""
@@ -322,6 +348,11 @@ def log_bernoulli(logits: Float[Tensor, "*shape"], x: Shaped[Tensor, "*shape"]) 
         [-0.6931471824645996, -800.0]
     """
     return -F.softplus(logits * (1 - 2 * x.to(logits.dtype)))
+
+
+def _mixed(p: Tensor, told: Tensor, share: Tensor) -> Tensor:
+    """Both together; never 0, of which there is no logarithm."""
+    return torch.lerp(p, told, share).clamp(min=torch.finfo(p.dtype).tiny)
 
 
 def clamped_mean(mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:

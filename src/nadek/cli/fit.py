@@ -68,6 +68,9 @@ def fit(
         list[str] | None,
         typer.Option("--set", help="Any option of a recipe, as path=value, e.g. model.mask_input=true. Repeatable."),
     ] = None,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Keep the training rows beside the network: for rows that come up again.")
+    ] = False,
     validation: Annotated[str | None, typer.Option("--validation", help="Table to choose the best epoch by.")] = None,
     validation_fraction: Annotated[float, typer.Option(help="Part of a table held out where no other is given.")] = 0.1,
     categorical: Annotated[
@@ -124,7 +127,7 @@ def fit(
     else:
         check_output(output, force=force, resume=resume)
     options = {} if config is None else read_recipe(config)
-    flags = joined(_flags(seed, hidden, steps, batch_size, lr), parse_settings(setting or []))
+    flags = joined(_flags(seed, hidden, steps, batch_size, lr, memory=memory), parse_settings(setting or []))
     _check_tables(flags)
     where = pick_device(device)
     choices = Choices(
@@ -217,7 +220,7 @@ def _all(names: list[str] | None) -> tuple[str, ...]:
 
 
 def _flags(
-    seed: int | None, hidden: str | None, steps: int | None, batch_size: int | None, lr: float | None
+    seed: int | None, hidden: str | None, steps: int | None, batch_size: int | None, lr: float | None, *, memory: bool
 ) -> dict[str, Any]:
     """The short options, as far as they are given, as options of a recipe; core and optimizer stay what they are."""
     given = (
@@ -227,6 +230,7 @@ def _flags(
         ("model.steps", steps),
         ("training.batch_size", batch_size),
         ("training.optimizer.lr", lr),
+        ("memory", "true" if memory else None),
     )
     return parse_settings(f"{name}={value}" for name, value in given if value is not None)
 
@@ -260,3 +264,6 @@ def _show(metrics: dict[str, Any], output: Path, *, as_json: bool, quiet: bool) 
         return
     best = "" if metrics["best_validation"] is None else f", validation {-metrics['best_validation']:.3f} nats a row"
     say(f"{output}: {metrics['epochs']} epochs in {metrics['seconds']:.0f} s{best}", quiet=quiet)
+    if memory := metrics.get("memory"):
+        told = f"validation {-memory['after']:.3f} nats a row with it, {-memory['before']:.3f} without"
+        say(f"{output}: holds {memory['rows']:,} different training rows: {told}", quiet=quiet)

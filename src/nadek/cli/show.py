@@ -159,6 +159,9 @@ def demo(
 
 def _structure(model: dict[str, Any]) -> list[list[str]]:
     """What a network is made of, by its encoded config."""
+    if model.get("kind") == "memory":
+        holes = ", some with holes" if model["holes"] else ""
+        return [*_structure(model["network"]), ["holds training rows", f"{model['n_rows']:,} different ones{holes}"]]
     if model.get("kind") == "images":
         told = {key: value for key, value in model.items() if key not in ("kind", "steps")}
         return [["network of images", ", ".join(f"{key} {value}" for key, value in told.items())]]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.columns import Column, Numeric, draw, n_levels, ordinal, read_cells
+from nadek.conditional import ConditionalNetwork
 from nadek.defaults import Purpose
 from nadek.estimators.containers import Table, read_table
 from nadek.estimators.encoding import codes_of, columns_by, learn_columns, most_bins
@@ -25,7 +26,8 @@ from nadek.estimators.learning import check_going_on, learn
 from nadek.estimators.making import Fillings, Template, template_of
 from nadek.estimators.options import Count, DeviceName, MatrixLike, pick_device
 from nadek.estimators.settings import check_options, options_of, plain_options
-from nadek.model import ModelConfig, Network
+from nadek.memory import Remembering
+from nadek.networks import AnyConfig, build, has_columns, without_memory
 from nadek.orderings import random_orderings
 from nadek.queries import marginal_log_probs
 from nadek.sampling import impute
@@ -41,7 +43,7 @@ Loaded = TypeVar("Loaded", bound="NADEkBase")
 class NADEkBase(BaseEstimator):
     """Fitting, encoding and pickling; the estimators add their constructors and their answers."""
 
-    network_: Network
+    network_: ConditionalNetwork
     columns_: tuple[Column | None, ...]
     device: DeviceName
     n_bins: Count
@@ -75,7 +77,7 @@ class NADEkBase(BaseEstimator):
         """A pickle holds the weights as arrays, so that it can be read where there is no such device."""
         state = dict(super().__getstate__())
         if "network_" in state:
-            network: Network = state.pop("network_")
+            network: ConditionalNetwork = state.pop("network_")
             weights = {name: value.detach().cpu().numpy() for name, value in network.state_dict().items()}
             state["network_"] = (network.config, weights)
         return state
@@ -306,17 +308,21 @@ def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np
     return orderings.numpy()
 
 
-def _for_questions(network: Network) -> Network:
+def _for_questions(network: ConditionalNetwork) -> ConditionalNetwork:
     """The network in the precision that questions are answered in; see `EXACT_COST`."""
-    hidden = sum(p.numel() for p in network.core.parameters())
-    cost = network.steps * (hidden + 2 * network.W.numel())
+    alone = without_memory(network)
+    assert has_columns(alone)
+    hidden = sum(p.numel() for p in alone.core.parameters())
+    remembered = 2 * network.rows.numel() if isinstance(network, Remembering) else 0
+    cost = network.steps * (hidden + 2 * alone.W.numel()) + remembered
     exact = cost <= EXACT_COST and network.b.device.type in ("cpu", "cuda")
     return network.to(torch.float64) if exact else network
 
 
-def _network_of(config: ModelConfig, weights: dict[str, NDArray[Any]]) -> Network:
+def _network_of(config: AnyConfig, weights: dict[str, NDArray[Any]]) -> ConditionalNetwork:
     tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
-    network = Network(config, generator=torch.Generator()).to(tensors["W"].dtype)
+    network = build(config, generator=torch.Generator())
+    network.to(next(tensors[name].dtype for name, _ in network.named_parameters()))
     network.load_state_dict(tensors)
     return network.eval()
 

@@ -18,10 +18,10 @@ import torch
 
 from nadek.checkpoints import SavedModel, Schema, load_saved, save
 from nadek.columns import Binary, Column, decode, is_plain
+from nadek.conditional import ConditionalNetwork
 from nadek.estimators.dtypes import retyped
 from nadek.estimators.making import Template
-from nadek.model import Network
-from nadek.networks import has_columns
+from nadek.networks import has_columns, without_memory
 from nadek.training import Epoch
 
 KEY = "estimator"
@@ -45,7 +45,7 @@ class Fitted:
         extra: a plain dictionary of what else the estimator keeps.
     """
 
-    network: Network
+    network: ConditionalNetwork
     columns: tuple[Column | None, ...]
     names: tuple[str, ...] | None
     template: Template
@@ -92,7 +92,7 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
     saved = load_saved(folder, device=device)
     if saved.model.config.ordering is not None:
         raise ValueError(f"{folder}: expected a model of every ordering, found one that knows one ordering only")
-    if not has_columns(saved.model):
+    if not has_columns(without_memory(saved.model)):
         raise ValueError(f"{folder}: expected a model of a table, found one of images; use nadek.load for it")
     extra = saved.metrics.get(KEY, {})
     kinds = saved.schema.kinds or (Binary(),) * saved.model.n_variables

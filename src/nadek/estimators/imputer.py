@@ -23,6 +23,7 @@ from nadek.estimators.options import (
     DeviceName,
     Fraction,
     MatrixLike,
+    MaybeSwitch,
     Number,
     Patience,
     Randomness,
@@ -51,6 +52,9 @@ class NADEkImputer(TransformerMixin, Cells):
         add_indicator: add columns that tell which cells were missing, for the columns with holes in training.
         keep_empty_features: whether columns without any value in training stay (filled with 0, or "missing_value"
             where they are of text); otherwise they are left out.
+        memory: keep the training rows beside the network (see `nadek.memory`), where rows like these come up again and
+            again: "auto" does so where that spares a fiftieth of the cost of the rows held out, of which there must be
+            50. What `save` writes then holds training rows, as other imputers do; False never keeps any.
         max_iter: this and all others: see `NADEk`. The draws of "sample" follow from ``random_state`` and the table:
             the same table is filled the same way each time, and other rows with other draws.
 
@@ -86,6 +90,7 @@ class NADEkImputer(TransformerMixin, Cells):
         validation_fraction: Share = 0.1,
         n_iter_no_change: Patience = "auto",
         missing: Choice = "use",
+        memory: MaybeSwitch = "auto",
         warm_start: Switch = False,
         steps: Whole = "auto",
         width: Whole = "auto",
@@ -110,6 +115,7 @@ class NADEkImputer(TransformerMixin, Cells):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.missing = missing
+        self.memory = memory
         self.warm_start = warm_start
         self.steps = steps
         self.width = width

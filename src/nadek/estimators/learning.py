@@ -11,12 +11,27 @@ import torch
 from jaxtyping import Float, Int
 from numpy.random import RandomState
 
+from nadek.conditional import ConditionalNetwork
 from nadek.cores import ResidualConfig
 from nadek.defaults import Purpose, defaults
 from nadek.model import ModelConfig, Network
-from nadek.training import AdamW, Epoch, TrainingConfig, data_mean, fit, needed_rows, prepare, undisturbed
+from nadek.networks import has_columns, without_memory
+from nadek.training import (
+    AdamW,
+    Epoch,
+    Rows,
+    TrainingConfig,
+    data_mean,
+    fit,
+    needed_rows,
+    prepare,
+    remember,
+    undisturbed,
+)
 
 WHOLE = ("max_iter", "n_iter_no_change", "batch_size", "steps", "width", "blocks")
+ENOUGH = 50
+"""Rows held out from which on it is tried whether a memory is worth having."""
 FRACTIONS = ("dropout", "learning_rate", "weight_decay")
 
 
@@ -24,7 +39,7 @@ FRACTIONS = ("dropout", "learning_rate", "weight_decay")
 class Learnt:
     """A trained network and how its training went."""
 
-    network: Network
+    network: ConditionalNetwork
     history: list[Epoch]
     held_out: Int[np.ndarray, " V"]
     """Indices of the rows that were not trained on."""
@@ -44,7 +59,7 @@ def learn(
     labels: Sequence[str],
     device: torch.device,
     rng: RandomState,
-    before: Network | None = None,
+    before: ConditionalNetwork | None = None,
     split_seed: int | None = None,
 ) -> Learnt:
     """Train a network on the rows of a table.
@@ -63,7 +78,8 @@ def learn(
         split_seed: that of ``before``, so that what it was trained on is not held out now.
 
     Raises:
-        ValueError: on no rows, on a column without any value, and on options that do not fit ``before``.
+        ValueError: on no rows, on a column without any value, on options that do not fit ``before``, and where a memory
+            is asked for that there are no rows to learn the use of.
     """
     seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
     split_seed = seeds[0] if split_seed is None else split_seed
@@ -79,10 +95,12 @@ def learn(
         generator = torch.Generator().manual_seed(seeds[2])
         network = Network(model, data_mean(x[train], levels), generator=generator).to(device)
     else:
-        network = _going_on(before, options).to(device)
-    report = reporter(int(options["verbose"]))
-    history = fit(network, rows, others, config=training, trained=before is not None, on_epoch=report)
-    return Learnt(network, history, held_out, split_seed)
+        network = _going_on(without_memory(before), options).to(device)
+    verbose = int(options["verbose"])
+    history = fit(network, rows, others, config=training, trained=before is not None, on_epoch=reporter(verbose))
+    wanted = options.get("memory", False)
+    kept = network if wanted is False else _remembering(network, rows, others, wanted, verbose, seeds[2])
+    return Learnt(kept, history, held_out, split_seed)
 
 
 def split(
@@ -187,8 +205,34 @@ def _said(options: Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _going_on(before: Network, options: Mapping[str, Any]) -> Network:
+def _remembering(
+    network: Network,
+    rows: Rows,
+    others: Rows | None,
+    wanted: bool | str,  # noqa: FBT001
+    verbose: int,
+    seed: int,
+) -> ConditionalNetwork:
+    """The network with a memory, where that is wanted, or ("auto") worth having; else as it is."""
+    if others is None and wanted != "auto":
+        raise ValueError(
+            "memory=True: expected rows to learn from how far it can be trusted, found none: give some as X_val, or"
+            " leave early_stopping on, which holds some out (a validation_fraction of a table that is large enough)"
+        )
+    if others is None or (wanted == "auto" and len(others.values) < ENOUGH):
+        return network
+    generator = torch.Generator(rows.values.device).manual_seed(seed)
+    model, gain = remember(network, rows, others, generator=generator)
+    kept = wanted != "auto" or gain.is_worth_it
+    if verbose > 0:
+        told = f"validation {gain.before:.3f} without, {gain.after:.3f} with it{'' if kept else ': left out'}"
+        sys.stdout.write(f"[nadek] memory of {model.config.n_rows:,} rows  {told}\n")
+    return model if kept else network
+
+
+def _going_on(before: ConditionalNetwork, options: Mapping[str, Any]) -> Network:
     """A copy of a network, which must be what the options now ask for."""
+    assert has_columns(before)
     core = before.config.core
     found = {"steps": before.steps} | {name: getattr(core, name, None) for name in ("width", "blocks", "dropout")}
     check_going_on(found, {name: found[name] if options[name] == "auto" else options[name] for name in found})

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Fraction = float | Literal["auto"]
     Patience = int | Literal["auto"] | None
     Switch = bool
+    MaybeSwitch = bool | Literal["auto"]
     Count = int
     Share = float
     Choice = str
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     Which = Sequence[str] | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
     WhichOrNone = Which | None
 else:  # a constructor stores whatever it is given, also where the tests check types
-    Whole = Number = Fraction = Patience = Switch = Count = Share = Choice = Any
+    Whole = Number = Fraction = Patience = Switch = MaybeSwitch = Count = Share = Choice = Any
     DeviceName = Randomness = Which = WhichOrNone = Any
 
 MatrixLike = Any

@@ -32,6 +32,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     check_whole("verbose", options["verbose"], least=0, also=(True, False))
     for name in ("early_stopping", "warm_start"):
         check_choice(name, options[name], (True, False))
+    check_choice("memory", options.get("memory", False), ("auto", True, False))
     check_number("learning_rate", options["learning_rate"], positive=True, also=("auto",))
     check_number("weight_decay", options["weight_decay"], also=("auto",))
     check_number("dropout", options["dropout"], below=1.0, also=("auto",))

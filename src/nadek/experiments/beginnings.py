@@ -9,6 +9,7 @@ from nadek.checkpoints import Schema, load_saved
 from nadek.conditional import ConditionalNetwork
 from nadek.configs import difference, encode
 from nadek.experiments.recipe import Recipe, trained_alike
+from nadek.networks import without_memory
 from nadek.training import check_teacher
 
 
@@ -38,13 +39,14 @@ def begin_as_model(model: ConditionalNetwork, start: str | os.PathLike[str], sch
         ValueError: if its structure or its columns are others; names the first option that differs.
     """
     saved = load_saved(start)
-    differs = difference(encode(trained_alike(saved.model.config)), encode(trained_alike(model.config)))
+    trained = without_memory(saved.model)
+    differs = difference(encode(trained_alike(trained.config)), encode(trained_alike(model.config)))
     if differs is not None:
         option, there, here = differs
         told = f"model.{option} is {_shown(there)} there and {_shown(here)} in the recipe"
         raise ValueError(f"start: expected a model of the recipe's structure, found another in {start}: {told}")
     _check_columns("start", start, saved.schema, schema)
-    model.load_state_dict(saved.model.state_dict())
+    model.load_state_dict(trained.state_dict())
 
 
 def teacher_of(model: ConditionalNetwork, recipe: Recipe, schema: Schema) -> ConditionalNetwork | None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nadek import figures
 from nadek.checkpoints import SavedModel
-from nadek.networks import has_columns
+from nadek.networks import has_columns, without_memory
 from nadek.sampling import impute, reconstruction_probabilities, sample
 
 
@@ -38,8 +38,9 @@ def draw_model(
         generator = torch.Generator(saved.model.b.device).manual_seed(seed)
         drawn = sample(saved.model, 100, orderings=10, generator=generator).cpu().numpy()
         pictures["samples"] = figures.samples(drawn, image_shape=shape)
-        if has_columns(saved.model):
-            pictures["filters"] = figures.filters(saved.model.W.detach().cpu().numpy(), image_shape=shape)
+        network = without_memory(saved.model)
+        if has_columns(network):
+            pictures["filters"] = figures.filters(network.W.detach().cpu().numpy(), image_shape=shape)
         if x is not None and why_rows_are_not_drawn(saved) is None:
             pictures["inpainting"] = _inpainting(saved, _spread(x), shape, hidden, generator)
     return [figures.save(figure, folder / f"{name}.png") for name, figure in pictures.items()]

@@ -34,6 +34,8 @@ class Recipe:
             `nadek.model.begin_as_rbm`). None begins with random ones.
         teacher: a model to learn from: the name of one that comes with the package, or a folder. The network learns
             what it expects of hidden cells instead of what they hold.
+        memory: keep the training rows beside the network once it is trained (see `nadek.memory`); how far they are to
+            be trusted is learnt from the validation rows.
         notes: why it is so; for people.
     """
 
@@ -42,6 +44,7 @@ class Recipe:
     seed: int = 0
     start: str | None = None
     teacher: str | None = None
+    memory: bool = False
     notes: str = ""
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel, Schema, forget_state, save, save_state
+from nadek.conditional import ConditionalNetwork
 from nadek.configs import encode
 from nadek.experiments.beginnings import Beginning, begin_as_model, teacher_of
 from nadek.experiments.folders import model_in, unfinished
@@ -19,7 +20,7 @@ from nadek.experiments.provenance import provenance
 from nadek.experiments.recipe import Recipe
 from nadek.images import ImageConfig
 from nadek.networks import build
-from nadek.training import Epoch, Rows, TrainingDivergedError, data_mean, fit, undisturbed
+from nadek.training import Epoch, Rows, TrainingDivergedError, data_mean, fit, remember, undisturbed
 
 
 @undisturbed()
@@ -58,8 +59,8 @@ def train(
 
     Raises:
         ValueError: if an unfinished training of another recipe or other rows is in the way, on a ``start`` or a
-            ``teacher`` that is no model or does not fit, and as ``begin`` raises. An unfinished training of a start or
-            teacher that is another one by now is in the way, too.
+            ``teacher`` that is no model or does not fit, on a ``memory`` without validation rows, and as ``begin``
+            raises. An unfinished training of a start or teacher that is another one by now is in the way, too.
         FileExistsError: if without ``force`` another model has come into the folder, also while this training was not
             under way; the last state stays there, too.
         FileNotFoundError: if there is no such ``start`` or ``teacher``.
@@ -69,6 +70,8 @@ def train(
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
         schema = replace(schema, image_shape=recipe.model.image_shape)
     rows, held_out = as_trained(recipe, x, validation, schema, device)
+    if recipe.memory and held_out is None:
+        raise ValueError("memory: expected validation rows, to learn from how far it can be trusted; found none")
     identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
     state, replaced = None, model_in(folder)
     if resume and (found := unfinished(folder, recipe, identity)) is not None:
@@ -93,7 +96,12 @@ def train(
         check_place_is_free()
         metrics = {**_metrics(recipe, rows, history, device, diverged=diverged), **(told or {})}
         metrics[DIGESTS] = {name: identity[name] for name in OTHERS if name in identity}
-        saved = SavedModel(model, schema, metrics)
+        kept: ConditionalNetwork = model
+        if recipe.memory and held_out is not None and not diverged:
+            generator = torch.Generator(rows.values.device).manual_seed(recipe.seed)
+            kept, gain = remember(model, rows, held_out, generator=generator)
+            metrics["memory"] = {"rows": kept.config.n_rows, **encode(gain)}
+        saved = SavedModel(kept, schema, metrics)
         save(folder, saved)
         return saved
 

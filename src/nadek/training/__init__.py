@@ -7,6 +7,7 @@ from nadek.training.divergence import TrainingDivergedError
 from nadek.training.history import Epoch
 from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
+from nadek.training.remembering import Gain, remember
 from nadek.training.state import TrainingState
 from nadek.training.undisturbed import undisturbed
 
@@ -16,6 +17,7 @@ __all__ = [
     "AdamW",
     "EmptyColumnsError",
     "Epoch",
+    "Gain",
     "Muon",
     "Phase",
     "Rows",
@@ -27,5 +29,6 @@ __all__ = [
     "fit",
     "needed_rows",
     "prepare",
+    "remember",
     "undisturbed",
 ]
