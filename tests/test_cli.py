@@ -1201,8 +1201,9 @@ FLAGS = {
     ],
     "fit": [
         "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
-        "--hidden", "--json", "--keep", "--lr", "--missing", "--numeric", "--ordinal", "--output", "--quiet",
-        "--resume", "--save-every", "--seed", "--set", "--steps", "--validation", "--validation-fraction", "-o", "-q",
+        "--hidden", "--json", "--keep", "--lr", "--memory", "--missing", "--numeric", "--ordinal", "--output",
+        "--quiet", "--resume", "--save-every", "--seed", "--set", "--steps", "--validation", "--validation-fraction",
+        "-o", "-q",
     ],
     "impute": [
         "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",

@@ -251,7 +251,10 @@ def test_a_wrong_training_is_named_by_its_option(training, told):
         ({"lrr": 0.1}, "unknown option lrr; did you mean training.optimizer.lr?"),
         ({"dropout": 0.1}, "unknown option dropout; did you mean model.dropout or model.core.dropout?"),
         # it stands in a list
-        ({"objective": "x"}, "unknown option objective; known are model, notes, seed, start, teacher, training"),
+        (
+            {"objective": "x"},
+            "unknown option objective; known are memory, model, notes, seed, start, teacher, training",
+        ),
         ({"training": 3}, "training: expected a table of options, found 3"),
         ({"model": 3}, "model: expected a table of options, found 3"),
         ({"seed": "one"}, "seed: expected int, found 'one'"),

@@ -82,6 +82,7 @@ RUNS = {
     "residual, bfloat16": (residual, {"precision": "bfloat16"}),
     "completing": (residual, {"missing": "complete", "ema_decay": 0.9}),
     "completing, no average": (residual, {"missing": "complete", "ema_decay": 0.0}),
+    "fewer steps at first": (deep, {"phases": (Phase(epochs=3, steps=1), Phase(epochs=4)), "ema_decay": 0.9}),
     "fixed order": (ordered, {"phases": FIXED}),
     "rare validation, unstratified": (deep, {"validate_every": 3, "stratified": False}),
     "patience": (deep, {"patience": 2, "optimizer": AdamW(lr=0.0), "phases": (Phase(epochs=2), Phase(epochs=5))}),

@@ -12,6 +12,7 @@ from torch import nn
 
 import reference
 from nadek.cores import DeepConfig
+from nadek.defaults import defaults, grown
 from nadek.likelihood import log_probs
 from nadek.model import ModelConfig, Network, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
 from nadek.objectives import step_costs
@@ -965,3 +966,55 @@ def test_some_frozen_weights_stay_as_they_are(name):
     trained(patterns(30, 6), model=model)
     assert {key for key, value in weights(model).items() if torch.equal(value, before[key])} >= {name}
     assert not torch.equal(model.V if name == "c" else model.c, before["V" if name == "c" else "c"])
+
+
+# Phases of fewer steps
+
+
+def test_a_phase_of_one_step_trains_the_network_of_one_step():
+    x, weights = patterns(60, 6), []
+    for steps, phase in ((3, Phase(epochs=2, steps=1)), (1, Phase(epochs=2))):
+        model = small(steps=steps)
+        phases = (phase, Phase(epochs=1))
+        told = []
+        fit(
+            model,
+            prepare(x),
+            config=config(phases=phases, optimizer=SGD(lr=0.1, momentum=0.0)),
+            save_every=0.0,
+            save_state=lambda state, told=told: told.append(state),
+        )
+        weights.append({name: value for name, value in told[2].tensors.items() if name.startswith("model.")})
+    assert weights[0].keys() == weights[1].keys() != set()
+    for name, value in weights[0].items():
+        assert torch.equal(value, weights[1][name])
+
+
+def test_such_a_phase_is_not_validated_and_its_weights_are_not_kept():
+    x = patterns(80, 6)
+    _, history = trained(x[:60], validation=x[60:], phases=(Phase(epochs=3, steps=1), Phase(epochs=2)))
+    assert [epoch.validation is None for epoch in history] == [True, True, True, False, False]
+    assert [epoch.best is None for epoch in history] == [True, True, True, False, False]
+    assert [len(epoch.train) for epoch in history] == [1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Phase(steps=0), "steps: expected at least 1, found 0"),
+        (lambda: Phase(objective="fixed_order", steps=1), "the fixed_order objective takes all steps"),
+        (lambda: TrainingConfig(phases=(Phase(), Phase(steps=1))), "phases: expected the last one to use the network"),
+    ],
+)
+def test_phases_of_fewer_steps_that_are_refused(make, told):
+    with pytest.raises(ValueError, match=told):
+        make()
+
+
+def test_the_usual_training_for_filling_in_begins_with_one_step():
+    large, small_table = (defaults(n, (2,) * 20, purpose="imputation")[1].phases for n in (20_000, 400))
+    assert [(phase.steps, phase.objective) for phase in large] == [(1, "last_step"), (None, "last_step")]
+    assert [phase.steps for phase in small_table] == [None, None]
+    assert [phase.steps for phase in defaults(20_000, (2,) * 20)[1].phases] == [None, None]
+    assert [phase.steps for phase in defaults(20_000, (2,) * 20, purpose="imputation", steps=1)[1].phases] == [None]
+    assert sum(phase.epochs for phase in grown(7, 3)) == 7

@@ -13,7 +13,7 @@ class Ours:
     """`NADEkImputer().fit(train, X_val=valid)`; every hidden cell in one pass of the network.
 
     Args:
-        larger: spend about four times the time: where rows are many on a wider network and twice as many passes over
+        larger: spend about four times the time: where rows are many on a wider network and three times as many passes over
             them, where they are few on the mean of four networks, which differ in what they learnt by heart.
     """
 
@@ -28,7 +28,7 @@ class Ours:
         sizes, seeds = {}, range(1)
         if self.larger and len(train) >= SMALL_TABLE:
             usual = defaults(len(train), levels, purpose="imputation")[1]
-            sizes = {"width": 512, "max_iter": 2 * usual.epochs}
+            sizes = {"width": 512, "max_iter": 3 * usual.epochs}
         elif self.larger:
             seeds = range(4)
         self.models = [

@@ -56,7 +56,8 @@ def defaults(
         n_rows: rows to learn from.
         levels: number of levels of each variable.
         ordinal: places of those variables whose levels have an order.
-        purpose: what it is for: the likelihood of rows, or filling in cells, which takes a shorter training.
+        purpose: what it is for: the likelihood of rows, or filling in cells, which takes a shorter training, half of it
+            with one step (`grown`).
         epochs: another number of passes over the rows; what hangs on it follows.
         batch_size: another number of rows a minibatch; what hangs on it follows.
         steps: another number of refining steps.
@@ -87,7 +88,7 @@ def defaults(
         epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(ROWS_SEEN / n_rows)))
     every = max(1, min(8192 // n_rows, epochs // 10))  # a validation reads thousands of rows: not after each tiny epoch
     training = TrainingConfig(
-        phases=phases(epochs, steps),
+        phases=grown(epochs, steps) if coarse and purpose == "imputation" else phases(epochs, steps),
         optimizer=AdamW(lr=learning_rate, weight_decay=WEIGHT_DECAY),
         batch_size=batch_size,
         precision="bfloat16" if width >= WIDE and quick_in_bfloat16(device) else "float32",
@@ -108,3 +109,13 @@ def phases(epochs: int, steps: int) -> tuple[Phase, ...]:
     first = epochs // 2 if steps > 1 else 0
     last = Phase(objective="last_step", epochs=epochs - first)
     return (Phase(objective="all_steps", epochs=first), last) if first else (last,)
+
+
+def grown(epochs: int, steps: int) -> tuple[Phase, ...]:
+    """A quicker schedule: half of the epochs with one step, half with all, on the last one's costs.
+
+    Of three steps it takes two thirds of the time, and fills in cells as well to within some thousandths of the cost.
+    """
+    first = epochs // 2 if steps > 1 else 0
+    last = Phase(epochs=epochs - first)
+    return (Phase(epochs=first, steps=1), last) if first else (last,)

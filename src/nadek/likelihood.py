@@ -15,7 +15,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork, asking, check_question, dtype_asked
-from nadek.networks import can_be_cut
+from nadek.networks import is_walked_fast
 from nadek.objectives import step_costs
 from nadek.orderings import Ordering, Orderings, are_permutations, as_tensor, draw_missing, missing_at, rank_of
 from nadek.paths import MAX_BYTES, NEAR_BYTES, Path, PlainPath, bytes_per_row, chunks, products_in, shared_path
@@ -263,12 +263,12 @@ def _choose(model: ConditionalNetwork, path: PathName, n_rows: int, ordering: Te
         raise ValueError(f"path: expected one of {', '.join(get_args(PathName))}, found {path!r}")
     if path == "fast" and ordering.ndim == 2:
         raise ValueError("the fast path needs one ordering [D] shared by all rows, found one a row")
-    if path == "fast" and not can_be_cut(model):
+    if path == "fast" and not is_walked_fast(model):
         needs = "the fast path needs a network that single variables can be cut out of, without hooks on it"
         raise ValueError(f"{needs}; use another path")
     if path != "auto":
         return path
-    if n_rows <= FEW_ROWS or not can_be_cut(model):
+    if n_rows <= FEW_ROWS or not is_walked_fast(model):
         return "positions"
     return "fast" if ordering.ndim == 1 else "plain"
 

@@ -15,7 +15,7 @@ not remembered (`nadek.training.remember`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
@@ -163,9 +163,8 @@ class Remembering(ConditionalNetwork):
         Returns:
             The means, and g: one for all columns, or one for each where remembered rows have holes.
         """
-        told, evidence = self.recollect(self.apart(x, missing), self.decay)
-        share = torch.sigmoid(self.trust[0] + self.trust[1] * evidence)
-        return told, share if self._known is None else self.variables.spread(share)
+        told, evidence = self.recollect(self.lines, self.apart(x, missing))
+        return told, self.share(evidence)
 
     def apart(self, x: Shaped[Tensor, "*batch D"], missing: Bool[Tensor, "*batch D"]) -> Float[Tensor, "*batch N"]:
         """By how many of its known cells a row is told from each remembered one; holes of these count in part.
@@ -174,54 +173,86 @@ class Remembering(ConditionalNetwork):
             x: see `recall`.
             missing: see `recall`.
         """
-        dtype, hidden = self._shown.dtype, self.variables.spread(missing)
-        columns = self.variables.encode(x)
+        hidden, columns = self.variables.spread(missing), self.variables.encode(x)
         shown = columns.masked_fill(hidden, 0) if columns.is_floating_point() else columns * ~hidden
-        shown, observed = shown.to(dtype), (~hidden).to(dtype)
-        # two rows differ in a + t - 2 a t of a logistic column, and in a - a t of those of the levels of a variable, of
-        # which both rows have one: linear in the remembered t, so that it is one product for all rows
-        apart = (self._logistic * observed - (1 + self._logistic) * shown) @ self._shown.t()
-        if self._known is None:
-            return apart.add_(shown.sum(-1, keepdim=True))
-        guessed = observed * self._differing
-        return apart + (shown - guessed) @ self.variables.spread(self._known).t() + guessed.sum(-1, keepdim=True)
+        return self.lines.apart(shown, ~hidden)
 
     def recollect(
-        self, apart: Float[Tensor, "*batch N"], decay: Float[Tensor, ""] | float
-    ) -> tuple[Float[Tensor, "*batch C"], Float[Tensor, "*batch _"]]:
-        """What `recall` gives of rows so far from the remembered ones, but log S in place of g.
+        self, lines: "Lines", apart: Float[Tensor, "*batch N"], decay: float | None = None
+    ) -> tuple[Float[Tensor, "*batch c"], Float[Tensor, "*batch _"]]:
+        """The mean of some columns over the rows that are like others, and log S.
 
         Args:
-            apart: see `apart`.
+            lines: the remembered rows as these columns.
+            apart: see the method.
             decay: instead of the memory's own.
 
         Returns:
-            The means, and log S: one for all variables, or one for each where remembered rows have holes.
+            The means, and log S: one for all columns, or one for each where remembered rows have holes.
         """
-        weight = self.seen.to(apart.dtype).log() - decay * apart
+        weight = self.seen.to(apart.dtype).log() - (self.decay if decay is None else decay) * apart
         most = weight.amax(-1, keepdim=True)
         weight = weight.sub_(most).exp_()
-        total = weight.sum(-1, keepdim=True)
-        if self._known is None:
-            return (weight @ self._shown / total).clamp(0, 1), most + total.log()
-        total = weight @ self._known  # of those that know it, variable by variable
-        told = (weight @ self._shown / self.variables.spread(total)).nan_to_num(0)
+        total = weight.sum(-1, keepdim=True) if lines.known is None else weight @ lines.known
+        told = (weight @ lines.shown / total).nan_to_num(0)  # of what nobody knows
         return told.clamp(0, 1), most + total.log()
+
+    def share(self, evidence: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """How far the word of the memory counts (g) for some log S."""
+        return torch.sigmoid(self.trust[0] + self.trust[1] * evidence)
+
+    @property
+    def lines(self) -> "Lines":
+        """The remembered rows as the network's columns."""
+        return Lines(self._shown, self._known, self._differing, self._logistic)
 
     @torch.no_grad()
     def _lay_out(self) -> None:
-        """The remembered rows as columns, which move with the network and are not saved."""
+        """Make `lines`, whose tensors move with the network and are not saved."""
         variables, dtype = self.variables, self.b.dtype
-        shown, known = variables.encode(self.rows).to(dtype), None
-        if self.known is not None:
-            known = self.known.to(dtype)
-            shown = shown * variables.spread(known)
+        known = None if self.known is None else variables.spread(self.known).to(dtype)
+        shown = variables.encode(self.rows).to(dtype) if known is None else variables.encode(self.rows) * known
         logistic = torch.tensor([n == 2 for n in variables.levels], device=shown.device)
         logistic = variables.spread(logistic).to(dtype)
         count = self.seen.to(dtype).unsqueeze(1)
-        n_known = count.sum() if known is None else variables.spread((count * known).sum(0))
+        n_known = count.sum() if known is None else (count * known).sum(0)
         mean = (count * shown).sum(0) / n_known.clamp(min=1)
         self.register_buffer("_shown", shown, persistent=False)
         self.register_buffer("_known", known, persistent=False)
         self.register_buffer("_differing", (1 + logistic) * mean * (1 - mean), persistent=False)
         self.register_buffer("_logistic", logistic, persistent=False)
+
+
+class Lines(NamedTuple):
+    """Remembered rows as columns of a network, all of them or some."""
+
+    shown: Float[Tensor, "N c"]
+    """What the columns are; 0 in the holes."""
+    known: Float[Tensor, "N c"] | None
+    """0 in the holes; None when there are none."""
+    differing: Float[Tensor, " c"]
+    """How often two rows differ in a column; in those of a variable together, as often as they differ in it."""
+    logistic: Float[Tensor, " c"]
+    """1 where a column is all there is of a variable, 0 for one of many levels."""
+
+    def apart(self, shown: Shaped[Tensor, "*batch c"], observed: Bool[Tensor, "*batch c"]) -> Float[Tensor, "*batch N"]:
+        """By how many variables rows are told from the remembered ones.
+
+        Two rows differ in ``a + t - 2 a t`` of a logistic column, and in ``a - a t`` of those of the levels of a
+        variable, of which both rows have one: linear in the remembered t, so that it is one product for all of them.
+
+        Args:
+            shown: the columns of these rows, 0 where nothing is known.
+            observed: where something is.
+        """
+        a, o = shown.to(self.shown.dtype), observed.to(self.shown.dtype)
+        apart = (self.logistic * o - (1 + self.logistic) * a) @ self.shown.t()
+        if self.known is None:
+            return apart.add_(a.sum(-1, keepdim=True))
+        guessed = o * self.differing
+        return apart + (a - guessed) @ self.known.t() + guessed.sum(-1, keepdim=True)
+
+    def of(self, columns: slice | Int[Tensor, " _"]) -> "Lines":
+        """Some columns, or all in another order."""
+        known = None if self.known is None else self.known[:, columns]
+        return Lines(self.shown[:, columns], known, self.differing[columns], self.logistic[columns])

@@ -75,3 +75,13 @@ def can_be_cut(model: ConditionalNetwork) -> TypeGuard[Network]:
     Hooks (pruned weights are made by one) and a forward that an instance was given see the network as a whole.
     """
     return has_columns(model) and not changed(model)
+
+
+def remembers(model: ConditionalNetwork) -> TypeGuard[Remembering]:
+    """Whether a network is one that can be cut, with a memory beside it, and nothing hangs on calling both together."""
+    return type(model) is Remembering and not changed(model) and can_be_cut(model.network)
+
+
+def is_walked_fast(model: ConditionalNetwork) -> bool:
+    """Whether there is a quicker way along an ordering than asking the whole network at every position."""
+    return can_be_cut(model) or remembers(model)

@@ -30,6 +30,7 @@ def step_costs(
     *,
     tilt: float = 0.0,
     taught: Float[Tensor, "B C"] | None = None,
+    steps: int | None = None,
     last_only: bool = False,
     recompute: bool = False,
     generator: torch.Generator | None = None,
@@ -48,6 +49,7 @@ def step_costs(
         taught: logits of a teacher for these rows and holes: what hidden cells hold on average by its word stands for
             what they hold, and the cost is a cross-entropy. Its gradient has the same aim with less noise, as far as
             the teacher is right (Hinton, Vinyals and Dean 2015).
+        steps: use the network so many times, see `nadek.conditional.ConditionalNetwork.forward`.
         last_only: leave out the costs of the steps before the last, [1, B]: a sixth of a training step's time.
         recompute: keep less for the way back, see `nadek.model.Network.forward`.
         generator: source of dropout while training.
@@ -58,7 +60,7 @@ def step_costs(
     weight = n_observed / n_hidden.to(_precise(model.b.dtype))
     if tilt:
         weight = (weight / (n_observed * hidden_probability(n_hidden, n_observed, tilt))).to(weight.dtype)
-    outputs = model(x, missing, recompute=recompute, generator=generator)
+    outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator)
     counted = outputs[-1:] if last_only else outputs
     return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets, taught) for logits in counted])
 

@@ -101,6 +101,12 @@ class BinaryVariables(nn.Module):
         """
         return _mixed(logits.sigmoid(), told, share).log() - _mixed((-logits).sigmoid(), 1 - told, share).log()
 
+    def blended_at(
+        self, scores: Float[Tensor, "B w"], told: Float[Tensor, "B w"], share: Float[Tensor, "B _"], places: slice
+    ) -> Float[Tensor, "B w"]:
+        """The same for the scores of some consecutive variables, ``told`` and ``share`` being of their columns."""
+        return self.blended(scores, told, share)
+
     def encode_at(self, x: Shaped[Tensor, "B w"], places: slice) -> Shaped[Tensor, "B c"]:
         """The columns that stand for the codes of some consecutive variables."""
         return x
@@ -245,6 +251,17 @@ class MixedVariables(nn.Module):
         mixed = _mixed(self.probabilities(logits), told, share).log()
         other = _mixed((-logits).sigmoid(), 1 - told, share).log()
         return mixed - torch.where(self.logistic, other, 0)
+
+    def blended_at(
+        self, scores: Float[Tensor, "B w L"], told: Float[Tensor, "B c"], share: Float[Tensor, "B _"], places: slice
+    ) -> Float[Tensor, "B w L"]:
+        """See `BinaryVariables`."""
+        absent, table = self.absent[places], (self.table[places] - self.start(places.start)).clamp(min=0)
+        levels = F.pad(told, (1, 0)).index_select(-1, table.flatten()).unflatten(-1, table.shape).masked_fill(absent, 0)
+        levels[..., 0] += 1 - levels.sum(-1)  # level 0 of a binary variable has no column
+        first = [self.start(j) - self.start(places.start) for j in range(places.start, places.stop)]  # of their columns
+        of_each = share if share.shape[-1] == 1 else share[:, first]
+        return _mixed(scores.softmax(-1), levels, of_each.unsqueeze(-1)).log().masked_fill(absent, -torch.inf)
 
     def encode_at(self, x: Shaped[Tensor, "B w"], places: slice) -> Bool[Tensor, "B c"]:
         """See `BinaryVariables`."""

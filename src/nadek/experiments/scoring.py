@@ -16,7 +16,7 @@ from nadek.conditional import ConditionalNetwork
 from nadek.experiments.rows import Row
 from nadek.files import replacing
 from nadek.likelihood import Progress, log_prob
-from nadek.networks import can_be_cut
+from nadek.networks import is_walked_fast
 from nadek.summaries import summarise
 from nadek.walk import as_orderings
 
@@ -110,7 +110,7 @@ class Scoring:
         """Log-probabilities [orderings, rows]; every piece is kept in a file as soon as it is done."""
         digest = self._digest([*self.model.state_dict().values(), x, orderings])
         scores = _kept(cache, digest, (len(orderings), len(x)))
-        size = len(x) if can_be_cut(self.model) else PIECE
+        size = len(x) if is_walked_fast(self.model) else PIECE
         for index in range(len(orderings)):
             for start in range(0, len(x), size):
                 rows = slice(start, min(start + size, len(x)))

@@ -1,9 +1,10 @@
-"""Three ways through the conditionals of one variable after the other, and the memory they take.
+"""Ways through the conditionals of one variable after the other, and the memory they take.
 
 - `PlainPath`: the whole network at every position. Obviously right; every row may have an ordering of its own.
 - `FastPath`: for rows that share an ordering. It never multiplies by what is known already, nor computes a logit
   that nobody asks for.
 - `RaggedPath`: the fast path for rows that share an ordering and differ in which of its variables they visit.
+- `RememberingPath`: any of the last two beside a memory, whose distances follow what is revealed.
 
 All are equal up to rounding.
 """
@@ -14,6 +15,7 @@ from nadek.paths.memory import MAX_BYTES, NEAR_BYTES, bytes_per_row, chunks
 from nadek.paths.path import ALL, Path, Rows
 from nadek.paths.plain import PlainPath, products_in
 from nadek.paths.ragged import RaggedPath
+from nadek.paths.remembering import RememberingPath
 
 __all__ = [
     "ALL",
@@ -23,6 +25,7 @@ __all__ = [
     "Path",
     "PlainPath",
     "RaggedPath",
+    "RememberingPath",
     "Rows",
     "bytes_per_row",
     "chunks",

@@ -5,11 +5,12 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork
-from nadek.networks import can_be_cut
+from nadek.networks import can_be_cut, remembers
 from nadek.paths.fast import FastPath
 from nadek.paths.path import Path
 from nadek.paths.plain import PlainPath
 from nadek.paths.ragged import RaggedPath
+from nadek.paths.remembering import RememberingPath
 
 
 def shared_path(
@@ -29,6 +30,9 @@ def shared_path(
         stage: see `RaggedPath`, for rows that differ in what they visit.
         dtype: of the matrix products; the model's own when None.
     """
+    if remembers(model):
+        alone = shared_path(model.network, ordering, n_rows, stage=stage, dtype=dtype)
+        return RememberingPath(alone, model, ordering, n_rows)
     if not can_be_cut(model):
         return PlainPath(model, ordering.expand(n_rows, -1), dtype=dtype)
     if stage is None:

@@ -20,19 +20,27 @@ class Phase:
         objective: "all_steps" (pretraining, Eq. 10 of Raiko, Yao, Cho and Bengio 2014), "last_step" (fine-tuning,
             Eq. 4) or "fixed_order" (all conditionals of the model's one ordering, classic NADE).
         epochs: how many.
+        steps: use the network so many times only. One step takes a third of the time of three, and teaches W, the core
+            and V nearly as much; later phases teach it to go on from its own guess. Such a phase is not validated, and
+            the last one cannot be such. None: as many steps as the network is made for.
         fresh: begin with a new optimizer and its schedule from the start (as the paper's fine-tuning did);
             otherwise optimizer and schedule run on from the phase before.
     """
 
     objective: Objective = "last_step"
     epochs: int = 10
+    steps: int | None = None
     fresh: bool = False
 
     def __post_init__(self) -> None:
         check_choices(self, "objective")
-        check_whole(self, "epochs")
+        check_whole(self, "epochs", "steps")
         if self.epochs < 1:
             raise ValueError(f"epochs: expected at least 1, found {self.epochs}")
+        if self.steps is not None and self.steps < 1:
+            raise ValueError(f"steps: expected at least 1, found {self.steps}")
+        if self.steps is not None and self.objective == "fixed_order":
+            raise ValueError("steps: the fixed_order objective takes all steps of the network, leave the option out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +107,9 @@ class TrainingConfig:
             raise ValueError(f"l2: expected a number of at least 0, found {self.l2}")
         if not self.phases:
             raise ValueError("phases: expected at least one")
+        if (steps := self.phases[-1].steps) is not None:
+            told = f"found steps = {steps}, after which no weights would have been validated"
+            raise ValueError(f"phases: expected the last one to use the network as often as it is made for, {told}")
         for name in ("ema_decay", "tilt"):
             found = getattr(self, name)
             if found is not None and not 0 <= found < 1:

@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from nadek.conditional import ConditionalNetwork
-from nadek.objectives import Objective, fixed_order_costs, step_costs
+from nadek.objectives import fixed_order_costs, step_costs
 from nadek.orderings import draw_missing
-from nadek.training.config import TrainingConfig
+from nadek.training.config import Phase, TrainingConfig
 from nadek.training.data import Rows, mirrored
 
 
@@ -30,12 +30,12 @@ class Lessons:
     ordering: Tensor | None
 
     def costs(
-        self, rows: Rows, places: Int[Tensor, " B"], objective: Objective, generator: torch.Generator
+        self, rows: Rows, places: Int[Tensor, " B"], phase: Phase, generator: torch.Generator
     ) -> Float[Tensor, "k B"]:
-        """Costs of some rows after every step of the network that the objective counts, with their gradient."""
+        """Costs of some rows after every step of the network that the phase counts, with their gradient."""
         x, observed = self._shown(rows, places, generator)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
-            if objective == "fixed_order":
+            if phase.objective == "fixed_order":
                 return self._in_order(x, generator)
             shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
             tilt = self.config.tilt
@@ -47,7 +47,8 @@ class Lessons:
                 observed,
                 tilt=tilt,
                 taught=self._taught(x, missing),
-                last_only=objective == "last_step",
+                steps=phase.steps,
+                last_only=phase.objective == "last_step",
                 recompute=self.config.recompute,
                 generator=generator,
             )

@@ -164,7 +164,7 @@ class _Run:
             self._complete(number)
         before = self.weights()
         train = self._train(turn, number)
-        validation = self._validate(number)
+        validation = self._validate(turn, number)
         self._check_sane(number, [*train, *(validation or self._last_look(number))])
         if validation is not None:
             self._keep_best(validation[-1])
@@ -243,7 +243,7 @@ class _Run:
 
     def _step(self, phase: Phase, places: Tensor, generator: torch.Generator) -> Tensor:
         """One minibatch; returns the summed cost after every step of the network that the phase counts."""
-        costs = self.lessons.costs(self.train, places, phase.objective, generator)
+        costs = self.lessons.costs(self.train, places, phase, generator)
         loss = reduce(costs, phase.objective)
         if self.config.l2:
             loss = loss + self.config.l2 * l2_penalty(self.model)
@@ -255,9 +255,10 @@ class _Run:
             self.average.update_parameters(self.model)
         return costs.detach().double().sum(1)
 
-    def _validate(self, number: int) -> list[float] | None:
-        """Costs on the validation rows, every so many epochs and after the last."""
-        due = (number + 1) % self.config.validate_every == 0 or number + 1 == self.config.epochs
+    def _validate(self, turn: Turn, number: int) -> list[float] | None:
+        """Costs on the validation rows, every so many epochs and after the last, in phases of all steps."""
+        last = number + 1 == self.config.epochs
+        due = turn.phase.steps is None and (last or (number + 1) % self.config.validate_every == 0)
         if self.validation is None or not due:
             return None
         return validation_costs(self._current(), self.validation).tolist()

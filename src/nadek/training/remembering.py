@@ -92,7 +92,7 @@ class _Answers(NamedTuple):
     """Costs by the network's word."""
     told: list[Float[Tensor, "V D"]]
     """Costs by the memory's word, for every decay."""
-    evidence: list[Float[Tensor, "V _"]]
+    evidence: list[Float[Tensor, "V D"]]
     """Log S, likewise."""
 
 
@@ -100,9 +100,10 @@ def _answers(model: Remembering, asked: Validation, rows: slice) -> _Answers:
     x, missing, variables = asked.rows.values[rows], asked.missing[rows], model.variables
     logits = model.network(x, missing)[-1].double()
     apart, all_of_it = model.apart(x, missing), logits.new_ones(len(x), 1)
-    told, evidence = zip(*(model.recollect(apart, decay) for decay in DECAYS), strict=True)
+    told, evidence = zip(*(model.recollect(model.lines, apart, decay) for decay in DECAYS), strict=True)
     costs = [variables.costs(variables.blended(logits, one.double(), all_of_it), x) for one in told]
-    return _Answers(variables.costs(logits, x), costs, [one.double() for one in evidence])
+    first = [variables.start(j) if model.config.holes else 0 for j in range(model.n_variables)]  # of its columns
+    return _Answers(variables.costs(logits, x), costs, [one.double()[:, first] for one in evidence])
 
 
 def _weights(asked: Validation) -> Float[Tensor, "V D"]:
