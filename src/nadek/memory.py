@@ -119,7 +119,7 @@ class Remembering(ConditionalNetwork):
         self.register_buffer("decay", torch.tensor(decay, dtype=network.b.dtype, device=rows.device))
         self.register_buffer("trust", torch.tensor(trust, dtype=network.b.dtype, device=rows.device))
         self._lay_out()
-        self.register_load_state_dict_post_hook(lambda model, _: model._lay_out())  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_post_hook(_lay_out_anew)  # type: ignore[no-untyped-call]
 
     @property
     def b(self) -> Tensor:  # type: ignore[override]
@@ -221,6 +221,11 @@ class Remembering(ConditionalNetwork):
         self.register_buffer("_known", known, persistent=False)
         self.register_buffer("_differing", (1 + logistic) * mean * (1 - mean), persistent=False)
         self.register_buffer("_logistic", logistic, persistent=False)
+
+
+def _lay_out_anew(model: Remembering, _: object) -> None:
+    """After other rows were loaded; a function of the module, as a pickle wants it."""
+    model._lay_out()
 
 
 class Lines(NamedTuple):
