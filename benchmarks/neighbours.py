@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 from common import show, write
+from number_data import NUMBERS
 from numpy.typing import NDArray
 from peers.mixture import Mixture
 from peers.tree import Tree
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 
 from nadek.columns import Column, encode, infer, n_levels, ordinal
 from nadek.defaults import defaults
@@ -28,28 +28,22 @@ from nadek.orderings import random_orderings
 from nadek.training import data_mean, fit, prepare
 
 Array = NDArray[np.float64]
-SETS = {
-    "wine": lambda: load_wine().data,
-    "breast-cancer": lambda: load_breast_cancer().data,
-    "diabetes": lambda: np.column_stack([load_diabetes(scaled=False).data, load_diabetes().target]),
-    "digits": lambda: load_digits().data[:, load_digits().data.any(0)],
-}
 WAYS = ("nadek", "nadek, bins in no order", "Chow-Liu tree", "mixture by EM")
 
 
 def main() -> None:
     """Measure, print, leave a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--sets", nargs="+", choices=NUMBERS, default=list(NUMBERS))
     parser.add_argument("--seeds", type=int, default=3, help="splits, each with a training of its own")
     parser.add_argument("--epochs", type=int, help="fewer, to see whether it runs")
     parser.add_argument("--record", action="store_true", help="write benchmarks/results/neighbours.json")
     options = parser.parse_args()
     results = {}
     for name in options.sets:
-        each = [measure(SETS[name](), seed, epochs=options.epochs) for seed in range(options.seeds)]
+        each = [measure(NUMBERS[name](), seed, epochs=options.epochs) for seed in range(options.seeds)]
         results[name] = {
-            "shape": SETS[name]().shape,
+            "shape": NUMBERS[name]().shape,
             "ways": [
                 {
                     "way": way,
