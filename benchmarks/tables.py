@@ -20,6 +20,7 @@ from common import RESULTS, show, write
 from imputation_data import Table, hide, table
 
 import nadek
+from nadek.experiments import provenance
 
 SETS = ("nltcs", "plants", "accidents", "mushrooms", "plants-holes", "plants-memory")
 PUBLISHED = {"nltcs": -5.99, "plants": -11.99, "accidents": -26.55, "mushrooms": -9.55}
@@ -67,6 +68,7 @@ def measure(name: str) -> dict[str, Any]:
         "epochs": model.n_iter_,
         "seconds_fit": fitted - started,
         "seconds_score": time.perf_counter() - fitted,
+        "processor": provenance()["hardware"]["processor"],
     }
 
 

@@ -114,7 +114,7 @@ def phases(epochs: int, steps: int) -> tuple[Phase, ...]:
 def grown(epochs: int, steps: int) -> tuple[Phase, ...]:
     """A quicker schedule: half of the epochs with one step, half with all, on the last one's costs.
 
-    Of three steps it takes two thirds of the time, and fills in cells as well to within some thousandths of the cost.
+    Of three steps it takes two thirds of the time, and where it was tried it lost a hundredth of the log-loss at most.
     """
     first = epochs // 2 if steps > 1 else 0
     last = Phase(epochs=epochs - first)

@@ -19,7 +19,7 @@ An option that comes with time has to be added here, or all cells that were run 
 
 def digest(cell: Cell) -> str:
     """Changes with anything that a cell's numbers depend on."""
-    return _digest(cell, encode(cell.recipe))
+    return _digest(cell, _told(cell.recipe))
 
 
 def is_current(cell: Cell, line: Mapping[str, Any] | None) -> bool:
@@ -37,9 +37,14 @@ def current(grid: Grid, cells: Mapping[str, Any]) -> dict[str, Any]:
     return {cell.name: cells[cell.name] for cell in grid.cells if is_current(cell, cells.get(cell.name))}
 
 
+def _told(recipe: Recipe) -> dict[str, Any]:
+    """The recipe; a memory, which came later, stands in it only where there is one."""
+    return {key: value for key, value in encode(recipe).items() if key != "memory" or value}
+
+
 def _before(recipe: Recipe) -> dict[str, Any]:
     """The recipe as it was told before there were the options of `CAME_LATER`; those that are used stay."""
-    told = encode(recipe)
+    told = _told(recipe)
     unknown = {key for key, default in CAME_LATER.items() if told["training"].get(key) == default}
     return {**told, "training": {key: value for key, value in told["training"].items() if key not in unknown}}
 
