@@ -17,7 +17,7 @@ from nadek.cli import main
 from nadek.cores import DeepConfig
 from nadek.likelihood import log_prob
 from nadek.memory import MemoryConfig, Remembering
-from nadek.model import ModelConfig, Network, nade_k
+from nadek.model import ModelConfig, Network, nade, nade_k
 from nadek.networks import build as build_network
 from nadek.networks import without_memory
 from nadek.objectives import step_costs
@@ -252,6 +252,40 @@ def test_rows_with_other_holes_are_other_rows():
     (model, _), *_ = learnt(x, x, levels=(2, 2))
     told = sorted(zip(model.rows.tolist(), model.known.tolist(), model.seen.tolist(), strict=True))
     assert told == [([0, 1], [True, True], 1), ([1, 0], [True, False], 2), ([1, 0], [True, True], 2)]
+
+
+def test_of_very_many_judges_some_are_asked(monkeypatch):
+    monkeypatch.setattr(REMEMBERING, "JUDGES", 30)
+    others = torch.from_numpy(again_and_again(200, kinds=2, D=5))
+    kept = REMEMBERING._some(prepare(others[others[:, 0].argsort()]), seeded())
+    assert len(kept.values) == 30
+    assert len(kept.values.unique(dim=0)) == 2  # the table is sorted
+    assert len(REMEMBERING._some(prepare(others[:30]), seeded()).values) == 30
+
+
+def test_a_cell_that_no_remembered_row_knows_can_be_asked_about(monkeypatch):
+    x = codes(60).double()
+    x[:, 3] = torch.where(torch.arange(60) == 0, x[:, 3], torch.nan)
+    monkeypatch.setattr(REMEMBERING, "MOST_ROWS", 10)
+    for seed in range(20):  # until the row that knows it is left out
+        (model, gain), *_ = learnt(x, codes(50, seed=5).double(), levels=LEVELS, seed=seed)
+        assert np.isfinite([gain.before, gain.after, gain.error, *model.trust.tolist()]).all()
+        if not model.known[:, 3].any():
+            break
+    else:
+        raise AssertionError("it was always among them")
+    alone, both = (level_probabilities(one, torch.full((1, 5), torch.nan).double()) for one in (model.network, model))
+    torch.testing.assert_close(both[0, 3], alone[0, 3])
+
+
+def test_a_network_of_one_ordering_cannot_remember(tmp_path, capsys):
+    x = codes(20, (2,) * 4).double()
+    with pytest.raises(ValueError, match="expected a network of every ordering"):
+        remember(nade(4, hidden=3, ordering=(0, 1, 2, 3)), prepare(x), prepare(x), generator=seeded())
+    table(tmp_path / "t.csv")
+    ordered = ("--set", "model.ordering=[0,1,2,3,4,5]", "--set", "model.steps=1", "--hidden", 4)
+    assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 1, "--memory", *ordered) != 0
+    assert "memory: expected a model of every ordering" in capsys.readouterr().err
 
 
 def test_a_gain_has_to_be_certain_and_large():

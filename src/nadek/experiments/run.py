@@ -59,7 +59,7 @@ def train(
 
     Raises:
         ValueError: if an unfinished training of another recipe or other rows is in the way, on a ``start`` or a
-            ``teacher`` that is no model or does not fit, on a ``memory`` without validation rows, and as ``begin``
+            ``teacher`` that is no model or does not fit, on a ``memory`` that cannot be learnt, and as ``begin``
             raises. An unfinished training of a start or teacher that is another one by now is in the way, too.
         FileExistsError: if without ``force`` another model has come into the folder, also while this training was not
             under way; the last state stays there, too.
@@ -72,6 +72,8 @@ def train(
     rows, held_out = as_trained(recipe, x, validation, schema, device)
     if recipe.memory and held_out is None:
         raise ValueError("memory: expected validation rows, to learn from how far it can be trusted; found none")
+    if recipe.memory and recipe.model.ordering is not None:
+        raise ValueError("memory: expected a model of every ordering, found one that knows one only")
     identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
     state, replaced = None, model_in(folder)
     if resume and (found := unfinished(folder, recipe, identity)) is not None:

@@ -27,6 +27,10 @@ JUDGES = 4096
 """Rows at most, and cases at least, from which the use of a memory is learnt."""
 START = (-1.0, 0.3)
 """Trust to begin with."""
+LEAST = -10.0
+"""The logarithm of the least slope of trust: none at all would leave a word to rows that do not know a cell."""
+NEVER = 1e6
+"""What counts for -log S where no remembered row knows a cell."""
 WORTH = 0.02
 """The part of the cost that a memory must spare."""
 
@@ -66,8 +70,13 @@ def remember(
 
     Returns:
         The network with its memory, and what that brings on the others.
+
+    Raises:
+        ValueError: on a network of one ordering, which cannot tell of cells that are hidden anywhere.
     """
-    model, others = Remembering(network, *_different(train, generator)), others.first(JUDGES)
+    if network.config.ordering is not None:
+        raise ValueError("memory: expected a network of every ordering, found one that knows one only")
+    model, others = Remembering(network, *_different(train, generator)), _some(others, generator)
     asked = prepare_validation(others, network, "last_step", generator, at_least=JUDGES)
     found = [_answers(model, asked, rows) for rows in chunks(len(asked.missing), bytes_per_row(model), MAX_BYTES)]
     alone = torch.cat([one.alone for one in found])
@@ -103,7 +112,8 @@ def _answers(model: Remembering, asked: Validation, rows: slice) -> _Answers:
     told, evidence = zip(*(model.recollect(model.lines, apart, decay) for decay in DECAYS), strict=True)
     costs = [variables.costs(variables.blended(logits, one.double(), all_of_it), x) for one in told]
     first = [variables.start(j) if model.config.holes else 0 for j in range(model.n_variables)]  # of its columns
-    return _Answers(variables.costs(logits, x), costs, [one.double()[:, first] for one in evidence])
+    of_each = [one.double()[:, first].clamp(min=-NEVER) for one in evidence]  # infinity has no gradient
+    return _Answers(variables.costs(logits, x), costs, of_each)
 
 
 def _weights(asked: Validation) -> Float[Tensor, "V D"]:
@@ -119,8 +129,11 @@ def _trusted(
     """The trust under which the costs are least on average, and these costs; more evidence never counts for less."""
     free = torch.tensor([START[0], math.log(START[1])], dtype=torch.float64, device=alone.device, requires_grad=True)
 
+    def slope() -> Tensor:
+        return free[1].clamp(min=LEAST).exp()
+
     def costs() -> Tensor:
-        certainty = free[0] + free[1].exp() * evidence
+        certainty = free[0] + slope() * evidence
         p = torch.logaddexp(F.logsigmoid(-certainty) - alone, F.logsigmoid(certainty) - told)
         return -(weight * p).sum(1)
 
@@ -133,8 +146,17 @@ def _trusted(
 
     optimizer = torch.optim.LBFGS([free], max_iter=50, line_search_fn="strong_wolfe")
     optimizer.step(closure)
-    found = free.detach()
-    return torch.stack([found[0], found[1].exp()]), costs().detach()
+    return torch.stack([free[0], slope()]).detach(), costs().detach()
+
+
+def _some(others: Rows, generator: torch.Generator) -> Rows:
+    """So many of the rows as are asked, chosen at random: tables may be sorted."""
+    if len(others.values) <= JUDGES:
+        return others
+    values, observed = others.batch(
+        torch.randperm(len(others.values), generator=generator, device=generator.device)[:JUDGES]
+    )
+    return others._replace(values=values, observed=observed)
 
 
 def _different(train: Rows, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
