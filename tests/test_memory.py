@@ -31,6 +31,12 @@ REMEMBERING = sys.modules["nadek.training.remembering"]
 LEVELS = (2, 3, 1, 4, 2)
 
 
+@pytest.fixture(autouse=True)
+def few_judges(monkeypatch):
+    """Enough for tables as small as these, and quicker."""
+    monkeypatch.setattr(REMEMBERING, "JUDGES", 600)
+
+
 def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
 

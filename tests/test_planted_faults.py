@@ -122,7 +122,7 @@ NEIGHBOUR_FAULTS = {
 }
 MEMORY_FAULTS = {
     "rows that do not know a cell have a word in it": (
-        ("memory.py", "total = weight @ self._known", "total = weight @ torch.ones_like(self._known)"),
+        ("memory.py", "if lines.known is None else weight @ lines.known", ""),
         "the_formula",
     ),
     "the trust is learnt from cells that were shown": (
