@@ -56,8 +56,8 @@ def defaults(
         n_rows: rows to learn from.
         levels: number of levels of each variable.
         ordinal: places of those variables whose levels have an order.
-        purpose: what it is for: the likelihood of rows, or filling in cells, which takes a shorter training, half of it
-            with one step (`grown`).
+        purpose: what it is for: the likelihood of rows, or filling in cells, which takes a shorter training from
+            `SMALL_TABLE` rows on, half of it with one step (`grown`).
         epochs: another number of passes over the rows; what hangs on it follows.
         batch_size: another number of rows a minibatch; what hangs on it follows.
         steps: another number of refining steps.

@@ -9,9 +9,9 @@
 All are equal up to rounding.
 """
 
+from nadek.paths.bounds import MAX_BYTES, NEAR_BYTES, bytes_per_row, chunks
 from nadek.paths.choice import shared_path
 from nadek.paths.fast import FastPath
-from nadek.paths.memory import MAX_BYTES, NEAR_BYTES, bytes_per_row, chunks
 from nadek.paths.path import ALL, Path, Rows
 from nadek.paths.plain import PlainPath, products_in
 from nadek.paths.ragged import RaggedPath
