@@ -10,6 +10,10 @@ Seconds are those of the chosen setting alone. Methods whose library is not
 installed here are worked in the environment of --peers-python (benchmarks/peers/requirements.txt).
 
 OMP_NUM_THREADS=1 gives every method one thread, for a machine that has other things to do; the record tells.
+imputation-threads.json is of a run on a whole machine:
+
+    python benchmarks/imputation.py --sets accidents --fractions 0.3 --methods nadek ridge --record imputation-threads
+
 With --record every result is kept in benchmarks/results/imputation.json as soon as it is there, and an interrupted run
 goes on where it was. docs/imputation.md is made from it.
 """
@@ -176,7 +180,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="so many validation and test rows at most, for a short look")
     parser.add_argument("--train-rows", type=int, help="so many training rows at most, for a short look")
     parser.add_argument("--peers-python", help="Python of an environment with the peers' libraries")
-    parser.add_argument("--record", action="store_true", help="keep results/imputation.json, and go on from it")
+    told = "keep results/imputation.json, or another NAME for a run on other terms, and go on from it"
+    parser.add_argument("--record", nargs="?", const="imputation", metavar="NAME", help=told)
     parser.add_argument("--again", action="store_true", help="measure again what the record already has")
     return parser.parse_args()
 
@@ -187,7 +192,7 @@ def main() -> None:
     setup = {"rows": options.rows, "train_rows": options.train_rows, "choice_rows": CHOICE_ROWS, "clip": CLIP}
     setup["threads"] = torch.get_num_threads()  # OMP_NUM_THREADS says how many, to every library
     libraries = versions([method.library for method in METHODS.values()], options.peers_python)
-    record = Record(RESULTS / "imputation.json" if options.record else None, setup, libraries)
+    record = Record(RESULTS / f"{options.record}.json" if options.record else None, setup, libraries)
     for name in options.sets:
         data = table(name, train_rows=options.train_rows, rows=options.rows)
         for method in options.methods:

@@ -276,15 +276,19 @@ def test_a_message_names_the_file_of_a_recipe():
 
 @dataclass(frozen=True)
 class Choosing:
-    """One option among some; nobody checks it while it is built."""
+    """One option among some, and one that may be left out; nobody checks them while it is built."""
 
     way: Literal["up", "down"] = "up"
+    by: Literal["hand", "foot"] | None = None
 
 
 def test_a_choice_that_is_none_is_named():
-    check_choices(Choosing("down"), "way")
+    check_choices(Choosing("down"), "way", "by")
+    check_choices(Choosing("down", by="foot"), "way", "by")
     with pytest.raises(ValueError, match=r"^way: expected one of 'up', 'down', found 'sideways'$"):
         check_choices(Choosing("sideways"), "way")
+    with pytest.raises(ValueError, match=r"^by: expected one of 'hand', 'foot', None, found 'eye'$"):
+        check_choices(Choosing(by="eye"), "by")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import reference
 from nadek.cores import DeepConfig, ResidualConfig
 from nadek.model import ModelConfig, Network, nade_k
 from nadek.objectives import fixed_order_costs, l2_penalty, reduce, step_costs
-from nadek.orderings import draw_missing
+from nadek.orderings import MEAN_ROOT, draw_missing
 from zoo import ZOO, build
 
 every_model = pytest.mark.parametrize("name", list(ZOO))
@@ -25,23 +25,25 @@ def code(rows):
 # The mask law
 
 
-def law(size, n, tilt):
+def law(size, n, tilt=0.0, masks="orderings"):
     """P(hidden = S) for a set of so many cells out of n: 1 / (n C(n, |S|)) without a tilt."""
+    if masks == "holes":
+        return (2 * (n - size) + 1) / n**2 / math.comb(n, size)
     return ((size / n) ** (1 - tilt) - ((size - 1) / n) ** (1 - tilt)) / math.comb(n, size)
 
 
-@pytest.mark.parametrize("tilt", [0.0, 0.6])
+@pytest.mark.parametrize("options", [{}, {"tilt": 0.6}, {"masks": "holes"}], ids=["plain", "tilted", "holes"])
 @pytest.mark.parametrize("stratified", [False, True])
 @pytest.mark.parametrize("cells", ["1111", "1011", "0110"])
-def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, tilt, generator):
+def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, options, generator):
     """Over the sets of observed cells, and never-observed cells are missing too."""
     observed = torch.tensor([cell == "1" for cell in cells])
-    n, draws = int(observed.sum()), 30_000
-    missing = draw_missing(observed.expand(draws, -1), stratified=stratified, tilt=tilt, generator=generator)
+    n, draws = int(observed.sum()), 100_000
+    missing = draw_missing(observed.expand(draws, -1), stratified=stratified, **options, generator=generator)
     assert missing[:, ~observed].all()
     hidden = reference.all_rows((2,) * 4).astype(bool) & observed.numpy()
     sets = np.unique(hidden[hidden.any(1)], axis=0)
-    expected = np.array([law(int(s.sum()), n, tilt) for s in sets])
+    expected = np.array([law(int(s.sum()), n, **options) for s in sets])
     assert expected.sum() == pytest.approx(1)
     counts = np.bincount(code(missing & observed), minlength=16)[code(torch.from_numpy(sets))]
     assert counts.sum() == draws  # nothing but these sets: never the empty one
@@ -49,18 +51,18 @@ def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, tilt
     assert stats.chisquare(counts, expected * draws).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("tilt", [0.0, 0.5, 0.95, 0.999])
+@pytest.mark.parametrize("options", [*({"tilt": tilt} for tilt in (0.0, 0.5, 0.95, 0.999)), {"masks": "holes"}])
 @pytest.mark.parametrize("cells", ["1111", "1011"])
-def test_something_is_hidden_whatever_is_drawn(cells, tilt, generator, monkeypatch):
+def test_something_is_hidden_whatever_is_drawn(cells, options, generator, monkeypatch):
     """Also where the number drawn is so near to one that its power is one."""
     observed = torch.tensor([cell == "1" for cell in cells]).expand(6, -1)
     real = torch.rand
     for largest in (1 - 2**-28, 1 - 2**-53):
         monkeypatch.setattr(torch, "rand", lambda *shape, u=largest, **told: real(*shape, **told).fill_(u))
-        assert (draw_missing(observed, tilt=tilt) & observed).any(1).all()
+        assert (draw_missing(observed, **options) & observed).any(1).all()
     monkeypatch.undo()
     for _ in range(50):
-        missing = draw_missing(observed, stratified=True, tilt=tilt, generator=generator)
+        missing = draw_missing(observed, stratified=True, **options, generator=generator)
         assert (missing & observed).any(1).all()
 
 
@@ -114,6 +116,26 @@ def test_a_tilt_leaves_the_expected_cost_as_it_is(name, generator):
         return total
 
     torch.testing.assert_close(expected(0.6), expected(0.0), rtol=1e-12, atol=1e-12)
+
+
+@every_model
+def test_what_is_hidden_as_holes_counts_by_the_root_of_its_targets(name, generator):
+    """Whatever tilt there is elsewhere: the law has one of its own. Rows with holes, too."""
+    model, x = build(name, 5), torch.from_numpy(reference.all_rows((2,) * 5))
+    observed = torch.rand(x.shape, generator=generator) < 0.7
+    observed[:, 0] = True
+    missing = draw_missing(observed, masks="holes", generator=generator)
+    share = (missing & observed).sum(1) / observed.sum(1)
+    expected = step_costs(model, x, missing, observed) * share.double().sqrt() * 15 / 8
+    for tilt in (0.0, 0.5):
+        found = step_costs(model, x, missing, observed, masks="holes", tilt=tilt)
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
+
+
+def test_costs_of_holes_are_nats_a_row_where_cells_are_many():
+    n = 5_000
+    share, chances = np.arange(1, n + 1) / n, [(2 * (n - m) + 1) / n**2 for m in range(1, n + 1)]
+    assert np.sqrt(share) @ chances == pytest.approx(MEAN_ROOT, rel=1e-3)
 
 
 @every_model

@@ -32,6 +32,7 @@ from nadek.training import (
 )
 from nadek.training.divergence import diverged_cost
 from nadek.training.schedule import randomness
+from nadek.training.validation import prepare_validation, validation_costs
 
 NAN = torch.nan
 CONSTANT = SGD(lr=0.1, momentum=0.0)
@@ -411,12 +412,39 @@ def test_costs_are_weighed_by_the_tilt_that_rows_are_drawn_with(monkeypatch):
     for name, asked in (("draw_missing", draw_missing), ("step_costs", step_costs)):
 
         def watched(*arguments, asked=asked, **options):
-            told.append((asked.__name__, options["tilt"]))
+            told.append((asked.__name__, options["tilt"], options["masks"]))
             return asked(*arguments, **options)
 
         monkeypatch.setattr(f"nadek.training.lessons.{name}", watched)
-    trained(patterns(20, 6), tilt=0.3, phases=(Phase(epochs=1),))
-    assert set(told) == {("draw_missing", 0.3), ("step_costs", 0.3)}
+    for masks in (None, "holes"):
+        told.clear()
+        trained(patterns(20, 6), tilt=0.3, phases=(Phase(epochs=1, masks=masks),))
+        law = (0.3, masks or "orderings")
+        assert set(told) == {("draw_missing", *law), ("step_costs", *law)}
+
+
+def test_rows_are_validated_as_the_last_phase_hides_them(monkeypatch):
+    asked = []
+
+    def watched(*arguments, **options):
+        asked.append(options["masks"])
+        return prepare_validation(*arguments, **options)
+
+    monkeypatch.setattr("nadek.training.loop.prepare_validation", watched)
+    x, both = patterns(40, 6), (Phase(epochs=1), Phase(epochs=1, masks="holes"))
+    for phases, rows in ((both, x), (both, None), (both[::-1], x)):
+        trained(x, validation=rows, phases=phases)
+    assert asked == ["holes", "holes", "orderings"]
+
+
+def test_validation_costs_are_those_of_their_masks():
+    """Held to `step_costs` on the same rows and masks."""
+    x, (model, _) = patterns(30, 6), trained(patterns(30, 6), phases=(Phase(epochs=1),))
+    for masks in ("orderings", "holes"):
+        generator = torch.Generator().manual_seed(0)
+        asked = prepare_validation(prepare(x), model, "last_step", generator, masks=masks, at_least=60)
+        expected = step_costs(model, asked.rows.values, asked.missing, masks=masks).double().mean(1)
+        torch.testing.assert_close(validation_costs(model, asked), expected, rtol=1e-6, atol=0)
 
 
 def test_bfloat16_products_train_to_nearly_the_same_cost():
@@ -1004,17 +1032,20 @@ def test_such_a_phase_is_not_validated_and_its_weights_are_not_kept():
         (lambda: Phase(steps=0), "steps: expected at least 1, found 0"),
         (lambda: Phase(objective="fixed_order", steps=1), "the fixed_order objective takes all steps"),
         (lambda: TrainingConfig(phases=(Phase(), Phase(steps=1))), "phases: expected the last one to use the network"),
+        (lambda: Phase(objective="fixed_order", masks="holes"), "masks: the fixed_order objective hides what its"),
     ],
 )
-def test_phases_of_fewer_steps_that_are_refused(make, told):
+def test_phases_that_are_refused(make, told):
     with pytest.raises(ValueError, match=told):
         make()
 
 
-def test_the_usual_training_for_filling_in_begins_with_one_step():
+def test_the_usual_training_for_filling_in_hides_holes_and_begins_with_one_step():
     large, small_table = (defaults(n, (2,) * 20, purpose="imputation")[1].phases for n in (20_000, 400))
     assert [(phase.steps, phase.objective) for phase in large] == [(1, "last_step"), (None, "last_step")]
     assert [phase.steps for phase in small_table] == [None, None]
-    assert [phase.steps for phase in defaults(20_000, (2,) * 20)[1].phases] == [None, None]
+    assert [phase.masks for phase in (*large, *small_table)] == ["holes", "holes", None, None]
+    for_rows = defaults(20_000, (2,) * 20)[1].phases
+    assert [(phase.steps, phase.masks) for phase in for_rows] == [(None, None)] * 2
     assert [phase.steps for phase in defaults(20_000, (2,) * 20, purpose="imputation", steps=1)[1].phases] == [None]
     assert sum(phase.epochs for phase in grown(7, 3)) == 7

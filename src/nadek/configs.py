@@ -45,7 +45,7 @@ def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any datac
     """
     kinds = typing.get_type_hints(type(config))
     for name in names:
-        choices, found = typing.get_args(kinds[name]), getattr(config, name)
+        choices, found = _choices(kinds[name]), getattr(config, name)
         if found not in choices:
             raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {found!r}")
 
@@ -176,6 +176,12 @@ def _union(options: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: AN
         least = "none or one of" if None in kinds else "one of"
         raise ValueError(f"{where}.kind: expected {least} {', '.join(named)}, found {found!r}")
     return decode(kinds[found], value, where=where)
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    """The literals of a hint, and None where it may be left out."""
+    among = [typing.get_args(one) or (None,) for one in _one_of(hint)]
+    return tuple(itertools.chain.from_iterable(among))
 
 
 def _kind(member: Any) -> str | None:  # noqa: ANN401

@@ -16,7 +16,7 @@ from nadek.conditional import ConditionalNetwork
 from nadek.cores import Core
 from nadek.model import Network
 from nadek.networks import can_be_cut
-from nadek.orderings import hidden_probability, missing_at, rank_of
+from nadek.orderings import MEAN_ROOT, Masks, hidden_probability, missing_at, rank_of
 from nadek.variables import BinaryVariables, Variables
 
 Objective = Literal["last_step", "all_steps", "fixed_order"]
@@ -29,6 +29,7 @@ def step_costs(
     observed: Bool[Tensor, "B D"] | None = None,
     *,
     tilt: float = 0.0,
+    masks: Masks = "orderings",
     taught: Float[Tensor, "B C"] | None = None,
     steps: int | None = None,
     last_only: bool = False,
@@ -46,6 +47,10 @@ def step_costs(
         missing: what the network does not see, drawn by `nadek.orderings.draw_missing`.
         observed: True where x has a value; None when it has no holes. What is not observed is no target.
         tilt: that of the draw; a row counts the less, the more often its number of hidden cells is drawn with it.
+        masks: the law of the draw. With "holes" the cost of a row's targets counts ``sqrt(n / targets)`` times, halfway
+            from rows that count alike to targets that do, over `nadek.orderings.MEAN_ROOT`: nats a row still, about. It
+            is another objective, with less noise and the same optimum for a network that can be anything; what few
+            known cells tell of the many others counts little in it.
         taught: logits of a teacher for these rows and holes: what hidden cells hold on average by its word stands for
             what they hold, and the cost is a cross-entropy. Its gradient has the same aim with less noise, as far as
             the teacher is right (Hinton, Vinyals and Dean 2015).
@@ -58,7 +63,9 @@ def step_costs(
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     n_hidden = targets.sum(1)
     weight = n_observed / n_hidden.to(_precise(model.b.dtype))
-    if tilt:
+    if masks == "holes":
+        weight = weight.sqrt() / MEAN_ROOT
+    elif tilt:
         weight = (weight / (n_observed * hidden_probability(n_hidden, n_observed, tilt))).to(weight.dtype)
     outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator)
     counted = outputs[-1:] if last_only else outputs

@@ -6,6 +6,7 @@ where a value is to be predicted. Equation numbers are those of the paper: Raiko
 
 import reprlib
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,6 +18,12 @@ Ordering = Int[Tensor, "*rows D2"] | Int[np.ndarray, "*rows D2"] | Sequence[int]
 
 Orderings = Int[Tensor, "O D"] | Int[np.ndarray, "O D"] | Sequence[Sequence[int]]
 """Several orderings, as a user may give them."""
+
+Masks = Literal["orderings", "holes"]
+"""What is hidden of a row: what is yet to come in an ordering (Eq. 4), or fewer cells, as in tables with holes."""
+
+MEAN_ROOT = 8 / 15
+"""The mean of sqrt(m / n) where m of n cells are hidden as holes, n large: of sqrt(f), f of density 2 (1 - f)."""
 
 
 def random_orderings(
@@ -91,6 +98,7 @@ def draw_missing(
     *,
     stratified: bool = False,
     tilt: float = 0.0,
+    masks: Masks = "orderings",
     generator: torch.Generator | None = None,
 ) -> Bool[Tensor, "B D"]:
     """Draw what to hide from each row: the mask law of the order-agnostic objective (Eq. 4).
@@ -103,6 +111,8 @@ def draw_missing(
         observed: True where the row has a value; each row needs at least one.
         stratified: spread d evenly over the rows of the batch: the same law for each row, less noise in their mean.
         tilt: hide few cells more often, see `hidden_probability`; costs must be weighted for it.
+        masks: "orderings" is that law. With "holes" d - 1 of n cells are shown with probability ``(2 d - 1) / n^2``, as
+            if d were the larger of two draws: a third of the cells is hidden on average, and sometimes all.
         generator: source of randomness, on the device of ``observed``.
     """
     n_rows, device = observed.shape[0], observed.device
@@ -111,7 +121,9 @@ def draw_missing(
     if stratified:
         strata = torch.randperm(n_rows, device=device, generator=generator).unsqueeze(1)
         u = (strata + u) / n_rows
-    if tilt:
+    if masks == "holes":
+        u = u.sqrt()
+    elif tilt:
         u = 1 - (1 - u) ** (1 / (1 - tilt))
     n_shown = (u * n_observed).long()  # d - 1, uniform on 0..n-1 without a tilt; n where u was rounded to 1
     n_shown = n_shown.minimum((n_observed - 1).clamp(min=0))

@@ -13,7 +13,7 @@ from numpy.random import RandomState
 
 from nadek.conditional import ConditionalNetwork
 from nadek.cores import ResidualConfig
-from nadek.defaults import Purpose, defaults, phases
+from nadek.defaults import Purpose, defaults
 from nadek.model import ModelConfig, Network
 from nadek.networks import has_columns, without_memory
 from nadek.training import (
@@ -96,7 +96,7 @@ def learn(
         network = Network(model, data_mean(x[train], levels), generator=generator).to(device)
     else:
         network = _going_on(without_memory(before), options).to(device)
-        training = replace(training, phases=phases(training.epochs, model.steps))  # it can use all of its steps
+        training = replace(training, phases=tuple(replace(phase, steps=None) for phase in training.phases))
     verbose = int(options["verbose"])
     history = fit(network, rows, others, config=training, trained=before is not None, on_epoch=reporter(verbose))
     wanted = options.get("memory", False)

@@ -6,6 +6,7 @@ from typing import Literal
 
 from nadek.configs import check_choices, check_whole
 from nadek.objectives import Objective
+from nadek.orderings import Masks
 from nadek.training.optimizers import AdamW, OptimizerConfig
 
 EMA_DECAY = 0.999
@@ -23,6 +24,10 @@ class Phase:
         steps: use the network so many times only. One step takes a third of the time of three, and teaches W, the core
             and V nearly as much; later phases teach it to go on from its own guess. Such a phase is not validated, and
             the last one cannot be such. None: as many steps as the network is made for.
+        masks: what is hidden from the rows. "orderings": what is yet to come in an ordering drawn at random, as the
+            likelihood of rows asks for. "holes": fewer cells, a third of them on average, and rows of many targets
+            count more (see `nadek.orderings.draw_missing` and `nadek.objectives.step_costs`), for filling in. None
+            stands for the former.
         fresh: begin with a new optimizer and its schedule from the start (as the paper's fine-tuning did);
             otherwise optimizer and schedule run on from the phase before.
     """
@@ -30,10 +35,11 @@ class Phase:
     objective: Objective = "last_step"
     epochs: int = 10
     steps: int | None = None
+    masks: Masks | None = None
     fresh: bool = False
 
     def __post_init__(self) -> None:
-        check_choices(self, "objective")
+        check_choices(self, "objective", "masks")
         check_whole(self, "epochs", "steps")
         if self.epochs < 1:
             raise ValueError(f"epochs: expected at least 1, found {self.epochs}")
@@ -41,6 +47,13 @@ class Phase:
             raise ValueError(f"steps: expected at least 1, found {self.steps}")
         if self.steps is not None and self.objective == "fixed_order":
             raise ValueError("steps: the fixed_order objective takes all steps of the network, leave the option out")
+        if self.masks is not None and self.objective == "fixed_order":
+            raise ValueError("masks: the fixed_order objective hides what its ordering says, leave the option out")
+
+    @property
+    def hides(self) -> Masks:
+        """What is hidden from the rows: ``masks``, or what None stands for."""
+        return self.masks or "orderings"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +67,8 @@ class TrainingConfig:
         l2: coefficient of the sum of squares of all matrices, added to the cost (the paper's regulariser).
         stratified: spread the number of hidden cells evenly over each minibatch (less noise, same expectation).
         tilt: hide few cells more often than many, and weigh costs so that their expectation stays (see
-            `nadek.orderings.hidden_probability`): less noise with many columns. 0: the paper's law.
+            `nadek.orderings.hidden_probability`): less noise with many columns. 0: the paper's law. Phases with
+            ``masks = "holes"`` have a law of their own.
         ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
             return that; 0 for the weights themselves. None: `EMA_DECAY`, and less in a short run (`average_decay`).
         centred: let the optimizer work as if the network read its inputs with their means taken off: the same model,

@@ -1,6 +1,7 @@
 """What a minibatch teaches: its rows, what is hidden from them, and the costs of that. Nothing here changes."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -38,14 +39,14 @@ class Lessons:
             if phase.objective == "fixed_order":
                 return self._in_order(x, generator)
             shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
-            tilt = self.config.tilt
-            missing = draw_missing(shown, stratified=self.config.stratified, tilt=tilt, generator=generator)
+            law: dict[str, Any] = {"tilt": self.config.tilt, "masks": phase.hides}
+            missing = draw_missing(shown, stratified=self.config.stratified, **law, generator=generator)
             return step_costs(
                 self.model,
                 x,
                 missing,
                 observed,
-                tilt=tilt,
+                **law,
                 taught=self._taught(x, missing),
                 steps=phase.steps,
                 last_only=phase.objective == "last_step",

@@ -136,8 +136,7 @@ class _Run:
         """What follows from the validation rows that there are now."""
         self.validation: Validation | None = None
         if self.validation_rows is not None:
-            last = self.config.phases[-1].objective
-            self.validation = prepare_validation(self.validation_rows, self.model, last, self._generator(-1))
+            self.validation = self._looking_at(self.validation_rows)
 
     def _look_at_model(self) -> None:
         """What follows from the weights that the model has now."""
@@ -267,9 +266,12 @@ class _Run:
         """Costs on some training rows after the last epoch: no other one would show what its last minibatch did."""
         if self.validation is not None or number + 1 < self.config.epochs:
             return []
-        last = self.config.phases[-1].objective
-        look = prepare_validation(self.train.first(LOOKED_AT), self.model, last, self._generator(-1), at_least=1)
-        return validation_costs(self._current(), look).tolist()
+        return validation_costs(self._current(), self._looking_at(self.train.first(LOOKED_AT), at_least=1)).tolist()
+
+    def _looking_at(self, rows: Rows, **options: int) -> Validation:
+        """Rows to look at the weights with, as the last phase asks."""
+        last = self.config.phases[-1]
+        return prepare_validation(rows, self.model, last.objective, self._generator(-1), masks=last.hides, **options)
 
     def _current(self) -> ConditionalNetwork:
         """The model that a user would get now: the averaged one where an average is kept."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from nadek.conditional import ConditionalNetwork
 from nadek.likelihood import log_prob
 from nadek.objectives import Objective, step_costs
-from nadek.orderings import draw_missing
+from nadek.orderings import Masks, draw_missing
 from nadek.paths import MAX_BYTES, bytes_per_row, chunks
 from nadek.training.data import Rows
 
@@ -23,6 +23,8 @@ class Validation(NamedTuple):
     rows: Rows
     missing: Tensor
     ordering: Tensor | None
+    masks: Masks = "orderings"
+    """How it was drawn what is hidden."""
 
 
 def prepare_validation(
@@ -31,6 +33,7 @@ def prepare_validation(
     objective: Objective,
     generator: torch.Generator,
     *,
+    masks: Masks = "orderings",
     at_least: int = AT_LEAST,
 ) -> Validation:
     """Draw the masks once; a model trained on one ordering is validated on the exact cost of that one."""
@@ -40,8 +43,8 @@ def prepare_validation(
     values = rows.values.repeat(repeats, 1)
     observed = None if rows.observed is None else rows.observed.repeat(repeats, 1)
     shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
-    missing = draw_missing(shown, stratified=True, generator=generator)
-    return Validation(Rows(values, observed, rows.n_skipped), missing, None)
+    missing = draw_missing(shown, stratified=True, masks=masks, generator=generator)
+    return Validation(Rows(values, observed, rows.n_skipped), missing, None, masks)
 
 
 @torch.no_grad()
@@ -54,7 +57,7 @@ def validation_costs(model: ConditionalNetwork, validation: Validation) -> Float
     n_rows = len(validation.rows.values)
     for rows in chunks(n_rows, bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
         x, observed = validation.rows.batch(rows)
-        costs = step_costs(model, x, validation.missing[rows], observed)
+        costs = step_costs(model, x, validation.missing[rows], observed, masks=validation.masks)
         total = total + costs.double().sum(1).cpu()
     return total / n_rows
 
