@@ -24,8 +24,8 @@ WIDTH = 400
 BLOCKS = 2
 WEIGHT_DECAY = 0.1
 ROWS_SEEN, ROWS_FILLED = 1_500_000, 1_100_000
-"""How many rows a run shall read, counted each time, within `FEWEST_EPOCHS` and `MOST_EPOCHS`; and one of `grown`, which
-does in so many what the paper's masks took the former for."""
+"""How many rows a run shall read, counted each time, within `FEWEST_EPOCHS` and `MOST_EPOCHS`; and one of `grown`,
+which does with so many what the paper's masks took the former for."""
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 400
 DROPOUT, SMALL_TABLE = 0.2, 5000
 """Part of the hidden units left out while training on tables of fewer rows: these can be learnt by heart."""
