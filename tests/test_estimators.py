@@ -37,6 +37,7 @@ from nadek.cores import ResidualConfig
 from nadek.defaults import defaults
 from nadek.estimators.settings import options_of
 from nadek.queries import beam, best_of, greedy
+from nadek.training import fit
 
 ALL = (nadek.NADEk, nadek.NADEkImputer, nadek.NADEkOutlierDetector)
 QUICK = {"max_iter": 3, "width": 16, "random_state": 0}
@@ -1416,6 +1417,25 @@ def test_warm_start_goes_on(copies):
         model.set_params(steps=4).fit(copies)
     with pytest.raises(ValueError, match="X has 2 features, but NADEk is expecting 3 features"):
         model.set_params(steps=3).fit(copies[:, :2])
+
+
+def test_warm_start_hides_what_the_first_fit_hid(copies, monkeypatch):
+    """Cells as holes are, in large tables; and a trained network uses all of its steps from the first epoch on."""
+    told = []
+
+    def watched(*arguments, config, **options):
+        told.append([(phase.masks, phase.steps, phase.objective) for phase in config.phases])
+        return fit(*arguments, config=config, **options)
+
+    monkeypatch.setattr("nadek.defaults.SMALL_TABLE", len(copies) // 2)
+    monkeypatch.setattr("nadek.estimators.learning.fit", watched)
+    imputer = nadek.NADEkImputer(**QUICK, warm_start=True).fit(copies).fit(copies)
+    assert imputer.n_iter_ == QUICK["max_iter"]
+    last = ("holes", None, "last_step")
+    assert told == [[("holes", 1, "last_step"), last], [last, last]]
+    told.clear()
+    nadek.NADEk(**QUICK, warm_start=True).fit(copies).fit(copies)
+    assert told == [[(None, None, "all_steps"), (None, None, "last_step")]] * 2
 
 
 def test_warm_start_does_not_validate_on_rows_that_it_was_trained_on(copies, tmp_path):

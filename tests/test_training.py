@@ -438,11 +438,12 @@ def test_rows_are_validated_as_the_last_phase_hides_them(monkeypatch):
 
 
 def test_validation_costs_are_those_of_their_masks():
-    """Held to `step_costs` on the same rows and masks."""
+    """Held to `step_costs` on the same rows and masks, which hide 7/12 of six cells on average, or 91/216."""
     x, (model, _) = patterns(30, 6), trained(patterns(30, 6), phases=(Phase(epochs=1),))
-    for masks in ("orderings", "holes"):
+    for masks, hidden in (("orderings", 7 / 12), ("holes", 91 / 216)):
         generator = torch.Generator().manual_seed(0)
         asked = prepare_validation(prepare(x), model, "last_step", generator, masks=masks, at_least=60)
+        assert asked.missing.double().mean().item() == pytest.approx(hidden, abs=0.02)
         expected = step_costs(model, asked.rows.values, asked.missing, masks=masks).double().mean(1)
         torch.testing.assert_close(validation_costs(model, asked), expected, rtol=1e-6, atol=0)
 
