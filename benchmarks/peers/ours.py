@@ -13,8 +13,9 @@ class Ours:
     """`NADEkImputer().fit(train, X_val=valid)`; every hidden cell in one pass of the network.
 
     Args:
-        larger: spend four or five times the time: where rows are many on a wider network and three times as many passes
-            over them, where they are few on the mean of four networks, which differ in what they learnt by heart.
+        larger: spend three or four times the time: where rows are many on a wider network and three times as many
+            passes over them, where they are few on the mean of four networks, which differ in what they learnt by
+            heart.
     """
 
     def __init__(self, *, larger: bool = False) -> None:
