@@ -1002,8 +1002,8 @@ def test_five_imputations_match_the_exact_pairwise_frequencies():
     p = 8.0**same
     p /= p.sum()
     rng = np.random.default_rng(0)
-    rows = states[rng.choice(16, 8000, p=p)]
-    imputer = nadek.NADEkImputer(n_imputations=5, max_iter=36, width=64, random_state=0).fit(rows)
+    rows = states[rng.choice(16, 32_000, p=p)]
+    imputer = nadek.NADEkImputer(n_imputations=5, max_iter=30, width=64, random_state=0).fit(rows)
     asked = states[rng.choice(16, 1200, p=p)].astype(float)
     asked[0::3, [0, 1]], asked[1::3, [1, 2]], asked[2::3, :] = np.nan, np.nan, np.nan
     drawn = np.stack(imputer.transform_multiple(asked))
