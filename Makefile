@@ -8,8 +8,8 @@ READY := .venv/.ready
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
 	$(BIN)/nadek demo
 
-test: $(READY)  ## all tests and the examples in docstrings
-	$(BIN)/python -m pytest -q
+test: $(READY)  ## all tests and the examples in docstrings, a process for each core and one thread for each process
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 
 check: lint types layers test docs  ## everything that has to hold before a change lands
 

@@ -134,6 +134,19 @@ def test_a_state_comes_back_to_the_bit(tmp_path):
     assert all(torch.equal(found.tensors[name], value) for name, value in state.tensors.items())
 
 
+def test_a_state_that_is_replaced_while_it_is_read_is_the_old_one(monkeypatch, tmp_path):
+    def replace_and_read(content):
+        save_state(tmp_path, TrainingState({"a": torch.zeros(5)}, {"epoch": 2}))
+        return deserialise(content)
+
+    deserialise = checkpoints.deserialise
+    monkeypatch.setattr(checkpoints, "deserialise", replace_and_read)
+    save_state(tmp_path, TrainingState({"a": torch.ones(3)}, {"epoch": 1}))
+    found, _ = load_state(tmp_path)
+    assert found.info == {"epoch": 1}
+    assert found.tensors["a"].tolist() == [1, 1, 1]
+
+
 def test_a_state_can_be_looked_for_and_forgotten(tmp_path):
     assert load_state(tmp_path) is None
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}))

@@ -16,7 +16,8 @@ from typing import Any, get_args
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.torch import load as deserialise
 from safetensors.torch import save as serialise
 from torch import Tensor
 
@@ -147,9 +148,10 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     _check_schema(folder / SCHEMA, schema, structure)
     if not (folder / WEIGHTS).is_file():
         raise ValueError(f"{folder} is not a whole model: {WEIGHTS} is missing")
-    if _digest(folder / WEIGHTS) != config["weights_sha256"]:
+    weights = (folder / WEIGHTS).read_bytes()
+    if hashlib.sha256(weights).hexdigest() != config["weights_sha256"]:
         raise ValueError(f"{folder / WEIGHTS} was damaged or changed since it was saved: its sha256 differs")
-    tensors, metadata = _read_tensors(folder / WEIGHTS)
+    tensors, metadata = _tensors_in(weights, folder / WEIGHTS)
     _check_fit(folder, structure, tensors)
     _check_finite(folder / WEIGHTS, tensors)
     if metadata.get("config_sha256") != _digest_of(config["model"]):
@@ -175,13 +177,17 @@ def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any
 def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str, Any]] | None:
     """The state of an unfinished training and what was kept with it; None where there is none.
 
+    A state that another process replaces meanwhile is read as it was before, or as it is after.
+
     Raises:
         ValueError: if the file is damaged.
     """
     path = Path(folder) / UNFINISHED
-    if not path.is_file():
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
         return None
-    tensors, metadata = _read_tensors(path)
+    tensors, metadata = _tensors_in(content, path)
     if not {"state", "info", "sha256"} <= metadata.keys():
         raise ValueError(f"{path} is no state of an unfinished training")
     if metadata.pop("sha256") != _digest_of_state(tensors, metadata):
@@ -325,12 +331,17 @@ def _serialised(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
     return serialise({name: value.contiguous() for name, value in tensors.items()}, metadata)
 
 
-def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _tensors_in(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the metadata of a whole file.
+
+    Not `safe_open`: it opens a path twice, and a file that is replaced between is half the one and half the other.
+    """
     try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+        tensors = deserialise(content)
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from None
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])  # eight bytes tell its length
+    return tensors, header.get("__metadata__", {})
 
 
 def _as_json(content: dict[str, Any]) -> bytes:
@@ -354,10 +365,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{path}: expected a JSON object, found {type(content).__name__}")
     return content
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _digest_of_state(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
