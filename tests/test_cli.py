@@ -27,6 +27,7 @@ from nadek.checkpoints import load, load_saved
 from nadek.cli import main
 from nadek.cli.app import app
 from nadek.cli.output import write_values
+from nadek.configs import encode
 from nadek.cores import DeepConfig
 from nadek.datasets import load as load_set
 from nadek.defaults import defaults
@@ -200,6 +201,14 @@ def test_fit_chooses_a_network_for_a_table_unless_told(tmp_path):
     assert a == defaults(54, (2,) * 5)[0]
     assert b == replace(a, core=replace(a.core, width=24))
     assert c.core == DeepConfig(hidden=(4,))
+
+
+def test_fit_trains_on_a_table_as_the_estimator_does_however_long(tmp_path, monkeypatch):
+    monkeypatch.setattr("nadek.defaults.SMALL_TABLE", 50)
+    ok("fit", write_csv(tmp_path / "t.csv", answers(60)), "-o", tmp_path / "model", "--epochs", "3", "-q")
+    phases = load_saved(tmp_path / "model").metrics["config"]["training"]["phases"]
+    assert phases == encode(defaults(54, (2,) * 5, epochs=3)[1])["phases"]
+    assert [phase.get("masks") for phase in phases] == ["holes", None]
 
 
 def test_fit_knows_that_bins_of_numbers_have_neighbours(tmp_path):

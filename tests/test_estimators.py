@@ -1435,7 +1435,7 @@ def test_warm_start_hides_what_the_first_fit_hid(copies, monkeypatch):
     assert told == [[("holes", 1, "last_step"), last], [last, last]]
     told.clear()
     nadek.NADEk(**QUICK, warm_start=True).fit(copies).fit(copies)
-    assert told == [[(None, None, "all_steps"), (None, None, "last_step")]] * 2
+    assert told == [[("holes", None, "all_steps"), (None, None, "last_step")]] * 2
 
 
 def test_warm_start_does_not_validate_on_rows_that_it_was_trained_on(copies, tmp_path):

@@ -1046,7 +1046,17 @@ def test_the_usual_training_for_filling_in_hides_holes_and_begins_with_one_step(
     assert [(phase.steps, phase.objective) for phase in large] == [(1, "last_step"), (None, "last_step")]
     assert [phase.steps for phase in small_table] == [None, None]
     assert [phase.masks for phase in (*large, *small_table)] == ["holes", "holes", None, None]
-    for_rows = defaults(20_000, (2,) * 20)[1].phases
-    assert [(phase.steps, phase.masks) for phase in for_rows] == [(None, None)] * 2
     assert [phase.steps for phase in defaults(20_000, (2,) * 20, purpose="imputation", steps=1)[1].phases] == [None]
     assert sum(phase.epochs for phase in grown(7, 3)) == 7
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("n_rows", [20_000, 400])
+def test_the_usual_training_for_rows_begins_with_holes_in_large_tables_and_ends_as_the_paper_does(n_rows, steps):
+    learnt = defaults(n_rows, (2,) * 20, steps=steps, epochs=7)[1].phases
+    large = n_rows == 20_000
+    first = [("holes" if large else None, "all_steps")] if large or steps > 1 else []
+    expected = [*first, (None, "last_step")]
+    assert [(phase.masks, phase.objective) for phase in learnt] == expected
+    assert [phase.steps for phase in learnt] == [None] * len(expected)
+    assert sum(phase.epochs for phase in learnt) == 7

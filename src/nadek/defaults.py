@@ -13,6 +13,7 @@ import torch
 
 from nadek.cores import ResidualConfig
 from nadek.model import ModelConfig
+from nadek.orderings import Masks
 from nadek.processors import quick_in_bfloat16
 from nadek.training import AdamW, Phase, TrainingConfig
 
@@ -61,8 +62,9 @@ def defaults(
         n_rows: rows to learn from.
         levels: number of levels of each variable.
         ordinal: places of those variables whose levels have an order.
-        purpose: what it is for: the likelihood of rows, or filling in cells, which takes a shorter training from
-            `SMALL_TABLE` rows on, half of it with one step, and hides cells as holes are (`grown`).
+        purpose: what it is for: the likelihood of rows, or filling in cells. From `SMALL_TABLE` rows on the former
+            hides cells as holes are for half of its training; the latter does for all of it, which is shorter, half
+            with one step (`grown`).
         epochs: another number of passes over the rows; what hangs on it follows.
         batch_size: another number of rows a minibatch; what hangs on it follows.
         steps: another number of refining steps.
@@ -90,13 +92,14 @@ def defaults(
     usual_batch_size, learning_rate = COARSE if coarse else FINE
     batch_size = usual_batch_size if batch_size is None else batch_size
     quicker = coarse and purpose == "imputation"
+    first_masks: Masks | None = "holes" if n_rows >= SMALL_TABLE else None
     if epochs is None:
         seen = ROWS_FILLED if quicker else ROWS_SEEN
         epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(seen / n_rows)))
     between = 4 * UNSEEN if quicker else UNSEEN
     every = max(1, min(between // n_rows, epochs // 10))
     training = TrainingConfig(
-        phases=grown(epochs, steps) if quicker else phases(epochs, steps),
+        phases=grown(epochs, steps) if quicker else phases(epochs, steps, first_masks=first_masks),
         optimizer=AdamW(lr=learning_rate, weight_decay=WEIGHT_DECAY),
         batch_size=batch_size,
         precision="bfloat16" if width >= WIDE and quick_in_bfloat16(device) else "float32",
@@ -112,11 +115,17 @@ def _width(n_rows: int, n_variables: int) -> int:
     return max(16, 16 * int(width / 16))
 
 
-def phases(epochs: int, steps: int) -> tuple[Phase, ...]:
-    """The usual schedule: half of the epochs on the costs of all steps, half on the last one's (all, of one step)."""
-    first = epochs // 2 if steps > 1 else 0
+def phases(epochs: int, steps: int, *, first_masks: Masks | None = None) -> tuple[Phase, ...]:
+    """The usual schedule: half of the epochs on the costs of all steps, half on the last one's (all, of one step).
+
+    Args:
+        epochs: of both halves.
+        steps: of the model.
+        first_masks: what the first half hides, see `nadek.training.Phase`; the second hides what the paper does.
+    """
+    first = epochs // 2 if steps > 1 or first_masks is not None else 0
     last = Phase(objective="last_step", epochs=epochs - first)
-    return (Phase(objective="all_steps", epochs=first), last) if first else (last,)
+    return (Phase(objective="all_steps", epochs=first, masks=first_masks), last) if first else (last,)
 
 
 def grown(epochs: int, steps: int) -> tuple[Phase, ...]:

@@ -29,8 +29,8 @@ def choose_recipe(
         rows: the rows; theirs are the number of variables, their levels, and whether they are images.
         options: of a recipe file.
         changes: what goes over them.
-        epochs: how long to train, by the usual schedule (`nadek.experiments.recipe.phases`), whatever the options say;
-            None for what they say, or a number that suits the rows.
+        epochs: how long to train, by the usual schedule (`nadek.experiments.recipe.phases`; that of `nadek.defaults`
+            with ``by_shape``), whatever the options say; None for what they say, or a number that suits the rows.
         by_shape: take what `nadek.defaults` chooses for a user's table for the options, unless the changes describe
             another kind of network.
         device: where it will be trained.
@@ -44,9 +44,8 @@ def choose_recipe(
     make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
     make(options, where=where)  # so that only mistakes of the file name it
     levels = _levels(rows)
-    if by_shape:
-        options = _by_shape(n_rows, levels, changes, epochs, device)
-    options = merge(options, changes)
+    shaped = _by_shape(n_rows, levels, changes, epochs, device) if by_shape else {}
+    options = merge(shaped if by_shape else options, changes)
     if set(levels) != {2}:
         if is_of_images(options):
             raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
@@ -56,6 +55,8 @@ def choose_recipe(
     recipe = make(options)
     if epochs is None and "phases" in options.get("training", {}):
         return recipe
+    if epochs is not None and shaped:
+        return make(merge(options, {"training": {"phases": shaped["training"]["phases"]}}))
     if epochs is None:
         epochs = usual_epochs(n_rows, recipe.training.batch_size)
     usual = phases(epochs, recipe.model.steps, fixed_order=recipe.model.ordering is not None)
