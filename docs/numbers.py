@@ -3,7 +3,8 @@
 In Markdown, `<!--=RECORD.KEY FORMAT-->...<!--.-->` holds the value at KEY of the record RECORD.json (in
 experiments/results or benchmarks/results), in Python's FORMAT; `table` as the format makes a Markdown table of rows
 (name, mean, standard error), and `rows:name,other=.3f` one of dictionaries (a list or dictionary of them): a column for
-each key, in its format. Run without options to fill in, with --check to fail where something differs.
+each key, in its format; `lines` shows lines as a terminal does. Run without options to fill in, with --check to fail
+where something differs.
 """
 
 import argparse
@@ -42,6 +43,8 @@ def _shown(value: Any, how: str) -> str:  # noqa: ANN401 - JSON
     if how.startswith("rows:"):
         rows = list(value.values()) if isinstance(value, dict) else value
         return f"\n\n{_rows(rows, [column.partition('=') for column in how[5:].split(',')])}\n\n"
+    if how == "lines":
+        return "\n\n" + "\n".join(["```text", *value, "```"]) + "\n\n"
     return format(value, how)
 
 

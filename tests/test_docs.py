@@ -1,6 +1,8 @@
 """What the README and the docs say is true: code runs, commands exist, numbers are those of the records."""
 
+import json
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -80,6 +82,14 @@ def test_the_recipe_of_the_guide_is_one():
 def test_numbers_in_the_docs_are_those_of_the_records():
     done = subprocess.run([sys.executable, ROOT / "docs" / "numbers.py", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_examples_print_was_printed_by_the_code_above_it(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    examples = runpy.run_path(str(ROOT / "benchmarks" / "examples.py"))
+    shown = {name: code for code, name in examples["blocks"](examples["PAGE"].read_text()) if name is not None}
+    assert len(shown) == 3
+    assert shown == json.loads((ROOT / "benchmarks" / "results" / "examples.json").read_text())["code"]
 
 
 def test_links_in_the_docs_lead_somewhere():
