@@ -154,6 +154,8 @@ def test_a_state_can_be_looked_for_and_forgotten(tmp_path):
     forget_state(tmp_path)
     forget_state(tmp_path)
     assert not holds_state(tmp_path)
+    (tmp_path / "file").touch()
+    assert load_state(tmp_path / "file") is None
 
 
 def test_a_state_is_kept_though_its_folder_was_removed(tmp_path):

@@ -185,7 +185,7 @@ def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str,
     path = Path(folder) / UNFINISHED
     try:
         content = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     tensors, metadata = _tensors_in(content, path)
     if not {"state", "info", "sha256"} <= metadata.keys():
