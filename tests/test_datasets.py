@@ -425,7 +425,7 @@ def test_parse_bits_names_what_is_wrong(text, comma, said):
     assert str(error.value) == said
 
 
-@pytest.mark.parametrize("data", [b"0 1\n", gzip.compress(b"0 1\n" * 99)[:-9], b""])
+@pytest.mark.parametrize("data", [b"0 1\n", gzip.compress(b"0 1\n" * 99)[:-9], b""], ids=["plain", "cut", "empty"])
 def test_read_amat_of_a_broken_gzip(tmp_path, data):
     path = tmp_path / "t.amat.gz"
     path.write_bytes(data)
