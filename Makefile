@@ -29,6 +29,7 @@ docs: $(READY)  ## no number in README or docs that is not in a record
 bench: $(READY)  ## the short form of the benchmarks, ratios only; --record in each writes benchmarks/results
 	$(BIN)/python benchmarks/likelihood.py --rows 100
 	$(BIN)/python benchmarks/training.py --steps 20
+	$(BIN)/python benchmarks/muon.py
 	$(BIN)/python benchmarks/sampling.py --rows 100
 	$(BIN)/python benchmarks/scaling.py --short
 

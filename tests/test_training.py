@@ -31,6 +31,7 @@ from nadek.training import (
     prepare,
 )
 from nadek.training.divergence import diverged_cost
+from nadek.training.orthogonal import Orthogonalised, orthogonal
 from nadek.training.schedule import randomness
 from nadek.training.validation import prepare_validation, validation_costs
 
@@ -177,8 +178,9 @@ def test_muon_moves_all_directions_of_a_matrix_equally_far_and_vectors_as_adamw(
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
-def test_muon_takes_filters_for_a_matrix(layout, generator):
+def test_muon_takes_filters_for_a_matrix(layout, generator, monkeypatch):
     """As it moves the weights of a dense layer that reads the same patches; twice, so that momentum counts."""
+    monkeypatch.setattr("nadek.training.orthogonal.quick_in_bfloat16", lambda _: False)
     filters = torch.nn.Conv2d(3, 4, 2).double()
     patches = torch.nn.Linear(12, 4).double()
     patches.weight.data = filters.weight.detach().permute(0, 2, 3, 1).flatten(1).clone()
@@ -196,15 +198,41 @@ def test_muon_takes_filters_for_a_matrix(layout, generator):
         for optimizer in optimizers:
             optimizer.step()
     moved = filters.weight.detach().permute(0, 2, 3, 1).flatten(1)
-    # torch's Muon makes updates orthogonal in bfloat16, and the order of a sum of squares counts there
-    torch.testing.assert_close(moved, patches.weight.detach(), rtol=0, atol=1e-3)
+    torch.testing.assert_close(moved, patches.weight.detach())
     torch.testing.assert_close(filters.bias, patches.bias)
 
 
-def test_muon_says_what_it_needs(monkeypatch):
-    monkeypatch.delattr(torch.optim, "Muon")
-    with pytest.raises(ValueError, match=r"Muon needs torch 2\.9 or later, found"):
-        Muon().build(Toy())
+@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon to compare with")
+@pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
+def test_muon_is_that_of_torch_to_the_bit_where_bfloat16_is_quick(shape, generator, monkeypatch):
+    monkeypatch.setattr("nadek.training.orthogonal.quick_in_bfloat16", lambda _: True)
+    ours, theirs = (torch.nn.Parameter(torch.ones(shape)) for _ in range(2))
+    options = {"lr": 0.05, "weight_decay": 0.3, "momentum": 0.9}
+    optimizers = (
+        Orthogonalised([ours], **options),
+        torch.optim.Muon([theirs], adjust_lr_fn="match_rms_adamw", **options),
+    )
+    for _ in range(4):
+        ours.grad = theirs.grad = torch.randn(shape, generator=generator)
+        for optimizer in optimizers:
+            optimizer.step()
+    assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
+def test_an_orthogonal_update_keeps_the_directions_and_makes_their_lengths_one(shape, generator, monkeypatch):
+    monkeypatch.setattr("nadek.training.orthogonal.quick_in_bfloat16", lambda _: False)
+    matrix = torch.randn(shape, dtype=torch.float64, generator=generator)
+    left, _, right = torch.linalg.svd(matrix, full_matrices=False)
+    lengths = left.T @ orthogonal(matrix) @ right.T
+    torch.testing.assert_close(lengths, lengths.diagonal().diag(), rtol=0, atol=1e-12)
+    assert ((lengths.diagonal() > 0.65) & (lengths.diagonal() < 1.25)).all()
+
+
+@pytest.mark.parametrize(("quick", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_muon_takes_bfloat16_only_where_the_processor_has_it(quick, dtype, monkeypatch):
+    monkeypatch.setattr("nadek.training.orthogonal.quick_in_bfloat16", lambda _: quick)
+    assert orthogonal(torch.eye(3)).dtype == dtype
 
 
 def test_adamw_without_warmup_begins_at_its_rate():

@@ -19,7 +19,7 @@ from nadek.experiments import finite
 from nadek.files import replacing
 from nadek.processors import quick_in_bfloat16
 from nadek.tables import TextStream
-from nadek.training import Epoch, Muon, TrainingConfig
+from nadek.training import Epoch, TrainingConfig
 
 LOG_EVERY = 30.0
 """Seconds between two lines of progress in a log."""
@@ -76,12 +76,10 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 def tell_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet: bool = False) -> None:
     """Say so where a training works in bfloat16 and the processor does not: the same takes several times longer."""
-    uses = {"precision": training.precision == "bfloat16", "the optimizer Muon": isinstance(training.optimizer, Muon)}
-    told = " and ".join(name for name, used in uses.items() if used)
-    if told and not quick_in_bfloat16(device):
+    if training.precision == "bfloat16" and not quick_in_bfloat16(device):
         say(
-            f"this processor has no bfloat16 products of its own, and the training works in them ({told}):"
-            " it takes several times longer here than with training.precision=float32 and the optimizer adamw",
+            "this processor has no bfloat16 products of its own, and the training works in them: it takes several times"
+            " longer here than with training.precision=float32",
             quiet=quiet,
         )
 

@@ -1,4 +1,4 @@
-"""Optimizers as data: each config builds torch's own optimizer and says its settings at every point of a run."""
+"""Optimizers as data: each config builds its optimizer and says its settings at every point of a run."""
 
 import math
 from collections.abc import Iterable
@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+
+from nadek.training.orthogonal import Orthogonalised
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,28 +78,14 @@ class Muon(_UpAndDown):
         _check_fraction(momentum=self.momentum)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """The optimizer of a model's parameters.
-
-        Raises:
-            ValueError: where torch is older than 2.9, which has no Muon.
-        """
-        if not hasattr(torch.optim, "Muon"):
-            raise ValueError(f"the optimizer Muon needs torch 2.9 or later, found {torch.__version__}")
+        """The optimizer of a model's parameters."""
         matrices = [p for p in model.parameters() if _is_matrix(p)]
-        seen = [p if p.ndim == 2 else nn.Parameter(_lying(p.detach(), p).view(len(p), -1)) for p in matrices]
         others = _groups([p for p in model.parameters() if not _is_matrix(p)], self.weight_decay)
         rest = torch.optim.AdamW(others, lr=self.lr, fused=True)
-        if not seen:
+        if not matrices:
             return rest
-        first = torch.optim.Muon(
-            seen,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            momentum=self.momentum,
-            adjust_lr_fn="match_rms_adamw",
-        )
-        filters = [pair for pair in zip(matrices, seen, strict=True) if pair[0] is not pair[1]]
-        return _Several(first, rest, filters=filters)
+        first = Orthogonalised(matrices, lr=self.lr, weight_decay=self.weight_decay, momentum=self.momentum)
+        return _Several(first, rest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,29 +151,15 @@ OptimizerConfig = AdamW | Muon | AdaDelta | SGD
 
 
 class _Several(torch.optim.Optimizer):
-    """Optimizers of different parameters as one: they step in turn, and share its groups and state.
+    """Optimizers of different parameters as one: they step in turn, and share its groups and state."""
 
-    Args:
-        parts: the optimizers.
-        filters: weights with what a part sees in their place, the same memory in another shape: it is handed their
-            gradients before a step.
-    """
-
-    def __init__(self, *parts: torch.optim.Optimizer, filters: Iterable[tuple[Tensor, Tensor]] = ()) -> None:
+    def __init__(self, *parts: torch.optim.Optimizer) -> None:
         super().__init__([group for part in parts for group in part.param_groups], {})
-        self.parts, self.filters = parts, tuple(filters)
+        self.parts = parts
         self._share()
-
-    def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002 - torch's
-        """Forget all gradients."""
-        super().zero_grad(set_to_none)
-        for weight, _ in self.filters:
-            weight.grad = None
 
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Step all of them."""
-        for weight, seen in self.filters:
-            seen.grad = None if weight.grad is None else _lying(weight.grad, weight).flatten(1)
         for part in self.parts:
             part.step()
 
@@ -204,11 +178,6 @@ class _Several(torch.optim.Optimizer):
 def _is_matrix(parameter: Tensor) -> bool:
     """Whether Muon is for it; a matrix of one row or one column has nothing to be made orthogonal."""
     return parameter.ndim in (2, 4) and min(len(parameter), parameter[0].numel()) > 1
-
-
-def _lying(values: Tensor, weight: Tensor) -> Tensor:
-    """Filters [o, i, h, w], or their gradient, with the axes in the order in which ``weight`` lies in memory."""
-    return values if weight.is_contiguous() else values.permute(0, 2, 3, 1)
 
 
 def _groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict[str, Any]]:

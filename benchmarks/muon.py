@@ -1,0 +1,61 @@
+"""A step of the U-Net of MNIST: what the network takes, and what Muon does, ours and torch's.
+
+    python benchmarks/muon.py [--record]
+
+Torch's is shown filters as matrices, and its products are bfloat16 whatever the processor.
+"""
+
+import argparse
+
+import torch
+from common import seconds, show, write
+
+from nadek.images import ImageConfig, ImageNetwork
+from nadek.objectives import reduce, step_costs
+from nadek.processors import quick_in_bfloat16
+from nadek.training import AdamW, Muon
+
+BATCH = 100
+CONFIG = ImageConfig(image_shape=(28, 28), channels=(16, 32, 64), blocks=1, dense=256, steps=1)
+
+
+def torchs(model: torch.nn.Module) -> torch.optim.Optimizer:
+    """Torch's Muon for matrices of the same shapes."""
+    shapes = [(len(p), p[0].numel()) for p in model.parameters() if p.ndim in (2, 4)]
+    matrices = [torch.nn.Parameter(torch.randn(shape)) for shape in shapes if min(shape) > 1]
+    for matrix in matrices:
+        matrix.grad = torch.randn_like(matrix)
+    return torch.optim.Muon(matrices, adjust_lr_fn="match_rms_adamw")
+
+
+def main() -> None:
+    """Measure, print, leave a record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true", help="write benchmarks/results/muon.json")
+    options = parser.parse_args()
+    generator = torch.Generator().manual_seed(0)
+    model = ImageNetwork(CONFIG, generator=generator)
+    x = torch.rand(BATCH, 784, generator=generator) < 0.13
+    missing = torch.rand(BATCH, 784, generator=generator) < 0.5
+
+    def learn() -> None:
+        model.zero_grad()
+        reduce(step_costs(model, x.float(), missing), "last_step").backward()
+
+    ways = {
+        "forward and backward": learn,
+        "AdamW": AdamW().build(model).step,
+        "Muon": Muon().build(model).step,
+        "Muon of torch": torchs(model).step,
+    }
+    columns = ["what", "ms_a_step"]
+    rows = [[name, 1e3 * seconds(way, repeats=5)] for name, way in ways.items()]
+    quick = quick_in_bfloat16("cpu")
+    show(f"U-Net, {BATCH} images, float32; bfloat16 is {'quick' if quick else 'slow'} here", columns, rows)
+    if options.record:
+        table = [dict(zip(columns, row, strict=True)) for row in rows]
+        write("muon", {"batch": BATCH, "quick_in_bfloat16": quick, "table": table})
+
+
+if __name__ == "__main__":
+    main()
