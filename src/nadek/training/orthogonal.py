@@ -69,8 +69,9 @@ def orthogonal(matrix: Float[Tensor, "o i"]) -> Float[Tensor, "o i"]:
         matrix: the matrix.
 
     Example:
-        >>> torch.linalg.svdvals(orthogonal(torch.tensor([[3.0, 0.0], [0.0, 0.1]]))).round(decimals=1)
-        tensor([1.1000, 0.7000])
+        >>> lengths = torch.linalg.svdvals(orthogonal(torch.tensor([[3.0, 0.0], [0.0, 0.1]])).float())
+        >>> ((lengths > 0.6) & (lengths < 1.3)).all().item()
+        True
     """
     a, b, c = COEFFICIENTS
     tall = matrix.shape[0] > matrix.shape[1]
