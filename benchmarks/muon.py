@@ -19,10 +19,10 @@ BATCH = 100
 CONFIG = ImageConfig(image_shape=(28, 28), channels=(16, 32, 64), blocks=1, dense=256, steps=1)
 
 
-def torchs(model: torch.nn.Module) -> torch.optim.Optimizer:
-    """Torch's Muon for matrices of the same shapes."""
-    shapes = [(len(p), p[0].numel()) for p in model.parameters() if p.ndim in (2, 4)]
-    matrices = [torch.nn.Parameter(torch.randn(shape)) for shape in shapes if min(shape) > 1]
+def torchs(ours: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """Torch's Muon for matrices of the shapes that ours makes orthogonal."""
+    moved = ours.param_groups[0]["params"]
+    matrices = [torch.nn.Parameter(torch.randn(len(weight), weight[0].numel())) for weight in moved]
     for matrix in matrices:
         matrix.grad = torch.randn_like(matrix)
     return torch.optim.Muon(matrices, adjust_lr_fn="match_rms_adamw")
@@ -42,11 +42,12 @@ def main() -> None:
         model.zero_grad()
         reduce(step_costs(model, x.float(), missing), "last_step").backward()
 
+    muon = Muon().build(model)
     ways = {
         "forward and backward": learn,
         "AdamW": AdamW().build(model).step,
-        "Muon": Muon().build(model).step,
-        "Muon of torch": torchs(model).step,
+        "Muon": muon.step,
+        "Muon of torch": torchs(muon).step,
     }
     columns = ["what", "ms_a_step"]
     rows = [[name, 1e3 * seconds(way, repeats=5)] for name, way in ways.items()]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from nadek.training.orthogonal import Orthogonalised
+from nadek.training.muon import Orthogonalised
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Muon's updates: momentum made orthogonal, of matrices and of filters."""
+"""What Muon does to matrices and filters: momentum whose update is made orthogonal."""
 
 import math
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ LIKE_ADAMW = 0.2
 class Orthogonalised(torch.optim.Optimizer):
     """Momentum whose update is made orthogonal (Jordan and others 2024): all directions of a matrix move equally far.
 
-    Torch's own Muon, to the bit where that works, and beyond: the filters of a convolution are a matrix with a row for
-    each channel, and the products are float32 where the processor has none of bfloat16, which torch's takes all the
-    same and many times as long for.
+    Where the processor has bfloat16 products it moves matrices by the bits of `torch.optim.Muon`. That one takes them
+    everywhere, many times as long where the processor has none, and knows no filters: here products are float32 then,
+    and the filters of a convolution are a matrix with a row for each channel.
 
     Args:
         params: matrices [o, i] and filters [o, i, h, w].
