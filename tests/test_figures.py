@@ -210,6 +210,18 @@ def test_the_legend_shows_lines_as_they_are_drawn():
     assert drawn == [line.get_linestyle() for line in figure.legends[0].get_lines()] == ["-", "--"]
 
 
+def test_a_level_line_takes_the_colour_of_the_one_it_is_beside():
+    along = {name: figures.Line(x=[1, 2], y=[-1.0, -2.0]) for name in ("a", "b")}
+    level = {f"{name}, level": figures.Line([], [-1.5], [0.1], beside=name) for name in ("a", "b", "not drawn")}
+    figure = figures.lines({"panel": {**level, **along}}, x_label="k", y_label="nats")
+    axes, legend = figure.axes[0], figure.legends[0]
+    colours = [line.get_color() for line in axes.get_lines()]
+    assert colours == [line.get_color() for line in legend.get_lines()]
+    assert colours[:2] == colours[3:]
+    assert len(set(colours)) == 3
+    assert [tuple(band.get_bbox().intervaly) for band in axes.patches] == [(-1.6, -1.4)] * 3
+
+
 def test_no_two_lines_look_alike():
     told = {f"line {n}": figures.Line(x=[1, 2], y=[float(n), n + 1.0]) for n in range(12)}
     figure = figures.lines({"a": told, "b": told}, x_label="k", y_label="nats")

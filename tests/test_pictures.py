@@ -91,6 +91,7 @@ over_rows = 4.0
 FIGURES = {
     "curves": 'kind = "curves"\nmodels = ["table1/one", "which/digits-k1-s0", "table1/two"]\nlabels = ["a", "b", "c"]',
     "grid": 'kind = "grid"\ngrid = "which"\nalong = ["k1", "k2", "k3"]\nlevel = ["k3"]',
+    "level": 'kind = "grid"\ngrid = "which"\nalong = ["k1"]\nlevel = ["k2"]',
     "steps": 'kind = "test_steps"\nmodel = "table1/one"\nsteps = 4\nmasks = 2\nrows = 30',
     "cells": 'kind = "reconstructions"\nmodel = "table1/one"\nsteps = 3\nhidden = [0.25, 0.5]',
     "samples": 'kind = "samples"\nmodel = "which/digits-k2-s0"\nnumber = 6',
@@ -173,6 +174,12 @@ def test_a_line_of_a_grid_is_of_what_has_a_record(folder):
     assert (line["steps"], line["panel"], line["seeds"]) == ([1, 2], "digits", [1, 1])
     cells = json.loads((folder / "experiments" / "results" / "grid-which.json").read_text())["cells"]
     assert line["log_likelihood"][1] == cells["digits-k2-s0"]["test_log_likelihood"]
+
+
+def test_a_level_line_of_a_grid_is_beside_its_own(folder):
+    line, level = made(folder, "level")["points"]
+    assert (level["label"], level["steps"], level["beside"]) == ("k = 2", [], line["label"])
+    assert "beside" not in line
 
 
 def test_other_steps_at_test_time(folder):

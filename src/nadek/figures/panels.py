@@ -27,11 +27,13 @@ class Line:
         x: where they are; a line without any is level, drawn over the whole width at its one height.
         y: how high; None where it is not known.
         errors: standard errors of them; None for none.
+        beside: the name of a line whose colour a level one takes, if that is drawn; None for a colour of its own.
     """
 
     x: Sequence[float | int]
     y: Sequence[float | None]
     errors: Sequence[float | None] | None = None
+    beside: str | None = None
 
 
 def lines(
@@ -64,7 +66,7 @@ def lines(
         if not any(np.isfinite(_values(line)).any() for line in told.values()):
             raise ValueError(f"panel {title!r} must hold a line with a point, found none")
     names = list(dict.fromkeys(name for told in panels.values() for name in told))
-    looks = {name: _look(place) for place, name in enumerate(names)}
+    looks = _looks(names, {name: line.beside for told in panels.values() for name, line in told.items()})
     with rc_context(STYLE):
         figure = Figure(figsize=(0.6 + 2.9 * len(panels), 2.6 + 0.13 * len(names)), dpi=DPI, layout="constrained")
         every_axes = figure.subplots(1, len(panels), sharey=shared, squeeze=False)[0]
@@ -85,6 +87,13 @@ def lines(
         return settled(figure)
 
 
+def _looks(names: Sequence[str], beside: Mapping[str, str | None]) -> dict[str, dict[str, Any]]:
+    """How each line is drawn; one that is beside another leaves its own colour to the next."""
+    own = [name for name in names if beside[name] not in names]
+    looks = {name: _look(place) for place, name in enumerate(own)}
+    return {name: looks[name if name in looks else str(beside[name])] for name in names}
+
+
 def _look(place: int) -> dict[str, Any]:
     """How a line is drawn, by its place among all."""
     colour, again = LINES[place % len(LINES)], place >= len(LINES)
@@ -99,6 +108,9 @@ def _draw(axes: Axes, line: Line, look: Mapping[str, Any]) -> None:
     values = _values(line)
     if not len(line.x):
         axes.axhline(values[0], color=look["color"], linewidth=1.0, linestyle=LEVEL)
+        error = line.errors[0] if line.errors else None
+        if error is not None:
+            axes.axhspan(values[0] - error, values[0] + error, color=look["color"], alpha=0.15, linewidth=0)
         return
     known = np.isfinite(values)
     x = np.asarray(line.x, dtype=np.float64)[known]

@@ -63,7 +63,7 @@ def grid_lines(shows: GridLines, place: Workplace) -> tuple[Points, figures.Figu
     for point in points:
         # errors over rows say nothing here: all models are scored on the same rows
         errors = [error if n > 1 else None for error, n in zip(point["standard_error"], point["seeds"], strict=True)]
-        line = figures.Line(point["steps"], point["log_likelihood"], errors)
+        line = figures.Line(point["steps"], point["log_likelihood"], errors, point.get("beside"))
         panels.setdefault(point["panel"], {})[point["label"]] = line
     label = "test log-likelihood (nats)"
     return points, figures.lines(panels, x_label="steps in training (k)", y_label=label, shared=False)
@@ -100,8 +100,10 @@ def _grid_points(grid: Grid, shows: GridLines, cells: dict[str, Any]) -> Points:
     points: Points = []
     for names in places:
         where = dict(zip((SET, *others), names, strict=True))
-        label = ", ".join(grid.axes[axis][where[axis]].label for axis in others)
-        level_of = [(f"{label}, {grid.axes[last][one].label}", [one]) for one in shows.level]
+        labels = [grid.axes[axis][where[axis]].label for axis in others]
+        label = ", ".join(labels)
+        level_of = [(", ".join([*labels, grid.axes[last][one].label]), [one]) for one in shows.level]
+        beside = {"beside": label} if len(level_of) == 1 else {}  # two level lines of one colour would look alike
         for told, along in [(label, list(shows.along)), *level_of]:
             means = {one: mean_over_seeds(cells, {**where, last: one}) for one in along}
             known = {one: mean for one, mean in means.items() if mean is not None}
@@ -115,6 +117,7 @@ def _grid_points(grid: Grid, shows: GridLines, cells: dict[str, Any]) -> Points:
                         "log_likelihood": [mean.value for mean in known.values()],
                         "standard_error": [mean.error for mean in known.values()],
                         "seeds": [mean.seeds for mean in known.values()],
+                        **(beside if level else {}),
                     }
                 )
     return points
