@@ -6,7 +6,7 @@ READY := .venv/.ready
 .PHONY: demo test check lint types layers docs bench clean
 
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
-	$(BIN)/nadek demo
+	$(BIN)/python examples/digits.py
 
 test: $(READY)  ## all tests and the examples in docstrings, a process for each core and one thread for each process
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
@@ -33,9 +33,9 @@ bench: $(READY)  ## the short form of the benchmarks, ratios only; --record in e
 	$(BIN)/python benchmarks/sampling.py --rows 100
 	$(BIN)/python benchmarks/scaling.py --short
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./paper
 	touch $@
 
 clean:

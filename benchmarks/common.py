@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from nadek.experiments import provenance
-from nadek.products import affine
+from nadek.kernels.linear import affine
+from nadek.runs.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results"
 

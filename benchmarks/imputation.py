@@ -35,7 +35,7 @@ from imputation_record import Record, Result, versions
 from peers.methods import METHODS, Method, Setting
 from peers.remote import PeerError, Remote
 
-from nadek.experiments import provenance
+from nadek.runs.provenance import provenance
 
 CHOICE_ROWS = 500
 """Validation rows that settings are chosen on."""

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nadek.experiments import provenance
-from nadek.files import replacing
+from nadek.runs.provenance import provenance
+from nadek.utils.files import replacing
 
 Result = dict[str, Any]
 

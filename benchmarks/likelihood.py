@@ -16,15 +16,15 @@ from common import memory_peak, peak, seconds, show, write
 from straightforward import StraightforwardNADEk
 from straightforward import log_prob as straightforward_log_prob
 
-from nadek.likelihood import log_prob
-from nadek.model import Network, nade_k
+from nadek.inference.likelihood import log_prob
+from nadek.models import IterativeNADE, nade_k
 
 D, H = 784, 500
 DTYPES = (torch.float32, torch.bfloat16)
 MODELS = {"1HL k=1": ((H,), 1), "1HL k=5": ((H,), 5), "2HL k=5": ((H, H), 5)}
 
 
-def twin(model: Network) -> StraightforwardNADEk:
+def twin(model: IterativeNADE) -> StraightforwardNADEk:
     """The straightforward network with the same weights."""
     other = StraightforwardNADEk(D, tuple(model.config.core.hidden), model.steps, model.fill)
     first, *rest = other.encoder

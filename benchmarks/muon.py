@@ -10,9 +10,10 @@ import argparse
 import torch
 from common import seconds, show, write
 
-from nadek.images import ImageConfig, ImageNetwork
-from nadek.objectives import reduce, step_costs
-from nadek.processors import quick_in_bfloat16
+from nadek.inference.order_agnostic import reduce, step_costs
+from nadek.kernels.cpu import quick_in_bfloat16
+from nadek.models.unet import ImageNetwork
+from nadek.models.unet_config import ImageConfig
 from nadek.training import AdamW, Muon
 
 BATCH = 100

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from peers.mixture import Mixture
 from peers.tree import Tree
 
-from nadek.columns import Column, encode, infer, n_levels, ordinal
-from nadek.defaults import defaults
-from nadek.likelihood import log_probs, mixture_log_prob
-from nadek.model import Network
-from nadek.orderings import random_orderings
+from nadek.inference.likelihood import log_probs, mixture_log_prob
+from nadek.inference.orderings import random_orderings
+from nadek.models import IterativeNADE
+from nadek.tabular.columns import Column, encode, infer, n_levels, ordinal
 from nadek.training import data_mean, fit, prepare
+from nadek.training.defaults import defaults
 
 Array = NDArray[np.float64]
 WAYS = ("nadek", "nadek, bins in no order", "Chow-Liu tree", "mixture by EM")
@@ -82,17 +82,19 @@ def measure(x: Array, seed: int, *, epochs: int | None = None) -> dict[str, tupl
 
 def _network(
     train: Array, held: Array, columns: list[Column], seed: int, *, order: bool, epochs: int | None
-) -> Network:
+) -> IterativeNADE:
     levels = tuple(map(n_levels, columns))
     model, training = defaults(len(train), levels, ordinal=ordinal(columns) if order else (), epochs=epochs)
     rows, others = (prepare(torch.from_numpy(x), levels=levels) for x in (train, held))
-    network = Network(model, data_mean(torch.from_numpy(train), levels), generator=torch.Generator().manual_seed(seed))
+    network = IterativeNADE(
+        model, data_mean(torch.from_numpy(train), levels), generator=torch.Generator().manual_seed(seed)
+    )
     fit(network, rows, others, config=training)
     return network
 
 
 def _log_prob(model: Any, x: Array) -> Array:  # noqa: ANN401 - a network, or one of the peers
-    if not isinstance(model, Network):
+    if not isinstance(model, IterativeNADE):
         return model.log_prob(x)
     orderings = random_orderings(32, x.shape[1], generator=torch.Generator().manual_seed(0))
     return mixture_log_prob(log_probs(model, torch.from_numpy(x), orderings)).numpy()

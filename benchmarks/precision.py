@@ -14,7 +14,7 @@ import torch
 from common import show, write
 
 from nadek.datasets import load
-from nadek.model import nade_k
+from nadek.models import nade_k
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
 
 HIDDEN, K, BATCH, SEEDS = 500, 5, 100, (0, 1, 2)

@@ -19,9 +19,9 @@ from straightforward import sample as straightforward_sample
 
 from nadek.checkpoints import load_saved
 from nadek.datasets import load
-from nadek.likelihood import log_prob
-from nadek.model import Network, nade_k
-from nadek.sampling import impute, sample
+from nadek.inference.likelihood import log_prob
+from nadek.inference.sampling import impute, sample
+from nadek.models import IterativeNADE, nade_k
 
 D, H, K = 784, 500, 5
 CHUNKS = (1, 2, 4, 8, 16, 49)
@@ -33,7 +33,7 @@ def timed(work: Callable[[], object]) -> float:
     return seconds(work, repeats=1, warm_up=0)
 
 
-def samples(model: Network, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
+def samples(model: IterativeNADE, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
     """Along one ordering, as the straightforward sampler does."""
     ordering = torch.randperm(D, generator=generator)
     with torch.random.fork_rng(devices=[]):
@@ -42,7 +42,7 @@ def samples(model: Network, n_rows: int, generator: torch.Generator) -> list[dic
     return [{"samples": n_rows, "seconds": took, "straightforward_seconds": slow, "ratio": took / slow}]
 
 
-def imputations(model: Network, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
+def imputations(model: IterativeNADE, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
     """One pattern of missing cells for all rows, and one for each."""
     x = (torch.rand(n_rows, D, generator=generator) < 0.13).float()
     table = []
@@ -61,7 +61,9 @@ def imputations(model: Network, n_rows: int, generator: torch.Generator) -> list
     return table
 
 
-def chunked(model: Network, x: torch.Tensor | None, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
+def chunked(
+    model: IterativeNADE, x: torch.Tensor | None, n_rows: int, generator: torch.Generator
+) -> list[dict[str, Any]]:
     """Several variables at once: seconds, and nats a test row that the distribution is the worse for it."""
     ordering = torch.randperm(model.n_variables, generator=generator)
     table: list[dict[str, Any]] = []

@@ -19,11 +19,11 @@ import numpy as np
 import torch
 from common import memory_peak, seconds, show, write
 
-from nadek.likelihood import complete_rows, log_prob, log_probs
-from nadek.model import nade_k
-from nadek.objectives import step_costs
-from nadek.paths import NEAR_BYTES, FastPath, bytes_per_row, chunks
-from nadek.walk import walk
+from nadek.inference.decoders import NEAR_BYTES, IncrementalDecoder, bytes_per_row, chunks
+from nadek.inference.decoding import walk
+from nadek.inference.likelihood import complete_rows, log_prob, log_probs
+from nadek.inference.order_agnostic import step_costs
+from nadek.models import nade_k
 
 BASE = {"D": 784, "H": 500, "k": 5, "rows": 1000, "orderings": 1}
 """The paper's NADE-5; with a hundred rows Python's own work at each position would hide how the rest grows."""
@@ -70,7 +70,7 @@ def evaluating(n_rows: int, n_orderings: int, n_positions: int) -> dict[str, flo
     table = torch.zeros(n_orderings, n_rows, dtype=torch.float64)
     with torch.no_grad():
         for rows in chunks(n_rows, bytes_per_row(model), NEAR_BYTES):
-            path = FastPath(model, torch.randperm(D, generator=generator), rows.stop - rows.start)
+            path = IncrementalDecoder(model, torch.randperm(D, generator=generator), rows.stop - rows.start)
             table[-1, rows] = walk(path, complete_rows(model, x)[rows], stop=n_positions).log_probs.sum(1)
     return {"peak_mib": memory_peak() - before, "chunk_rows": float(NEAR_BYTES // bytes_per_row(model))}
 

@@ -20,7 +20,7 @@ from common import RESULTS, show, write
 from imputation_data import Table, hide, table
 
 import nadek
-from nadek.experiments import provenance
+from nadek.runs.provenance import provenance
 
 SETS = ("nltcs", "plants", "accidents", "mushrooms", "plants-holes", "plants-memory")
 PUBLISHED = {"nltcs": -5.99, "plants": -11.99, "accidents": -26.55, "mushrooms": -9.55}

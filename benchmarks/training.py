@@ -12,7 +12,7 @@ import torch
 from common import memory_peak, peak, seconds, show, write
 from straightforward import StraightforwardNADEk, training_loss
 
-from nadek.model import nade_k
+from nadek.models import nade_k
 from nadek.training import AdamW, Phase, Rows, TrainingConfig, fit
 
 D, H, K, BATCH = 784, 500, 5, 100

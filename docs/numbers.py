@@ -22,7 +22,7 @@ MARK = re.compile(rf"<!--={_SOURCE}-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
 
 def pages() -> list[Path]:
     """Everything written for people."""
-    cards = sorted((ROOT / "src" / "nadek" / "shipped").glob("*/README.md"))
+    cards = sorted((ROOT / "src" / "nadek" / "pretrained").glob("*/README.md"))
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *cards]
 
 

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import install_import_hook
 
 # The hook must stand before the first import of nadek: every annotated shape is then checked at every call.
-HOOK = install_import_hook("nadek", "beartype.beartype")
+HOOK = install_import_hook(["nadek", "nadek_paper"], "beartype.beartype")
 
 KILLED = """
 import os, runpy, sys
@@ -46,7 +46,7 @@ def killed_while_writing() -> Callable[[Path], str]:
     """Has a process begin to write a file and die at it; gives the name of what it leaves behind."""
 
     def kill(path: Path) -> str:
-        before, spec = set(os.listdir(path.parent)), find_spec("nadek.files")
+        before, spec = set(os.listdir(path.parent)), find_spec("nadek.utils.files")
         assert spec is not None
         assert spec.origin is not None
         done = subprocess.run([sys.executable, "-c", KILLED, spec.origin, str(path)], check=False)

@@ -15,7 +15,7 @@ import torch
 import typer.main
 
 from nadek.cli.app import app
-from nadek.experiments import make_recipe
+from nadek.runs.recipe import make_recipe
 
 ROOT = Path(__file__).parents[1]
 README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"

@@ -4,12 +4,9 @@ import math
 
 import torch
 
-from nadek.cores import DeepConfig, ResidualConfig
-from nadek.images import ImageConfig, ImageNetwork
-from nadek.memory import Remembering
-from nadek.model import (
+from nadek.models import (
+    IterativeNADE,
     ModelConfig,
-    Network,
     dbm_like,
     from_rbm,
     nade,
@@ -18,8 +15,12 @@ from nadek.model import (
     orderless_nade,
     residual_nade_k,
 )
-from nadek.networks import has_columns, is_walked_fast
-from nadek.variables import variables_of
+from nadek.models.cores import DeepConfig, ResidualConfig
+from nadek.models.memory import MemoryModel
+from nadek.models.registry import has_columns, is_walked_fast
+from nadek.models.unet import ImageNetwork
+from nadek.models.unet_config import ImageConfig
+from nadek.models.variables import variables_of
 
 
 def _tied_sigmoid(D, generator):
@@ -31,13 +32,13 @@ def _tied_sigmoid(D, generator):
 
 def _deep(D, generator, **options):
     core = DeepConfig(hidden=(6, 5), activation="relu")
-    return Network(ModelConfig(n_variables=D, core=core, **options), _mean(D, generator), generator=generator)
+    return IterativeNADE(ModelConfig(n_variables=D, core=core, **options), _mean(D, generator), generator=generator)
 
 
 def _uncarried(D, generator):
     core = ResidualConfig(width=6, blocks=1, carry=False, activation="tanh")
     config = ModelConfig(n_variables=D, core=core, steps=2)
-    return Network(config, _mean(D, generator), generator=generator)
+    return IterativeNADE(config, _mean(D, generator), generator=generator)
 
 
 def _mean(D, generator):
@@ -48,7 +49,7 @@ def _mixed(D, generator, pattern, **options):
     """Variables with the first D of a repeated pattern of numbers of levels."""
     levels = (pattern * D)[:D]
     mean = _mean(variables_of(levels).n_columns, generator)
-    return Network(ModelConfig(n_variables=D, levels=levels, **options), mean, generator=generator)
+    return IterativeNADE(ModelConfig(n_variables=D, levels=levels, **options), mean, generator=generator)
 
 
 def _images(D, generator, **options):
@@ -64,7 +65,7 @@ def _remembering(network, generator, *, n_rows=7, holes=False):
     rows = (torch.rand(n_rows, len(levels), generator=generator) * levels).to(torch.uint8)
     known = torch.rand(rows.shape, generator=generator) < 0.6 if holes else None
     seen = torch.randint(1, 4, (n_rows,), generator=generator)
-    return Remembering(network, rows, known, seen, decay=1.5, trust=(0.5, 0.4))
+    return MemoryModel(network, rows, known, seen, decay=1.5, trust=(0.5, 0.4))
 
 
 ZOO = {

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadek import NADEkImputer
-from nadek.defaults import SMALL_TABLE, defaults
+from nadek.training.defaults import SMALL_TABLE, defaults
 
 Array = NDArray[np.float64]
 

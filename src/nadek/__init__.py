@@ -7,22 +7,8 @@ stands in the modules (see docs/architecture.md). The estimators for scikit-lear
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
-from nadek.checkpoints import SavedModel, Schema, load, save
-from nadek.images import ImageConfig, ImageNetwork
-from nadek.likelihood import each_log_prob, estimate_log_prob, log_prob, log_probs, mixture_log_prob
-from nadek.model import (
-    ModelConfig,
-    Network,
-    dbm_like,
-    from_rbm,
-    nade,
-    nade_k,
-    nade_mask,
-    orderless_nade,
-    residual_nade_k,
-)
-from nadek.orderings import random_orderings
-from nadek.queries import (
+from nadek.checkpoints import SavedModel, load, save
+from nadek.inference import (
     beam,
     best_of,
     cell_log_probs,
@@ -32,8 +18,30 @@ from nadek.queries import (
     greedy,
     marginal_log_probs,
 )
-from nadek.sampling import impute, level_probabilities, missing_probabilities, reconstruction_probabilities, sample
-from nadek.summaries import Summary, summarise
+from nadek.inference.likelihood import each_log_prob, estimate_log_prob, log_prob, log_probs, mixture_log_prob
+from nadek.inference.orderings import random_orderings
+from nadek.inference.sampling import (
+    impute,
+    level_probabilities,
+    missing_probabilities,
+    reconstruction_probabilities,
+    sample,
+)
+from nadek.inference.summary import Summary, summarise
+from nadek.models import (
+    IterativeNADE,
+    ModelConfig,
+    dbm_like,
+    from_rbm,
+    nade,
+    nade_k,
+    nade_mask,
+    orderless_nade,
+    residual_nade_k,
+)
+from nadek.models.unet import ImageNetwork
+from nadek.models.unet_config import ImageConfig
+from nadek.tabular.schema import Schema
 from nadek.training import TrainingConfig, TrainingDivergedError, data_mean, fit, prepare
 
 if TYPE_CHECKING:
@@ -42,11 +50,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ImageConfig",
     "ImageNetwork",
+    "IterativeNADE",
     "ModelConfig",
     "NADEk",
     "NADEkImputer",
     "NADEkOutlierDetector",
-    "Network",
     "SavedModel",
     "Schema",
     "Summary",

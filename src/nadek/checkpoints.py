@@ -21,13 +21,14 @@ from safetensors.torch import load as deserialise
 from safetensors.torch import save as serialise
 from torch import Tensor
 
-from nadek import shipped
-from nadek.columns import Column, n_levels
-from nadek.conditional import ConditionalNetwork, Structure
-from nadek.configs import decode, encode
-from nadek.files import replacing, write_now
-from nadek.networks import AnyConfig, build, outline
+from nadek import pretrained
+from nadek.models.base import ConditionalModel, Structure
+from nadek.models.registry import AnyConfig, build, outline
+from nadek.tabular.columns import n_levels
+from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
+from nadek.utils.configs import decode, encode
+from nadek.utils.files import replacing, write_now
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
@@ -38,39 +39,14 @@ UNFINISHED = "training.safetensors"
 
 FORMAT = 1
 
-SAVED = "only what its config says can be saved: a nadek.Network with a core of nadek.cores, or a nadek.ImageNetwork"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Schema:
-    """What the columns are.
-
-    Attributes:
-        columns: their names; None for tables without a header.
-        image_shape: height and width where a row is a picture.
-        kinds: what each of them holds; None where all hold 0 and 1.
-        dropped: names of columns of the table that were left out, and are not looked at later.
-        missing: words that stand for nothing, beside those that always do.
-        missing_in: names of columns, each with a word that stands for nothing there.
-    """
-
-    columns: tuple[str, ...] | None = None
-    image_shape: tuple[int, int] | None = None
-    kinds: tuple[Column, ...] | None = None
-    dropped: tuple[str, ...] | None = None
-    missing: tuple[str, ...] | None = None
-    missing_in: tuple[tuple[str, str], ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.image_shape is not None and len(self.image_shape) != 2:
-            raise ValueError(f"image_shape: expected height and width, found {self.image_shape}")
+SAVED = "only what its config says can be saved: a nadek.IterativeNADE with a core of nadek.models.cores, or a nadek.ImageNetwork"
 
 
 @dataclass(frozen=True)
 class SavedModel:
     """All that a model folder holds."""
 
-    model: ConditionalNetwork
+    model: ConditionalModel
     schema: Schema
     metrics: dict[str, Any] = field(default_factory=dict)
 
@@ -122,11 +98,11 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
         (folder / CONFIG).resolve().unlink(missing_ok=True)  # from here until the end this is no model
 
 
-def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> ConditionalNetwork:
+def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> ConditionalModel:
     """Load a model, in eval mode.
 
     Args:
-        folder: where it was saved, or the name of a model that comes with the package (see `nadek.shipped`).
+        folder: where it was saved, or the name of a model that comes with the package (see `nadek.pretrained`).
         device: where it shall live.
 
     Raises:
@@ -138,7 +114,7 @@ def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") 
 
 def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> SavedModel:
     """Load a model with its columns and metrics; see `load`."""
-    folder = shipped.find(Path(folder))
+    folder = pretrained.find(Path(folder))
     config = _read_config(folder)
     try:
         structure = decode(_Structure, {"model": config["model"]}).model
@@ -234,16 +210,16 @@ def weights_digest(folder: str | os.PathLike[str]) -> str:
         FileNotFoundError: if there is no such folder.
         ValueError: if it is no model.
     """
-    return str(_read_config(shipped.find(Path(folder)))["weights_sha256"])
+    return str(_read_config(pretrained.find(Path(folder)))["weights_sha256"])
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
     if not folder.exists():
-        names = ", ".join(shipped.names())
+        names = ", ".join(pretrained.names())
         raise FileNotFoundError(f"there is no model at {folder}; those that come with nadek: {names}")
     if not holds_model(folder):
         hint = "; its training is not finished: go on with nadek fit ... --resume" if holds_state(folder) else ""
-        if str(folder) in shipped.names():
+        if str(folder) in pretrained.names():
             hint += "; it hides the model of this name that comes with nadek: rename it, or work in another folder"
         raise ValueError(f"{folder} is not a model folder: it has no {CONFIG}{hint}")
     config = _read_json(folder / CONFIG)
@@ -272,7 +248,7 @@ def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
             raise ValueError(f"{path}: kinds[{column}]: expected {expected} levels as in the model, found {told}")
 
 
-def _structure_of(model: ConditionalNetwork) -> dict[str, Any]:
+def _structure_of(model: ConditionalModel) -> dict[str, Any]:
     """The config of a network as JSON has it, which makes a network of the same parts and weights.
 
     Raises:

@@ -13,9 +13,8 @@ from nadek.cli.complete import complete
 from nadek.cli.console import say
 from nadek.cli.fill import impute, sample
 from nadek.cli.fit import fit
-from nadek.cli.reproduce import report, reproduce
 from nadek.cli.score import evaluate, score
-from nadek.cli.show import data, demo, draw, info
+from nadek.cli.show import data, draw, info
 from nadek.training import TrainingDivergedError
 
 USER_ERRORS = (ValueError, OSError, TrainingDivergedError)
@@ -62,17 +61,19 @@ for verb in (
     draw,
     info,
     data,
-    demo,
-    reproduce,
-    report,
 ):
     app.command()(verb)
 
 
 def main() -> None:
     """Run the command."""
+    run_app(app, "nadek")
+
+
+def run_app(app: typer.Typer, name: str) -> None:
+    """Run a command line; a user's mistake ends in one line and a non-zero exit code."""
     try:
-        sys.exit(app(sys.argv[1:] or ["--help"], prog_name="nadek", standalone_mode=False))
+        sys.exit(app(sys.argv[1:] or ["--help"], prog_name=name, standalone_mode=False))
     except UsageError as error:
         say(f"nadek: {_usage(error)}")
         sys.exit(2)

@@ -10,8 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel, load_saved
-from nadek.cli.console import rows_progress, say
-from nadek.cli.options import (
+from nadek.cli.arguments import (
     DataArgument,
     DataDir,
     Device,
@@ -27,12 +26,16 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
+from nadek.cli.console import rows_progress, say
 from nadek.cli.output import write_values
-from nadek.columns import Column, Numeric, level_names
-from nadek.experiments import Source, falls, kinds_of, listed_names, names_of, source_for
-from nadek.likelihood import mixture_log_prob
-from nadek.queries import expected_information, explain_cells, marginal_log_probs
-from nadek.tables import as_known, quoted
+from nadek.inference import expected_information, explain_cells, marginal_log_probs
+from nadek.inference.likelihood import mixture_log_prob
+from nadek.runs.data import Source, kinds_of, source_for
+from nadek.tabular.columns import Column, Numeric, level_names
+from nadek.tabular.declare import names_of
+from nadek.tabular.io import as_known, quoted
+from nadek.tabular.listed_names import listed_names
+from nadek.tabular.values import falls
 
 FORMS = (".csv", ".csv.gz", ".parquet")
 """Of tables that hold words."""

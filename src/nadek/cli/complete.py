@@ -8,8 +8,7 @@ import typer
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel, load_saved
-from nadek.cli.console import say
-from nadek.cli.options import (
+from nadek.cli.arguments import (
     NUMBERS,
     DataArgument,
     DataDir,
@@ -25,10 +24,12 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
+from nadek.cli.console import say
 from nadek.cli.output import Whole, check_words, how_many
-from nadek.experiments import completed, kinds_of, source_for
-from nadek.queries import Completed, beam, best_of, greedy
-from nadek.tables import SUFFIXES
+from nadek.inference import Completed, beam, best_of, greedy
+from nadek.runs.data import kinds_of, source_for
+from nadek.tabular.io import SUFFIXES
+from nadek.tabular.values import completed
 
 
 class Method(StrEnum):

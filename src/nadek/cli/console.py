@@ -15,11 +15,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from nadek.experiments import finite
-from nadek.files import replacing
-from nadek.processors import quick_in_bfloat16
-from nadek.tables import TextStream
+from nadek.kernels.cpu import quick_in_bfloat16
+from nadek.runs.records import finite
+from nadek.tabular.io import TextStream
 from nadek.training import Epoch, TrainingConfig
+from nadek.utils.files import replacing
 
 LOG_EVERY = 30.0
 """Seconds between two lines of progress in a log."""

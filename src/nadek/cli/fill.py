@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel, load_saved
-from nadek.cli.console import say
-from nadek.cli.options import (
+from nadek.cli.arguments import (
     NUMBERS,
     DataArgument,
     DataDir,
@@ -27,13 +26,16 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
+from nadek.cli.console import say
 from nadek.cli.output import PICTURES, Whole, check_words, how_many, write_pictures, write_rows, write_values
-from nadek.columns import is_plain
-from nadek.experiments import completed, drawn, kinds_of, level_headers, names_of, source_for, spread_levels
-from nadek.sampling import impute as impute_rows
-from nadek.sampling import level_probabilities, missing_probabilities, rows_at_once
-from nadek.sampling import sample as sample_rows
-from nadek.tables import SUFFIXES, AnyColumn, check_names
+from nadek.inference.sampling import impute as impute_rows
+from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
+from nadek.inference.sampling import sample as sample_rows
+from nadek.runs.data import kinds_of, source_for
+from nadek.tabular.columns import is_plain
+from nadek.tabular.declare import names_of
+from nadek.tabular.io import SUFFIXES, AnyColumn, check_names
+from nadek.tabular.values import completed, drawn, level_headers, spread_levels
 
 
 def sample(

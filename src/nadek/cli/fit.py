@@ -6,9 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from nadek.checkpoints import UNFINISHED, check_place, holds_model, holds_state
-from nadek.cli.console import epochs_progress, say, show_json, tell_if_slow
-from nadek.cli.kinds import kind_rows, list_names, taken_rows
-from nadek.cli.options import (
+from nadek.cli.arguments import (
     LARGEST_SEED,
     DataArgument,
     DataDir,
@@ -20,21 +18,15 @@ from nadek.cli.options import (
     pick_device,
     some_folder,
 )
+from nadek.cli.console import epochs_progress, say, show_json, tell_if_slow
+from nadek.cli.kinds import kind_rows, list_names, taken_rows
 from nadek.datasets import names
-from nadek.experiments import (
-    Choices,
-    Source,
-    UndecidedColumnsError,
-    check_output,
-    choose_recipe,
-    finished,
-    joined,
-    names_of,
-    open_training,
-    parse_settings,
-    read_recipe,
-    train,
-)
+from nadek.runs.choosing import choose_recipe
+from nadek.runs.data import Source, open_training
+from nadek.runs.recipe import joined, parse_settings, read_recipe
+from nadek.runs.resume import check_output, finished
+from nadek.runs.train import train
+from nadek.tabular.declare import Choices, UndecidedColumnsError, names_of
 from nadek.training import EmptyColumnsError
 
 

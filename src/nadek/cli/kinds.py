@@ -5,10 +5,11 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 
-from nadek.checkpoints import Schema
-from nadek.columns import Binary, Column, describe, is_plain
-from nadek.experiments import Taken, names_of
-from nadek.tables import quoted
+from nadek.tabular.columns import Binary, Column, describe, is_plain
+from nadek.tabular.declare import names_of
+from nadek.tabular.io import quoted
+from nadek.tabular.schema import Schema
+from nadek.tabular.taken import Taken
 
 MOST_LINES = 40
 """So many columns are told one by one."""

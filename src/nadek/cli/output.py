@@ -10,9 +10,9 @@ from torch import Tensor
 
 from nadek import figures
 from nadek.cli.console import standard_output
-from nadek.columns import Column, Numeric
-from nadek.experiments import Source
-from nadek.tables import AnyColumn, Index, Target, called, write_columns, write_table
+from nadek.runs.data import Source
+from nadek.tabular.columns import Column, Numeric
+from nadek.tabular.io import AnyColumn, Index, Target, called, write_columns, write_table
 
 PICTURES = (".png", ".svg", ".pdf")
 

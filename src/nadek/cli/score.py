@@ -8,8 +8,7 @@ import typer
 from torch import Tensor
 
 from nadek.checkpoints import load_saved
-from nadek.cli.console import rows_progress, say, show_json, show_table
-from nadek.cli.options import (
+from nadek.cli.arguments import (
     NUMBERS,
     DataArgument,
     DataDir,
@@ -27,13 +26,15 @@ from nadek.cli.options import (
     check_file,
     pick_device,
 )
+from nadek.cli.console import rows_progress, say, show_json, show_table
 from nadek.cli.output import write_rows
 from nadek.datasets import names
-from nadek.experiments import evaluate as evaluate_model
-from nadek.experiments import names_of, rows_for
-from nadek.likelihood import mixture_log_prob
-from nadek.queries import marginal_log_probs
-from nadek.summaries import Summary, deviation
+from nadek.inference import marginal_log_probs
+from nadek.inference.likelihood import mixture_log_prob
+from nadek.inference.summary import Summary, deviation
+from nadek.runs.data import rows_for
+from nadek.runs.evaluate import evaluate as evaluate_model
+from nadek.tabular.declare import names_of
 
 USUAL = 8
 """Orderings that `evaluate` draws where nothing is said."""

@@ -1,6 +1,5 @@
-"""``nadek info``, ``nadek data``, ``nadek draw`` and ``nadek demo``: things to look at."""
+"""``nadek info``, ``nadek data`` and ``nadek draw``: things to look at."""
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +8,7 @@ from rich.markup import escape
 
 from nadek import datasets
 from nadek.checkpoints import load_saved
-from nadek.cli.console import epochs_progress, rows_progress, say, show_json, show_line, show_table
-from nadek.cli.kinds import kind_rows
-from nadek.cli.options import (
+from nadek.cli.arguments import (
     DataDir,
     Device,
     DeviceOption,
@@ -24,10 +21,11 @@ from nadek.cli.options import (
     pick_device,
     some_folder,
 )
-from nadek.configs import encode
-from nadek.experiments import demo as run_demo
-from nadek.experiments import draw_model, rows_for, why_rows_are_not_drawn
-from nadek.training import Epoch
+from nadek.cli.console import rows_progress, say, show_json, show_line, show_table
+from nadek.cli.kinds import kind_rows
+from nadek.figures.model_card import draw_model, why_rows_are_not_drawn
+from nadek.runs.data import rows_for
+from nadek.utils.configs import encode
 
 
 def info(model: ModelArgument, *, as_json: Json = False) -> None:
@@ -113,48 +111,6 @@ def draw(
         show_line(str(path))
     if data is not None and (why := why_rows_are_not_drawn(saved)) is not None:
         say(f"{data}: not drawn: {why}", quiet=quiet)
-
-
-def demo(
-    *,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", parser=some_folder, metavar="<path>", help="Folder for models and pictures."),
-    ] = Path("runs/demo"),
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Fewer epochs, for a quick look.")] = None,
-    seed: Seed = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Train NADE-k on small handwritten digits, compare it with simpler models and draw pictures.
-
-    Example: [bold]nadek demo[/]
-    """
-    say(
-        "nadek demo: a network learns 1,197 handwritten digits of 8 x 8 pixels, then tells how likely unseen"
-        " digits are, fills in missing pixels and writes digits of its own.",
-        quiet=quiet,
-    )
-    with ExitStack() as bars:
-        updates: dict[str, Any] = {}
-
-        def told(name: str, epoch: Epoch) -> None:
-            if name not in updates:
-                bars.close()
-                updates[name] = bars.enter_context(epochs_progress(quiet=quiet, label=name))
-            updates[name](epoch)
-
-        found = run_demo(output, seed=seed, epochs=epochs, on_epoch=told)
-    if as_json:
-        show_json(found.record)
-        return
-    rows = [[name, f"{mean:.2f}", f"{error:.2f}"] for name, mean, error in found.rows]
-    show_table(
-        "log-likelihood of 300 unseen digits (higher is better)", ["model", "nats a digit", "standard error"], rows
-    )
-    show_line("pictures:")
-    for path in found.files:
-        show_line(f"  {path}")
 
 
 def _structure(model: dict[str, Any]) -> list[list[str]]:

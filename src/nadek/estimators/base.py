@@ -16,22 +16,23 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.columns import Column, Numeric, draw, n_levels, ordinal, read_cells
-from nadek.conditional import ConditionalNetwork
-from nadek.defaults import Purpose
-from nadek.estimators.containers import Table, read_table
-from nadek.estimators.encoding import codes_of, columns_by, learn_columns, most_bins
-from nadek.estimators.folders import Fitted, read_fitted, write_fitted
-from nadek.estimators.learning import check_going_on, learn
-from nadek.estimators.making import Fillings, Template, template_of
-from nadek.estimators.options import Count, DeviceName, MatrixLike, pick_device
+from nadek.estimators.fitting import check_going_on, learn
+from nadek.estimators.options import Count, DeviceName, pick_device
+from nadek.estimators.persistence import Fitted, read_fitted, write_fitted
 from nadek.estimators.settings import check_options, options_of, plain_options
-from nadek.memory import Remembering
-from nadek.networks import AnyConfig, build, has_columns, without_memory
-from nadek.orderings import random_orderings
-from nadek.queries import marginal_log_probs
-from nadek.sampling import impute
+from nadek.inference import marginal_log_probs
+from nadek.inference.orderings import random_orderings
+from nadek.inference.sampling import impute
+from nadek.models.base import ConditionalModel
+from nadek.models.memory import MemoryModel
+from nadek.models.registry import AnyConfig, build, has_columns, without_memory
+from nadek.tabular.columns import Column, Numeric, draw, n_levels, ordinal, read_cells
+from nadek.tabular.encode_table import codes_of, columns_by, learn_columns, most_bins
+from nadek.tabular.frames import Table, read_table
+from nadek.tabular.selection import MatrixLike
+from nadek.tabular.writeback import Fillings, Template, template_of
 from nadek.training import Epoch
+from nadek.training.defaults import Purpose
 
 EXACT_COST = 1e6
 """Multiplications of one use of the network up to which questions are answered in float64: so small a network waits for
@@ -43,7 +44,7 @@ Loaded = TypeVar("Loaded", bound="NADEkBase")
 class NADEkBase(BaseEstimator):
     """Fitting, encoding and pickling; the estimators add their constructors and their answers."""
 
-    network_: ConditionalNetwork
+    network_: ConditionalModel
     columns_: tuple[Column | None, ...]
     device: DeviceName
     n_bins: Count
@@ -77,7 +78,7 @@ class NADEkBase(BaseEstimator):
         """A pickle holds the weights as arrays, so that it can be read where there is no such device."""
         state = dict(super().__getstate__())
         if "network_" in state:
-            network: ConditionalNetwork = state.pop("network_")
+            network: ConditionalModel = state.pop("network_")
             weights = {name: value.detach().cpu().numpy() for name, value in network.state_dict().items()}
             state["network_"] = (network.config, weights)
         return state
@@ -308,18 +309,18 @@ def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np
     return orderings.numpy()
 
 
-def _for_questions(network: ConditionalNetwork) -> ConditionalNetwork:
+def _for_questions(network: ConditionalModel) -> ConditionalModel:
     """The network in the precision that questions are answered in; see `EXACT_COST`."""
     alone = without_memory(network)
     assert has_columns(alone)
     hidden = sum(p.numel() for p in alone.core.parameters())
-    remembered = 2 * network.rows.numel() if isinstance(network, Remembering) else 0
+    remembered = 2 * network.rows.numel() if isinstance(network, MemoryModel) else 0
     cost = network.steps * (hidden + 2 * alone.W.numel()) + remembered
     exact = cost <= EXACT_COST and network.b.device.type in ("cpu", "cuda")
     return network.to(torch.float64) if exact else network
 
 
-def _network_of(config: AnyConfig, weights: dict[str, NDArray[Any]]) -> ConditionalNetwork:
+def _network_of(config: AnyConfig, weights: dict[str, NDArray[Any]]) -> ConditionalModel:
     tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
     network = build(config, generator=torch.Generator())
     network.to(next(tensors[name].dtype for name, _ in network.named_parameters()))

@@ -11,29 +11,27 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.columns import draw
+from nadek.estimators.information import Questions
 from nadek.estimators.options import (
     Choice,
     Count,
     DeviceName,
     Fraction,
-    MatrixLike,
     MaybeSwitch,
     Number,
     Patience,
     Randomness,
     Share,
     Switch,
-    Which,
-    WhichOrNone,
     Whole,
     check_whole,
 )
-from nadek.estimators.questions import Questions
-from nadek.likelihood import mixture_log_prob
-from nadek.queries import conditional_log_probs, marginal_log_probs
-from nadek.sampling import sample
-from nadek.summaries import deviation
+from nadek.inference import conditional_log_probs, marginal_log_probs
+from nadek.inference.likelihood import mixture_log_prob
+from nadek.inference.sampling import sample
+from nadek.inference.summary import deviation
+from nadek.tabular.columns import draw
+from nadek.tabular.selection import MatrixLike, Which, WhichOrNone
 
 
 class NADEk(DensityMixin, Questions):
@@ -57,7 +55,7 @@ class NADEk(DensityMixin, Questions):
             are joint up to 64 columns; of D columns beyond, D / 64 cells at a time (rounded up) are drawn as if they
             were independent given those before.
         memory: True keeps the training rows (20,000 at most) beside the network, and lets those that are like what is
-            known of a row have their word (see `nadek.memory`): often a much better density where the same rows come up
+            known of a row have their word (see `nadek.models.memory`): often a much better density where the same rows come up
             again and again, and scored several times more slowly. What is sampled and saved then holds rows of the
             training table as they are, which may be nobody's business. "auto" does so where it spares a fiftieth of
             the cost of the rows held out, of which there must be 50.
@@ -83,8 +81,8 @@ class NADEk(DensityMixin, Questions):
         verbose: 1 writes about ten lines a training, 2 one an epoch.
 
     Attributes:
-        network_: the torch module, see `nadek.Network`.
-        columns_: what each column is, see `nadek.columns`.
+        network_: the torch module, see `nadek.IterativeNADE`.
+        columns_: what each column is, see `nadek.tabular.columns`.
         levels_: for each column (by its name, or its index where it has none) what its levels are, in the order of
             `predict_missing_proba`; for numbers the means of the bins.
         orderings_: [n_orderings, D], drawn in `fit`.

@@ -13,27 +13,26 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.columns import Binary, Numeric, decode, expected
-from nadek.estimators.cells import Cells
-from nadek.estimators.containers import Table, is_boolean, is_missing, is_text, names_in
-from nadek.estimators.making import Fillings, as_frame_of, beside, called, filled, without
+from nadek.estimators.cell_options import Cells
 from nadek.estimators.options import (
     Choice,
     Count,
     DeviceName,
     Fraction,
-    MatrixLike,
     MaybeSwitch,
     Number,
     Patience,
     Randomness,
     Share,
     Switch,
-    WhichOrNone,
     Whole,
     check_choice,
     check_whole,
 )
+from nadek.tabular.columns import Binary, Numeric, decode, expected
+from nadek.tabular.frames import Table, is_boolean, is_missing, is_text, names_in
+from nadek.tabular.selection import MatrixLike, WhichOrNone
+from nadek.tabular.writeback import Fillings, as_frame_of, beside, called, filled, without
 
 STRATEGIES = ("mean", "mode", "sample")
 
@@ -52,7 +51,7 @@ class NADEkImputer(TransformerMixin, Cells):
         add_indicator: add columns that tell which cells were missing, for the columns with holes in training.
         keep_empty_features: whether columns without any value in training stay (filled with 0, or "missing_value"
             where they are of text); otherwise they are left out.
-        memory: keep the training rows beside the network (see `nadek.memory`), where rows like these come up again and
+        memory: keep the training rows beside the network (see `nadek.models.memory`), where rows like these come up again and
             again: "auto" does so where that spares a fiftieth of the cost of the rows held out, of which there must be
             50. What `save` writes then holds training rows, as other imputers do; False never keeps any.
         max_iter: this and all others: see `NADEk`. The draws of "sample" follow from ``random_state`` and the table:

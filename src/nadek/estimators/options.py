@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool
 
-from nadek.configs import is_whole
+from nadek.utils.configs import is_whole
 
 if TYPE_CHECKING:
     Whole = int | Literal["auto"]
@@ -23,14 +22,9 @@ if TYPE_CHECKING:
     Choice = str
     DeviceName = str | torch.device
     Randomness = int | np.random.RandomState | None
-    Which = Sequence[str] | Sequence[int] | Sequence[bool] | np.ndarray[Any, Any]
-    WhichOrNone = Which | None
 else:  # a constructor stores whatever it is given, also where the tests check types
     Whole = Number = Fraction = Patience = Switch = MaybeSwitch = Count = Share = Choice = Any
-    DeviceName = Randomness = Which = WhichOrNone = Any
-
-MatrixLike = Any
-"""A table: an array, a list of rows, or a pandas, polars or pyarrow table."""
+    DeviceName = Randomness = Any
 
 
 def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[object] = ()) -> None:
@@ -110,48 +104,6 @@ def pick_device(device: DeviceName) -> torch.device:
     except (RuntimeError, AssertionError, NotImplementedError):
         raise ValueError(f"device: PyTorch cannot work on {device!r} on this machine; use 'auto' or 'cpu'") from None
     return picked
-
-
-def chosen_columns(what: str, which: Which, labels: Sequence[str], *, named: bool) -> Bool[np.ndarray, " D"]:
-    """Columns told by their names, their indices, or a boolean for each.
-
-    Integers are positions, from 0, also in a frame whose column names are integers: as in scikit-learn.
-
-    Args:
-        what: the option, for the messages.
-        which: what it was set to.
-        labels: names of all columns.
-        named: whether these are the table's own names (it had some).
-
-    Raises:
-        ValueError: on an unknown name, an index out of range, a mask of another length, or anything else.
-    """
-    chosen = np.zeros(len(labels), dtype=np.bool_)
-    items = np.asarray(which)
-    if items.ndim != 1:
-        raise ValueError(f"{what}: expected a list of column names or indices, or a boolean mask, found {which!r}")
-    if items.dtype.kind == "b":
-        if len(items) != len(labels):
-            raise ValueError(f"{what}: expected a mask of {len(labels)} booleans, found {len(items)}")
-        return items.copy()
-    chosen[[column_index(what, item, labels, named=named) for item in items.tolist()]] = True
-    return chosen
-
-
-def column_index(what: str, item: object, labels: Sequence[str], *, named: bool) -> int:
-    """The index of a column told by its name or index; see `chosen_columns`."""
-    if isinstance(item, str):
-        if not named:
-            raise ValueError(f"{what}: found the column name {item!r}, but the table has no column names; use indices")
-        if item not in labels:
-            raise ValueError(f"{what}: found {item!r}, expected one of the columns {', '.join(map(repr, labels))}")
-        return list(labels).index(item)
-    if isinstance(item, bool) or not isinstance(item, int):
-        raise ValueError(f"{what}: expected column names or indices, found {item!r}")
-    if not 0 <= item < len(labels):
-        found = f"found {item} (integers are positions, from 0)"
-        raise ValueError(f"{what}: expected indices from 0 to {len(labels) - 1}, {found}")
-    return item
 
 
 def _is_among(value: object, words: Sequence[object]) -> bool:

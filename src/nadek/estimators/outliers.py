@@ -10,26 +10,25 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from torch import Tensor
 
-from nadek.columns import Numeric, log_density_within, read_cells
 from nadek.estimators.base import NADEkBase
-from nadek.estimators.containers import Table
 from nadek.estimators.options import (
     Choice,
     Count,
     DeviceName,
     Fraction,
-    MatrixLike,
     Number,
     Patience,
     Randomness,
     Share,
     Switch,
-    WhichOrNone,
     Whole,
     check_number,
 )
-from nadek.likelihood import mixture_log_prob
-from nadek.queries import cell_log_probs
+from nadek.inference import cell_log_probs
+from nadek.inference.likelihood import mixture_log_prob
+from nadek.tabular.columns import Numeric, log_density_within, read_cells
+from nadek.tabular.frames import Table
+from nadek.tabular.selection import MatrixLike, WhichOrNone
 
 UNUSUAL = 0.05
 """With contamination "auto": the part of new rows, of the sort learnt from, that are called outliers."""
@@ -42,7 +41,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
     """Finds rows that are improbable under what the others look like, as a scikit-learn outlier detector.
 
     The score of a row is its log-probability in nats; of a number that of its bin and how densely numbers lie in it
-    (one far outside is less likely than others of the outermost bin, see `nadek.columns`). In a row with holes it is
+    (one far outside is less likely than others of the outermost bin, see `nadek.tabular.columns`). In a row with holes it is
     that of the observed cells, scaled to a whole row (times D, divided by their number), so that a row is not taken
     for usual because little is known of it; one of which nothing is known scores 0, which no threshold exceeds.
 

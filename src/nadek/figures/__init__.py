@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nadek.figures.charts import model_comparison, reliability, training_curves
-    from nadek.figures.diagrams import structures
     from nadek.figures.images import filters, inpainting, samples
     from nadek.figures.panels import Line, lines
     from nadek.figures.style import save
@@ -32,7 +31,6 @@ __all__ = [
     "reliability",
     "samples",
     "save",
-    "structures",
     "training_curves",
 ]
 
@@ -41,7 +39,6 @@ _HOMES = {
     "nadek.figures.charts": ("model_comparison", "reliability", "training_curves"),
     "nadek.figures.images": ("filters", "inpainting", "samples"),
     "nadek.figures.panels": ("Line", "lines"),
-    "nadek.figures.diagrams": ("structures",),
     "nadek.figures.style": ("save",),
 }
 """Matplotlib takes a quarter of the command line's start: it is loaded with the first picture.

@@ -1,15 +1,15 @@
 """Training as data (`TrainingConfig`) and the loop that carries it out (`fit`)."""
 
 from nadek.training.checks import check_teacher
-from nadek.training.config import Phase, TrainingConfig
-from nadek.training.data import EmptyColumnsError, Rows, data_mean, needed_rows, prepare
 from nadek.training.divergence import TrainingDivergedError
+from nadek.training.fit_memory import Gain, remember
 from nadek.training.history import Epoch
+from nadek.training.isolation import isolated
 from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
-from nadek.training.remembering import Gain, remember
+from nadek.training.prepare import EmptyColumnsError, Rows, data_mean, needed_rows, prepare
 from nadek.training.state import TrainingState
-from nadek.training.undisturbed import undisturbed
+from nadek.training.training_config import Phase, TrainingConfig
 
 __all__ = [
     "SGD",
@@ -27,8 +27,8 @@ __all__ = [
     "check_teacher",
     "data_mean",
     "fit",
+    "isolated",
     "needed_rows",
     "prepare",
     "remember",
-    "undisturbed",
 ]

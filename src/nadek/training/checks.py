@@ -3,13 +3,13 @@
 import math
 from typing import Any
 
-from nadek.conditional import ConditionalNetwork, check_network
-from nadek.configs import decode, difference, encode
-from nadek.training.config import TrainingConfig
-from nadek.training.data import Rows
+from nadek.models.base import ConditionalModel, check_network
+from nadek.training.prepare import Rows
+from nadek.training.training_config import TrainingConfig
+from nadek.utils.configs import decode, difference, encode
 
 
-def check_rows(model: ConditionalNetwork, config: TrainingConfig, rows: Rows, what: str) -> None:
+def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what: str) -> None:
     """Refuse rows that this model, or this run, cannot learn from.
 
     Args:
@@ -46,7 +46,7 @@ def check_rows(model: ConditionalNetwork, config: TrainingConfig, rows: Rows, wh
         raise ValueError(f'missing values are refused (missing = "refuse"), found {_holes(rows, what)}')
 
 
-def check_weights(model: ConditionalNetwork, config: TrainingConfig) -> None:
+def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
     """Refuse weights that no gradient can reach; some of them may be frozen.
 
     Args:
@@ -68,7 +68,7 @@ def check_weights(model: ConditionalNetwork, config: TrainingConfig) -> None:
         raise ValueError(f"centred: expected W, A and c to be learnt, found {held[0]} frozen (requires_grad is False)")
 
 
-def check_teacher(model: ConditionalNetwork, config: TrainingConfig, teacher: ConditionalNetwork | None) -> None:
+def check_teacher(model: ConditionalModel, config: TrainingConfig, teacher: ConditionalModel | None) -> None:
     """Refuse a teacher that cannot tell this model what it is to learn.
 
     Args:
@@ -92,7 +92,7 @@ def check_teacher(model: ConditionalNetwork, config: TrainingConfig, teacher: Co
         raise ValueError("teacher: expected objectives over all orderings, found fixed_order")
 
 
-def _variables(model: ConditionalNetwork) -> str:
+def _variables(model: ConditionalModel) -> str:
     """The variables of a model, in words."""
     levels = set(model.levels)
     told = f"{min(levels)}" if len(levels) == 1 else f"{min(levels)} to {max(levels)}"
@@ -113,7 +113,7 @@ def check_resumed(config: TrainingConfig, kept: Any) -> None:  # noqa: ANN401 - 
 
     Args:
         config: of the run that is to go on.
-        kept: what `nadek.configs.encode` made of the config of the run that was stopped; options that came after it
+        kept: what `nadek.utils.configs.encode` made of the config of the run that was stopped; options that came after it
             was written are at their defaults in it. None: not known, and let through.
 
     Raises:

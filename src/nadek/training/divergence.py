@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from torch import Tensor
 
-from nadek.training.config import TrainingConfig
 from nadek.training.history import Epoch
+from nadek.training.training_config import TrainingConfig
 
 BLOWN_UP = 1000.0
 """Nats a variable. A guess costs 0.7; a mean cost beyond this is no more a number to learn from than infinity is."""

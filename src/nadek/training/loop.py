@@ -10,34 +10,34 @@ import torch
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from nadek.conditional import ConditionalNetwork
-from nadek.configs import encode
-from nadek.objectives import l2_penalty, reduce
-from nadek.training.centring import centre_of, centred
+from nadek.inference.order_agnostic import l2_penalty, reduce
+from nadek.models.base import ConditionalModel
+from nadek.training.batch_loss import BatchLoss
 from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights
-from nadek.training.completing import begins, completed, due
-from nadek.training.config import Phase, TrainingConfig
-from nadek.training.data import Rows
 from nadek.training.divergence import TrainingDivergedError, advice, diverged_cost
 from nadek.training.history import Epoch
-from nadek.training.lessons import Lessons
-from nadek.training.neighbours import neighbourly
+from nadek.training.isolation import isolated
+from nadek.training.ordinal_preconditioning import neighbourly
+from nadek.training.preconditioning import centre_of, centred
+from nadek.training.prepare import Rows
 from nadek.training.schedule import Turn, randomness, turns
 from nadek.training.state import TrainingState, pack, unpack, weights_in
-from nadek.training.undisturbed import undisturbed
+from nadek.training.stochastic_em import begins, completed, due
+from nadek.training.training_config import Phase, TrainingConfig
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
+from nadek.utils.configs import encode
 
 LOOKED_AT = 256
 """Training rows that the weights of the last epoch are looked at with, where there are no validation rows."""
 
 
 def fit(
-    model: ConditionalNetwork,
+    model: ConditionalModel,
     train: Rows,
     validation: Rows | None = None,
     *,
     config: TrainingConfig,
-    teacher: ConditionalNetwork | None = None,
+    teacher: ConditionalModel | None = None,
     trained: bool = False,
     resume: TrainingState | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -54,7 +54,7 @@ def fit(
         validation: rows to choose the best epoch by, with the same masks every time; None takes the last epoch.
         config: the run.
         teacher: a trained network of the same variables, on the same device: the model learns what it expects of hidden
-            cells instead of what they hold (see `nadek.objectives.step_costs`). Validation looks at what they hold.
+            cells instead of what they hold (see `nadek.inference.order_agnostic.step_costs`). Validation looks at what they hold.
         trained: the model knows such rows already: its weights are those to beat on the validation rows, and holes that
             are to be completed are so from the first epoch on.
         resume: the state that an interrupted run of the same config, model and rows left; the run goes on from
@@ -78,7 +78,7 @@ def fit(
     check_teacher(model, config, teacher)
     if validation is not None:
         check_rows(model, config, validation, "validation")
-    with undisturbed(train.values.device.type):
+    with isolated(train.values.device.type):
         run = _Run(model, config, train, validation, teacher, trained)
         if resume is not None:
             run.restore(resume)
@@ -100,11 +100,11 @@ def fit(
 class _Run:
     """What changes while training, and how an epoch changes it."""
 
-    model: ConditionalNetwork
+    model: ConditionalModel
     config: TrainingConfig
     train: Rows
     validation_rows: Rows | None
-    teacher: ConditionalNetwork | None
+    teacher: ConditionalModel | None
     trained: bool
     history: list[Epoch] = field(default_factory=list)
     best: dict[str, Tensor] | None = None
@@ -117,7 +117,7 @@ class _Run:
         ordering: Tensor | None = None
         if "fixed_order" in {phase.objective for phase in self.config.phases}:
             ordering = ordering_of(self.model)
-        self.lessons = Lessons(self.model, self.config, self.teacher, ordering)
+        self.lessons = BatchLoss(self.model, self.config, self.teacher, ordering)
         self.given = self.train, self.validation_rows
         holes = self.config.missing == "complete" and self.train.observed is not None
         self.completing_from = begins(self.config.epochs, trained=self.trained) if holes else None
@@ -273,11 +273,11 @@ class _Run:
         last = self.config.phases[-1]
         return prepare_validation(rows, self.model, last.objective, self._generator(-1), masks=last.hides, **options)
 
-    def _current(self) -> ConditionalNetwork:
+    def _current(self) -> ConditionalModel:
         """The model that a user would get now: the averaged one where an average is kept."""
         if self.average is None:
             return self.model
-        averaged: ConditionalNetwork = self.average.module  # type: ignore[assignment]
+        averaged: ConditionalModel = self.average.module  # type: ignore[assignment]
         return averaged
 
     def _keep_best(self, cost: float) -> None:

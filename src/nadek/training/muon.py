@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.processors import quick_in_bfloat16
+from nadek.kernels.cpu import quick_in_bfloat16
 
 ITERATIONS = 5
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from nadek.training.config import Phase
+from nadek.training.training_config import Phase
 
 
 class Turn(NamedTuple):

@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.conditional import ConditionalNetwork
-from nadek.likelihood import log_prob
-from nadek.objectives import Objective, step_costs
-from nadek.orderings import Masks, draw_missing
-from nadek.paths import MAX_BYTES, bytes_per_row, chunks
-from nadek.training.data import Rows
+from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.likelihood import log_prob
+from nadek.inference.order_agnostic import Objective, step_costs
+from nadek.inference.orderings import Masks, draw_missing
+from nadek.models.base import ConditionalModel
+from nadek.training.prepare import Rows
 
 AT_LEAST = 4096
 """Small validation sets are repeated, with other masks, until they have so many rows."""
@@ -29,7 +29,7 @@ class Validation(NamedTuple):
 
 def prepare_validation(
     rows: Rows,
-    model: ConditionalNetwork,
+    model: ConditionalModel,
     objective: Objective,
     generator: torch.Generator,
     *,
@@ -48,7 +48,7 @@ def prepare_validation(
 
 
 @torch.no_grad()
-def validation_costs(model: ConditionalNetwork, validation: Validation) -> Float[Tensor, " k"]:
+def validation_costs(model: ConditionalModel, validation: Validation) -> Float[Tensor, " k"]:
     """Mean cost after every step, in nats a row, float64 sums."""
     model.eval()
     if validation.ordering is not None:
@@ -62,7 +62,7 @@ def validation_costs(model: ConditionalNetwork, validation: Validation) -> Float
     return total / n_rows
 
 
-def ordering_of(model: ConditionalNetwork) -> Tensor:
+def ordering_of(model: ConditionalModel) -> Tensor:
     """The one ordering of a fixed-order model.
 
     Raises:

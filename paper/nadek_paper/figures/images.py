@@ -1,0 +1,83 @@
+"""Pictures of rows that are images: samples, reconstructions and filters of a trained model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nadek import figures
+from nadek.checkpoints import SavedModel
+from nadek.inference.sampling import reconstruction_probabilities, sample
+from nadek.models.registry import has_columns
+from nadek_paper.figures.charts import Points
+from nadek_paper.figures.config import Filters, Reconstructions, Samples
+from nadek_paper.figures.references import find
+from nadek_paper.jobs import Workplace
+
+
+def samples(shows: Samples, place: Workplace) -> tuple[Points, figures.Figure]:
+    """Samples, each along an ordering of its own."""
+    saved = find(shows.model, shows.recipe, place).model()
+    generator = torch.Generator(saved.model.b.device).manual_seed(shows.seed)
+    drawn = sample(saved.model, shows.number, generator=generator).cpu().numpy()
+    points: Points = [{"bits": np.packbits(row).tobytes().hex()} for row in drawn]
+    return points, figures.samples(drawn, image_shape=_shape(saved))
+
+
+def filters(shows: Filters, place: Workplace) -> tuple[Points, figures.Figure]:
+    """Weights of a random choice of hidden units."""
+    saved = find(shows.model, shows.recipe, place).model()
+    if not has_columns(saved.model):
+        raise ValueError(f"{shows.model}: expected a network with a matrix to show, found one of images")
+    weights = saved.model.W if shows.side == "encoder" else saved.model.output_weight.t()
+    chosen = torch.randperm(len(weights), generator=torch.Generator().manual_seed(shows.seed))[: shows.number]
+    shown = weights.detach()[chosen.to(weights.device)].float().cpu().numpy()
+    points: Points = [
+        {"unit": unit, "largest": round(float(np.abs(row).max()), 4)}
+        for unit, row in zip(chosen.tolist(), shown, strict=True)
+    ]
+    return points, figures.filters(shown, image_shape=_shape(saved), max_filters=shows.number)
+
+
+def reconstructions(shows: Reconstructions, place: Workplace) -> tuple[Points, figures.Figure]:
+    """States of the inference for partly hidden rows, and how they agree with what was hidden."""
+    reference = find(shows.model, shows.recipe, place)
+    saved, rows = reference.model(), reference.job.open(shows.split).x
+    generator = torch.Generator().manual_seed(shows.seed)  # on a CPU: the same rows and cells everywhere
+    chosen = torch.randperm(len(rows), generator=generator)[: len(shows.hidden)]
+    x, missing = rows[chosen], _hidden(shows, rows.shape[1], generator)[: len(chosen)]
+    device = saved.model.b.device
+    states = reconstruction_probabilities(saved.model, x.to(device), missing.to(device), steps=shows.steps)
+    states = states.float().cpu()
+    points: Points = [
+        {"row": row, "hidden": int(missing[place].sum()), "log_probability": _agreement(states, x, missing, place)}
+        for place, row in enumerate(chosen.tolist())
+    ]
+    picture = figures.inpainting(
+        x.numpy(), missing.numpy(), states.numpy(), image_shape=_shape(saved), max_rows=len(chosen)
+    )
+    return points, picture
+
+
+def _hidden(shows: Reconstructions, n_variables: int, generator: torch.Generator) -> Tensor:
+    """What is hidden from each row: a random choice of as many cells as asked for."""
+    ranks = torch.rand(len(shows.hidden), n_variables, generator=generator).argsort(1).argsort(1)
+    numbers = torch.tensor([max(1, round(part * n_variables)) for part in shows.hidden])
+    return ranks < numbers[:, None]
+
+
+def _agreement(states: Tensor, x: Tensor, missing: Tensor, place: int) -> list[float]:
+    """Log-probability of one row's hidden cells, each by itself, in every state (nats)."""
+    p, truth, hidden = states[:, place].double(), x[place].double(), missing[place]
+    right = (p * truth + (1 - p) * (1 - truth)).clamp_min(1e-12).log()
+    told: list[Any] = (right * hidden).sum(1).tolist()
+    return [round(value, 3) for value in told]
+
+
+def _shape(saved: SavedModel) -> tuple[int, int]:
+    if saved.schema.image_shape is None:
+        raise ValueError("expected a model of images, found one whose rows are none")
+    return saved.schema.image_shape

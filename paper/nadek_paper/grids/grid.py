@@ -1,0 +1,192 @@
+"""Grids: many small trainings that differ in named ways, as data. A file ``experiments/grids/NAME.toml``."""
+
+import itertools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from nadek.runs.recipe import Recipe, make_recipe, merge, naming, phases, read_recipe
+from nadek.utils.configs import decode
+from nadek_paper.grids.width import widest
+
+SET, SEED = "set", "seed"
+"""What a cell is told by, beside the axes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A data set of a grid, how long to train on it and how to score it.
+
+    Attributes:
+        label: what tables call it.
+        data: name of a known data set.
+        n_variables: D.
+        epochs: of a variant that does not train longer; half on the cost of all steps, half on the last one's.
+        scored: "exact" log-likelihoods over some orderings, or an unbiased "estimate" from sampled positions, with the
+            same ones for every cell.
+        orderings: of exact scores.
+        masks: of estimates, for each row.
+        train_rows: take so many training rows, a fixed random choice; None for all.
+        rows: score so many rows of validation and of test, a fixed random choice; None for all.
+        parameters: every model gets the widest layers with no more parameters than these; None leaves widths alone.
+    """
+
+    label: str
+    data: str
+    n_variables: int
+    epochs: int
+    scored: Literal["exact", "estimate"] = "exact"
+    orderings: int = 4
+    masks: int = 16
+    train_rows: int | None = None
+    rows: int | None = None
+    parameters: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One way along an axis.
+
+    Attributes:
+        label: what tables call it.
+        longer: how many times as long to train.
+    """
+
+    label: str
+    longer: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One training of a grid.
+
+    Attributes:
+        name: of the set, the variants and the seed.
+        part: the data set.
+        where: set and variant of each axis, by name.
+        seed: of weights and training.
+        recipe: the training.
+    """
+
+    name: str
+    part: Part
+    where: dict[str, str]
+    seed: int
+    recipe: Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A grid.
+
+    Attributes:
+        name: the file's name without its suffix.
+        title: what it asks.
+        axes: axis -> variant -> what it is; the sets are the first axis, the last one makes the columns of tables.
+        cells: the trainings, in the order in which they are done.
+        keep: whether models are kept when they are scored.
+        notes: what to know about it.
+    """
+
+    name: str
+    title: str
+    axes: dict[str, dict[str, Part | Variant]]
+    cells: tuple[Cell, ...]
+    keep: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Head:
+    """The plain options of a file."""
+
+    title: str
+    seeds: tuple[int, ...] = (0,)
+    keep: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def read_grid(path: str | os.PathLike[str]) -> Grid:
+    """Read a grid, strictly.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: on an unknown, missing or unfit option; names file and option.
+    """
+    path, options = Path(path), read_recipe(path)
+    with naming(path):
+        tables = {key: options.pop(key, {}) for key in ("options", "sets", "axes")}
+        products = options.pop("cells", [{}])
+        head = decode(_Head, options)
+        changes = {SET: tables["sets"], **tables["axes"]}
+        axes, laid = _axes(changes)
+        cells: dict[str, Cell] = {}
+        for product in products:
+            for where in _product(product, axes):
+                for seed in head.seeds:
+                    cell = _cell(where, seed, axes, [tables["options"], *(laid[axis][where[axis]] for axis in axes)])
+                    cells.setdefault(cell.name, cell)
+    every = tuple(cells.values())
+    return Grid(name=path.stem, title=head.title, axes=axes, cells=every, keep=head.keep, notes=head.notes)
+
+
+def grids(experiments: str | os.PathLike[str]) -> list[str]:
+    """Names of the grids, sorted."""
+    return sorted(path.stem for path in Path(experiments).glob("grids/*.toml"))
+
+
+def _axes(
+    tables: Mapping[str, Mapping[str, Any]],
+) -> tuple[dict[str, dict[str, Part | Variant]], dict[str, dict[str, Mapping[str, Any]]]]:
+    """The variants of each axis, and the options of a recipe that each lays over those before it."""
+    axes: dict[str, dict[str, Part | Variant]] = {}
+    laid: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for axis, variants in tables.items():
+        if not isinstance(variants, Mapping) or not variants:
+            raise ValueError(f"{'sets' if axis == SET else f'axes.{axis}'}: expected at least one variant")
+        axes[axis], laid[axis] = {}, {}
+        for name, told in variants.items():
+            where = f"sets.{name}" if axis == SET else f"axes.{axis}.{name}"
+            own = {key: value for key, value in told.items() if key not in ("model", "training")}
+            axes[axis][name] = decode(Part, own, where=where) if axis == SET else decode(Variant, own, where=where)
+            laid[axis][name] = {key: told[key] for key in ("model", "training") if key in told}
+    return axes, laid
+
+
+def _product(chosen: Mapping[str, Any], axes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Every combination of the variants that are named; an axis that is not spoken of is taken whole."""
+    for axis, names in chosen.items():
+        if axis not in axes:
+            raise ValueError(f"cells: unknown axis {axis!r}; known are: {', '.join(axes)}")
+        for name in names:
+            if name not in axes[axis]:
+                raise ValueError(f"cells.{axis}: unknown variant {name!r}; known are: {', '.join(axes[axis])}")
+    lists = [chosen.get(axis, list(axes[axis])) for axis in axes]
+    return [dict(zip(axes, names, strict=True)) for names in itertools.product(*lists)]
+
+
+def _cell(
+    where: dict[str, str],
+    seed: int,
+    axes: Mapping[str, Mapping[str, Part | Variant]],
+    layers: list[Mapping[str, Any]],
+) -> Cell:
+    """The recipe of one combination and seed."""
+    name = "-".join([*where.values(), f"s{seed}"])
+    part = axes[SET][where[SET]]
+    assert isinstance(part, Part)
+    options: dict[str, Any] = {}
+    for layer in layers:
+        options = merge(options, layer)
+    longer = [variant.longer for axis in axes if isinstance(variant := axes[axis][where[axis]], Variant)]
+    epochs = part.epochs
+    for times in longer:
+        epochs *= times
+    schedule = phases(epochs, options.get("model", {}).get("steps", 5))
+    options = merge(options, {"seed": seed, "training": {"seed": seed, "phases": schedule}})
+    recipe = make_recipe(options, n_variables=part.n_variables, where=name)
+    if part.parameters is not None:
+        recipe = widest(recipe, part.parameters)
+    return Cell(name=name, part=part, where=where, seed=seed, recipe=recipe)

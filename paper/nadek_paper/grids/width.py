@@ -1,0 +1,36 @@
+"""Models with the same number of parameters, whatever their structure: the widths follow from it."""
+
+from bisect import bisect_right
+from dataclasses import replace
+
+from nadek.models import ModelConfig
+from nadek.models.cores import ResidualConfig
+from nadek.models.registry import NetworkConfig, outline
+from nadek.runs.recipe import Recipe
+
+
+def widest(recipe: Recipe, parameters: int) -> Recipe:
+    """The recipe with all hidden layers as wide as they can be with no more than so many parameters.
+
+    Raises:
+        ValueError: if there are too few for a single unit, or the network has no hidden layers to widen.
+    """
+    model = recipe.model
+    if not isinstance(model, ModelConfig):
+        raise ValueError("parameters: expected a network with hidden layers, found one of images")
+    sizes = range(1, parameters + 1)  # a unit has at least one parameter
+    width = bisect_right(sizes, parameters, key=lambda width: n_parameters(_of_width(model, width)))
+    if width == 0:
+        raise ValueError(f"parameters: {parameters} are too few for hidden layers of one unit")
+    return replace(recipe, model=_of_width(model, width))
+
+
+def n_parameters(model: NetworkConfig) -> int:
+    """How many numbers a network learns."""
+    return sum(weights.numel() for weights in outline(model).parameters())
+
+
+def _of_width(model: ModelConfig, width: int) -> ModelConfig:
+    if isinstance(model.core, ResidualConfig):
+        return replace(model, core=replace(model.core, width=width))
+    return replace(model, core=replace(model.core, hidden=(width,) * len(model.core.hidden)))

@@ -1,0 +1,167 @@
+"""Training by stochastic maximum likelihood: chains stand for the model (Tieleman 2008), or short ones from data."""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from nadek.kernels.linear import affine
+from nadek_paper.rbm.machine import Machine, gibbs
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineConfig:
+    """A training of an RBM.
+
+    Attributes:
+        hidden: H.
+        epochs: passes over the rows.
+        batch_size: rows a minibatch.
+        chains: "persistent" ones go on from minibatch to minibatch, so many as a minibatch has rows (PCD); those from
+            the "data" start at the minibatch (contrastive divergence).
+        gibbs_steps: of the chains, a minibatch.
+        lr: learning rate; it falls linearly to zero.
+        momentum: of the gradient.
+        l2: coefficient of the sum of squares of the weights.
+        ema_decay: the machine is an exponential moving average of the weights with this decay a minibatch, or a lower
+            one in a short training, so that it reaches over the last fifth of it at most.
+        seed: of everything random.
+    """
+
+    hidden: int
+    epochs: int
+    batch_size: int = 100
+    chains: Literal["persistent", "data"] = "persistent"
+    gibbs_steps: int = 1
+    lr: float = 0.05
+    momentum: float = 0.5
+    l2: float = 0.0
+    ema_decay: float = 0.999
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "epochs", "batch_size", "gibbs_steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 1, found {getattr(self, name)}")
+        if self.chains not in ("persistent", "data"):
+            raise ValueError(f"chains: expected persistent or data, found {self.chains!r}")
+        for name in ("lr", "l2", "seed"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name}: expected a number of at least 0, found {getattr(self, name)}")
+        for name in ("momentum", "ema_decay"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 0 and below 1, found {getattr(self, name)}")
+
+
+@dataclass
+class MachineState:
+    """All that a training goes on from.
+
+    Attributes:
+        machine: the weights of the moment.
+        average: their moving average, which is the result.
+        velocity: of the momentum.
+        chains: visible units of the persistent chains [C, D].
+        epochs: how many are done.
+    """
+
+    machine: Machine
+    average: Machine
+    velocity: Machine
+    chains: Tensor
+    epochs: int = 0
+
+
+@torch.no_grad()
+def fit_machine(
+    x: Shaped[Tensor, "N D"],
+    config: MachineConfig,
+    *,
+    resume: MachineState | None = None,
+    on_epoch: Callable[[MachineState, float], None] | None = None,
+) -> MachineState:
+    """Train an RBM; the result is the state's ``average``.
+
+    The gradient is the centred one: units are measured from their means over the data, a near relative of the enhanced
+    gradient of Cho, Raiko and Ilin (2013), which measures them from the mean of data and model. Randomness is
+    a function of the seed and the epoch's number, so a training that goes on from a state ends as if it had not been
+    stopped.
+
+    Args:
+        x: complete rows of 0 and 1, on the device to train on.
+        config: the training.
+        resume: the state after an epoch; it stays as it is.
+        on_epoch: told the state after each epoch, and how far mean field moves a cell of the data (0 to 1, the mean
+            over the last minibatch).
+
+    Raises:
+        ValueError: on rows with missing values.
+    """
+    x = x.float()
+    if x.isnan().any():
+        raise ValueError("an RBM learns from rows without missing values, found some")
+    state = _begin(x, config) if resume is None else copy.deepcopy(resume)
+    decay = min(config.ema_decay, max(0.0, 1 - 5 / (config.epochs * math.ceil(len(x) / config.batch_size))))
+    while state.epochs < config.epochs:
+        generator = torch.Generator(x.device).manual_seed(config.seed * 1_000_003 + state.epochs + 1)
+        batches = torch.randperm(len(x), generator=generator, device=x.device).split(config.batch_size)
+        moved = 0.0
+        for index, rows in enumerate(batches):
+            progress = (state.epochs + index / len(batches)) / config.epochs
+            _step(state, x[rows], config, config.lr * (1 - progress), decay, generator)
+            if index == len(batches) - 1:
+                machine, v = state.machine, x[rows]
+                moved = (v - torch.sigmoid(machine.fields(torch.sigmoid(machine.inputs(v))))).abs().mean().item()
+        state.epochs += 1
+        if on_epoch is not None:
+            on_epoch(state, moved)
+    return state
+
+
+def _begin(x: Float[Tensor, "N D"], config: MachineConfig) -> MachineState:
+    """Small weights, visible biases at the log-odds of the data's means, chains at the first rows of a shuffle."""
+    generator = torch.Generator(x.device).manual_seed(config.seed * 1_000_003)
+    shape, device = (config.hidden, x.shape[1]), x.device
+    W = 0.01 * torch.randn(shape, generator=generator, device=device)
+    machine = Machine(W, torch.logit(x.mean(0).clamp(1e-2, 1 - 1e-2)), torch.zeros(config.hidden, device=device))
+    still = Machine(*(torch.zeros_like(p) for p in (machine.W, machine.b, machine.c)))
+    chains = x[torch.randperm(len(x), generator=generator, device=device)[: config.batch_size]].clone()
+    return MachineState(machine, machine.copy(), still, chains)
+
+
+def _step(
+    state: MachineState,
+    v: Float[Tensor, "B D"],
+    config: MachineConfig,
+    lr: float,
+    ema_decay: float,
+    generator: torch.Generator,
+) -> None:
+    """One minibatch: chains, gradient, weights and their average, all in place."""
+    machine = state.machine
+    start = state.chains if config.chains == "persistent" else v
+    state.chains = gibbs(machine, start, config.gibbs_steps, generator)
+    gradient = _gradient(machine, v, state.chains)
+    if config.l2:
+        gradient.W.sub_(machine.W, alpha=2 * config.l2)
+    for name in ("W", "b", "c"):
+        parameter, velocity = getattr(machine, name), getattr(state.velocity, name)
+        velocity.mul_(config.momentum).add_(getattr(gradient, name))
+        parameter.add_(velocity, alpha=lr)
+        getattr(state.average, name).lerp_(parameter, 1 - ema_decay)
+
+
+def _gradient(machine: Machine, v: Float[Tensor, "B D"], dreamt: Float[Tensor, "C D"]) -> Machine:
+    """The centred gradient of the log-likelihood, with chains in place of the model's distribution."""
+    h, k = torch.sigmoid(machine.inputs(v)), torch.sigmoid(machine.inputs(dreamt))
+    v_mean, h_mean = v.mean(0), h.mean(0)
+    data, dream = affine((h - h_mean).t(), (v - v_mean).t()), affine((k - h_mean).t(), (dreamt - v_mean).t())
+    W = data / len(v) - dream / len(dreamt)
+    b = v_mean - dreamt.mean(0) - h_mean @ W
+    c = h_mean - k.mean(0) - W @ v_mean
+    return Machine(W, b, c)

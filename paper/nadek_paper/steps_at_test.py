@@ -1,0 +1,39 @@
+"""What a model would be worth with other numbers of steps than it was made with."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.order_agnostic import step_costs
+from nadek.inference.orderings import draw_missing
+from nadek.models import IterativeNADE
+from nadek.models.base import evaluation_mode
+
+
+@evaluation_mode
+def log_probs_by_steps(
+    model: IterativeNADE, x: Shaped[Tensor, "B D"], *, steps: int, masks: int, generator: torch.Generator
+) -> Float[Tensor, "steps B"]:
+    """Unbiased estimates of the mean of log p(x | o) over orderings, as if the model had 1, 2, ... steps (nats).
+
+    All numbers of steps see the same masks, so their differences are much less noisy than each is.
+
+    Args:
+        model: a NADE-k.
+        x: complete rows of codes.
+        steps: the largest number of steps.
+        masks: how many masks to average over for each row.
+        generator: source of the masks.
+    """
+    longer = IterativeNADE(replace(model.config, steps=steps), generator=torch.Generator()).to(model.b)
+    longer.load_state_dict(model.state_dict())
+    longer.eval()
+    total = torch.zeros(steps, len(x), dtype=torch.float64, device=x.device)
+    for _ in range(masks):
+        missing = draw_missing(torch.ones_like(x, dtype=torch.bool), stratified=True, generator=generator)
+        for rows in chunks(len(x), bytes_per_row(longer) * (steps + 1), MAX_BYTES):
+            total[:, rows] -= step_costs(longer, x[rows], missing[rows]).double()
+    return total / masks

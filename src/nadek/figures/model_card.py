@@ -1,0 +1,76 @@
+"""The pictures of one trained model: samples, inpainting, filters, training curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nadek import figures
+from nadek.checkpoints import SavedModel
+from nadek.inference.sampling import impute, reconstruction_probabilities, sample
+from nadek.models.registry import has_columns, without_memory
+
+
+def draw_model(
+    saved: SavedModel, folder: Path, x: Tensor | None = None, *, hidden: float = 0.5, seed: int = 0
+) -> list[Path]:
+    """Draw whatever a model allows, as PNG files.
+
+    Args:
+        saved: a model with its columns and metrics.
+        folder: where to; made if need be.
+        x: rows to hide cells of, for the picture of inpainting (see `why_rows_are_not_drawn`); what is missing is
+            hidden, too.
+        hidden: part of each row's cells that is hidden.
+        seed: of samples and hidden cells.
+
+    Returns:
+        The files written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {}
+    if saved.metrics.get("history"):
+        pictures["curves"] = figures.training_curves(saved.metrics["history"])
+    shape = saved.schema.image_shape
+    if shape is not None:
+        generator = torch.Generator(saved.model.b.device).manual_seed(seed)
+        drawn = sample(saved.model, 100, orderings=10, generator=generator).cpu().numpy()
+        pictures["samples"] = figures.samples(drawn, image_shape=shape)
+        network = without_memory(saved.model)
+        if has_columns(network):
+            pictures["filters"] = figures.filters(network.W.detach().cpu().numpy(), image_shape=shape)
+        if x is not None and why_rows_are_not_drawn(saved) is None:
+            pictures["inpainting"] = _inpainting(saved, _spread(x), shape, hidden, generator)
+    return [figures.save(figure, folder / f"{name}.png") for name, figure in pictures.items()]
+
+
+def why_rows_are_not_drawn(saved: SavedModel) -> str | None:
+    """What keeps a model from the picture of inpainting, in words; None where nothing does."""
+    if saved.schema.image_shape is None:
+        return "the rows of this model are no images"
+    return None if saved.model.config.ordering is None else "this model knows one ordering and cannot fill in any cells"
+
+
+def _spread(x: Tensor, n_rows: int = 8) -> Tensor:
+    """A few rows from all over a set: many sets are sorted by class."""
+    return x[torch.linspace(0, len(x) - 1, min(n_rows, len(x))).long()]
+
+
+def _inpainting(
+    saved: SavedModel, x: Tensor, image_shape: tuple[int, int], hidden: float, generator: torch.Generator
+) -> figures.Figure:
+    """Rows with cells hidden at random, every state of the inference, and one joint draw."""
+    x = x.to(saved.model.b.device)
+    missing = torch.rand(x.shape, generator=generator, device=x.device) < hidden
+    missing |= x.isnan()
+    states = reconstruction_probabilities(saved.model, x, missing)
+    completed = impute(saved.model, x.float().masked_fill(missing, torch.nan), generator=generator)
+    return figures.inpainting(
+        x.cpu().numpy(),
+        missing.cpu().numpy(),
+        states.float().cpu().numpy(),
+        image_shape=image_shape,
+        completed=completed.cpu().numpy(),
+    )

@@ -1,0 +1,173 @@
+"""What training minimises: costs in nats a row, for every step of the network. No randomness, no state.
+
+A cost is an unbiased estimate of -log p(x | o) averaged over orderings. The paper's two objectives differ in the
+steps they count: fine-tuning takes the last (Eq. 4), pretraining the mean of all (Eq. 10).
+Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
+"""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nadek.inference.orderings import MEAN_ROOT, Masks, hidden_probability, missing_at, rank_of
+from nadek.models import IterativeNADE
+from nadek.models.base import ConditionalModel
+from nadek.models.cores import Core
+from nadek.models.registry import can_be_cut
+from nadek.models.variables import BinaryVariables, Variables
+
+Objective = Literal["last_step", "all_steps", "fixed_order"]
+
+
+def step_costs(
+    model: ConditionalModel,
+    x: Shaped[Tensor, "B D"],
+    missing: Bool[Tensor, "B D"],
+    observed: Bool[Tensor, "B D"] | None = None,
+    *,
+    tilt: float = 0.0,
+    masks: Masks = "orderings",
+    taught: Float[Tensor, "B C"] | None = None,
+    steps: int | None = None,
+    last_only: bool = False,
+    recompute: bool = False,
+    generator: torch.Generator | None = None,
+) -> Float[Tensor, "k B"]:
+    """Order-agnostic cost of each row after every step (Eq. 4 and 10).
+
+    ``n / (n - d + 1)`` times the negative log-probability of the hidden cells given the shown ones, where n of the
+    row's cells are observed and n - d + 1 of them are hidden: the weight is n over the number of targets.
+
+    Args:
+        model: any conditional network.
+        x: codes; anything finite where nothing was observed.
+        missing: what the network does not see, drawn by `nadek.inference.orderings.draw_missing`.
+        observed: True where x has a value; None when it has no holes. What is not observed is no target.
+        tilt: that of the draw; a row counts the less, the more often its number of hidden cells is drawn with it.
+        masks: the law of the draw. With "holes" the cost of a row's targets counts ``sqrt(n / targets)`` times, halfway
+            from rows that count alike to targets that do, over `nadek.inference.orderings.MEAN_ROOT`: nats a row still, about. It
+            is another objective, with less noise and the same optimum for a network that can be anything; what few
+            known cells tell of the many others counts little in it.
+        taught: logits of a teacher for these rows and holes: what hidden cells hold on average by its word stands for
+            what they hold, and the cost is a cross-entropy. Its gradient has the same aim with less noise, as far as
+            the teacher is right (Hinton, Vinyals and Dean 2015).
+        steps: use the network so many times, see `nadek.models.base.ConditionalModel.forward`.
+        last_only: leave out the costs of the steps before the last, [1, B]: a sixth of a training step's time.
+        recompute: keep less for the way back, see `nadek.models.IterativeNADE.forward`.
+        generator: source of dropout while training.
+    """
+    targets = missing if observed is None else missing & observed
+    n_observed = x.shape[1] if observed is None else observed.sum(1)
+    n_hidden = targets.sum(1)
+    weight = n_observed / n_hidden.to(_precise(model.b.dtype))
+    if masks == "holes":
+        weight = weight.sqrt() / MEAN_ROOT
+    elif tilt:
+        weight = (weight / (n_observed * hidden_probability(n_hidden, n_observed, tilt))).to(weight.dtype)
+    outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator)
+    counted = outputs[-1:] if last_only else outputs
+    return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets, taught) for logits in counted])
+
+
+def fixed_order_costs(
+    model: ConditionalModel,
+    x: Shaped[Tensor, "B D"],
+    ordering: Int[Tensor, " D"],
+    *,
+    start: int = 0,
+    stride: int = 1,
+    generator: torch.Generator | None = None,
+) -> Float[Tensor, "1 B"]:
+    """The exact -log p(x | ordering), all D conditionals at once: the objective of classic NADE.
+
+    A network of one step that can be cut (see `nadek.models.registry`) reads the shown values through W only, so the first
+    layer of all D conditionals is one cumulative sum over the ordering (Larochelle and Murray 2011). Any other network,
+    more steps, or variables that are not binary, take D network evaluations a row.
+
+    Args:
+        model: any conditional network.
+        x: complete rows of codes.
+        ordering: the ordering.
+        start: the first position whose conditional is counted.
+        stride: from one that is counted to the next. With a stride above 1 the cost is an estimate, without bias if
+            ``start`` is drawn from 0 to stride - 1: what is counted counts so many times.
+        generator: source of dropout while training.
+    """
+    visited = x[:, ordering].to(model.b.dtype)
+    if can_be_cut(model) and model.steps == 1 and isinstance(model.variables, BinaryVariables):
+        scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
+    else:
+        scores = _conditionals(model, x, ordering, torch.arange(start, x.shape[1], stride, device=x.device), generator)
+    scores = scores.to(_precise(scores.dtype))
+    return -stride * model.variables.log_prob(scores, visited[:, start::stride]).sum(1).unsqueeze(0)
+
+
+def reduce(costs: Float[Tensor, "k B"], objective: Objective) -> Float[Tensor, ""]:
+    """The number to minimise: the mean over rows of the last step's cost, or of the mean over steps."""
+    return costs.mean() if objective == "all_steps" else costs[-1].mean()
+
+
+def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:
+    """Sum of squares of every weight matrix (biases are free), the paper's regulariser before its coefficient."""
+    squares = [p.square().sum() for p in model.parameters() if p.ndim >= 2]
+    return torch.stack(squares).sum()
+
+
+def _precise(dtype: torch.dtype) -> torch.dtype:
+    """What costs are told and weighed in: weights rounded to fewer digits would leave a bias."""
+    return torch.promote_types(dtype, torch.float32)
+
+
+def _hidden_cost(variables: Variables, logits: Tensor, x: Tensor, targets: Tensor, taught: Tensor | None) -> Tensor:
+    """Negative log-probability of the targets, or of what a teacher expects there, summed by row; at least float32."""
+    logits = logits.to(_precise(logits.dtype))
+    costs = variables.costs(logits, x) if taught is None else variables.expected_costs(logits, taught.to(logits.dtype))
+    # a product with the 0/1 targets, not a selection: holes may hold anything finite, and shapes stay fixed
+    return (costs * targets).sum(1)
+
+
+def _one_step_conditionals(
+    model: IterativeNADE,
+    visited: Float[Tensor, "B D"],
+    ordering: Int[Tensor, " D"],
+    start: int,
+    stride: int,
+    generator: torch.Generator | None,
+) -> Float[Tensor, "B n"]:
+    """Logits of every stride-th variable given all before it, in visiting order, for one step and binary variables.
+
+    What the first layer reads changes from one of them to the next by the columns of those in between: one product for
+    each stretch (all stretches in one call), and a cumulative sum over these.
+    """
+    counted = ordering[start::stride]
+    n, gap = len(counted), stride - start  # the first stretch is filled up with zeros, to be as long as the others
+
+    def stretches(weight: Tensor) -> Float[Tensor, "n s H"]:
+        return F.pad(weight.t()[ordering], (0, 0, gap, 0))[: n * stride].view(n, stride, -1)
+
+    revealed = F.pad(visited - model.fill[ordering], (gap, 0))[:, : n * stride].view(-1, n, stride)
+    nothing_seen = model.c + model.fill @ model.W.t()
+    added = (revealed.transpose(0, 1) @ stretches(model.W)).to(model.c.dtype)  # [n, B, H]
+    if model.A is not None:
+        nothing_seen = nothing_seen + model.A.sum(1)
+        added = added - stretches(model.A).sum(1, keepdim=True)
+    core: Core = model.core
+    h, _ = core(nothing_seen + added.cumsum(0), None, generator=generator)
+    return (h @ model.output_weight[counted].unsqueeze(2)).squeeze(2).t() + model.b[counted]
+
+
+def _conditionals(
+    model: ConditionalModel,
+    x: Tensor,
+    ordering: Int[Tensor, " D"],
+    positions: Int[Tensor, " n"],
+    generator: torch.Generator | None,
+) -> Float[Tensor, "B n *L"]:
+    """Scores of some variables given those before each, for any network: n evaluations of it a row."""
+    shape = (len(x), len(positions), len(ordering))
+    missing = missing_at(rank_of(ordering).expand(shape[1:]), positions[:, None])  # [n, D], the row of each position
+    logits = model(x.unsqueeze(1).expand(shape), missing.expand(shape), generator=generator)[-1]
+    return model.variables.scores(logits, ordering[positions].expand(shape[:2]))

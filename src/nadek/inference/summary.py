@@ -1,0 +1,69 @@
+"""A matrix of log-likelihoods, orderings by rows, told in a few numbers with their standard errors."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from nadek.inference.likelihood import check_matrix, mixture_log_prob
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Log-likelihoods of a data set under several orderings, summarised. Everything in nats a row.
+
+    Attributes:
+        mean: mean over rows and orderings of log p(x | o), the paper's "Log-Prob.".
+        standard_error: of ``mean``, over rows (nan for a single row).
+        ordering_error: standard error of ``mean``, over the orderings that were drawn: what others would change in it,
+            the rows being the same (nan for one ordering).
+        ensemble: mean over rows of the mixture's log-probability (EoNADE).
+        ensemble_standard_error: of ``ensemble``, over rows.
+        spread_over_orderings: square root of E_x Var_o log p(x | o) (Table 3), nan for one ordering.
+        spread_over_rows: square root of E_o Var_x log p(x | o) (Table 3).
+        n_orderings: how many orderings.
+        n_rows: how many rows.
+    """
+
+    mean: float
+    standard_error: float
+    ordering_error: float
+    ensemble: float
+    ensemble_standard_error: float
+    spread_over_orderings: float
+    spread_over_rows: float
+    n_orderings: int
+    n_rows: int
+
+
+def summarise(log_probs: Float[Tensor, "O B"]) -> Summary:
+    """Summarise a matrix of log-likelihoods (orderings by rows).
+
+    Raises:
+        ValueError: on an array of another shape, and if there is no row or no ordering.
+    """
+    check_matrix(log_probs)
+    n_orderings, n_rows = log_probs.shape
+    if log_probs.numel() == 0:
+        raise ValueError(f"expected at least one ordering and one row, found {n_orderings} and {n_rows}")
+    by_row, mixed = log_probs.mean(0), mixture_log_prob(log_probs)
+    return Summary(
+        mean=by_row.mean().item(),
+        standard_error=deviation(by_row, 0).item() / n_rows**0.5,
+        ordering_error=deviation(log_probs.mean(1), 0).item() / n_orderings**0.5,
+        ensemble=mixed.mean().item(),
+        ensemble_standard_error=deviation(mixed, 0).item() / n_rows**0.5,
+        spread_over_orderings=deviation(log_probs, 0).square().mean().sqrt().item(),
+        spread_over_rows=deviation(log_probs, 1).square().mean().sqrt().item(),
+        n_orderings=n_orderings,
+        n_rows=n_rows,
+    )
+
+
+def deviation(values: Tensor, dim: int) -> Tensor:
+    """Standard deviation along ``dim``; nan, without a warning, where there is one value only."""
+    if values.shape[dim] < 2:
+        return torch.full_like(values.select(dim, 0), math.nan)
+    return values.std(dim)

@@ -1,0 +1,1 @@
+"""Fast paths below the models: matrix products, activation checkpointing, processor facts."""

@@ -1,0 +1,30 @@
+"""NADE-k as a network: its config, the network, and the paper's models as settings of it."""
+
+from nadek.models.iterative_nade import IterativeNADE
+from nadek.models.model_config import ModelConfig
+from nadek.models.presets import (
+    dbm_like,
+    nade,
+    nade_k,
+    nade_mask,
+    orderless_nade,
+    residual_nade_k,
+)
+from nadek.models.rbm_init import begin_as_rbm, from_rbm
+from nadek.models.unet import ImageNetwork
+from nadek.models.unet_config import ImageConfig
+
+__all__ = [
+    "ImageConfig",
+    "ImageNetwork",
+    "IterativeNADE",
+    "ModelConfig",
+    "begin_as_rbm",
+    "dbm_like",
+    "from_rbm",
+    "nade",
+    "nade_k",
+    "nade_mask",
+    "orderless_nade",
+    "residual_nade_k",
+]

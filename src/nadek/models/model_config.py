@@ -1,0 +1,65 @@
+"""The frozen description of a model: what is saved beside its weights, and enough to build it again."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from nadek.models.cores import CoreConfig, DeepConfig
+from nadek.models.variables import MAX_LEVELS
+from nadek.utils.configs import check_choices
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Everything that fixes the structure of a `IterativeNADE`; what `config.json` of a saved model holds.
+
+    Attributes:
+        n_variables: D, the number of variables.
+        core: the hidden part, see `nadek.models.cores`.
+        steps: k, how often the network is used.
+        fill: what a missing cell reads before the first step: the data "mean" (Eq. 5 of Raiko, Yao, Cho and
+            Bengio 2014: NADE-k) or "zero" (NADE-mask).
+        mask_input: whether a second matrix A reads which cells are missing (NADE-mask).
+        tied: whether the output layer is the transposed input layer (as in an RBM).
+        ordering: the one ordering of a fixed-order NADE; None for models of every ordering.
+        levels: how many levels each variable has (see `nadek.models.variables`); None: all are binary.
+        ordinal: variables whose levels have an order, such as numbers in bins; what is learnt of a level holds for its
+            neighbours then (see `nadek.models.ordinal_kernel`).
+        init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
+    """
+
+    n_variables: int
+    core: CoreConfig = field(default_factory=DeepConfig)
+    steps: int = 5
+    fill: Literal["mean", "zero"] = "mean"
+    mask_input: bool = False
+    tied: bool = False
+    ordering: tuple[int, ...] | None = None
+    levels: tuple[int, ...] | None = None
+    ordinal: tuple[int, ...] | None = None
+    init_std: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_variables < 1:
+            raise ValueError(f"n_variables: expected at least 1, found {self.n_variables}")
+        if self.steps < 1:
+            raise ValueError(f"steps: expected at least 1, found {self.steps}")
+        if self.init_std is not None and not 0 <= self.init_std < math.inf:
+            raise ValueError(f"init_std: expected a number of at least 0, found {self.init_std}")
+        check_choices(self, "fill")
+        if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):
+            raise ValueError(f"ordering: expected each of 0..{self.n_variables - 1} once, found {self.ordering}")
+        if self.levels is not None:
+            _check_levels(self.levels, self.n_variables)
+        if self.ordinal is not None and not set(self.ordinal) <= set(range(self.n_variables)):
+            raise ValueError(f"ordinal: expected places from 0 to {self.n_variables - 1}, found {self.ordinal}")
+        if self.ordinal is not None and len(set(self.ordinal)) < len(self.ordinal):
+            raise ValueError(f"ordinal: expected each place once, found {self.ordinal}")
+
+
+def _check_levels(levels: tuple[int, ...], n_variables: int) -> None:
+    if len(levels) != n_variables:
+        raise ValueError(f"levels: expected one number for each of {n_variables} variables, found {len(levels)}")
+    for variable, n in enumerate(levels):
+        if not 1 <= n <= MAX_LEVELS:
+            raise ValueError(f"levels: expected 1 to {MAX_LEVELS} levels, found {n} for variable {variable}")

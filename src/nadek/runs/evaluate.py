@@ -1,0 +1,74 @@
+"""The exact test log-likelihood of a model, told as a record."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nadek.checkpoints import SavedModel
+from nadek.runs.provenance import provenance
+from nadek.inference.likelihood import each_log_prob
+from nadek.inference.summary import Summary, summarise
+
+FEWEST_SCORED = 8
+"""Orderings, before an evaluation may stop early."""
+
+
+def evaluate(
+    saved: SavedModel,
+    x: Tensor,
+    *,
+    orderings: int,
+    seed: int = 0,
+    until_error: float | None = None,
+    keep_interrupted: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    on_estimate: Callable[[Summary], None] | None = None,
+) -> dict[str, Any]:
+    """Exact test log-likelihood of complete rows as a JSON-able record (nats; see `nadek.inference.summary.Summary`).
+
+    The record says how the model was trained and where both were computed.
+
+    Args:
+        saved: the model.
+        x: complete rows.
+        orderings: how many orderings to draw.
+        seed: of the orderings.
+        until_error: stop once the standard error of the mean over orderings is so small (nats), and not before
+            `FEWEST_SCORED` are scored: of fewer it may look small by luck.
+        keep_interrupted: take an interruption (ctrl-C) for an early stop, once an ordering is scored.
+        progress: called with the rows scored, counted over all orderings.
+        on_estimate: told the summary of what is scored so far, after each ordering.
+    """
+    device = saved.model.b.device
+    generator = torch.Generator(device).manual_seed(seed)
+    scores = each_log_prob(saved.model, x.to(device), orderings, generator=generator, progress=progress)
+    table: list[Tensor] = []
+    summary: Summary | None = None
+    try:
+        for scored in scores:
+            table.append(scored)
+            summary = summarise(torch.stack(table))
+            if on_estimate is not None:
+                on_estimate(summary)
+            certain = until_error is not None and summary.ordering_error <= until_error
+            if certain and len(table) >= FEWEST_SCORED:
+                break
+    except KeyboardInterrupt:
+        if not keep_interrupted or summary is None:
+            raise
+    assert summary is not None  # there is one ordering at least
+    told = asdict(summary)
+    return {
+        "test_log_likelihood": told.pop("mean"),
+        "standard_error": told.pop("standard_error"),
+        "orderings": told.pop("n_orderings"),
+        "rows": told.pop("n_rows"),
+        **told,
+        "ordering_seed": seed,
+        **{key: saved.metrics.get(key) for key in ("epochs", "seconds", "config", "commit")},
+        "training": {key: saved.metrics.get(key) for key in ("versions", "hardware", "best_validation", "rows")},
+        "evaluation": provenance(device),
+    }

@@ -1,0 +1,72 @@
+"""Records: what a run leaves behind, as JSON that people can read too."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nadek.utils.files import replacing
+
+
+def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a record.
+
+    Raises:
+        ValueError: if it is no JSON object.
+        OSError: if it is not there.
+    """
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise ValueError(f"{path}: expected a JSON object, found {type(record).__name__}")
+    return record
+
+
+def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
+    """Write a record, whole or not at all; a number that is none becomes null.
+
+    Args:
+        path: where to; its folder is made if need be.
+        record: what to write.
+        lines: the key of a list or a dictionary that comes last, one line an entry.
+    """
+    told = finite(record)
+    entries = told.pop(lines)
+    open_, close = "{}" if isinstance(entries, dict) else "[]"
+    if isinstance(entries, dict):
+        written = [f"    {json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries.items()]
+    else:
+        written = [f"    {json.dumps(entry)}" for entry in entries]
+    text = json.dumps(told, indent=2, allow_nan=False).removesuffix("\n}")
+    text += f',\n  "{lines}": {open_}\n' + ",\n".join(written) + f"\n  {close}\n}}\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(text.encode())
+
+
+def brought_up_to_date(path: Path, record: dict[str, Any], about: Mapping[str, Any], *, lines: str) -> dict[str, Any]:
+    """A record whose numbers stand, with what is said about them now; written anew if that is something else.
+
+    Args:
+        path: of the record.
+        record: what is in it.
+        about: what is to be said.
+        lines: see `write_record`.
+    """
+    told = {**record, **about}
+    if told != record:
+        write_record(path, told, lines=lines)
+    return told
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """The same with null in place of what is not a finite number, as the deviation of one row, which JSON lacks."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,1 @@
+"""Tables: column types, encoding, and files and data frames in and out."""

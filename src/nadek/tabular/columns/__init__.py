@@ -1,0 +1,49 @@
+"""What a column of a user's table is, and how its values become codes for the network and back."""
+
+from nadek.tabular.columns.bin_density import log_density_within, log_fall_within
+from nadek.tabular.columns.dequantize import draw
+from nadek.tabular.columns.describe import describe, level_names
+from nadek.tabular.columns.encoding import decode, encode, expected
+from nadek.tabular.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
+from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, read_cells, widened
+from nadek.tabular.columns.types import (
+    MOST_LEVELS,
+    Binary,
+    Categorical,
+    Column,
+    Level,
+    Numeric,
+    Ordinal,
+    is_plain,
+    n_levels,
+    ordinal,
+)
+
+__all__ = [
+    "LARGEST_EXACT",
+    "MOST_LEVELS",
+    "Binary",
+    "Categorical",
+    "Column",
+    "Declared",
+    "Level",
+    "MixedColumnError",
+    "Numeric",
+    "Ordinal",
+    "TickedColumnError",
+    "UndecidedColumnError",
+    "decode",
+    "describe",
+    "draw",
+    "encode",
+    "expected",
+    "infer",
+    "is_plain",
+    "level_names",
+    "log_density_within",
+    "log_fall_within",
+    "n_levels",
+    "ordinal",
+    "read_cells",
+    "widened",
+]

@@ -1,0 +1,120 @@
+"""How densely numbers lie within their bins: what the probability of a bin leaves out."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.tabular.columns.types import Numeric
+
+NARROWEST = 1e-6
+"""Of the typical width of a bin: narrower ones count as if they were so wide."""
+
+MOST = 2.0
+"""Times the mean that goes with the median distance, in an outermost bin: a larger mean is that of a few numbers."""
+
+HUGE = 1e300
+"""Beyond it differences of numbers may be too large for floats; they are taken of quarters, which loses no digit."""
+
+
+def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log-density of numbers given the bins that they fall into, relative to the densest place of the column.
+
+    In an inner bin a number may lie anywhere with equal density. In the two outermost ones the density falls
+    exponentially from the inner edge outwards, at the mean distance of the training values there: so a number far
+    outside is less likely than others of its bin. Where a few of the training values were far outside (the mean is
+    more than `MOST` times what it would be by the median), they do not make their neighbours unlikely. A value that
+    had a bin to itself is as dense as if this were as narrow as the narrowest of all, so that the commonest numbers
+    are the densest. Around it the density falls to both sides, at this width, and from where that of a bin of
+    typical width (the median) would be higher at the typical one: what lies between it and the next bin was never
+    seen.
+
+    Args:
+        column: the column.
+        numbers: [M].
+
+    Returns:
+        [M], at most 0: that for a value that had a bin to itself, and for a number in the narrowest bin. A column that
+        held one value only has no widths; its size stands in for them, or 1 for 0. -inf for a number so many widths
+        outside that floats cannot tell how many.
+
+    Example:
+        >>> column = Numeric(edges=(1.0, 3.0), means=(0.5, 2.0, 3.5), low=0.0, high=4.0, integer=False)
+        >>> log_density_within(column, np.array([0.9, 1.2, 3.2, 12.0])).round(2).tolist()
+        [-0.2, -1.39, -0.4, -18.0]
+    """
+    bins = _Bins.of(column)
+    numbers = bins.unit * column.snapped(numbers)
+    place = np.searchsorted(bins.left[1:], numbers, side="right")
+    last = len(bins.left) - 1
+    outwards = np.select([place == 0, place == last], [bins.inner - numbers, numbers - bins.left[-1]], 0.0)
+    away = np.abs(numbers - bins.left[place])
+    with np.errstate(over="ignore"):
+        within = np.minimum(np.log(bins.narrowest / bins.scale)[place] - outwards / bins.scale[place], 0)
+        around = np.maximum(-away / bins.narrowest, np.log(bins.narrowest / bins.typical) - away / bins.typical)
+    density: NDArray[np.float64] = np.where(bins.single[place], around, within)
+    return density
+
+
+def log_fall_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much less dense numbers lie than at the mean of their bin, as a logarithm.
+
+    So a number far outside is told from the usual ones of its bin, and bins are not weighed by their widths.
+
+    Args:
+        column: the column.
+        numbers: [M].
+
+    Returns:
+        [M], at most 0: that for numbers as dense as the mean or denser, as all of an inner bin of several values.
+
+    Example:
+        >>> column = Numeric(edges=(1.0, 3.0), means=(0.5, 2.0, 3.5), low=0.0, high=4.0, integer=False)
+        >>> log_fall_within(column, np.array([0.9, 1.2, 3.2, 12.0])).tolist()
+        [0.0, 0.0, 0.0, -17.0]
+    """
+    place = np.searchsorted(column.edges, column.snapped(numbers), side="right")
+    density = log_density_within(column, numbers)
+    with np.errstate(invalid="ignore"):  # where neither has a density
+        fall = np.minimum(density - log_density_within(column, np.array(column.means)[place]), 0)
+    return np.where(np.isneginf(density), density, fall)
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """The bins of a column, and the scales of the densities in them; all lengths times ``unit``."""
+
+    unit: float
+    left: NDArray[np.float64]
+    inner: float
+    """Where the first bin has its largest number, or ends."""
+    single: NDArray[np.bool_]
+    """Where one value had a bin to itself."""
+    typical: float
+    """The width of a bin, where there is no other."""
+    scale: NDArray[np.float64]
+    """The widths of inner bins; in the outermost ones the distance in which the density falls to 1/e."""
+    narrowest: float
+
+    @classmethod
+    def of(cls, column: Numeric) -> "_Bins":
+        """Those of a column; where nobody counted its tails the mean distances stand in for them."""
+        unit = 0.25 if max(-column.low, column.high) > HUGE else 1.0
+        left, means = unit * np.array((column.low, *column.edges)), unit * np.array(column.means)
+        low, high, step = unit * column.low, unit * column.high, unit * column.step
+        right = np.append(left[1:], high)
+        typical = float(np.median(right - left)) or (high - low) / len(means) or abs(low) or 1.0
+        inner = right[0] - step if column.edges else high
+        single, scale = means == left, right - left
+        first, last = (unit * tail for tail in column.tails or (0.0, 0.0))
+        scale[-1] = typical if single[-1] else _fall(means[-1] - left[-1], last)
+        if not single[0]:
+            scale[0] = _fall(inner - means[0], first - step)
+        scale = np.maximum(scale, max(step, NARROWEST * typical))
+        return cls(unit, left, inner, single, typical, scale, min(typical, float(scale.min())))
+
+
+def _fall(mean: float, median: float) -> float:
+    """In which distance the density of an outermost bin falls to 1/e, by the distances of what it held."""
+    return min(mean, MOST * median / math.log(2)) if median > 0 else mean

@@ -1,0 +1,55 @@
+"""Columns in words: what each is, and what its levels are called."""
+
+import math
+
+from nadek.tabular.columns.parsing import listed, shown
+from nadek.tabular.columns.types import Column, Numeric, Ordinal
+
+
+def describe(column: Column) -> str:
+    """One line about a column.
+
+    Example:
+        >>> from nadek.tabular.columns import Categorical
+        >>> describe(Categorical(levels=("a", "b", "c")))
+        "categorical, 3 levels: 'a', 'b', 'c'"
+    """
+    if isinstance(column, Ordinal):
+        first, last = shown(column.levels[0]), shown(column.levels[-1])
+        return f"ordinal, {_counted(len(column.levels), 'level')} from {first} to {last}"
+    if not isinstance(column, Numeric):
+        return f"{column.kind}, {_counted(len(column.levels), 'level')}: {listed(column.levels)}"
+    whole = "whole numbers" if column.integer else "numbers"
+    bins = _counted(len(column.means), "bin")
+    return f"numeric, {whole} from {shown(column.low)} to {shown(column.high)} in {bins}"
+
+
+def level_names(column: Column) -> list[str]:
+    """What the levels are called in a header; bins by the least and greatest number they hold, or by their one value.
+
+    A bin ends below the first number of the next one. Where any number may lie between them, no greatest one can be
+    told, and ``..<`` stands before that first number.
+
+    Example:
+        >>> from nadek.tabular.columns import Numeric
+        >>> level_names(Numeric(edges=(10.0, 20.0), means=(4.5, 13.0, 20.0), low=0.0, high=20.0, integer=True))
+        ['0..9', '10..19', '20']
+        >>> level_names(Numeric(edges=(0.5,), means=(0.25, 0.75), low=0.0, high=1.0, integer=False))
+        ['0..<0.5', '0.5..1']
+    """
+    if not isinstance(column, Numeric):
+        return [str(level) for level in column.levels]
+    left = (column.low, *column.edges)
+    ends = [*(_end_below(column, edge) for edge in column.edges), f"..{shown(column.high)}"]
+    return [shown(a) + ("" if a == mean else end) for a, mean, end in zip(left, column.means, ends, strict=True)]
+
+
+def _end_below(column: Numeric, edge: float) -> str:
+    """How the name of a bin ends whose right edge belongs to the next one."""
+    if column.integer:
+        return f"..{math.ceil(edge) - 1}"
+    return f"..<{shown(edge)}" if column.decimals is None else f"..{shown(round(edge - column.step, column.decimals))}"
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

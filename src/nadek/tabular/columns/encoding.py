@@ -1,0 +1,140 @@
+"""From the values of a column to codes, which the network sees, and back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.tabular.columns.infer import numbers_of
+from nadek.tabular.columns.parsing import Cells, Sort, listed, place_of, read_cells, shown
+from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ordinal, n_levels
+
+
+def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 1) -> NDArray[np.float64]:
+    """The codes of values: the place of a level, or of the bin that a number falls into.
+
+    Args:
+        column: what the column is.
+        values: cells [N]; None and NaN are missing. Numbers outside the range of a numeric column go to its outer
+            bins; 0.0 is 0.
+        name: what messages call the column.
+        first_row: the number of the first row in messages.
+
+    Returns:
+        Codes [N], NaN where missing.
+
+    Raises:
+        ValueError: on a value that is no level of the column, and on text where numbers are expected; names the cell.
+
+    Example:
+        >>> from nadek.tabular.columns import Binary
+        >>> encode(Binary(levels=("no", "yes")), np.array(["yes", None, "no"], dtype=object), name="smoker")
+        array([ 1., nan,  0.])
+    """
+    cells = read_cells(values, name=name, first_row=first_row, known=_sort_of(column))
+    codes = np.full(cells.n_rows, np.nan)
+    if isinstance(column, Numeric):
+        numbers = column.snapped(numbers_of(cells, name=name, first_row=first_row))
+        codes[cells.rows] = np.searchsorted(column.edges, numbers, side="right")
+        return codes
+    found = _places(column.levels, cells)
+    unknown = np.flatnonzero(np.isnan(found))
+    if len(unknown):
+        place = place_of(name, first_row + int(cells.rows[unknown[0]]))
+        value = cells.values[unknown[0]]
+        raise ValueError(f"{place}: expected {listed(column.levels)} or missing, found {shown(value)}")
+    codes[cells.rows] = found
+    return codes
+
+
+def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
+    """The values that codes stand for: levels, and the means of bins (with as many decimals as the values had).
+
+    Args:
+        column: what the column is.
+        codes: [N], NaN where missing.
+
+    Returns:
+        Values [N]: booleans and whole numbers where nothing is missing, floats with NaN where some numbers are, and
+        objects with None where text or some booleans are.
+
+    Raises:
+        ValueError: on a code that the column does not have.
+
+    Example:
+        >>> from nadek.tabular.columns import Categorical
+        >>> decode(Categorical(levels=(1, 2, 9)), np.array([2.0, 0.0]))
+        array([9, 1])
+    """
+    if not isinstance(column, Numeric):
+        return _chosen(column.levels, codes, n_levels(column))
+    means = column.rounded(np.array(column.means)).tolist()
+    return _chosen([int(mean) for mean in means] if column.integer else means, codes, n_levels(column))
+
+
+def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]:
+    """The expectation of a numeric column, or of a binary one whose levels are numbers.
+
+    Args:
+        column: what the column is.
+        probabilities: of each level or bin, [N, L]; columns beyond those of this column are not looked at.
+
+    Returns:
+        Expectations [N]; those of whole numbers are not rounded.
+
+    Raises:
+        ValueError: on a column of categories or words, which have none.
+
+    Example:
+        >>> from nadek.tabular.columns import Binary
+        >>> expected(Binary(levels=(0, 10)), np.array([[0.75, 0.25]]))
+        array([2.5])
+    """
+    values = column.means if isinstance(column, Numeric) else column.levels
+    if isinstance(column, Categorical | Ordinal) or any(isinstance(value, str) for value in values):
+        raise ValueError(f"expected numbers, found the categories {listed(values)}: they have no mean")
+    weighed: NDArray[np.float64] = probabilities[:, : len(values)] @ np.array(values, dtype=np.float64)
+    return weighed
+
+
+def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Where codes are missing, and the codes as indices with 0 in these places.
+
+    Raises:
+        ValueError: on a code that is none of 0 to n - 1.
+    """
+    missing = np.isnan(codes)
+    places = np.where(missing, 0, codes).astype(np.intp)
+    wrong = ~missing & ((places != codes) | (places < 0) | (places >= n))
+    if wrong.any():
+        raise ValueError(f"expected codes 0 to {n - 1} or missing, found {shown(codes[wrong][0])}")
+    return missing, places
+
+
+def _sort_of(column: Column) -> Sort:
+    """What the cells of a column are."""
+    if isinstance(column, Numeric):
+        return "numbers"
+    level = column.levels[0]
+    return "text" if isinstance(level, str) else "booleans" if isinstance(level, bool) else "numbers"
+
+
+def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
+    """The place of each observed cell among the levels [M], NaN where it is none of them."""
+    known = {level: float(place) for place, level in enumerate(levels)}  # 1, 1.0 and True are one key
+    if cells.sort == "text":
+        return np.array([known.get(value, np.nan) for value in cells.values], dtype=np.float64)
+    different, inverse = np.unique(cells.values, return_inverse=True)
+    return np.array([known.get(value, np.nan) for value in different.tolist()], dtype=np.float64)[inverse]
+
+
+def _chosen(levels: Sequence[Level], codes: NDArray[Any], n: int) -> NDArray[Any]:
+    missing, places = as_places(codes, n)
+    holes = bool(missing.any())
+    if isinstance(levels[0], str) or (isinstance(levels[0], bool) and holes):
+        values = np.array(levels, dtype=object)[places]
+        values[missing] = None
+        return values
+    chosen: NDArray[Any] = np.array(levels)[places]
+    return np.where(missing, np.nan, chosen) if holes else chosen

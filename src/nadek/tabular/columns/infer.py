@@ -1,0 +1,213 @@
+"""What a column is, told from its values where they leave no doubt, and asked where they do."""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.tabular.columns.parsing import LARGEST_EXACT, Cells, listed, place_of, read_cells, shown
+from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Categorical, Column, Level, Numeric
+
+Declared = Literal["auto", "binary", "categorical", "numeric"]
+
+MOST_WORDS = 32
+"""With more different texts than this a column may well hold names or remarks: its user is asked."""
+
+LARGEST_EXACT_SINGLE = 2**24
+"""`LARGEST_EXACT` of single precision."""
+
+
+class UndecidedColumnError(ValueError):
+    """The values do not tell what a column is; its user has to say.
+
+    Attributes:
+        column: its name.
+    """
+
+    def __init__(self, message: str, *, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+class TickedColumnError(UndecidedColumnError):
+    """A column holds a single word, or nothing, which may be an answer."""
+
+
+def infer(
+    values: NDArray[Any],
+    *,
+    name: str,
+    kind: Declared = "auto",
+    n_bins: int = 16,
+    integers: Literal["ask", "numeric"] = "ask",
+) -> Column:
+    """What a column is.
+
+    Booleans and the numbers 0 and 1 are binary, and so are two different texts; a few texts are categories; numbers
+    that are not all whole are numeric. Many different texts may be names, and whole numbers may be categories or
+    amounts: nobody but the user can tell.
+
+    Args:
+        values: one column [N]; None and NaN are missing.
+        name: what messages call it.
+        kind: what the user says it is; "auto" to find out.
+        n_bins: how many bins a numeric column has at most.
+        integers: whether whole numbers beyond 0 and 1 are asked about or taken as amounts; where they are, it is also
+            asked what holes beside a single word mean.
+
+    Raises:
+        UndecidedColumnError: if the user has to say; tells what was found. `TickedColumnError` is one.
+        ValueError: on values that are not what ``kind`` says, that no column can hold, or none at all.
+
+    Example:
+        >>> infer(np.array(["no", "yes", "no"]), name="smoker")
+        Binary(levels=('no', 'yes'), kind='binary')
+    """
+    if not 1 <= n_bins <= MOST_LEVELS:
+        raise ValueError(f"n_bins: expected 1 to {MOST_LEVELS}, found {n_bins}")
+    cells = read_cells(values, name=name, known="numbers" if kind == "numeric" else None)
+    if cells.sort == "nothing" or not len(cells.values):
+        raise ValueError(f'column "{name}" has no value in any row: leave it out, or find some values')
+    if kind == "numeric":
+        return _numeric(cells, numbers_of(cells, name=name), n_bins)
+    levels = _levels(cells)
+    if kind == "categorical":
+        return _categorical(levels, name)
+    if _is_binary(levels):
+        return Binary(levels=(False, True)) if cells.sort == "booleans" else Binary()
+    if kind == "binary":
+        return _binary(levels, name)
+    if cells.sort == "text" and len(levels) == 1 and integers == "ask" and len(cells.values) < len(values):
+        raise TickedColumnError(_about_ticks(levels[0], name), column=name)
+    if cells.sort == "text":
+        return _words(levels, len(cells.values), name)
+    if len(levels) == 1:
+        return Categorical(levels=tuple(levels))
+    if integers == "ask" and all(float(level).is_integer() for level in levels):
+        raise UndecidedColumnError(_about_whole_numbers(cells, levels, name), column=name)
+    return _numeric(cells, numbers_of(cells, name=name), n_bins)
+
+
+def numbers_of(cells: Cells, *, name: str, first_row: int = 1) -> NDArray[np.float64]:
+    """The observed cells as numbers [M]; the largest whole ones stay in the range of int64 when they are rounded.
+
+    Raises:
+        ValueError: on text; names the first such cell.
+    """
+    if cells.sort == "text":
+        place = place_of(name, first_row + int(cells.rows[0]))
+        raise ValueError(f"{place}: expected a number or missing, found {shown(cells.values[0])}")
+    numbers = cells.values.astype(np.float64)
+    return np.minimum(numbers, np.nextafter(2.0**63, 0)) if cells.values.dtype.kind == "i" else numbers
+
+
+def _levels(cells: Cells) -> list[Level]:
+    """The different values, sorted; numbers that are whole as integers, except floats that could be nothing else."""
+    if cells.sort == "text":
+        return sorted(set(map(str, cells.values)))
+    different = np.unique(cells.values).tolist()
+    return [int(value) if isinstance(value, float) and _tells_whole(value) else value for value in different]
+
+
+def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 - as many booleans as numbers
+    """Whether floats are whole, and small enough that they need not be."""
+    return (np.floor(numbers) == numbers) & (np.abs(numbers) < LARGEST_EXACT)
+
+
+def _is_binary(levels: list[Level]) -> bool:
+    return all(not isinstance(level, str) and level in (0, 1) for level in levels)
+
+
+def _binary(levels: list[Level], name: str) -> Binary:
+    if len(levels) != 2:
+        found = f"{len(levels)}: {listed(levels)}" if len(levels) > 2 else f"only {shown(levels[0])}"
+        raise ValueError(f'column "{name}": expected two different values, found {found}')
+    return Binary(levels=(levels[0], levels[1]))
+
+
+def _categorical(levels: list[Level], name: str) -> Categorical:
+    if len(levels) > MOST_LEVELS:
+        raise ValueError(f'column "{name}": expected at most {MOST_LEVELS} categories, found {len(levels)}')
+    return Categorical(levels=tuple(levels))
+
+
+def _words(levels: list[Level], n_cells: int, name: str) -> Column:
+    if len(levels) == 2:
+        return Binary(levels=(levels[0], levels[1]))
+    if len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
+        found = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
+        raise UndecidedColumnError(f"{found}: say that it is categorical, or leave it out", column=name)
+    return Categorical(levels=tuple(levels))
+
+
+def _about_ticks(level: Level, name: str) -> str:
+    """The question whether empty cells are unknown: of a box that is ticked or not they are an answer."""
+    found = f'column "{name}" holds {shown(level)} or nothing'
+    return f"{found}: write a word where nothing is an answer, or say that it is categorical where it is unknown"
+
+
+def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
+    """The question what they are; a single wrong cell in a column of 0 and 1 shall be found by it too."""
+    first = int(np.argmax((cells.values != 0) & (cells.values != 1)))
+    example = f"{shown(cells.values[first])} in row {cells.rows[first] + 1}"
+    ends = f"from {shown(levels[0])} to {shown(levels[-1])}"
+    found = f'column "{name}" has whole numbers {ends}, {len(levels)} different ones'
+    return f"{found} ({example}): say whether they are categories or numbers"
+
+
+def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeric:
+    different = np.unique(observed)
+    integer = cells.values.dtype.kind == "i" or bool(_tells_whole(different).all())
+    decimals = None if integer else _decimals(different)
+    if decimals is not None:
+        observed, different = np.round(observed, decimals), np.round(different, decimals)  # 0.10000000149 is 0.1
+    edges = different[1:] if len(different) <= n_bins else _quantiles(observed, different, n_bins)
+    place = np.searchsorted(edges, observed, side="right")
+    times = np.bincount(place)
+    means = np.bincount(place, observed) / times
+    if not np.isfinite(means).all():  # their sum is too large for floats
+        means = (np.bincount(place, observed / times.max()) / times) * times.max()
+    # rounding must not move the mean of one single value, which stands for "nothing else is in this bin"
+    left = np.concatenate((different[:1], edges))
+    last = different[np.append(np.searchsorted(different, edges), len(different)) - 1]
+    return Numeric(
+        edges=tuple(edges.tolist()),
+        means=tuple(np.clip(means, left, last).tolist()),
+        low=float(different[0]),
+        high=float(different[-1]),
+        integer=integer,
+        decimals=decimals,
+        tails=_tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None,
+    )
+
+
+def _tails(
+    observed: NDArray[np.float64], place: NDArray[np.intp], edges: NDArray[np.float64]
+) -> tuple[float, float] | None:
+    """See `Numeric.tails`; a few numbers far outside, which move a mean, do not move them. None: too far for floats."""
+    first, last = observed[place == 0], observed[place == len(edges)]
+    with np.errstate(over="ignore"):
+        tails = float(edges[0] - np.median(first)), float(np.median(last) - edges[-1])
+    return tails if np.isfinite(tails).all() else None
+
+
+def _decimals(different: NDArray[np.float64]) -> int | None:
+    """How many digits behind the point numbers need; None for too many, or numbers too large to tell."""
+    largest = float(np.abs(different).max())
+    with np.errstate(over="ignore"):
+        single = bool((different.astype(np.float32) == different).all())  # 0.1 came as 0.10000000149
+    held, most = (np.float32, LARGEST_EXACT_SINGLE) if single else (np.float64, LARGEST_EXACT)
+    for digits in range(1, MOST_DECIMALS + 1):
+        if largest * 10**digits >= most:
+            return None
+        if (np.round(different, digits).astype(held) == different).all():
+            return digits
+    return None
+
+
+def _quantiles(observed: NDArray[np.float64], different: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
+    """Inner edges at quantiles that are values; one so frequent that several quantiles meet in it gets its own bin."""
+    wanted = np.quantile(observed, np.arange(1, n_bins) / n_bins, method="higher")
+    edges, times = np.unique(np.append(wanted, different[0]), return_counts=True)
+    after = np.searchsorted(different, edges[times > 1], side="right")
+    return np.union1d(edges[1:], different[after[after < len(different)]])

@@ -1,0 +1,30 @@
+"""The columns of a model's table, as a saved model keeps them."""
+
+from dataclasses import dataclass
+
+from nadek.tabular.columns import Column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """What the columns are.
+
+    Attributes:
+        columns: their names; None for tables without a header.
+        image_shape: height and width where a row is a picture.
+        kinds: what each of them holds; None where all hold 0 and 1.
+        dropped: names of columns of the table that were left out, and are not looked at later.
+        missing: words that stand for nothing, beside those that always do.
+        missing_in: names of columns, each with a word that stands for nothing there.
+    """
+
+    columns: tuple[str, ...] | None = None
+    image_shape: tuple[int, int] | None = None
+    kinds: tuple[Column, ...] | None = None
+    dropped: tuple[str, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    missing_in: tuple[tuple[str, str], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.image_shape is not None and len(self.image_shape) != 2:
+            raise ValueError(f"image_shape: expected height and width, found {self.image_shape}")

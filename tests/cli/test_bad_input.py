@@ -1,0 +1,1307 @@
+"""Every mistake that a user can make ends in one clear line on standard error, a non-zero exit code, and no loss.
+
+One section for every case of the list that the command line answers for.
+"""
+
+import errno
+import io
+import json
+import os
+import shutil
+import signal
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from test_checkpoints import edit, seal
+from test_cli import COLUMNS, FIT, answers, nadek, ok, write_csv
+
+from nadek import checkpoints
+from nadek.checkpoints import load_saved
+from nadek.cli import main
+from nadek.tabular.io import read_table, write_table
+
+NAN = np.nan
+
+
+def fails(*arguments, code=1):
+    """Run a command that must fail; its one line."""
+    result = nadek(*arguments)
+    assert result.code == code
+    return result.error
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A model of a table with five named columns; nobody changes it."""
+    folder = tmp_path_factory.mktemp("trained")
+    torch.set_num_threads(1)
+    ok("fit", write_csv(folder / "answers.csv", answers(60)), "-o", folder / "model", *FIT, "--quiet")
+    return folder / "model"
+
+
+@pytest.fixture(scope="module")
+def coloured(tmp_path_factory):
+    """A model of words, codes and numbers; nobody changes it."""
+    folder = tmp_path_factory.mktemp("coloured")
+    torch.set_num_threads(1)
+    rows = [f"{('red', 'green', 'blue')[i % 3]},{1 + i % 3},{i / 8}" for i in range(24)]
+    (folder / "t.csv").write_text("\n".join(["colour,grade,size", *rows]) + "\n")
+    ok("fit", folder / "t.csv", "-o", folder / "model", *FIT, "--categorical", "grade", "--quiet")
+    return folder / "model"
+
+
+@pytest.fixture
+def model(trained, tmp_path):
+    """A copy of it, to be damaged."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in trained.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table with the columns of the model."""
+    return write_csv(tmp_path / "table.csv", answers(20, seed=1))
+
+
+@pytest.fixture
+def output(tmp_path):
+    """Where nothing is yet, and nothing shall be after a mistake."""
+    yield tmp_path / "output"
+    assert not (tmp_path / "output").exists()
+
+
+# Standard output that is closed
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("score",), ("impute",), ("evaluate",), ("info",), ("info", "--json"), ("sample", "-n", "2")],
+    ids=" ".join,
+)
+def test_closed_standard_output(arguments, trained, table, monkeypatch):
+    needs_table = arguments[0] not in ("info", "sample")
+    command = ["nadek", *arguments, str(trained), *[str(table)] * needs_table]
+    monkeypatch.setattr("sys.argv", command)
+    with redirect_stdout(None), redirect_stderr(io.StringIO()) as said, pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 1
+    assert said.getvalue().splitlines()[-1] == "nadek: standard output is closed: nothing can be written there"
+    assert "Traceback" not in said.getvalue()
+
+
+# Values other than 0 and 1
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
+def test_the_first_other_value_is_named_by_its_cell(verb, trained, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text('age,"b,c",ü,d,e\n0,1,0,1,1\n1,0,2,1,0\n5,0,0,0,0\n')
+    assert fails(verb, trained, table) == f'{table}: row 2, column "ü": expected 0, 1 or missing, found 2'
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
+def test_other_values_are_named_in_every_form(suffix, trained, tmp_path):
+    x = answers(4)
+    x[2, 1] = 3
+    path = tmp_path / f"t{suffix}"
+    write_table(path, x, columns=None if suffix == ".npy" else COLUMNS)
+    column = "2" if suffix == ".npy" else '"b,c"'
+    assert fails("score", trained, path) == f"{path}: row 3, column {column}: expected 0, 1 or missing, found 3"
+
+
+# Columns that the user is asked about
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "a,b\n0,1\n1,yes\n",
+            "row 2, column \"b\": expected numbers or missing, found 'yes': correct it, say that it means missing,"
+            " or that the column is categorical; use --categorical, --numeric or --drop b, or --missing with a word",
+        ),
+        (
+            "a,b\n0,yes\n1,\n1,7\n",
+            'row 3, column "b": expected text or missing, found 7: correct it, say that it means missing,'
+            " or that the column is categorical; use --categorical, --numeric or --drop b, or --missing with a word",
+        ),
+        (
+            "a,b\n0,1\n-1,1\n",
+            'column "a" has whole numbers from -1 to 0, 2 different ones (-1 in row 2): say whether they are categories'
+            " or numbers; use --categorical, --numeric or --drop a, or --missing with a word",
+        ),
+        (
+            'a,"b,c"\n0,1\n2,1\n0,5\n',
+            'column "a" has whole numbers from 0 to 2, 2 different ones (2 in row 2): say whether they are categories'
+            ' or numbers; column "b,c" has whole numbers from 1 to 5, 2 different ones (5 in row 3): say whether they'
+            ' are categories or numbers; use --categorical, --numeric or --drop a,"b,c", or --missing with a word',
+        ),
+        (
+            "a,id\n0,x\n1,y\n1,z\n",
+            "column \"id\" has 3 different texts in 3 rows ('x', 'y', 'z'): say that it is categorical, or leave it"
+            " out; use --categorical, --numeric or --drop id, or --missing with a word",
+        ),
+        (
+            "city\n" + "".join(f"c{i % 40}\n" for i in range(80)),
+            "column \"city\" has 40 different texts in 80 rows ('c0', 'c1', 'c10' (and 37 more)): say that it is"
+            " categorical, or leave it out; use --categorical, --numeric or --drop city, or --missing with a word",
+        ),
+    ],
+)
+def test_what_the_values_do_not_tell_is_asked(text, told, tmp_path, output):
+    (tmp_path / "t.csv").write_text(text)
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {told}"
+
+
+def test_many_questions_are_counted(tmp_path, output):
+    table = write_csv(tmp_path / "t.csv", 2 + answers(9))
+    told = fails("fit", table, "-o", output)
+    assert told.count("say whether they are") == 3
+    assert told.endswith(
+        '; and 2 more columns; use --categorical, --numeric or --drop age,"b,c",ü,d,e, or --missing with a word'
+    )
+
+
+def test_not_all_of_very_many_questionable_columns_are_named(tmp_path, output):
+    names = [f"q{j}" for j in range(30)]
+    table = write_csv(tmp_path / "t.csv", np.arange(240).reshape(8, 30), names)
+    told = fails("fit", table, "-o", output)
+    assert told.endswith(
+        f"and 27 more columns; use --categorical, --numeric or --drop {','.join(names[:20])},..., or"
+        " --missing with a word"
+    )
+
+
+def test_one_more_question_is_counted(tmp_path, output):
+    table = write_csv(tmp_path / "t.csv", 2 + answers(9)[:, :4], COLUMNS[:4])
+    told = fails("fit", table, "-o", output)
+    assert told.count("say whether they are") == 3
+    assert told.endswith(
+        '; and 1 more column; use --categorical, --numeric or --drop age,"b,c",ü,d, or --missing with a word'
+    )
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
+def test_whole_numbers_are_asked_about_in_every_form(suffix, tmp_path, output):
+    x = answers(4)
+    x[2, 1] = 3
+    path = tmp_path / f"t{suffix}"
+    write_table(path, x, columns=None if suffix == ".npy" else COLUMNS)
+    column = "2" if suffix == ".npy" else "b,c"
+    told = fails("fit", path, "-o", output)
+    assert told.startswith(f'{path}: column "{column}" has whole numbers from 0 to 3, ')
+    assert "(3 in row 3)" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--drop", "agee"), 'drop: there is no column "agee"; did you mean "age"?'),
+        (("--categorical", "AGE"), 'categorical: there is no column "AGE"; did you mean "age"?'),
+        (("--drop", "E"), 'drop: there is no column "E"; did you mean "e"?'),
+        (("--categorical", "age,q"), 'categorical: there is no column "q"; known are "age", "b,c", "ü", "d", "e"'),
+        (("--numeric", "d", "--drop", "d,e"), 'column "d" is said to be both: numeric and drop'),
+        (("--drop", 'age,"b,c"', "--drop", "ü,d,e"), "{table}: expected columns to learn from, found that all are "),
+        (("--missing", "refused"), "missing: no cell of {table} holds 'refused'"),
+        (("--missing", "e=refused"), "missing: no cell of {table} holds 'refused' in column \"e\""),
+        (
+            ("--missing", "agee=99"),
+            'missing: no cell of {table} holds \'agee=99\'; there is no column "agee", did you mean "age"?',
+        ),
+        (("--keep", "None"), "keep: no cell of {table} holds 'None'"),
+        (("--keep", "none"), "keep: expected one of "),
+        (("--keep", "NA", "--missing", "NA"), "'NA' is said to be both: missing and keep"),
+    ],
+)
+def test_names_that_are_wrong(arguments, told, table, output):
+    assert fails("fit", table, "-o", output, *arguments).startswith(told.format(table=table))
+
+
+def test_a_known_set_is_not_spoken_of(output):
+    told = fails("fit", "digits", "-o", output, "--drop", "pixel_r0_c0")
+    assert told == "'digits' is a known data set: expected no choices, as what its columns are is known"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cells", "told"),
+    [
+        ((), ("0.5", "inf"), 'row 2, column "b": expected a finite number or missing, found inf'),
+        (("--numeric", "b"), ("1", "many"), "row 2, column \"b\": expected numbers or missing, found 'many'"),
+        (("--numeric", "b"), ("few", "many"), "row 1, column \"b\": expected a number or missing, found 'few'"),
+        (
+            ("--numeric", "b"),
+            ("2024-01-02", ""),
+            "row 1, column \"b\": expected a number or missing, found '2024-01-02'",
+        ),
+        (
+            ("--numeric", "b"),
+            ("1", "14695981039346656037"),
+            'row 2, column "b": expected a number that floats can hold, found 14695981039346656037,'
+            " which they would round: drop the column, or say that it is categorical",
+        ),
+        (
+            ("--categorical", "b"),
+            tuple(str(i) for i in range(300)),
+            'column "b": expected at most 256 categories, found 300',
+        ),
+    ],
+)
+def test_values_that_no_column_can_hold(arguments, cells, told, tmp_path, output):
+    table = tmp_path / "t.csv"
+    table.write_text("a,b\n" + "".join(f"{i % 2},{cell}\n" for i, cell in enumerate(cells)))
+    assert fails("fit", table, "-o", output, *arguments) == f"{table}: {told}"
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [(pa.array([[1], [0]]), "list<element: int64>"), (pa.array([1, 2], pa.timestamp("ms")), "timestamp[ms]")],
+)
+def test_columns_of_other_types_can_only_be_dropped(column, kind, tmp_path):
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [0, 1], "odd": column}), table)
+    told = fails("fit", table, "-o", tmp_path / "model", *FIT)
+    assert (
+        told == f'{table}: column "odd": expected text, numbers or booleans, found {kind}: leave it out; use --drop odd'
+    )
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "odd", "--validation-fraction", "0")
+
+
+def test_all_columns_of_other_types_are_named_at_once(tmp_path, output):
+    table = tmp_path / "t.parquet"
+    when = pa.array([1, 2, 3], pa.timestamp("ms"))
+    pq.write_table(pa.table({"a": [0, 1, 0], "from": when, "grade": [1, 2, 3], "to": when}), table)
+    told = fails("fit", table, "-o", output)
+    assert told.endswith("; use --drop from,to; use --categorical, --numeric or --drop grade, or --missing with a word")
+    wrong = "expected text, numbers or booleans, found timestamp[ms]: leave it out"
+    assert f'column "from": {wrong}; column "to": {wrong}' in told
+
+
+# Values that a model of words and numbers does not know
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("purple,1,0.5", "row 2, column \"colour\": expected 'blue', 'green', 'red' or missing, found 'purple'"),
+        ("red,5,0.5", 'row 2, column "grade": expected 1, 2, 3 or missing, found 5'),
+        ("red,x,0.5", "row 2, column \"grade\": expected numbers or missing, found 'x'"),
+        ("red,1,big", "row 2, column \"size\": expected numbers or missing, found 'big'"),
+        ("red,1,-inf", 'row 2, column "size": expected a finite number or missing, found -inf'),
+    ],
+)
+def test_a_new_value_is_named_by_its_cell(verb, line, told, coloured, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text(f"colour,grade,size\nred,1,0.25\n{line}\n")
+    assert fails(verb, coloured, table) == f"{table}: {told}"
+
+
+@pytest.mark.parametrize("verb", ["score", "impute"])
+@pytest.mark.parametrize(
+    ("column", "texts", "told"),
+    [
+        ("size", ["0.5", "abc"], "row 1, column \"size\": expected a number or missing, found '0.5'"),
+        ("grade", [None, "x"], "row 2, column \"grade\": expected 1, 2, 3 or missing, found 'x'"),
+    ],
+)
+def test_text_of_a_file_with_types_is_no_number(verb, column, texts, told, coloured, tmp_path):
+    columns = {"colour": ["red", "blue"], "grade": [1, 2], "size": [0.5, 0.25]} | {column: texts}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert fails(verb, coloured, tmp_path / "t.parquet") == f"{tmp_path / 't.parquet'}: {told}"
+
+
+def test_text_that_is_told_to_be_numeric(tmp_path, output):
+    pq.write_table(pa.table({"x": ["1.5", "abc"], "y": [0, 1]}), tmp_path / "t.parquet")
+    told = f"{tmp_path / 't.parquet'}: row 1, column \"x\": expected a number or missing, found '1.5'"
+    assert fails("fit", tmp_path / "t.parquet", "-o", output, "--numeric", "x") == told
+
+
+def test_text_where_true_and_false_are_expected(tmp_path):
+    pq.write_table(pa.table({"x": [True, False] * 12, "y": [0, 1] * 12}), tmp_path / "t.parquet")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "-q")
+    pq.write_table(pa.table({"x": ["false"], "y": [1]}), tmp_path / "u.parquet")
+    told = f"{tmp_path / 'u.parquet'}: row 1, column \"x\": expected False, True or missing, found 'false'"
+    assert fails("impute", tmp_path / "model", tmp_path / "u.parquet") == told
+
+
+def test_a_column_of_a_new_type_is_named(coloured, tmp_path):
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"colour": [1, 2], "grade": [1, 2], "size": [0.5, 0.25]}), table)
+    assert fails("score", coloured, table) == (
+        f"{table}: row 1, column \"colour\": expected 'blue', 'green', 'red' or missing, found 1"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [("sample", "{model}"), ("impute", "{model}", "{table}")], ids=["sample", "impute"]
+)
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
+def test_words_need_a_form_that_holds_them(arguments, suffix, coloured, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("colour,grade,size\nred,1,0.25\n")
+    path = tmp_path / f"new{suffix}"
+    filled = [argument.format(model=coloured, table=table) for argument in arguments]
+    told = f"{path}: this form holds numbers only, and the model knows words; write .csv or .parquet"
+    assert fails(*filled, "-o", path) == told
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_dropped_columns_need_a_form_that_holds_them(verb, tmp_path, monkeypatch):
+    columns = {"id": ["x", "y"] * 12, "when": [[1], [2]] * 12, "a": [0, 1] * 12, "b": [1, 1, 0] * 8}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "id,when", "-q")
+    monkeypatch.setattr("nadek.cli.output.write_columns", lambda *_, **__: pytest.fail("the work was done"))
+    path = tmp_path / "whole.npz"
+    told = f'{path}: this form cannot hold the column "id", which holds no numbers; write .csv or .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
+    path = tmp_path / "whole.csv"
+    told = 'this form cannot hold the column "when" of list<element: int64>; write .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == f"{path}: {told}"
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet") == f"standard output (CSV): {told}"
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+@pytest.mark.parametrize(
+    ("suffix", "cell", "told"),
+    [
+        (".npz", "007", "which holds no numbers"),
+        (".npy", "01e2", "which holds no numbers"),
+        (".npz", str(2**53 + 1), "whose whole numbers floats would round"),
+        (".npy", f"-{2**60}", "whose whole numbers floats would round"),
+        (".amat", "2", "which holds other cells than 0 and 1"),
+        (".amat.gz", "", "which holds other cells than 0 and 1"),
+    ],
+)
+def test_dropped_columns_that_would_become_others_are_refused(verb, suffix, cell, told, tmp_path, monkeypatch):
+    rows = "".join(f"{i % 2},{i // 2 % 2},{cell if i == 3 else i % 2}\n" for i in range(12))
+    (tmp_path / "t.csv").write_text("a,b,id\n" + rows)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "id", "-q")
+    monkeypatch.setattr("nadek.cli.output.write_columns", lambda *_, **__: pytest.fail("the work was done"))
+    path = tmp_path / f"whole{suffix}"
+    told = f'{path}: this form cannot hold the column "id", {told}; write .csv or .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.csv", "-o", path) == told
+
+
+# Wrong number or names of columns
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "score", "impute", "draw"])
+def test_other_names_of_columns(verb, trained, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(4), ("age", "b,c", "u", "d", "f"))
+    told = fails(verb, trained, table)
+    assert told == (
+        f'{table}: expected the 5 columns of the model; the table lacks 2 columns "ü", "e" '
+        'and has the unexpected 2 columns "u", "f"'
+    )
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
+def test_too_few_columns_without_names(verb, trained, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(4)[:, :4], None)
+    assert fails(verb, trained, table) == f"{table}: expected 5 columns as in the model, found 4"
+
+
+def test_a_validation_table_with_other_names(table, tmp_path, output):
+    held_out = write_csv(tmp_path / "v.csv", answers(4), "abcde")
+    told = fails("fit", table, "-o", output, "--validation", held_out)
+    assert told.startswith(
+        f'{held_out}: expected the 5 columns of the model; the table lacks 3 columns "age", "b,c", "ü" and has'
+    )
+
+
+def test_a_validation_table_without_names_and_with_too_many_columns(table, tmp_path):
+    held_out = write_csv(tmp_path / "v.csv", np.zeros((4, 6)), None)
+    told = fails("fit", table, "-o", tmp_path / "output", "--validation", held_out)
+    assert told == f"{held_out}: expected 5 columns as in the model, found 6"
+
+
+def test_rows_of_several_lengths(tmp_path, output):
+    (tmp_path / "t.csv").write_text("a,b\n0,1\n1\n")
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: row 2: expected 2 cells, found 1"
+
+
+def test_a_name_that_occurs_twice(tmp_path, output):
+    (tmp_path / "t.csv").write_text("a,a\n0,1\n")
+    told = fails("fit", tmp_path / "t.csv", "-o", output)
+    assert told == f'{tmp_path / "t.csv"}: expected every column name once, found more of "a"'
+
+
+def test_a_first_row_that_could_be_data(tmp_path, output):
+    (tmp_path / "t.csv").write_text("yes,no\nno,no\nno,yes\nyes,yes\n" * 10)
+    told = fails("fit", tmp_path / "t.csv", "-o", output)
+    found = 'expected names in the first row, found "yes", "no", which stand in the rows below, too'
+    what = "if they are data, write a row of names above them; if they are names, change them"
+    assert told == f"{tmp_path / 't.csv'}: {found}: {what}, or take them out of the rows below"
+
+
+# No rows
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("", "expected a table, found an empty file"), ("a,b\n", "expected rows, found only a header")]
+)
+def test_a_table_without_rows(text, told, tmp_path, output):
+    (tmp_path / "t.csv").write_text(text)
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {told}"
+
+
+def test_only_rows_without_values(tmp_path, output):
+    table = write_csv(tmp_path / "t.csv", np.full((3, 5), NAN))
+    told = fails("fit", table, "-o", output)
+    assert told == "no rows to learn from: 3 rows found, 3 of them without any value"
+
+
+# Columns and rows without values
+
+
+def test_a_column_without_values_is_named(tmp_path, output):
+    x = answers(30)
+    x[:, 2] = NAN
+    told = fails("fit", write_csv(tmp_path / "t.csv", x), "-o", output)
+    wrong = 'column "ü" has no value in any row: leave it out, or find some values; use --drop ü'
+    assert told == f"{tmp_path / 't.csv'}: {wrong}"
+
+
+@pytest.mark.parametrize(
+    ("header", "wrong"),
+    [
+        ("a,b,", 'column "3" has no value in any row: leave it out, or find some values; use --drop 3'),
+        ("a,b,,", 'columns "3", "4" have no value in any row: leave them out, or find some values; use --drop 3,4'),
+    ],
+)
+def test_a_column_without_name_and_values_is_called_by_its_number(header, wrong, tmp_path, output):
+    commas = "," * (header.count(",") - 1)
+    (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
+    told = fails("fit", tmp_path / "t.csv", "-o", output)
+    assert told == f"{tmp_path / 't.csv'}: {wrong}"
+
+
+@pytest.mark.parametrize("entry", ["", "a,", " "])
+def test_an_entry_that_names_nothing(entry, tmp_path, output):
+    (tmp_path / "t.csv").write_text("a,b,\n" + "0,1,\n1,0,\n" * 12)
+    told = 'drop: there is no column ""; known are "a", "b", "3"'
+    assert fails("fit", tmp_path / "t.csv", "-o", output, "--drop", entry) == told
+
+
+def test_a_column_whose_only_value_would_be_held_out_is_learnt(tmp_path):
+    x = answers(20)
+    x[:, 2] = NAN
+    x[2, 2] = 1
+    ok("fit", write_csv(tmp_path / "t.csv", x), "-o", tmp_path / "model", *FIT, "--seed", "36")
+
+
+def test_a_row_without_values_is_skipped_with_a_count_and_imputed_as_a_sample(tmp_path):
+    x = answers(30)
+    x[[1, 4, 9]] = NAN
+    table = write_csv(tmp_path / "t.csv", x)
+    result = ok("fit", table, "-o", tmp_path / "model", *FIT, "--validation-fraction", "0")
+    assert "3 rows without any value were skipped" in result.err
+    ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
+    whole = read_table(tmp_path / "whole.csv").values
+    assert np.isin(whole, (0, 1)).all()
+    np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
+
+
+# Constant columns, and a single one
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adadelta"])
+def test_constant_columns_work_and_stay_finite(optimizer, tmp_path):
+    x = answers(60)
+    x[:, 0], x[:, 3] = 0, 1
+    table = write_csv(tmp_path / "t.csv", x)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--set", f"training.optimizer.kind={optimizer}")
+    saved = load_saved(tmp_path / "model")
+    assert all(value.isfinite().all() for value in saved.model.state_dict().values())
+    x[:, 0], x[:, 3] = 1, 0  # what never happened may: unlikely, but not impossible
+    told = json.loads(ok("evaluate", tmp_path / "model", write_csv(tmp_path / "u.csv", x), "--json").out)
+    assert -1e3 < told["test_log_likelihood"] < -1
+
+
+@pytest.mark.parametrize("header", [("only",), None])
+def test_a_single_column_works(header, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(40)[:, :1], header)
+    ok("fit", table, "-o", tmp_path / "model", *FIT)
+    told = json.loads(ok("evaluate", tmp_path / "model", table, "--json").out)
+    assert -1 < told["test_log_likelihood"] < 0
+    assert len(ok("sample", tmp_path / "model", "-n", "3").out.split()) == 3 + (header is not None)
+    (tmp_path / "holes.csv").write_text('only\n1\n""\n0\n')
+    assert ok("impute", tmp_path / "model", tmp_path / "holes.csv").out.split()[-3::2] == ["1", "0"]
+
+
+# Missing values where they are refused
+
+
+def test_missing_values_are_refused_when_told(tmp_path):
+    x = answers(30)
+    x[[3, 8], 1] = NAN
+    table = write_csv(tmp_path / "t.csv", x)
+    refuse = ("--set", "training.missing=refuse", "--validation-fraction", "0")
+    told = fails("fit", table, "-o", tmp_path / "model", *FIT, *refuse)
+    assert told == 'missing values are refused (missing = "refuse"), found 2 in column "b,c" of the training rows'
+
+
+def test_missing_values_cannot_be_evaluated(trained, tmp_path):
+    x = answers(6)
+    x[4, 2] = NAN
+    table = write_csv(tmp_path / "t.csv", x)
+    assert fails("evaluate", trained, table) == (
+        f'{table}: row 5, column "ü": expected complete rows, found a missing value;'
+        " nadek score sums out what is missing"
+    )
+
+
+def test_missing_values_of_columns_without_names_are_told_by_their_numbers(tmp_path):
+    x = answers(30)
+    table = write_csv(tmp_path / "t.csv", x, None)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "1", "-q")
+    x[2, 3] = NAN
+    assert 'row 3, column "4": ' in fails("evaluate", tmp_path / "model", write_csv(tmp_path / "t.csv", x, None))
+
+
+def test_a_column_whose_name_is_empty_is_called_by_its_number(tmp_path):
+    rows = [f"{i % 3},{i % 2}" for i in range(24)]
+    (tmp_path / "t.csv").write_text("\n".join([",b", *rows]) + "\n")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--categorical", "1", "-q")
+    assert 'column "1"' in ok("info", tmp_path / "model").out
+    probable = ok("impute", tmp_path / "model", tmp_path / "t.csv", "--probabilities", "-q").out
+    assert probable.startswith("1=0,1=1,1=2,b\n")
+    (tmp_path / "t.csv").write_text(",b\n5,1\n")
+    assert 'row 1, column "1": expected 0, 1, 2' in fails("score", tmp_path / "model", tmp_path / "t.csv")
+
+
+def test_a_validation_table_of_empty_rows_is_named(table, tmp_path, output):
+    empty = write_csv(tmp_path / "v.csv", np.full((3, 5), NAN))
+    told = f"{empty}: no rows to validate on: 3 rows found, all of them without any value"
+    assert fails("fit", table, "-o", output, "--validation", empty) == told
+
+
+# Unknown options and config keys
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("fit", "digits", "-o", "x", "--epoch", "3"), "No such option: --epoch"),
+        (("fit", "digits"), "Missing option '--output' / '-o'; see nadek fit --help"),
+        (("fit", "-o", "x"), "Missing argument "),
+        (("fit", "digits", "-o", "x", "--epochs", "many"), "Invalid value for '--epochs': "),
+        (("fit", "digits", "-o", "x", "--epochs", "0"), "Invalid value for '--epochs': "),
+        (("evaluate", "x", "digits", "--split", "all"), "Invalid value for '--split': "),
+        (("evaluate", "x", "digits", "--device", "tpu"), "Invalid value for '--device': "),
+        (("score", "x", "digits", "--seed", "-1"), "Invalid value for '--seed': "),
+        (("impute", "x", "digits", "--seed", "4294967296"), "Invalid value for '--seed': "),
+        (("fit", "digits", "-o", "x", "--seed", "-1"), "Invalid value for '--seed': "),
+        (("fit", "digits", "-o", "x", "--seed", str(2**70)), "Invalid value for '--seed': "),
+        (("fit", "digits", "-o", ""), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
+        (("draw", "x", "-o", " "), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
+        (("demo", "-o", ""), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
+        (("train", "digits"), "No such command 'train'; see nadek --help"),
+        (("info", "a", "b"), "Got unexpected extra argument"),
+    ],
+)
+def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where it does no harm if it is taken after all
+    line = fails(*arguments, code=2)
+    assert line.startswith(told)
+    assert "see nadek" in line
+    assert line.endswith("--help")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--set", "model.stepz=2"), "unknown option model.stepz; did you mean steps?"),
+        (("--set", "training.lr=2"), "unknown option training.lr; did you mean training.optimizer.lr?"),
+        (("--set", "steps=2"), "unknown option steps; did you mean model.steps?"),
+        (("--set", "steps"), "expected path.to.option=value, found 'steps'"),
+        (("--set", "model=5"), "model: expected a table of options, found 5"),
+        (("--set", "training=5"), "training: expected a table of options, found 5"),
+        (("--set", "model.n_variables=7"), "the recipe is for 7 variables, the data have 64"),
+        (("--hidden", "5", "--set", "model.kind=images"), "unknown option model.core"),
+        (("--set", "model.kind=pictures"), "model.kind: expected none or one of images, found 'pictures'"),
+        (("--set", "model.core.kind=flat"), "model.core.kind: expected one of deep, alternating, residual, found "),
+        (("--steps", "0"), "model: steps: expected at least 1, found 0"),
+        (("--batch-size", "0"), "training: batch_size: expected at least 1, found 0"),
+        (("--hidden", "8,x"), "--hidden: expected widths such as 500,500, found '8,x'"),
+        (("--hidden", "0"), "model.core: hidden layers need at least one layer of at least one unit, found (0,)"),
+        (("--lr", "-1"), "training.optimizer: lr: expected a number of at least 0, found -1.0"),
+        (("--lr", "nan"), "training.optimizer: lr: expected a number of at least 0, found nan"),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_option(arguments, told, output):
+    assert fails("fit", "digits", "-o", output, *arguments).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("model=1", "model: expected a table of options, found 1"),
+        ("model.core=5", "model.core: expected a table of options, found 5"),
+        ("model.core=deep", "model.core: expected a table of options, found 'deep'"),
+        ("training=1", "training: expected a table of options, found 1"),
+        ("training.optimizer=adamw", "training.optimizer: expected a table of options, found 'adamw'"),
+        ("model.steps=many", "model.steps: expected int, found 'many'"),
+        ("model.steps=true", "model.steps: expected int, found True"),
+        ("model.steps=0", "model: steps: expected at least 1, found 0"),
+        ("training.batch_size=[1]", "training.batch_size: expected int, found [1]"),
+        ("training.batch_size=0", "training: batch_size: expected at least 1, found 0"),
+    ],
+)
+def test_a_wrong_value_for_a_table_of_ones_own_is_named_by_its_option(setting, told, table, output):
+    assert fails("fit", table, "-o", output, "--set", setting) == told
+
+
+def test_a_single_value_does_not_vanish_where_there_are_levels(tmp_path, output):
+    (tmp_path / "t.csv").write_text("colour\nred\ngreen\nblue\nred\n")
+    (tmp_path / "recipe.toml").write_text("[model]\nsteps = 2\n")
+    told = fails("fit", tmp_path / "t.csv", "-o", output, "--config", tmp_path / "recipe.toml", "--set", "model=1")
+    assert told == "model: expected a table of options, found 1"
+
+
+def test_a_fraction_of_everything(table, output):
+    told = fails("fit", table, "-o", output, "--validation-fraction", "1")
+    assert told == "validation fraction: expected at least 0 and below 1, found 1.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[model]\nstepz = 2\n", "unknown option model.stepz; did you mean steps?"),
+        ("epochs = 3\n", "unknown option epochs; known are "),
+        ("[training]\nbatch_size = 'big'\n", "training.batch_size: expected int, found 'big'"),
+        ("seed = -1\n", "seed: expected a whole number from 0 to 2**63 - 1, found -1"),
+        (f"seed = {2**63}\n", f"seed: expected a whole number from 0 to 2**63 - 1, found {2**63}"),
+        ("model = 3\n", "model: expected a table of options, found 3"),
+        ("training = 3\n", "training: expected a table of options, found 3"),
+        ("[model]\nn_variables = 784\n", "the recipe is for 784 variables, the data have 64"),
+    ],
+)
+def test_a_wrong_key_of_a_recipe_is_named_with_its_file(text, told, tmp_path, output):
+    (tmp_path / "recipe.toml").write_text(text)
+    line = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml")
+    assert line.startswith(f"{tmp_path / 'recipe.toml'}: {told}")
+
+
+def test_a_mistake_of_the_command_line_does_not_blame_the_recipe(tmp_path, output):
+    (tmp_path / "recipe.toml").write_text("[model]\nsteps = 2\n")
+    told = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml", "--steps", "0")
+    assert told == "model: steps: expected at least 1, found 0"
+
+
+def test_a_recipe_that_is_broken_or_not_there(tmp_path, output):
+    recipe = tmp_path / "recipe.toml"
+    assert fails("fit", "digits", "-o", output, "--config", recipe) == f"there is no recipe at {recipe}"
+    recipe.write_text("steps = = 2")
+    told = fails("fit", "digits", "-o", output, "--config", recipe)
+    assert told.startswith(f"{recipe} is not valid TOML: ")
+
+
+# Folders that are no models, and damaged ones
+
+WITH_MODEL = [("evaluate", "digits"), ("score", "digits"), ("impute", "digits"), ("sample",), ("info",), ("draw",)]
+every_verb = pytest.mark.parametrize("verb", WITH_MODEL, ids=lambda verb: verb[0])
+
+
+@every_verb
+def test_a_folder_that_is_not_there(verb, tmp_path):
+    name, *rest = verb
+    others = "those that come with nadek: caltech101-unet, mnist-nade5-2hl, mnist-nade5-2hl-taught, mnist-unet"
+    assert fails(name, tmp_path / "none", *rest) == f"there is no model at {tmp_path / 'none'}; {others}"
+
+
+@every_verb
+def test_a_folder_that_is_no_model(verb, tmp_path):
+    name, *rest = verb
+    assert fails(name, tmp_path, *rest) == f"{tmp_path} is not a model folder: it has no config.json"
+
+
+@every_verb
+def test_a_training_that_is_not_finished(verb, tmp_path):
+    (tmp_path / "training.safetensors").touch()
+    name, *rest = verb
+    assert fails(name, tmp_path, *rest).endswith("is not finished: go on with nadek fit ... --resume")
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 4
+    path.write_bytes(data)
+
+
+def widen(folder):
+    """Weights of another shape, with a config that vouches for the file."""
+    path = folder / "model.safetensors"
+    save_file({**load_file(path), "W": torch.zeros(9, 5)}, path)
+    seal(folder)
+
+
+DAMAGES = {
+    "truncated weights": (
+        lambda folder: truncate(folder / "model.safetensors"),
+        "{folder}/model.safetensors was damaged or changed since it was saved: its sha256 differs",
+    ),
+    "one flipped bit": (
+        lambda folder: flip(folder / "model.safetensors"),
+        "{folder}/model.safetensors was damaged or changed since it was saved: its sha256 differs",
+    ),
+    "no weights": (
+        lambda folder: (folder / "model.safetensors").unlink(),
+        "{folder} is not a whole model: model.safetensors is missing",
+    ),
+    "truncated config": (lambda folder: truncate(folder / "config.json"), "{folder}/config.json is not valid JSON: "),
+    "edited steps": (
+        lambda folder: edit(folder / "config.json", lambda config: config["model"].update(steps=7)),
+        "{folder}/config.json was changed since it was saved: it is not what the weights were trained as",
+    ),
+    "edited widths": (
+        lambda folder: edit(folder / "config.json", lambda config: config["model"]["core"].update(hidden=[9])),
+        "{folder}: the config asks for V of shape (5, 9), the weights file has of shape (5, 8)",
+    ),
+    "unknown key": (
+        lambda folder: edit(folder / "config.json", lambda config: config["model"].update(stepz=7)),
+        "{folder} does not hold a model that this version can read: unknown option model.stepz; did you mean steps?",
+    ),
+    "weights of other shapes": (
+        widen,
+        "{folder}: the config asks for W of shape (8, 5), the weights file has of shape (9, 5)",
+    ),
+    "no schema": (lambda folder: (folder / "schema.json").unlink(), "{folder} does not hold a model that "),
+    "no metrics": (lambda folder: (folder / "metrics.json").unlink(), "{folder}/metrics.json is missing"),
+}
+
+
+@pytest.mark.parametrize("name", list(DAMAGES))
+def test_a_damaged_model_says_what_is_wrong_with_which_file(name, model, table):
+    damage, told = DAMAGES[name]
+    damage(model)
+    for arguments in (("info", model), ("evaluate", model, table), ("sample", model)):
+        assert fails(*arguments).startswith(told.format(folder=model))
+
+
+# Outputs that exist, or cannot be
+
+
+def test_a_model_is_not_replaced_without_force(model, table):
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    told = fails("fit", table, "-o", model, *FIT)
+    assert told == f"{model} already holds a model; use --force to replace it"
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
+@pytest.mark.parametrize("option", [(), ("--force",), ("--resume",)])
+def test_a_config_of_something_else_is_never_replaced(option, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("nadek.cli.fit.train", None)  # told before the work
+    (tmp_path / "config.json").write_text('{"my": "app settings"}')
+    told = fails("fit", table, "-o", tmp_path, *FIT, *option)
+    config = tmp_path / "config.json"
+    assert told == f"{config} is not of a nadek model, and would be replaced; choose another folder for it"
+    assert config.read_text() == '{"my": "app settings"}'
+
+
+def writing(trained, table):
+    """The commands that write a file, but for its name."""
+    return {
+        "evaluate": (("evaluate", trained, table, "-o"), "json"),
+        "score": (("score", trained, table, "-o"), "csv"),
+        "sample": (("sample", trained, "-o"), "csv"),
+        "impute": (("impute", trained, table, "-o"), "csv"),
+    }
+
+
+every_writer = pytest.mark.parametrize("verb", ["evaluate", "score", "sample", "impute"])
+
+
+@every_writer
+def test_a_file_is_not_replaced_without_force(verb, trained, table, tmp_path):
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / f"there.{suffix}"
+    path.write_text("precious")
+    assert fails(*command, path) == f"{path} exists; use --force to replace it"
+    assert path.read_text() == "precious"
+    ok(*command, path, "--force")
+    assert path.read_text() != "precious"
+
+
+@every_writer
+def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / "nowhere" / f"x.{suffix}"
+    assert fails(*command, path) == f"{path}: the folder {path.parent} does not exist"
+
+
+@every_writer
+def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    command, suffix = writing(trained, table)[verb]
+    told = fails(*command, tmp_path / "x.xlsx")
+    assert told.startswith(f"{tmp_path / 'x.xlsx'}: expected a file that ends in .{suffix}")
+    assert told.endswith("found '.xlsx'")
+
+
+@every_writer
+def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK))
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / f"x.{suffix}"
+    assert fails(*command, path) == f"{path}: the folder {tmp_path} cannot be written to"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("impute", "{model}", "{table}", "--probabilities"), ("complete", "{model}", "{table}", "--log-probability")],
+    ids=["impute", "complete"],
+)
+def test_probabilities_do_not_go_where_only_0_and_1_do(arguments, trained, table, tmp_path):
+    path = tmp_path / "p.amat"
+    filled = [argument.format(model=trained, table=table) for argument in arguments]
+    told = f"{path}: expected a file that ends in .csv, .csv.gz, .parquet, .npz, .npy, found '.amat'"
+    assert fails(*filled, "-o", path) == told
+
+
+@pytest.mark.parametrize("verb", ["sample", "impute", "complete"])
+def test_numbers_do_not_go_where_only_0_and_1_do(verb, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i % 2},{i / 4}\n" for i in range(24)))
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    path, table = tmp_path / "new.amat", () if verb == "sample" else (tmp_path / "t.csv",)
+    told = f"{path}: this form holds 0 and 1 only, and the model knows other numbers; write .csv"
+    assert fails(verb, tmp_path / "model", *table, "-o", path) == told
+
+
+def test_names_that_would_occur_twice_are_noticed_before_the_work(tmp_path, monkeypatch):
+    rows = "".join(f"{'xyz'[i % 3]},{i % 2},{'pqr'[i % 3]}\n" for i in range(24))
+    (tmp_path / "t.csv").write_text("city,city=x,log_probability\n" + rows)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    for name in ("fill.level_probabilities", "complete.beam"):
+        monkeypatch.setattr(f"nadek.cli.{name}", lambda *_, **__: pytest.fail("the work was done"))
+    arguments = (tmp_path / "model", tmp_path / "t.csv")
+    told = '--probabilities: expected every column name once, found more of "city=x"'
+    assert fails("impute", *arguments, "--probabilities") == told
+    told = f'--log-probability: {tmp_path / "t.csv"} has a column "log_probability" already'
+    assert fails("complete", *arguments, "--log-probability") == told
+
+
+@every_writer
+def test_a_folder_is_no_file_to_write(verb, trained, table, tmp_path):
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / f"folder.{suffix}"
+    path.mkdir()
+    assert fails(*command, path, "--force") == f"{path} is a folder, expected a file to write"
+
+
+def test_a_model_below_a_file(table, tmp_path):
+    (tmp_path / "file").write_text("precious")
+    assert fails("fit", table, "-o", tmp_path / "file") == f"{tmp_path / 'file'} is a file; a model is a folder"
+    told = fails("fit", table, "-o", tmp_path / "file" / "model", *FIT)
+    assert told == f"Not a directory: {tmp_path / 'file' / 'model'}"
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_pictures_below_a_file(trained, tmp_path):
+    (tmp_path / "file").touch()
+    assert fails("draw", trained, "-o", tmp_path / "file" / "x") == f"Not a directory: {tmp_path / 'file' / 'x'}"
+
+
+def test_pictures_of_rows_that_are_no_images(trained, tmp_path):
+    told = fails("sample", trained, "-o", tmp_path / "x.png")
+    assert told == f"{tmp_path / 'x.png'}: the rows of this model are no images; write them as .csv or .parquet"
+
+
+@pytest.fixture
+def forbidden(tmp_path, monkeypatch):
+    """A folder that may not be written to (root may write anywhere, so the system's answer is played)."""
+    folder = tmp_path / "forbidden"
+    usual_open, usual_mkdir = Path.open, Path.mkdir
+
+    def refuse(path):
+        if folder in (path, *path.parents):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    def open_(path, mode="r", *rest, **options):
+        if set(mode) & set("wx"):
+            refuse(path)
+        return usual_open(path, mode, *rest, **options)
+
+    def mkdir(path, *rest, **options):
+        refuse(path)
+        return usual_mkdir(path, *rest, **options)
+
+    folder.mkdir()
+    monkeypatch.setattr(Path, "open", open_)
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    return folder
+
+
+@every_writer
+def test_no_permission_to_write_a_file(verb, trained, table, forbidden):
+    command, suffix = writing(trained, table)[verb]
+    path = forbidden / f"x.{suffix}"
+    assert fails(*command, path, *(() if verb == "sample" else ("--quiet",))) == f"Permission denied: {path}"
+    assert list(forbidden.iterdir()) == []
+
+
+def test_no_permission_to_write_a_model(table, forbidden):
+    assert fails("fit", table, "-o", forbidden / "model", *FIT) == f"Permission denied: {forbidden / 'model'}"
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Call it to fill the disk, from the given writing on."""
+
+    def fill(after=0):
+        written = []
+
+        def fsync(_):
+            written.append(None)
+            if len(written) > after:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", fsync)
+
+    return fill
+
+
+@every_writer
+def test_no_space_for_a_file(verb, trained, table, tmp_path, full_disk):
+    full_disk()
+    command, suffix = writing(trained, table)[verb]
+    path = tmp_path / f"x.{suffix}"
+    quiet = () if verb == "sample" else ("--quiet",)
+    assert fails(*command, path, *quiet) == f"No space left on device: {path}"
+    assert not [found for found in tmp_path.iterdir() if "x." in found.name]
+
+
+def test_no_space_keeps_the_file_that_was_to_be_replaced(trained, table, tmp_path, full_disk):
+    full_disk()
+    (tmp_path / "x.csv").write_text("precious")
+    fails("impute", trained, table, "-o", tmp_path / "x.csv", "--force", "--quiet")
+    assert (tmp_path / "x.csv").read_text() == "precious"
+
+
+def test_no_space_while_training_keeps_the_state_before_and_resumes(table, tmp_path, full_disk, monkeypatch):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
+    ok("fit", table, "-o", tmp_path / "whole", *options)
+    full_disk(after=3)
+    assert fails("fit", table, "-o", folder, *options) == f"No space left on device: {folder / 'training.safetensors'}"
+    assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
+    monkeypatch.undo()
+    ok("fit", table, "-o", folder, *options, "--resume")
+    assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+
+
+def test_no_space_for_the_finished_model_keeps_the_state(table, tmp_path, full_disk, monkeypatch):
+    folder = tmp_path / "model"
+    full_disk(after=1)
+    told = fails("fit", table, "-o", folder, *FIT, "--quiet")
+    assert told == f"No space left on device: {folder / 'model.safetensors'}"
+    monkeypatch.undo()
+    ok("fit", table, "-o", folder, *FIT, "--resume")
+
+
+# A training that diverges
+
+
+def test_a_diverged_training_says_what_to_change_and_leaves_the_way_free(table, tmp_path):
+    told = fails("fit", table, "-o", tmp_path / "model", *FIT, "--batch-size", "5", "--lr", "1e30")
+    assert told.startswith("training diverged: the cost is ")
+    assert "Lower the learning rate (now 1e+30)" in told
+    assert told.endswith("Nothing was learnt before that")
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--lr", "0.01")
+
+
+def test_a_training_that_diverges_later_leaves_the_best_model(table, tmp_path):
+    folder = tmp_path / "model"  # one minibatch an epoch, and the first is at the rate 0 of a long warm-up
+    slowly = ("--set", "training.optimizer.warmup=0.9", "--validation", table)
+    told = fails("fit", table, "-o", folder, *FIT, *slowly, "--lr", "1e30")
+    assert told.endswith(f"The best model before that is kept in {folder}")
+    assert "training: diverged" in ok("info", folder).out
+    assert fails("fit", table, "-o", folder, *FIT).endswith("already holds a model; use --force to replace it")
+    ok("fit", table, "-o", folder, *FIT, "--force")
+    assert "diverged" not in ok("info", folder).out
+
+
+# Ctrl-C
+
+
+@pytest.fixture
+def ctrl_c(monkeypatch):
+    """Press Ctrl-C when the state of a training is saved for the third time."""
+    usual, saved = checkpoints.save_state, []
+
+    def save_state(*arguments, **options):
+        saved.append(None)
+        if len(saved) == 3:
+            signal.raise_signal(signal.SIGINT)
+        usual(*arguments, **options)
+
+    monkeypatch.setattr("nadek.runs.train.save_state", save_state)
+
+
+def test_ctrl_c_leaves_a_state_and_says_how_to_go_on(table, tmp_path, ctrl_c):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
+    ok("fit", table, "-o", tmp_path / "whole", *options, "--save-every", "3600")
+    told = fails("fit", table, "-o", folder, *options, code=130)
+    assert told == f"stopped; what was learnt is kept in {folder}: give the same command with --resume to go on"
+    assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
+    ok("fit", table, "-o", folder, *options, "--resume")
+    assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_ctrl_c_before_anything_is_kept_says_so(older, table, tmp_path, ctrl_c, monkeypatch):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--quiet", "--force")
+    if older:
+        fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
+    monkeypatch.setattr("nadek.cli.fit.train", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    told = fails("fit", table, "-o", folder, *options, code=130)
+    assert told == "stopped; nothing was kept yet, as that happens every 15 seconds (--save-every)"
+    told = fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
+    assert told == "stopped; nothing was kept yet, as that happens after an epoch (--save-every)"
+    if older:
+        told = fails("fit", table, "-o", folder, *options, "--resume", code=130)
+        assert told.endswith("give the same command with --resume to go on")
+
+
+def test_ctrl_c_while_replacing_a_model_keeps_it_and_resumes(model, table, ctrl_c):
+    before = (model / "model.safetensors").read_bytes()
+    options = (*FIT, "--epochs", "5", "--save-every", "0", "--quiet", "--force")
+    fails("fit", table, "-o", model, *options, "--lr", "0.5", code=130)
+    assert (model / "model.safetensors").read_bytes() == before
+    ok("info", model)
+    ok("fit", table, "-o", model, *options, "--lr", "0.5", "--resume")
+    assert (model / "model.safetensors").read_bytes() != before
+
+
+def test_a_finished_training_is_not_resumed_and_stays_what_it_is(table, tmp_path):
+    folder, command = tmp_path / "model", ("fit", table, "-o", tmp_path / "model", *FIT)
+    first = json.loads(ok(*command, "--json").out)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    again = ok(*command, "--json", "--resume")
+    finished = f"{folder}: this training is finished, nothing is left to do; -o NEW --set start={folder} goes on"
+    assert again.err == f"{finished} from the model\n"
+    assert json.loads(again.out) == first
+    assert ok(*command, "--resume").err.splitlines()[1].startswith(f"{folder}: 2 epochs in ")
+    assert ok(*command, "--resume", "-q").err == ""
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("what", ["another recipe", "other rows", "a training that diverged"])
+def test_a_model_of_something_else_is_no_finished_training(what, table, tmp_path):
+    folder = tmp_path / "model"
+    ok("fit", table, "-o", folder, *FIT, "-q")
+    before = (folder / "model.safetensors").read_bytes()
+    other = ("--lr", "0.1") if what == "another recipe" else ()
+    if what == "other rows":
+        table = write_csv(tmp_path / "other.csv", answers(21))
+    if what == "a training that diverged":
+        edit(folder / "metrics.json", lambda metrics: metrics.update(diverged=True))
+    told = fails("fit", table, "-o", folder, *FIT, *other, "--resume")
+    assert told == f"{folder} already holds a model of {what}; use --force to replace it"
+    assert (folder / "model.safetensors").read_bytes() == before
+
+
+def test_as_many_rows_may_be_other_rows(table, tmp_path):
+    folder, held_out = tmp_path / "model", write_csv(tmp_path / "held.csv", answers(8))
+    turned = tmp_path / "turned.csv"
+    header, *lines = table.read_text().splitlines(keepends=True)
+    turned.write_text("".join([header, *lines[::-1]]))
+    command = ("-o", folder, *FIT, "-q", "--validation", held_out)
+    ok("fit", table, *command)
+    ok("fit", table, *command, "--resume")
+    for other, what in (((turned, *command), "other rows"), ((table, *command[:-1], turned), "other validation rows")):
+        told = fails("fit", *other, "--resume")
+        assert told == f"{folder} already holds a model of {what}; use --force to replace it"
+    edit(folder / "metrics.json", lambda metrics: metrics.pop("digests"))  # as all models were kept before
+    ok("fit", turned, *command, "--resume")
+
+
+def test_ctrl_c_elsewhere_ends_without_a_traceback(trained, table, monkeypatch):
+    def interrupted(*_, **__):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("nadek.cli.score.marginal_log_probs", interrupted)
+    result = nadek("score", trained, table, "--quiet")
+    assert (result.code, result.out, result.err) == (130, "", "")
+
+
+# Data that are not there, or not what they should be
+
+
+@pytest.fixture
+def no_data(monkeypatch):
+    monkeypatch.delenv("NADEK_DATA", raising=False)
+
+
+@pytest.mark.usefixtures("no_data")
+def test_a_set_without_a_folder_says_how_to_name_or_fetch_it(output):
+    told = fails("fit", "mnist", "-o", output)
+    assert "the data set 'mnist' lies in a data folder, and none is given" in told
+    assert "NADEK_DATA" in told
+    assert "`nadek data --fetch mnist --data-dir DIR` fetches the set" in told
+
+
+@pytest.mark.usefixtures("no_data")
+def test_a_set_that_is_not_in_its_folder_says_where_and_how_to_fetch_it(tmp_path, output):
+    told = fails("fit", "mnist", "-o", output, "--data-dir", tmp_path)
+    assert told.startswith(f"{tmp_path / 'mnist_binarized.npz'}: the data set 'mnist' is not there; fetch it with ")
+    assert f"`nadek data --fetch mnist --data-dir {tmp_path}`" in told
+
+
+def test_a_checksum_that_differs(tmp_path, output):
+    path = tmp_path / "debd_nltcs.npz"
+    parts = {name: np.packbits(np.zeros((8, 16), np.uint8), axis=1) for name in ("train", "valid", "test")}
+    np.savez(path, **parts, dim=16)
+    told = fails("fit", "nltcs", "-o", output, "--data-dir", tmp_path)
+    assert told.startswith(f"{path}: expected the SHA-256 0b51ea6cc76652f5..., found ")
+    assert f"delete it and fetch it again with `nadek data --fetch nltcs --data-dir {tmp_path}`" in told
+    assert json.loads(ok("data", "--json", "--data-dir", tmp_path).out)["nltcs"]["state"] == "differs"
+
+
+@pytest.mark.parametrize("verb", ["fit", "evaluate"])
+def test_data_that_are_neither_a_set_nor_a_file(verb, trained, output):
+    arguments = ("fit", "mnits", "-o", output) if verb == "fit" else ("evaluate", trained, "mnits")
+    assert fails(*arguments).startswith("'mnits' is neither a known data set (digits, mnist, ")
+
+
+def test_a_file_that_is_not_there(tmp_path, output):
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: there is no such file"
+
+
+def test_a_file_of_another_kind(tmp_path, output):
+    (tmp_path / "t.xlsx").touch()
+    told = fails("fit", tmp_path / "t.xlsx", "-o", output)
+    assert told.startswith(f"{tmp_path / 't.xlsx'}: expected a file that ends in .csv, ")
+
+
+def test_a_file_that_is_not_what_its_name_says(tmp_path, output):
+    (tmp_path / "t.parquet").write_text("a,b\n0,1\n")
+    told = fails("fit", tmp_path / "t.parquet", "-o", output)
+    assert told.startswith(f"{tmp_path / 't.parquet'}: expected a whole Parquet file")
+
+
+def test_fetching_needs_a_folder(monkeypatch):
+    monkeypatch.delenv("NADEK_DATA", raising=False)
+    told = fails("data", "--fetch", "mnist")
+    assert told == "--fetch needs a folder to put the set into: --data-dir DIR (or NADEK_DATA)"
+
+
+def test_fetching_an_unknown_set(tmp_path):
+    told = fails("data", "--fetch", "mnits", "--data-dir", tmp_path, "--quiet")
+    assert told.endswith("found 'mnits' (did you mean 'mnist'?)")
+
+
+# A state that does not fit
+
+
+def test_an_unfinished_training_is_neither_begun_anew_nor_mixed_with_another(table, tmp_path, ctrl_c):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
+    fails("fit", table, "-o", folder, *options, code=130)
+    told = fails("fit", table, "-o", folder, *options)
+    assert told == f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew"
+    told = fails("fit", table, "-o", folder, *options, "--resume", "--lr", "0.1")
+    assert (
+        told == f"the unfinished training in {folder} is of another recipe; use --force without --resume to begin anew"
+    )
+    assert fails("fit", table, "-o", folder, *options, "--resume", "--force", "--lr", "0.1") == told
+    told = fails("fit", "digits", "-o", folder, *options, "--resume")
+    assert told.startswith(f"the unfinished training in {folder} is of another recipe")
+    assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
+
+
+def test_a_file_of_the_users_own_is_not_replaced_by_a_model(table, tmp_path):
+    (tmp_path / "metrics.json").write_text("my own")
+    assert fails("fit", table, "-o", tmp_path, *FIT, "--quiet").startswith(f"{tmp_path} holds a file metrics.json")
+    assert (tmp_path / "metrics.json").read_text() == "my own"
+    ok("fit", table, "-o", tmp_path, *FIT, "--quiet", "--force")
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_two_trainings_into_one_folder_at_once(force, model, table, tmp_path, monkeypatch):
+    """The other one is finished while ours is under way."""
+    folder, usual = tmp_path / "both", checkpoints.save_state
+
+    def save_state(*arguments, **options):
+        shutil.copytree(model, folder, dirs_exist_ok=True)
+        usual(*arguments, **options)
+
+    monkeypatch.setattr("nadek.runs.train.save_state", save_state)
+    if force:
+        ok("fit", table, "-o", folder, *FIT, "--quiet", *force)
+    else:
+        told = fails("fit", table, "-o", folder, *FIT, "--quiet")
+        assert told.startswith(f"{folder} holds a model that was not there when this training began")
+    same = (folder / "model.safetensors").read_bytes() == (model / "model.safetensors").read_bytes()
+    assert same == (not force)
+
+
+def test_a_typing_error_does_not_cost_an_unfinished_training(table, tmp_path, ctrl_c):
+    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
+    fails("fit", table, "-o", folder, *options, code=130)
+    fails("fit", tmp_path / "tabel.csv", "-o", folder, *options, "--force")
+    ok("fit", table, "-o", folder, *options, "--resume")
+
+
+# What one ordering cannot do
+
+
+def test_a_model_of_one_ordering_says_what_it_cannot_fill_in(table, tmp_path):
+    settings = ("--set", "model.ordering=[0,1,2,3,4]", "--set", "model.fill=zero", "--steps", "1", "--quiet")
+    ok("fit", table, "-o", tmp_path / "model", *FIT, *settings)
+    x = answers(3)
+    x[1, 0] = NAN
+    told = fails("impute", tmp_path / "model", write_csv(tmp_path / "t.csv", x))
+    assert told.startswith("this model knows one ordering only, and can fill in cells that come last in it")
+
+
+def test_a_model_of_one_ordering_is_not_trained_for_any(table, tmp_path):
+    settings = ("--set", "model.ordering=[0,1,2,3,4]", "--set", "training.phases=[{epochs=1}]", "--quiet")
+    told = fails("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", *settings)
+    assert told == "a model with one fixed ordering is trained with the fixed_order objective"
+
+
+# Seeing more
+
+
+def test_a_traceback_is_shown_to_those_who_ask(tmp_path, monkeypatch):
+    monkeypatch.setenv("NADEK_TRACEBACK", "1")
+    monkeypatch.setattr("sys.argv", ["nadek", "info", str(tmp_path)])
+    with pytest.raises(ValueError, match="is not a model folder"):
+        main()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there(table, output):
+    told = fails("fit", table, "-o", output, "--device", "cuda")
+    assert told == "--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu"
+
+
+# Too little memory
+
+
+def test_a_model_that_is_too_large_says_what_makes_it_smaller(table, output):
+    told = fails("fit", table, "-o", output, "--hidden", "10000000000000")
+    assert told.startswith("there is not enough memory: a training needs less with smaller --hidden")
+
+
+@pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])
+def test_too_little_memory_is_told(error, trained, table, monkeypatch):
+    def without(*_, **__):
+        raise error
+
+    monkeypatch.setattr("nadek.cli.score.marginal_log_probs", without)
+    assert fails("score", trained, table, "-q").startswith("there is not enough memory: ")

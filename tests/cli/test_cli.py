@@ -1,0 +1,1286 @@
+"""The command line: what every verb does when all goes well, where it says it, and the names of its options."""
+
+import csv
+import gzip
+import io
+import json
+import re
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from importlib import metadata
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import torch
+import typer
+
+import nadek as package
+from nadek import NADEkImputer
+from nadek.checkpoints import load, load_saved
+from nadek.cli import main
+from nadek.cli.app import app
+from nadek.cli.output import write_values
+from nadek.datasets import load as load_set
+from nadek.inference.likelihood import log_probs
+from nadek.inference.sampling import sample
+from nadek.models.cores import DeepConfig
+from nadek.tabular.io import read_table
+from nadek.training.defaults import defaults
+from nadek.utils.configs import encode
+
+CONSOLE = sys.modules["nadek.cli.console"]
+GALLERY = sys.modules["nadek.figures.model_card"]
+PNG = b"\x89PNG\r\n\x1a\n"
+COLUMNS = ("age", "b,c", "ü", "d", "e")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The one line that a mistake ends in."""
+        (line,) = self.err.splitlines()
+        assert self.out == ""
+        assert line.startswith("nadek: ")
+        return line.removeprefix("nadek: ")
+
+
+def nadek(*arguments):
+    """Run a command in this process, through its real entry point."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(*arguments)
+    return Result(code, out.getvalue(), err.getvalue())
+
+
+def run(*arguments):
+    """The exit code of a command in this process, with standard output and error as they are."""
+    with mock.patch.object(sys, "argv", ["nadek", *map(str, arguments)]), pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0
+
+
+def ok(*arguments):
+    """Run a command that must succeed."""
+    result = nadek(*arguments)
+    assert result.code == 0, result.err
+    return result
+
+
+FIT = ("--hidden", "8", "--steps", "2", "--epochs", "2")
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """A model of the digits."""
+    folder = tmp_path_factory.mktemp("digits") / "model"
+    torch.set_num_threads(1)
+    ok("fit", "digits", "-o", folder, *FIT, "--quiet")
+    return folder
+
+
+def answers(n_rows, seed=0, missing=0.0):
+    """A table with names, some cells missing."""
+    rng = np.random.default_rng(seed)
+    x = (rng.random((n_rows, 5)) < [0.2, 0.4, 0.6, 0.8, 0.5]).astype(float)
+    x[rng.random(x.shape) < missing] = np.nan
+    return x
+
+
+def write_csv(path, x, columns=COLUMNS):
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        if columns is not None:
+            writer.writerow(columns)
+        writer.writerows([["" if np.isnan(v) else int(v) for v in row] for row in x])
+    return path
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """A model of a table with names."""
+    folder = tmp_path_factory.mktemp("survey")
+    torch.set_num_threads(1)
+    table = write_csv(folder / "answers.csv", answers(120, missing=0.2))
+    ok("fit", table, "-o", folder / "model", *FIT, "--quiet")
+    return folder / "model"
+
+
+# fit
+
+
+def test_fit_says_where_the_processor_is_slow_in_bfloat16(tmp_path, monkeypatch):
+    options = ("--set", "training.precision=bfloat16")
+    monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: False)
+    told = ok("fit", "digits", "-o", tmp_path / "slow", *FIT, *options).err
+    assert "this processor has no bfloat16 products of its own, and the training works in them: " in told
+    assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "float32", *FIT).err
+    assert ok("fit", "digits", "-o", tmp_path / "quiet", *FIT, *options, "--quiet").err == ""
+    monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: True)
+    assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "quick", *FIT, *options).err
+
+
+def test_the_command_tells_its_version():
+    assert ok("--version").out == f"nadek {metadata.version('nade-k')}\n"
+    assert package.__version__ == metadata.version("nade-k")
+
+
+def test_fit_writes_a_model_and_says_so_on_standard_error(tmp_path):
+    result = ok("fit", "digits", "-o", tmp_path / "model", *FIT)
+    assert result.out == ""
+    assert f"{tmp_path / 'model'}: 2 epochs in" in result.err
+    assert "nats a row" in result.err
+    model = load(tmp_path / "model")
+    assert model.n_variables == 64
+    assert model.steps == 2
+    assert not (tmp_path / "model" / "training.safetensors").exists()
+
+
+def test_fit_keeps_names_and_image_shape(digits, survey):
+    assert load_saved(survey).schema.columns == COLUMNS
+    assert load_saved(survey).schema.image_shape is None
+    assert load_saved(digits).schema.image_shape == (8, 8)
+    assert load_saved(digits).schema.columns[:2] == ("pixel_r0_c0", "pixel_r0_c1")
+
+
+def test_fit_tells_its_result_as_json(tmp_path):
+    result = ok("fit", "digits", "-o", tmp_path / "model", *FIT, "--json", "--quiet")
+    told = json.loads(result.out)
+    assert told["model"] == str(tmp_path / "model")
+    assert told["epochs"] == 2
+    assert told["config"]["model"]["core"]["hidden"] == [8]
+    assert result.err == ""
+
+
+def test_fit_is_a_function_of_its_seed(tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        ok("fit", "digits", "-o", tmp_path / name, *FIT, "--seed", seed, "-q")
+    a, b, c = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_the_seed_chooses_the_rows_that_are_held_out(tmp_path):
+    table, told = write_csv(tmp_path / "t.csv", answers(60)), []
+
+    def watched(*arguments, seed, **options):
+        told.append(seed)
+        raise ValueError("enough")
+
+    with mock.patch("nadek.cli.fit.open_training", watched):
+        for options in (("--seed", "7"), ()):
+            assert nadek("fit", table, "-o", tmp_path / "model", *options).error == "enough"
+    assert told == [7, 0]
+
+
+def test_fit_chooses_a_network_for_a_table_unless_told(tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(60))
+    for name, options in (("a", ()), ("b", ("--set", "model.core.width=24")), ("c", ("--hidden", "4"))):
+        ok("fit", table, "-o", tmp_path / name, "--epochs", "2", *options, "-q")
+    a, b, c = (load(tmp_path / name).config for name in "abc")
+    assert a == defaults(54, (2,) * 5)[0]
+    assert b == replace(a, core=replace(a.core, width=24))
+    assert c.core == DeepConfig(hidden=(4,))
+
+
+def test_fit_trains_on_a_table_as_the_estimator_does_however_long(tmp_path, monkeypatch):
+    monkeypatch.setattr("nadek.training.defaults.SMALL_TABLE", 50)
+    ok("fit", write_csv(tmp_path / "t.csv", answers(60)), "-o", tmp_path / "model", "--epochs", "3", "-q")
+    phases = load_saved(tmp_path / "model").metrics["config"]["training"]["phases"]
+    assert phases == encode(defaults(54, (2,) * 5, epochs=3)[1])["phases"]
+    assert [phase.get("masks") for phase in phases] == ["holes", None]
+
+
+def test_fit_knows_that_bins_of_numbers_have_neighbours(tmp_path):
+    rows = [f"{j % 7}.5,{['red', 'green', 'blue'][j % 3]},{j % 2}" for j in range(60)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["age,colour,yes", *rows]) + "\n", encoding="utf-8")
+    apart = ("--set", "model.ordinal=[]")
+    for name, options in (("a", ()), ("b", ("--hidden", "4")), ("c", apart), ("d", ("--hidden", "4", *apart))):
+        ok("fit", table, "-o", tmp_path / name, "--epochs", "2", *options, "-q")
+    assert [load(tmp_path / name).config.ordinal for name in "abcd"] == [(0,), (0,), (), ()]
+
+
+def test_fit_knows_answers_in_an_order(tmp_path):
+    """From the option to the answers of the model, which spells and knows them as the table does."""
+    told = ["none", "mild", "severe"]
+    table = tmp_path / "t.csv"
+    rows = [f"{told[j % 3]},{j % 2}" for j in range(60)]
+    table.write_text("\n".join(["pain,sex", *rows, ",1"]) + "\n", encoding="utf-8")
+    shown = ok("fit", table, "-o", tmp_path / "a", "--epochs", "2", "--ordinal", "pain=none,mild,severe").err
+    assert "column \"pain\": ordinal, 3 levels from 'none' to 'severe'" in shown
+    assert load(tmp_path / "a").config.ordinal == (0,)
+    assert set(ok("sample", tmp_path / "a", "-n", "20").out.split()[1:]) <= {f"{a},{b}" for a in told for b in (0, 1)}
+    filled = ok("impute", tmp_path / "a", table).out.split()[1:]
+    assert filled[:60] == rows
+    assert filled[60].split(",")[0] in told
+
+
+def test_fit_tells_of_skipped_rows(tmp_path):
+    x = answers(30)
+    x[[3, 7]] = np.nan
+    table = write_csv(tmp_path / "t.csv", x)
+    result = ok("fit", table, "-o", tmp_path / "model", *FIT, "--validation-fraction", "0")
+    assert "2 rows without any value were skipped" in result.err
+    metrics = load_saved(tmp_path / "model").metrics
+    assert (metrics["rows"], metrics["skipped_rows"]) == (28, 2)
+
+
+def test_fit_holds_out_a_part_of_a_table(survey):
+    metrics = load_saved(survey).metrics
+    assert metrics["rows"] == 108
+    assert metrics["best_validation"] is not None
+
+
+def test_fit_validates_on_a_table_of_its_own(tmp_path):
+    train, held_out = write_csv(tmp_path / "a.csv", answers(30)), tmp_path / "b.csv"
+    write_csv(held_out, answers(10, seed=1)[:, ::-1], COLUMNS[::-1])
+    ok("fit", train, "-o", tmp_path / "model", *FIT, "--validation", held_out, "-q")
+    metrics = load_saved(tmp_path / "model").metrics
+    assert metrics["rows"] == 30
+    assert metrics["best_validation"] is not None
+
+
+RECIPE = """
+seed = 3
+[model]
+steps = 3
+core = { kind = "residual", width = 8, blocks = 1 }
+[training]
+seed = 4
+ema_decay = 0.5
+phases = [{ objective = "last_step", epochs = 1 }]
+optimizer = { kind = "adadelta", lr = 0.5 }
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    return tmp_path / "recipe.toml"
+
+
+def config_of(folder):
+    return load_saved(folder).metrics["config"]
+
+
+def test_a_recipe_is_followed(recipe, tmp_path):
+    ok("fit", "digits", "-o", tmp_path / "model", "--config", recipe, "-q")
+    config = config_of(tmp_path / "model")
+    assert config["seed"] == 3
+    assert config["model"]["core"]["width"] == 8
+    assert config["training"]["optimizer"]["kind"] == "adadelta"
+    assert config["training"]["ema_decay"] == 0.5
+    assert len(load_saved(tmp_path / "model").metrics["history"]) == 1
+
+
+def test_options_go_over_the_recipe_and_keep_its_optimizer(recipe, tmp_path):
+    options = ("--steps", "2", "--lr", "0.25", "--seed", "9", "--epochs", "2", "--batch-size", "50")
+    ok("fit", "digits", "-o", tmp_path / "model", "--config", recipe, *options, "-q")
+    config = config_of(tmp_path / "model")
+    assert (config["seed"], config["training"]["seed"]) == (9, 9)
+    assert config["model"]["steps"] == 2
+    assert config["model"]["core"]["kind"] == "residual"
+    assert config["training"]["optimizer"]["kind"] == "adadelta"
+    assert config["training"]["optimizer"]["lr"] == 0.25
+    assert config["training"]["batch_size"] == 50
+    assert [phase["epochs"] for phase in config["training"]["phases"]] == [1, 1]
+
+
+def test_any_option_can_be_set(tmp_path):
+    settings = ("model.mask_input=true", "training.optimizer.weight_decay=0.1", "notes=mine", "training.ema_decay=0")
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    ok("fit", "digits", "-o", tmp_path / "model", *FIT, *arguments, "-q")
+    config = config_of(tmp_path / "model")
+    assert config["model"]["mask_input"] is True
+    assert config["training"]["optimizer"]["weight_decay"] == 0.1
+    assert config["notes"] == "mine"
+
+
+def test_a_model_of_one_ordering_can_be_fitted(tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(30))
+    settings = ("--set", "model.ordering=[4,3,2,1,0]", "--set", "model.fill=zero")
+    ok("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", "--epochs", "2", *settings, "-q")
+    assert {epoch["phase"] for epoch in load_saved(tmp_path / "model").metrics["history"]} == {"fixed_order"}
+
+
+def test_force_replaces_a_model(tmp_path):
+    ok("fit", "digits", "-o", tmp_path / "model", *FIT, "-q")
+    ok("fit", "digits", "-o", tmp_path / "model", *FIT, "--hidden", "5", "--force", "-q")
+    assert load(tmp_path / "model").W.shape == (5, 64)
+
+
+def test_a_network_of_images_serves_the_verbs(tmp_path):
+    model, table = tmp_path / "model", write_csv(tmp_path / "a.csv", answers(30)[:, :4], columns=COLUMNS[:4])
+    small = [word for option in ("kind=images", "channels=[3,4]", "dense=0") for word in ("--set", f"model.{option}")]
+    ok("fit", table, "-o", model, *small, "--set", "model.image_shape=[2,2]", "--epochs", "1", "--quiet")
+    saved = load_saved(model)
+    assert (saved.model.config.channels, saved.schema.image_shape) == ((3, 4), (2, 2))
+    assert "network of images" in ok("info", model).out
+    told = json.loads(ok("evaluate", model, table, "--orderings", "2", "--json").out)
+    assert told["rows"] == 30
+    holes = write_csv(tmp_path / "b.csv", answers(10, missing=0.4)[:, :4], columns=COLUMNS[:4])
+    for verb in ("impute", "complete", "score", "suggest"):
+        assert ok(verb, model, holes).out
+    assert len(ok("sample", model, "-n", "3").out.splitlines()) == 4
+
+
+def test_a_network_of_images_needs_bits_and_a_shape(tmp_path):
+    words = tmp_path / "words.csv"
+    words.write_text("a,b,c,d\n" + "x,0,1,1\ny,1,1,0\nz,0,0,1\n" * 4)
+    images = ("--set", "model.kind=images", "--epochs", "1")
+    told = nadek("fit", words, "-o", tmp_path / "model", *images, "--set", "model.image_shape=[2,2]")
+    assert told.error == "model.kind: a network of images needs columns of 0 and 1, found 3 levels"
+    bits = write_csv(tmp_path / "bits.csv", answers(30)[:, :4], columns=COLUMNS[:4])
+    assert nadek("fit", bits, "-o", tmp_path / "model", *images).error == "option model.image_shape is missing"
+
+
+# evaluate and score
+
+
+def test_evaluate_prints_a_table(digits):
+    result = ok("evaluate", digits, "digits", "--orderings", "2", "--rows", "20")
+    assert "log-likelihood of 20 rows under 2 orderings" in result.out
+    for line in ("mean over orderings", "ensemble (mixture of the orderings)", "spread over orderings"):
+        assert line in result.out
+
+
+def test_evaluate_as_json_is_the_likelihood(digits):
+    told = json.loads(ok("evaluate", digits, "digits", "--orderings", "2", "--json", "--quiet", "--seed", "3").out)
+    x = torch.from_numpy(load_set("digits").test).float()
+    expected = log_probs(load(digits), x, 2, generator=torch.Generator().manual_seed(3)).mean().item()
+    assert told["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
+    assert (told["rows"], told["orderings"], told["data"], told["split"]) == (300, 2, "digits", "test")
+    for key in ("standard_error", "ensemble", "epochs", "seconds", "config", "commit", "training", "evaluation"):
+        assert key in told
+
+
+def test_evaluate_names_no_part_of_a_table(survey, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(9))
+    assert json.loads(ok("evaluate", survey, table, "--orderings", "1", "--json", "-q").out)["split"] is None
+
+
+def test_evaluate_writes_a_file(digits, tmp_path):
+    arguments = ("evaluate", digits, "digits", "--orderings", "2", "--rows", "5")
+    result = ok(*arguments, "-o", tmp_path / "result.json", "--quiet")
+    assert "mean over orderings" in result.out
+    assert json.loads((tmp_path / "result.json").read_text())["rows"] == 5
+    assert json.loads(ok(*arguments, "--json").out) == json.loads((tmp_path / "result.json").read_text())
+
+
+def test_evaluate_takes_rows_at_random(digits):
+    told = json.loads(ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "7", "--seed", "3", "--json").out)
+    x = torch.from_numpy(load_set("digits").test).float()
+    chosen = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(3))[:7]]
+    expected = log_probs(load(digits), chosen, 1, generator=torch.Generator().manual_seed(3)).mean().item()
+    assert told["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_evaluate_stops_once_it_is_certain_enough(digits):
+    options = ("--orderings", "10", "--rows", "3", "--json", "-q")
+    counts = [
+        json.loads(ok("evaluate", digits, "digits", *options, "--until-error", error).out)["orderings"]
+        for error in (0, 1000)
+    ]
+    assert counts == [10, 8]
+
+
+def test_evaluate_goes_on_until_it_is_certain_enough_and_says_where_it_is_not(digits):
+    told = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "2")
+    assert json.loads(told.out)["ordering_error"] <= 2
+    assert "uncertain" not in told.err
+    few = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "0", "--orderings", "3")
+    assert json.loads(few.out)["orderings"] == 3
+    assert re.search(r"^3 orderings leave the mean uncertain by [0-9.]+ nats, where 0 was asked for", few.err, re.M)
+    usual = ok("evaluate", digits, "digits", "--rows", "2", "--json", "-q")
+    assert json.loads(usual.out)["orderings"] == 8
+
+
+def test_evaluate_tells_what_is_scored_when_it_is_interrupted(digits, monkeypatch):
+    def interrupted(model, x, *arguments, **options):
+        yield torch.zeros(len(x), dtype=torch.float64)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nadek.runs.evaluate.each_log_prob", interrupted)
+    told = json.loads(ok("evaluate", digits, "digits", "--orderings", "5", "--json", "-q").out)
+    assert (told["orderings"], told["test_log_likelihood"]) == (1, 0)
+
+
+def test_evaluate_one_row_is_json_without_nan(digits):
+    result = ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "1", "--json")
+    assert json.loads(result.out, parse_constant=pytest.fail)["standard_error"] is None
+
+
+def test_evaluate_takes_columns_by_their_names(survey, tmp_path):
+    x = answers(20, seed=2)
+    a, b = write_csv(tmp_path / "a.csv", x), write_csv(tmp_path / "b.csv", x[:, ::-1], COLUMNS[::-1])
+    told = [json.loads(ok("evaluate", survey, table, "--json").out)["test_log_likelihood"] for table in (a, b)]
+    assert told[0] == told[1]
+
+
+def test_score_gives_every_row_its_numbers(digits, tmp_path):
+    ok("score", digits, "digits", "--orderings", "3", "--seed", "4", "-o", tmp_path / "scores.csv", "--quiet")
+    scores = read_table(tmp_path / "scores.csv", binary=False)
+    assert scores.columns == ("log_likelihood", "mean_over_orderings", "spread_over_orderings")
+    x = torch.from_numpy(load_set("digits").test).float()
+    table = log_probs(load(digits), x, 3, generator=torch.Generator().manual_seed(4))
+    np.testing.assert_allclose(scores.values[:, 1], table.mean(0).numpy(), rtol=1e-5)
+    assert (scores.values[:, 0] >= scores.values[:, 1]).all()
+
+
+def test_score_sums_out_what_is_missing(survey, tmp_path):
+    """Two rows that differ in a missing cell only are one and the same; a row of nothing has probability one."""
+    x = answers(3)
+    x[0, :2], x[2] = np.nan, np.nan
+    ok("score", survey, write_csv(tmp_path / "t.csv", x), "-o", tmp_path / "scores.csv", "--quiet")
+    scores = read_table(tmp_path / "scores.csv", binary=False).values[:, 0]
+    assert (scores[:2] < 0).all()
+    assert scores[2] == 0
+
+
+def test_score_prints_csv(survey, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(4))
+    result = ok("score", survey, table, "--quiet")
+    lines = list(csv.reader(io.StringIO(result.out)))
+    assert lines[0] == ["log_likelihood", "mean_over_orderings", "spread_over_orderings"]
+    assert len(lines) == 5
+    assert result.err == ""
+
+
+# sample
+
+
+def test_sample_prints_csv_with_names(survey):
+    lines = list(csv.reader(io.StringIO(ok("sample", survey, "-n", "7").out)))
+    assert tuple(lines[0]) == COLUMNS
+    assert len(lines) == 8
+    assert {cell for row in lines[1:] for cell in row} <= {"0", "1"}
+
+
+@pytest.mark.parametrize(("encoding", "newline"), [("ascii", "\n"), ("cp1252", "\r\n"), ("utf-16", "\r")])
+def test_what_is_printed_is_what_a_file_holds_whatever_encoding_the_output_has(encoding, newline, survey, tmp_path):
+    out, command = io.BytesIO(), ("sample", survey, "-n", "7")
+    with redirect_stdout(io.TextIOWrapper(out, encoding, newline=newline)) as stream:
+        run(*command)
+        stream.flush()
+    ok(*command, "-o", tmp_path / "new.csv")
+    assert out.getvalue() == (tmp_path / "new.csv").read_bytes()
+
+
+def test_line_ends_in_cells_are_printed_as_they_are():
+    out = io.BytesIO()
+    with redirect_stdout(io.TextIOWrapper(out, "cp1252", newline="\r\n")) as stream:
+        write_values([np.array(["a\nb", "c\r\nd"])], ["x"], None)
+        stream.flush()
+    assert out.getvalue() == b'x\n"a\nb"\n"c\r\nd"\n'
+
+
+def test_a_terminal_shows_what_it_can_in_its_encoding():
+    class Terminal(io.TextIOWrapper):
+        def isatty(self):
+            return True
+
+    out = io.BytesIO()
+    with redirect_stdout(Terminal(out, "cp1252")) as stream:
+        write_values([np.array(["ü", "\u0142"])], None, None)
+        CONSOLE.show_line("\u0142")
+        stream.flush()
+    assert out.getvalue() == b"\xfc\n\\u0142\n\\u0142\n"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz"])
+def test_sample_writes_tables(survey, tmp_path, suffix):
+    result = ok("sample", survey, "-n", "9", "--orderings", "2", "-o", tmp_path / f"new{suffix}")
+    assert result.out == ""
+    assert result.err == f"{tmp_path / f'new{suffix}'}: 9 rows drawn\n"
+    table = read_table(tmp_path / f"new{suffix}")
+    assert table.values.shape == (9, 5)
+    assert table.columns == COLUMNS
+
+
+def test_sample_says_nothing_where_it_prints_or_is_quiet(survey, tmp_path):
+    assert ok("sample", survey, "-n", "2").err == ""
+    assert ok("sample", survey, "-n", "2", "-o", tmp_path / "new.csv", "-q").err == ""
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", PNG), (".PNG", PNG), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_sample_draws_pictures(digits, tmp_path, suffix, magic):
+    ok("sample", digits, "-n", "4", "-o", tmp_path / f"new{suffix}")
+    assert (tmp_path / f"new{suffix}").read_bytes().startswith(magic)
+
+
+def test_sample_is_a_function_of_its_seed(survey):
+    a, b, c = (ok("sample", survey, "-n", "40", "--seed", seed).out for seed in (1, 1, 2))
+    assert a == b != c
+
+
+def test_sample_draws_from_as_many_orderings_as_it_is_told(survey):
+    found = ok("sample", survey, "-n", "40", "--orderings", "2", "--seed", "3").out
+    expected = sample(load(survey), 40, orderings=2, generator=torch.Generator().manual_seed(3))
+    assert [list(map(int, row)) for row in list(csv.reader(io.StringIO(found)))[1:]] == expected.tolist()
+
+
+# impute
+
+
+def test_impute_fills_every_hole_and_keeps_the_rest(survey, tmp_path):
+    x = answers(40, seed=5, missing=0.4)
+    x[0] = np.nan  # nothing known: a fresh sample
+    x[1] = answers(1)[0]  # nothing to do
+    assert len({tuple(row) for row in np.isnan(x)}) > 10  # another pattern in nearly every row
+    table = write_csv(tmp_path / "holes.csv", x)
+    result = ok("impute", survey, table, "-o", tmp_path / "whole.csv")
+    assert result.out == ""
+    assert result.err.strip() == f"filled {np.isnan(x).sum()} of 200 cells in 40 rows"
+    assert (tmp_path / "whole.csv").read_text().splitlines()[0] == 'age,"b,c",ü,d,e'
+    whole = read_table(tmp_path / "whole.csv").values
+    np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
+    assert np.isin(whole, (0, 1)).all()
+
+
+def test_impute_prints_csv(survey, tmp_path):
+    table = write_csv(tmp_path / "holes.csv", answers(6, missing=0.5))
+    result = ok("impute", survey, table, "--quiet")
+    lines = list(csv.reader(io.StringIO(result.out)))
+    assert tuple(lines[0]) == COLUMNS
+    assert len(lines) == 7
+    assert "" not in [cell for row in lines for cell in row]
+    assert result.err == ""
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_impute_leaves_columns_as_they_are_that_an_imputer_found_empty(header, tmp_path):
+    x = np.insert(answers(60, missing=0.2), 1, np.nan, axis=1)
+    names = ["age", "empty", *COLUMNS[1:]]
+    imputer = NADEkImputer(max_iter=2, random_state=0, width=16, blocks=1, keep_empty_features=True)
+    imputer.fit(pd.DataFrame(x, columns=names) if header else x).save(tmp_path / "model")
+    table = write_csv(tmp_path / "answers.csv", x, names if header else None)
+    ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
+    whole = read_table(tmp_path / "whole.csv")
+    assert whole.columns == (tuple(names) if header else None)
+    assert whole.values.shape == x.shape
+    assert ((whole.values == x) | np.isnan(x)).all()
+    assert np.isnan(whole.values[:, 1]).all()
+    assert set(np.unique(np.delete(whole.values, 1, axis=1))) == {0, 1}
+
+
+def test_impute_gives_probabilities(survey, tmp_path):
+    x = answers(20, seed=5, missing=0.5)
+    ok("impute", survey, write_csv(tmp_path / "t.csv", x), "--probabilities", "-o", tmp_path / "p.csv", "-q")
+    p = read_table(tmp_path / "p.csv", binary=False).values
+    np.testing.assert_array_equal(p[~np.isnan(x)], x[~np.isnan(x)])
+    holes = p[np.isnan(x)]
+    assert ((holes > 0) & (holes < 1)).all()
+
+
+@pytest.mark.parametrize("arguments", [("impute",), ("impute", "--probabilities"), ("complete",)], ids=" ".join)
+def test_columns_are_written_in_the_order_of_the_table(arguments, survey, tmp_path):
+    x = answers(10, seed=6, missing=0.3)
+    table = write_csv(tmp_path / "t.csv", x, COLUMNS[::-1])
+    ok(*arguments, survey, table, "-o", tmp_path / "whole.csv", "-q")
+    whole = read_table(tmp_path / "whole.csv", binary=False)
+    assert whole.columns == COLUMNS[::-1]
+    np.testing.assert_array_equal(whole.values[~np.isnan(x)], x[~np.isnan(x)])
+
+
+# Columns of words and numbers
+
+MIXED = ("id", "smoker", "colour", "grade", "age", "size", "ok")
+KEPT = MIXED[1:]
+WORDS = {
+    "smoker": {"yes", "no"},
+    "colour": {"red", "green, light", "blue"},
+    "grade": {"1", "2", "3"},
+    "age": {str(age) for age in range(18, 90)},
+    "ok": {"true", "false"},
+}
+
+
+def people(path, n_rows, seed=0, missing=0.0, columns=MIXED):
+    """A table of every kind of column, some cells missing; its cells as text, by column."""
+    rng = np.random.default_rng(seed)
+    draws = {
+        "smoker": lambda: rng.choice(["yes", "no"]),
+        "colour": lambda: rng.choice(["red", "green, light", "blue"]),
+        "grade": lambda: str(rng.integers(1, 4)),
+        "age": lambda: str(rng.integers(18, 90)),
+        "size": lambda: str(round(rng.normal(), 3)),
+        "ok": lambda: rng.choice(["true", "false"]),
+    }
+    cells = {
+        name: ["" if rng.random() < missing else draw() for _ in range(n_rows)] for name, draw in draws.items()
+    } | {"id": [f"p{i}" for i in range(n_rows)]}
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(zip(*(cells[name] for name in columns), strict=True))
+    return cells
+
+
+def cells_of(text):
+    """The cells of CSV text, by column."""
+    header, *rows = csv.reader(io.StringIO(text))
+    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+
+
+KINDS_TOLD = """\
+columns: 2 binary, 2 categorical, 2 numeric
+column "smoker": binary, 2 levels: 'no', 'yes'
+column "colour": categorical, 3 levels: 'blue', 'green, light', 'red'
+column "grade": categorical, 3 levels: 1, 2, 3
+column "age": numeric, whole numbers from 18 to 89 in 16 bins
+"""
+CHOICES = ("--categorical", "grade", "--numeric", "age", "--drop", "id")
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A model of every kind of column, and what was said while it was fitted."""
+    folder = tmp_path_factory.mktemp("mixed")
+    torch.set_num_threads(1)
+    people(folder / "people.csv", 300, missing=0.1)
+    return folder / "model", ok("fit", folder / "people.csv", "-o", folder / "model", *FIT, *CHOICES)
+
+
+def test_fit_shows_what_columns_are_taken_for(mixed):
+    assert mixed[1].err.startswith(KINDS_TOLD)
+    assert 'dropped: "id"\n' in mixed[1].err
+    assert mixed[1].out == ""
+    assert load(mixed[0]).levels == (2, 3, 3, 16, 16, 2)
+
+
+def test_fit_says_which_answers_are_taken_for_missing(tmp_path):
+    (tmp_path / "t.csv").write_text("pain,ok\n" + "None,1\nMild,0\nSevere,1\n" * 8)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "a", *FIT).err
+    assert 'taken for missing: "None" in cells: 8 of "pain" (--keep None makes it an answer)\n' in told
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "b", *FIT, "--keep", "None").err
+    assert "taken for missing" not in told
+    assert load(tmp_path / "b").levels == (3, 2)
+
+
+def test_fit_says_which_cells_the_words_of_missing_empty(tmp_path):
+    (tmp_path / "t.csv").write_text("age,stage\n" + "99,99\n35.5,1\n40,0\n99.0,1\n" * 6)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--missing", "99").err
+    assert 'taken for missing: "99" in cells: 12 of "age", 6 of "stage"\n' in told
+
+
+def test_a_word_may_mean_missing_in_one_column(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("age,stage\n" + "99,99\n35,1\n40,99\n9,1\n" * 6)
+    options = ("--numeric", "age", "--missing", "stage=99")
+    told = ok("fit", table, "-o", tmp_path / "model", *FIT, *options).err
+    assert 'taken for missing: "99" in cells: 12 of "stage"\n' in told
+    assert 'missing, too: "99" in "stage"\n' in told
+    assert 'missing, too │ "99" in "stage"' in re.sub(" +", " ", ok("info", tmp_path / "model").out)
+    table.write_text("stage,age\n99,99\n99,40\n1,\n")
+    ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv", "-q")
+    filled = [line.split(",") for line in (tmp_path / "whole.csv").read_text().splitlines()]
+    assert [row[0] for row in filled] == ["stage", "1", "1", "1"]
+    assert [row[1] for row in filled[:3]] == ["age", "99", "40"]
+    assert 9 <= float(filled[3][1]) <= 99
+
+
+@pytest.mark.parametrize(
+    ("header", "option", "dropped"),
+    [("", "2=99", "3"), (",,id\n", "2=99", "id"), ("id,,b\n", "2=99", "id"), ("a=b,c,d\n", "c=99", "a=b")],
+)
+def test_a_column_of_whatever_name_may_have_its_own_words(header, option, dropped, tmp_path):
+    (tmp_path / "t.csv").write_text(header + "99,99,7.5\n0.5,1,99\n1.5,0,1.5\n" * 8)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--missing", option, "--drop", dropped, "-q")
+    ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "whole.csv", "-q")
+    rows = (tmp_path / "whole.csv").read_text().splitlines()[bool(header) :]
+    found = [tuple(row.split(",")) for row in rows]
+    assert [(a, c) for a, _, c in found] == [("99", "7.5"), ("0.5", "99"), ("1.5", "1.5")] * 8
+    assert {b for _, b, _ in found[::3]} <= {"0", "1"}
+
+
+def test_a_dropped_column_without_a_name_is_told(tmp_path):
+    (tmp_path / "t.csv").write_text(",a,id,b\n" + "7,1,x,0\n8,0,x,1\n" * 8)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "1,id").err
+    assert 'dropped: a column without a name, "id"\n' in told
+
+
+def test_fit_and_info_show_the_words_of_binary_columns(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c,d\n" + "yes,Yes,no,0\nno,yes,yes,1\n" * 8)
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT).err
+    lines = (
+        """columns "a", "c": binary, 2 levels: 'no', 'yes'\n""",
+        """column "b": binary, 2 levels: 'Yes', 'yes'\n""",
+    )
+    assert told.startswith("columns: 4 binary\n" + "".join(lines))
+    assert '"d"' not in told
+    shown = ok("info", tmp_path / "model").out
+    assert "binary, 2 levels: 'Yes', 'yes'" in shown
+
+
+def test_fit_of_words_is_quiet_when_told(tmp_path):
+    people(tmp_path / "t.csv", 60)
+    assert ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *CHOICES, "--quiet").err == ""
+
+
+def test_fit_takes_names_one_by_one_and_with_commas(tmp_path):
+    people(tmp_path / "t.csv", 60)
+    options = ("--drop", "id,size", "--drop", "age", "--categorical", "grade")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *options, "-q")
+    schema = load_saved(tmp_path / "model").schema
+    assert schema.columns == ("smoker", "colour", "grade", "ok")
+    assert schema.dropped == ("id", "age", "size")
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_fit_says_where_there_is_no_header(header, tmp_path):
+    rows = [f"{i % 5},{i / 4}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b"] * header + rows) + "\n")
+    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--numeric", "a" if header else "1").err
+    assert ("no header found: the first row is taken for data" in told) != header
+
+
+def test_fit_drops_columns_of_a_table_of_0_and_1(tmp_path):
+    x = answers(40, missing=0.1)
+    table = write_csv(tmp_path / "t.csv", x)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", '"b,c"', "-q")
+    assert load_saved(tmp_path / "model").schema.kinds is None
+    whole = ok("impute", tmp_path / "model", table, "-q").out
+    assert tuple(cells_of(whole)) == COLUMNS
+    whole = cells_of(whole)
+    assert whole.pop("b,c") == cells_of(table.read_text())["b,c"]
+    assert {cell for column in whole.values() for cell in column} == {"0", "1"}
+
+
+def test_zeros_and_ones_may_have_decimal_commas(tmp_path):
+    x = answers(40, missing=0.1)
+    plain, table = write_csv(tmp_path / "plain.csv", x), tmp_path / "t.csv"
+    rows = [";".join("" if np.isnan(v) else f"{v:.2f}".replace(".", ",") for v in row) for row in x]
+    table.write_text("\n".join(["age;b,c;ü;d;e", *rows]) + "\n")
+    for path, model in ((table, "model"), (plain, "same")):
+        ok("fit", path, "-o", tmp_path / model, *FIT, "--validation", path, "-q")
+    assert load_saved(tmp_path / "model").schema == load_saved(tmp_path / "same").schema
+    for verb in ("score", "impute", "complete"):
+        commas, points = (cells_of(ok(verb, tmp_path / "same", path, "-q").out) for path in (table, plain))
+        assert {name: list(map(float, column)) for name, column in commas.items()} == {
+            name: list(map(float, column)) for name, column in points.items()
+        }
+
+
+def test_columns_without_names_are_called_by_their_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("a,,b,,\n" + "0,1,1,,\n1,0,,,\n" * 12)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "4,5", "-q")
+    schema = load_saved(tmp_path / "model").schema
+    assert (schema.columns, schema.dropped) == (("a", "2", "b"), ("4", "5"))
+    ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "whole.csv", "-q")
+    cells = cells_of((tmp_path / "whole.csv").read_text())
+    assert list(cells) == ["a", "2", "b", "4", "5"]
+    assert cells["a"] == ["0", "1"] * 12
+    assert cells["b"][::2] == ["1"] * 12
+    assert ok("impute", tmp_path / "model", tmp_path / "whole.csv", "-q").out == (tmp_path / "whole.csv").read_text()
+
+
+def test_fit_of_words_is_a_function_of_its_seed(tmp_path):
+    people(tmp_path / "t.csv", 60)
+    for name in "ab":
+        ok("fit", tmp_path / "t.csv", "-o", tmp_path / name, *FIT, *CHOICES, "-q")
+    a, b = ((tmp_path / name / "model.safetensors").read_bytes() for name in "ab")
+    assert a == b
+
+
+def test_sample_gives_words_and_numbers(mixed):
+    cells = cells_of(ok("sample", mixed[0], "-n", "50").out)
+    assert tuple(cells) == KEPT
+    for name, known in WORDS.items():
+        assert set(cells[name]) <= known
+    assert len(set(cells["size"])) == 50
+    assert max(map(abs, map(float, cells["size"]))) < 5
+
+
+def test_sample_of_numbers_is_a_function_of_its_seed(mixed):
+    a, b, c = (ok("sample", mixed[0], "-n", "20", "--seed", seed).out for seed in (1, 1, 2))
+    assert a == b != c
+
+
+def test_sample_writes_parquet_with_types(mixed, tmp_path):
+    ok("sample", mixed[0], "-n", "9", "-o", tmp_path / "new.parquet")
+    types = [str(kind) for kind in pq.ParquetFile(tmp_path / "new.parquet").schema_arrow.types]
+    assert types == ["string", "string", "int64", "int64", "double", "bool"]
+
+
+def test_impute_is_a_function_of_its_seed(mixed, tmp_path):
+    people(tmp_path / "holes.csv", 40, seed=5, missing=0.4)
+    a, b, c = (cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--seed", seed, "-q").out) for seed in (1, 1, 2))
+    assert a == b
+    assert all(a[name] != c[name] for name in ("smoker", "size"))
+
+
+def test_the_seed_also_draws_numbers_within_their_bins(mixed, tmp_path, monkeypatch):
+    """Where the levels are the same, the numbers are not."""
+    people(tmp_path / "holes.csv", 40, seed=5, missing=0.4)
+    monkeypatch.setattr("nadek.cli.fill.impute_rows", lambda model, x, **options: x.nan_to_num(0))
+    sizes = [
+        cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--seed", seed, "-q").out)["size"] for seed in (1, 1, 2)
+    ]
+    assert sizes[0] == sizes[1] != sizes[2]
+
+
+@pytest.mark.parametrize("columns", [MIXED, KEPT[::-1]], ids=["with the dropped column", "in another order"])
+def test_impute_fills_words_and_numbers_and_keeps_the_rest(mixed, columns, tmp_path):
+    cells = people(tmp_path / "holes.csv", 40, seed=5, missing=0.3, columns=columns)
+    result = ok("impute", mixed[0], tmp_path / "holes.csv")
+    n_holes = sum(cells[name].count("") for name in KEPT)
+    assert result.err.strip() == f"filled {n_holes} of 240 cells in 40 rows"
+    whole = cells_of(result.out)
+    assert tuple(whole) == columns
+    assert "id" not in columns or whole["id"] == cells["id"]
+    for name in KEPT:
+        assert "" not in whole[name]
+        observed = [(new, old) for new, old in zip(whole[name], cells[name], strict=True) if old]
+        assert all(float(new) == float(old) if name == "size" else new == old for new, old in observed)
+    for name, known in WORDS.items():
+        assert set(whole[name]) <= known
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_impute_keeps_the_digits_that_floats_would_round(suffix, tmp_path):
+    shops = np.array([14695981039346656037, 14695981039346656038, 14695981039346656100] * 10, dtype=np.uint64)
+    frame = pd.DataFrame({"shop": shops, "buys": [0, 1] * 15})
+    path, whole = tmp_path / f"t{suffix}", tmp_path / f"whole{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    ok("fit", path, "-o", tmp_path / "model", *FIT, "--categorical", "shop", "-q")
+    ok("impute", tmp_path / "model", path, "-o", whole)
+    found = pd.read_csv(whole, dtype=str) if suffix == ".csv" else pd.read_parquet(whole)
+    assert found["shop"].astype(str).tolist() == frame["shop"].astype(str).tolist()
+
+
+TYPED = {
+    "id": pa.array([f"n{i}, {i}" for i in range(24)]),
+    "n": pa.array([i % 4 + 1 for i in range(24)], pa.int16()),
+    "when": pa.array([[i] for i in range(24)], pa.list_(pa.int32())),
+    "price": pa.array([Decimal(i % 5) / 4 for i in range(24)], pa.decimal128(9, 3)),
+    "town": pa.array(["Ulm", "Bern", "Genf"] * 8).dictionary_encode(),
+    "ok": pa.array([True, False] * 12),
+    "day": pa.array(range(24), pa.date32()),
+}
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_a_table_with_types_keeps_them_and_its_dropped_columns(verb, tmp_path):
+    table = pa.table(TYPED)
+    pq.write_table(table, tmp_path / "t.parquet")
+    told = ("--categorical", "n", "--drop", "id,when,day")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, *told, "-q")
+    hole = pa.array([i == 3 for i in range(24)])
+    for name in ("n", "price", "town", "ok"):
+        j = table.column_names.index(name)
+        table = table.set_column(j, name, pc.if_else(hole, pa.scalar(None, table[name].type), table[name]))
+    pq.write_table(table, tmp_path / "holes.parquet")
+    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
+    whole = pq.read_table(tmp_path / "whole.parquet")
+    assert whole.schema.names == table.schema.names
+    assert whole.schema.types == table.schema.types
+    assert [column.null_count for column in whole.columns] == [0] * len(TYPED)
+    assert whole.filter(pc.invert(hole)) == table.filter(pc.invert(hole))
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_rows_of_a_pandas_table_keep_what_they_are_called(verb, tmp_path):
+    index = pd.Index([f"P{i:03d}" for i in range(2, 50, 2)])
+    frame = pd.DataFrame({"a": [0.0, 1.0] * 12, "note": range(24), "b": [1.0, 0.0] * 12}, index=index)
+    frame.to_parquet(tmp_path / "t.parquet")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "note", "-q")
+    frame.iloc[3, 0] = np.nan
+    frame.to_parquet(tmp_path / "holes.parquet")
+    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
+    whole = pd.read_parquet(tmp_path / "whole.parquet")
+    pd.testing.assert_frame_equal(whole.drop(index[3]), frame.drop(index[3]))
+    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.csv", "-q")
+    assert list(pd.read_csv(tmp_path / "whole.csv").columns) == ["a", "note", "b"]
+
+
+@pytest.mark.parametrize("verb", ["impute", "complete"])
+def test_words_are_written_to_csv_as_they_stand(verb, tmp_path):
+    cells = {
+        "flag": ["TRUE", "FALSE"],
+        "both": ["TRUE", "0", "1", "FALSE"],
+        "price": ["1.10", "-0.0", "2.250", "1e0"],
+        "age": ["007", "31", " 44"],
+        "grade": ["2.0", "1.0", "3.0"],
+        "answer": [" no", "yes "],
+        "title": ['Dr. "X", MD', "-"],
+    }
+    rows = [[column[i % len(column)] for column in cells.values()] for i in range(24)]
+    holes = [row if i != 5 else ["", "NA", "", "null", "", "", ""] for i, row in enumerate(rows)]
+    for name, written in (("t.csv", rows), ("holes.csv", holes)):
+        with (tmp_path / name).open("w", newline="") as stream:
+            csv.writer(stream).writerows([list(cells), *written])
+    options = ("--categorical", "grade", "--numeric", "age")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *options, "-q")
+    ok(verb, tmp_path / "model", tmp_path / "holes.csv", "-o", tmp_path / "whole.csv.gz", "-q")
+    whole = ok(verb, tmp_path / "model", tmp_path / "holes.csv", "-q").out
+    assert gzip.decompress((tmp_path / "whole.csv.gz").read_bytes()).decode() == whole
+    header, *found = csv.reader(io.StringIO(whole))
+    filled = dict(zip(header, found.pop(5), strict=True))
+    assert found == rows[:5] + rows[6:]
+    assert filled["flag"] in cells["flag"]
+    assert filled["answer"] in ("no", "yes")
+    ok(verb, tmp_path / "model", tmp_path / "holes.csv", "-o", tmp_path / "whole.parquet", "-q")
+    types = [str(kind) for kind in pq.ParquetFile(tmp_path / "whole.parquet").schema_arrow.types]
+    assert types == ["bool", "int64", "double", "int64", "int64", "string", "string"]
+
+
+@pytest.mark.parametrize(
+    ("false", "true"), [("FALSE", "TRUE"), ("False", "True"), ("false", "true"), ("0", "1"), ("0.0", "1.0")]
+)
+def test_true_and_false_are_spelt_as_their_column_does(false, true, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "true,0\nfalse,1\n" * 12)
+    (tmp_path / "holes.csv").write_text(f"a,b\n{true},{true}\n{false}, {false}\n" + ",\n" * 24)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    for column in cells_of(ok("impute", tmp_path / "model", tmp_path / "holes.csv", "-q").out).values():
+        assert {cell.strip() for cell in column} == {false, true}
+
+
+def test_whole_numbers_of_pandas_are_spelt_as_their_column_does(tmp_path):
+    rows = [f"{i % 3 + 1}.0,{i % 3 - 1}.0,{i % 3}.0 h" for i in range(24)]
+    holes = "a,b,c\n" + "1.0,-1.0,1.0 h\n2.0,0.0,2.0 h\n" + ",,\n" * 24
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
+    (tmp_path / "holes.csv").write_text(holes)
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--categorical", "a", "--numeric", "b", "-q")
+    whole = cells_of(ok("impute", tmp_path / "model", tmp_path / "holes.csv", "-q").out)
+    assert set(whole["a"]) == {"1.0", "2.0", "3.0"}
+    assert set(whole["b"]) == {"-1.0", "0.0", "1.0"}
+    assert set(whole["c"]) == {"0.0 h", "1.0 h", "2.0 h"}
+
+
+def test_tables_of_0_and_1_are_written_as_they_stand(survey, tmp_path):
+    (tmp_path / "t.csv").write_text('age,"b,c",ü,d,e\n1.0,0,01,+1,\n TRUE,-0.0,1e0,,0.00\n')
+    whole = cells_of(ok("impute", survey, tmp_path / "t.csv", "-q").out)
+    assert [whole[name] for name in COLUMNS[:3]] == [["1.0", " TRUE"], ["0", "-0.0"], ["01", "1e0"]]
+    assert (whole["d"][0], whole["e"][1]) == ("+1", "0.00")
+    p = cells_of(ok("impute", survey, tmp_path / "t.csv", "--probabilities", "-q").out)
+    assert [list(map(float, p[name])) for name in COLUMNS[:3]] == [[1, 1], [0, 0], [1, 1]]
+    assert 0 < float(p["e"][0]) < 1
+
+
+def test_decimal_commas_are_written_as_points(tmp_path):
+    rows = [f"{i % 4},5;{'x,1' if i % 2 else 'y'}; {i % 3},0" for i in range(24)]
+    (tmp_path / "t.csv").write_text("\n".join(["a;b;c", *rows, ";;"]) + "\n")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--numeric", "c", "-q")
+    whole = cells_of(ok("impute", tmp_path / "model", tmp_path / "t.csv", "-q").out)
+    assert whole["a"][:4] == ["0.5", "1.5", "2.5", "3.5"]
+    assert whole["b"][:2] == ["y", "x,1"]
+    assert whole["c"][:3] == [" 0.0", " 1.0", " 2.0"]
+    assert float(whole["a"][-1]) in np.arange(0.5, 3.6, 0.1).round(1)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
+def test_dropped_columns_of_numbers_are_written_to_every_form(suffix, tmp_path):
+    x = answers(24)
+    x[:, 2] = np.arange(24) % 2 if suffix == ".amat" else np.arange(24) * 2.0**48
+    if suffix != ".amat":
+        x[5, 2] = np.nan
+    table = write_csv(tmp_path / "t.csv", x)
+    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "ü", "-q")
+    ok("impute", tmp_path / "model", table, "-o", tmp_path / f"whole{suffix}", "-q")
+    np.testing.assert_array_equal(read_table(tmp_path / f"whole{suffix}", binary=False).values, x)
+
+
+def test_dropped_columns_are_written_to_csv_as_they_stand(tmp_path):
+    rows = [f'{i % 2},NA," x, {i}",007,{"" if i == 3 else "ab"[i % 2]}' for i in range(12)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e", *rows]) + "\n")
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "b,c,d", "-q")
+    whole = cells_of(ok("impute", tmp_path / "model", tmp_path / "t.csv", "-q").out)
+    before = cells_of((tmp_path / "t.csv").read_text())
+    assert whole.pop("e")[3] in "ab"
+    assert before.pop("e")[3] == ""
+    assert whole == before
+
+
+def test_impute_gives_the_probability_of_every_level(mixed, tmp_path):
+    cells = people(tmp_path / "holes.csv", 20, seed=5, missing=0.4)
+    p = cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--probabilities", "-q").out)
+    first = ("smoker=yes", "colour=blue", "colour=green, light", "colour=red", "grade=1", "grade=2", "grade=3")
+    assert tuple(p)[:7] == first
+    assert tuple(p)[7].startswith("age=18..")
+    assert tuple(p)[-1] == "ok"
+    assert len(p) == 1 + 3 + 3 + 16 + 16 + 1
+    for name in ("colour", "grade", "age", "size"):
+        levels = np.array([list(map(float, p[level])) for level in p if level.startswith(f"{name}=")])
+        np.testing.assert_allclose(levels.sum(0), 1, atol=1e-6)
+        known = [cell != "" for cell in cells[name]]
+        assert (levels.max(0) == 1).tolist() == known
+    assert [float(v) for v, cell in zip(p["smoker=yes"], cells["smoker"], strict=True) if cell == "yes"] == (
+        [1.0] * cells["smoker"].count("yes")
+    )
+
+
+def test_scores_do_not_depend_on_the_form_or_the_order(mixed, tmp_path):
+    people(tmp_path / "a.csv", 20, seed=3)
+    people(tmp_path / "b.csv", 20, seed=3, columns=KEPT[::-1])
+    a, b = (ok("score", mixed[0], tmp_path / name, "-q").out for name in ("a.csv", "b.csv"))
+    assert a == b
+    ok("impute", mixed[0], tmp_path / "a.csv", "-o", tmp_path / "c.parquet", "-q")  # nothing to fill in
+    assert ok("score", mixed[0], tmp_path / "c.parquet", "-q").out == a
+    told = json.loads(ok("evaluate", mixed[0], tmp_path / "a.csv", "--orderings", "8", "--json").out)
+    rows = cells_of(a)["mean_over_orderings"]
+    assert told["test_log_likelihood"] == pytest.approx(np.mean(list(map(float, rows))), abs=1e-5)
+
+
+def test_a_model_without_names_takes_a_matrix(tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.integers(0, 2, 60), rng.integers(1, 4, 60), rng.normal(size=60)])
+    x[rng.random(x.shape) < 0.1] = np.nan
+    np.save(tmp_path / "t.npy", x)
+    ok("fit", tmp_path / "t.npy", "-o", tmp_path / "model", *FIT, "--categorical", "2", "-q")
+    ok("impute", tmp_path / "model", tmp_path / "t.npy", "-o", tmp_path / "whole.npy", "-q")
+    whole = np.load(tmp_path / "whole.npy")
+    assert not np.isnan(whole).any()
+    np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
+    assert set(whole[:, 1]) == {1, 2, 3}
+    names = cells_of(ok("impute", tmp_path / "model", tmp_path / "t.npy", "--probabilities", "-q").out)
+    assert list(names)[:4] == ["1", "2=1", "2=2", "2=3"]
+
+
+def test_info_tells_the_kinds_of_columns(mixed):
+    lines = " ".join(ok("info", mixed[0]).out.replace("│", " ").split())
+    for told in ("2 binary, 2 categorical, 2 numeric", 'column "grade" categorical, 3 levels: 1, 2, 3', 'dropped "id"'):
+        assert told in lines
+    kinds = json.loads(ok("info", mixed[0], "--json").out)["schema"]["kinds"]
+    assert kinds[0] == {"levels": ["no", "yes"], "kind": "binary"}
+    assert [kind["kind"] for kind in kinds] == ["binary", "categorical", "categorical", "numeric", "numeric", "binary"]
+
+
+def test_info_tells_levels_with_brackets_as_they_are(tmp_path):
+    (tmp_path / "t.csv").write_text("a,[b]\n" + "".join(f"{i % 2},[{'xyz'[i % 3]}]\n" for i in range(30)))
+    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
+    lines = " ".join(ok("info", tmp_path / "model").out.replace("│", " ").split())
+    assert "column \"[b]\" categorical, 3 levels: '[x]', '[y]', '[z]'" in lines
+
+
+def test_info_tells_a_folder_with_brackets_as_it_is(survey, tmp_path):
+    folder = tmp_path / "run[" / "b]"
+    folder.parent.mkdir()
+    folder.symlink_to(survey)
+    assert "run[/b]" in "".join(ok("info", folder).out.split())
+
+
+def test_draw_hides_what_is_missing(digits, tmp_path, monkeypatch):
+    x = load_set("digits").test[:9].astype(float)
+    x[:, 5] = np.nan
+    write_csv(tmp_path / "t.csv", x, None)
+    drawn = {}
+    usual = GALLERY.figures.inpainting
+
+    def inpainting(x, missing, states, **options):
+        drawn.update(missing=missing, states=states, completed=options["completed"])
+        return usual(x, missing, states, **options)
+
+    monkeypatch.setattr(GALLERY.figures, "inpainting", inpainting)
+    ok("draw", digits, tmp_path / "t.csv", "-o", tmp_path / "pictures")
+    assert drawn["missing"][:, 5].all()
+    assert np.isfinite(drawn["states"]).all()
+    assert np.isin(drawn["completed"], (0, 1)).all()
+
+
+def test_draw_of_words_has_its_curves_only(mixed, tmp_path):
+    ok("draw", mixed[0], "-o", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
+
+
+# info, data, draw, demo
+
+
+def test_info_tells_what_a_model_is(digits):
+    result = ok("info", digits)
+    for told in ("variables", "64", "kind deep", "steps", "the data mean", "every one", "training: epochs"):
+        assert told in result.out
+    assert result.err == ""
+
+
+def test_info_as_json(digits):
+    told = json.loads(ok("info", digits, "--json").out)
+    assert told["parameters"] == 64 * 8 + 8 + 64 * 8 + 64
+    assert told["model"]["steps"] == 2
+    assert told["schema"]["image_shape"] == [8, 8]
+    assert "history" not in told["metrics"]
+
+
+def test_data_lists_the_known_sets(monkeypatch):
+    monkeypatch.delenv("NADEK_DATA", raising=False)
+    out = ok("data").out
+    for name in ("digits", "mnist", "caltech101", "nltcs", "not there", "ok"):
+        assert name in out
+
+
+def test_data_as_json(monkeypatch, tmp_path):
+    monkeypatch.delenv("NADEK_DATA", raising=False)
+    told = json.loads(ok("data", "--json").out)
+    assert told["digits"] == {"state": "ok", "rows": [1197, 300, 300], "variables": 64, "path": None}
+    assert told["mnist"]["state"] == "not there"
+    told = json.loads(ok("data", "--json", "--data-dir", tmp_path).out)
+    assert told["mnist"]["path"] == str(tmp_path / "mnist_binarized.npz")
+
+
+def test_data_reads_its_folder_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("NADEK_DATA", str(tmp_path))
+    assert json.loads(ok("data", "--json").out)["mnist"]["path"] == str(tmp_path / "mnist_binarized.npz")
+
+
+def test_draw_prints_the_paths_of_its_pictures(digits, tmp_path):
+    result = ok("draw", digits, "digits", "-o", tmp_path / "pictures")
+    files = [tmp_path / "pictures" / f"{name}.png" for name in ("curves", "samples", "filters", "inpainting")]
+    assert result.out.splitlines() == [str(file) for file in files]
+    for file in files:
+        assert file.read_bytes().startswith(PNG)
+    assert result.err == ""
+
+
+def test_draw_says_where_rows_are_not_drawn(survey, tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(20))
+    result = ok("draw", survey, table, "-o", tmp_path / "pictures", "--hidden", 1)
+    assert result.out == f"{tmp_path / 'pictures' / 'curves.png'}\n"
+    assert result.err == f"{table}: not drawn: the rows of this model are no images\n"
+    assert ok("draw", survey, table, "-o", tmp_path / "pictures", "-q").err == ""
+
+
+def test_draw_says_that_one_ordering_fills_in_nothing(tmp_path):
+    order = f"model.ordering={list(range(64))}"
+    ok("fit", "digits", "-o", tmp_path / "model", "--set", order, "--epochs", 1, "--hidden", 8, "--steps", 1, "-q")
+    result = ok("draw", tmp_path / "model", "digits", "-o", tmp_path / "pictures")
+    assert not (tmp_path / "pictures" / "inpainting.png").exists()
+    assert result.err == "digits: not drawn: this model knows one ordering and cannot fill in any cells\n"
+
+
+def test_draw_of_a_table_has_its_curves_only(survey, tmp_path):
+    ok("draw", survey, "-o", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
+
+
+def test_demo_compares_models_and_draws(tmp_path, monkeypatch):
+    recipes = sys.modules["examples.digits"]  # smaller models: only what is shown matters here
+    monkeypatch.setitem(recipes.NADE_K["model"], "core", {"kind": "deep", "hidden": [8, 8]})
+    monkeypatch.setitem(recipes.NADE["model"], "core", {"kind": "deep", "hidden": [8], "activation": "sigmoid"})
+    result = ok("demo", "--epochs", "2", "-o", tmp_path, "--quiet")
+    for told in ("independent pixels", "Chow-Liu tree", "NADE, fixed order", "NADE-5", "mixture of 32"):
+        assert told in result.out
+    assert f"  {tmp_path / 'samples.png'}" in result.out.splitlines()
+    assert result.err == ""
+    assert load(tmp_path / "nade-5").steps == 5
+    assert (tmp_path / "models.png").read_bytes().startswith(PNG)
+
+
+# All of them
+
+
+def verbs():
+    return dict(sorted(typer.main.get_command(app).commands.items()))
+
+
+FLAGS = {
+    "complete": [
+        "--data-dir", "--device", "--draws", "--force", "--log-probability", "--method", "--output", "--quiet",
+        "--seed", "--split", "--width", "-o", "-q",
+    ],
+    "data": ["--data-dir", "--fetch", "--json", "--quiet", "-q"],
+    "demo": ["--epochs", "--json", "--output", "--quiet", "--seed", "-o", "-q"],
+    "draw": ["--data-dir", "--device", "--hidden", "--output", "--quiet", "--seed", "--split", "-o", "-q"],
+    "evaluate": [
+        "--data-dir", "--device", "--force", "--json", "--orderings", "--output", "--quiet", "--rows", "--seed",
+        "--split", "--until-error", "-o", "-q",
+    ],
+    "explain": [
+        "--data-dir", "--device", "--force", "--lowest", "--orderings", "--output", "--quiet", "--seed", "--split",
+        "--top", "-o", "-q",
+    ],
+    "fit": [
+        "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
+        "--hidden", "--json", "--keep", "--lr", "--memory", "--missing", "--numeric", "--ordinal", "--output",
+        "--quiet", "--resume", "--save-every", "--seed", "--set", "--steps", "--validation", "--validation-fraction",
+        "-o", "-q",
+    ],
+    "impute": [
+        "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",
+    ],
+    "info": ["--json"],
+    "report": ["--docs", "--experiments"],
+    "reproduce": [
+        "--data-dir", "--device", "--experiments", "--force", "--json", "--pictures", "--quick", "--quiet",
+        "--recipe", "--row", "--runs", "-q",
+    ],
+    "sample": ["--device", "--force", "--number", "--orderings", "--output", "--quiet", "--seed", "-n", "-o", "-q"],
+    "score": [
+        "--data-dir", "--device", "--force", "--orderings", "--output", "--quiet", "--seed", "--split", "-o", "-q",
+    ],
+    "suggest": [
+        "--data-dir", "--device", "--force", "--output", "--quiet", "--split", "--target", "--top", "-o", "-q",
+    ],
+}  # fmt: skip
+
+
+def test_the_options_are_these():
+    """Scripts rely on them: a change here is a change for users, and stands in the changelog."""
+    found = {
+        name: sorted(option for p in verb.params if p.param_type_name == "option" for option in p.opts)
+        for name, verb in verbs().items()
+    }
+    assert {name: [option for option in options if option != "--help"] for name, options in found.items()} == FLAGS
+
+
+def test_the_arguments_are_data_and_model():
+    found = {name: [p.name for p in verb.params if p.param_type_name == "argument"] for name, verb in verbs().items()}
+    assert found == {
+        "complete": ["model", "data"],
+        "data": [],
+        "demo": [],
+        "draw": ["model", "data"],
+        "evaluate": ["model", "data"],
+        "explain": ["model", "data"],
+        "fit": ["data"],
+        "impute": ["model", "data"],
+        "info": ["model"],
+        "report": [],
+        "reproduce": ["target"],
+        "sample": ["model"],
+        "score": ["model", "data"],
+        "suggest": ["model", "data"],
+    }
+
+
+@pytest.mark.parametrize("verb", list(FLAGS))
+def test_help_shows_an_example(verb):
+    result = ok(verb, "--help")
+    assert f"Example: nadek {verb}" in " ".join(result.out.split())
+    assert result.err == ""
+
+
+def test_no_verb_shows_the_verbs():
+    result = ok()
+    assert all(verb in result.out for verb in FLAGS)
+
+
+def test_progress_and_messages_stay_off_standard_output(digits):
+    result = ok("evaluate", digits, "digits", "--rows", "3", "--json")
+    json.loads(result.out)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "digits", "-o", "{tmp}/m", *FIT),
+        ("evaluate", "{model}", "digits", "--rows", "3"),
+        ("score", "{model}", "digits", "--orderings", "2"),
+        ("impute", "{model}", "digits"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_quiet_prints_nothing_on_standard_error(arguments, digits, tmp_path):
+    filled = [argument.format(tmp=tmp_path, model=digits) for argument in arguments]
+    assert ok(*filled, "--quiet").err == ""

@@ -1,0 +1,250 @@
+"""``nadek explain``, ``suggest`` and ``complete``: what the library answers, in the words of the user's table."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+import torch
+from test_cli import COLUMNS, answers, nadek, ok, write_csv
+
+from nadek.checkpoints import SavedModel, load_saved, save
+from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, marginal_log_probs
+from nadek.inference.likelihood import mixture_log_prob
+from nadek.models import IterativeNADE, ModelConfig
+from nadek.runs.data import rows_for
+from nadek.tabular.columns import Binary, Categorical, Numeric, level_names, log_fall_within
+from nadek.tabular.io import read_table
+from nadek.tabular.schema import Schema
+from zoo import build
+
+KINDS = (
+    Binary(levels=("no", "yes")),
+    Categorical(levels=("Turku", "Oslo", "Rome")),
+    Numeric(edges=(10.0, 20.0), means=(4.5, 13.0, 25.25), low=0.0, high=40.5, integer=False),
+    Binary(),
+)
+PEOPLE = """smoker,city,age,ill
+no,Turku,4,1
+yes,,12.5,
+,,,0
+no,Rome,40,1
+,Oslo,,
+"""
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    """A model of words and numbers, and a table for it."""
+    folder = tmp_path_factory.mktemp("people")
+    generator = torch.Generator().manual_seed(0)
+    model = IterativeNADE(ModelConfig(n_variables=4, levels=(2, 3, 3, 2), steps=2), generator=generator)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=generator)
+    save(folder / "model", SavedModel(model, Schema(columns=("smoker", "city", "age", "ill"), kinds=KINDS)))
+    (folder / "people.csv").write_text(PEOPLE)
+    return folder / "model", folder / "people.csv"
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """A model of 0 and 1 with names, and a table with holes."""
+    folder = tmp_path_factory.mktemp("survey")
+    save(folder / "model", SavedModel(build("nade-5 1hl", 5).float(), Schema(columns=COLUMNS)))
+    write_csv(folder / "holes.csv", answers(30, seed=5, missing=0.4))
+    return folder / "model", folder / "holes.csv"
+
+
+def lines(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# explain
+
+
+def test_explain_names_the_most_surprising_cells(people):
+    saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
+    told = lines(ok("explain", *people, "--top", "2", "--orderings", "3", "--seed", "4", "-q").out)
+    cells = explain_cells(saved.model, x)
+    ages = torch.tensor([4, 12.5, torch.nan, 40, torch.nan], dtype=torch.float64)
+    falls = torch.from_numpy(log_fall_within(KINDS[2], ages.numpy()))
+    cells.log_prob[:, 2] += falls
+    scores = mixture_log_prob(marginal_log_probs(saved.model, x, 3, generator=torch.Generator().manual_seed(4)))
+    scores += falls.nan_to_num(0)
+    assert [int(line["row"]) for line in told] == [1, 1, 2, 2, 3, 4, 4, 5]
+    for line in told:
+        row, column = int(line["row"]) - 1, saved.schema.columns.index(line["column"])
+        assert float(line["log_likelihood"]) == pytest.approx(scores[row].item(), rel=1e-6)
+        assert float(line["log_probability"]) == pytest.approx(cells.log_prob[row, column].item(), rel=1e-6)
+        assert line["expected"] == level_names(KINDS[column])[int(cells.expected[row, column])]
+    for row in (0, 1, 3):
+        surprise = [float(line["surprise"]) for line in told if int(line["row"]) == row + 1]
+        assert surprise == pytest.approx(cells.surprise[row].nan_to_num(-1).sort(descending=True).values[:2].tolist())
+
+
+def test_explain_speaks_the_words_of_the_table(people):
+    told = lines(ok("explain", *people, "--top", "4", "-q").out)
+    values = {(int(line["row"]), line["column"]): line["value"] for line in told}
+    expected = {(1, "smoker"): "no", (1, "city"): "Turku", (1, "age"): "4", (1, "ill"): "1", (2, "smoker"): "yes"}
+    expected |= {(2, "age"): "12.5", (3, "ill"): "0", (4, "smoker"): "no", (4, "city"): "Rome", (4, "age"): "40"}
+    assert values == expected | {(4, "ill"): "1", (5, "city"): "Oslo"}
+    assert all(
+        line["expected"] == line["value"] for line in told if line["surprise"] == "0" and line["column"] != "age"
+    )
+
+
+@pytest.mark.parametrize(("usual", "outside"), [("20", "400"), ("9", "-300")])
+def test_explain_is_surprised_at_numbers_far_outside(people, tmp_path, usual, outside):
+    table = tmp_path / "ages.csv"
+    table.write_text(f"smoker,city,age,ill\nno,Turku,{usual},1\nno,Turku,{outside},1\n")
+    told = lines(ok("explain", people[0], table, "--top", "4", "-q").out)
+    within, beyond = (line for line in told if line["column"] == "age")
+    assert told[4] == beyond  # the most surprising cell of its row
+    assert beyond["expected"] == within["expected"]
+    assert float(beyond["surprise"]) > float(within["surprise"]) + 50
+    assert float(beyond["log_probability"]) < float(within["log_probability"]) - 50
+
+
+def test_explain_puts_a_number_that_floats_cannot_place_first(people, tmp_path):
+    table = tmp_path / "ages.csv"
+    table.write_text("smoker,city,age,ill\nno,Turku,1.7e308,1\n")
+    assert lines(ok("explain", people[0], table, "--top", "1", "-q").out)[0]["column"] == "age"
+
+
+def test_explain_the_lowest_rows_only(survey, tmp_path):
+    everything = lines(ok("explain", *survey, "--top", "1", "-q").out)
+    ok("explain", *survey, "--top", "1", "--lowest", "4", "-o", tmp_path / "why.csv", "-q")
+    lowest = lines((tmp_path / "why.csv").read_text())
+    likelihoods = [float(line["log_likelihood"]) for line in lowest]
+    assert likelihoods == sorted(likelihoods)
+    assert likelihoods == sorted(float(line["log_likelihood"]) for line in everything)[:4]
+
+
+def test_the_lowest_rows_are_those_with_numbers_far_outside_too(people, tmp_path):
+    table = tmp_path / "ages.csv"
+    table.write_text("smoker,city,age,ill\n" + "no,Turku,20,1\nyes,Rome,20,0\n" * 3 + "no,Turku,400,1\n,,-300,\n")
+    told = lines(ok("explain", people[0], table, "--top", "1", "--lowest", "2", "-q").out)
+    assert {(line["row"], line["column"]) for line in told} == {("7", "age"), ("8", "age")}
+
+
+# suggest
+
+
+def test_suggest_asks_what_is_expected_to_tell_most(people):
+    saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
+    result = ok("suggest", *people)
+    information = torch.full(x.shape, torch.nan, dtype=torch.float64)
+    asked = x.isnan().any(1)
+    information[asked] = expected_information(saved.model, x[asked])  # other rows beside these would round otherwise
+    told = lines(result.out)
+    assert "2 of 5 rows are left out, as fewer than two cells are unknown in them" in result.err
+    assert [int(line["row"]) for line in told] == [2, 2, 3, 3, 3, 5, 5, 5]
+    for line in told:
+        column = saved.schema.columns.index(line["ask"])
+        found = information[int(line["row"]) - 1, column].item()
+        assert float(line["expected_information"]) == pytest.approx(found, rel=1e-6)
+    best = [float(line["expected_information"]) for line in told if line["row"] == "5"]
+    assert best == sorted(best, reverse=True)
+    assert {line["ask"] for line in told if line["row"] == "5"} == {"smoker", "age", "ill"}
+
+
+def test_suggest_about_a_target_asks_for_other_cells(people):
+    saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
+    flags = torch.tensor([False, True, False, False])
+    told = lines(ok("suggest", *people, "--target", "city", "--top", "1", "-q").out)
+    information = expected_information(saved.model, x[1:3], flags)
+    assert [line["row"] for line in told] == ["2", "3"]
+    assert "city" not in {line["ask"] for line in told}
+    assert float(told[0]["expected_information"]) == pytest.approx(information[0, 3].item(), rel=1e-6)
+    assert float(told[1]["expected_information"]) == pytest.approx(information[1, [0, 2]].max().item(), rel=1e-6)
+
+
+def test_several_targets(survey):
+    told = lines(ok("suggest", *survey, "--target", "age", "--target", "b,c", "-q").out)
+    assert {line["ask"] for line in told} == {"ü", "d", "e"}
+    assert lines(ok("suggest", *survey, "--target", 'age,"b,c"', "-q").out) == told
+
+
+def test_suggest_leaves_out_rows_whose_only_unknown_cell_could_tell_of_no_other(people, tmp_path):
+    table = tmp_path / "few.csv"
+    table.write_text("smoker,city,age,ill\nno,,4,1\n,,4,1\nno,Turku,4,1\n")
+    result = ok("suggest", people[0], table)
+    assert {line["row"] for line in lines(result.out)} == {"2"}
+    assert "2 of 3 rows are left out, as fewer than two cells are unknown in them" in result.err
+
+
+def test_suggest_says_when_there_is_nothing_to_ask(people, tmp_path):
+    whole = tmp_path / "whole.csv"
+    whole.write_text("smoker,city,age,ill\nno,Turku,4,1\n")
+    result = nadek("suggest", people[0], whole)
+    assert result.code == 1
+    assert result.error == f"{whole}: there is nothing to ask: in every row fewer than two cells are unknown"
+    result = nadek("suggest", people[0], whole, "--target", "city")
+    assert result.error.endswith("in every row the target is known, or nothing else is unknown")
+
+
+def test_a_target_that_the_model_does_not_know(people):
+    told = nadek("suggest", *people, "--target", "town").error
+    assert told == '--target: there is no column "town"; known are "smoker", "city", "age", "ill"'
+
+
+# complete
+
+
+@pytest.mark.parametrize("method", ["greedy", "certain-first", "beam", "best-of"])
+def test_complete_fills_every_hole_with_what_the_method_finds(method, survey, tmp_path):
+    saved, x = load_saved(survey[0]), rows_for(load_saved(survey[0]), str(survey[1]))
+    generator = torch.Generator().manual_seed(4)
+    found = {
+        "greedy": lambda: greedy(saved.model, x, generator=generator),
+        "certain-first": lambda: greedy(saved.model, x, most_certain_first=True),
+        "beam": lambda: beam(saved.model, x, width=5, generator=generator),
+        "best-of": lambda: best_of(saved.model, x, n_draws=7, generator=generator),
+    }[method]()
+    options = ("--method", method, "--seed", "4", "--width", "5", "--draws", "7")
+    result = ok("complete", *survey, *options, "-o", tmp_path / "whole.csv")
+    whole = read_table(tmp_path / "whole.csv")
+    assert whole.columns == COLUMNS
+    np.testing.assert_array_equal(whole.values, found.x.numpy())
+    mean = found.log_prob.sum() / x.isnan().any(1).sum()
+    assert f"mean log-probability of a row's completion: {mean:.3f} nats" in result.err
+    assert f"filled {int(x.isnan().sum())} of 150 cells in 30 rows" in result.err
+
+
+def test_complete_speaks_the_words_of_the_table_and_keeps_what_is_observed(people):
+    table = lines(ok("complete", *people, "--log-probability", "-q").out)
+    for before, after in zip(lines(PEOPLE), table, strict=True):
+        for name, value in before.items():
+            if not value:
+                known = {"smoker": ("no", "yes"), "city": ("Turku", "Oslo", "Rome"), "ill": ("0", "1")}
+                assert after[name] in known.get(name, ("4.5", "13", "13.0", "25.25"))
+            else:
+                assert after[name] == value or float(after[name]) == float(value)
+    log_probability = [float(row["log_probability"]) for row in table]
+    assert log_probability[0] == log_probability[3] == 0
+    assert max(log_probability[i] for i in (1, 2, 4)) < 0
+
+
+def test_complete_is_as_probable_as_it_says_whatever_the_form(survey, tmp_path):
+    for suffix in (".npz", ".parquet"):
+        ok("complete", *survey, "--log-probability", "-o", tmp_path / f"whole{suffix}", "-q")
+        table = read_table(tmp_path / f"whole{suffix}", binary=False)
+        assert table.columns == (*COLUMNS, "log_probability")
+        saved, x = load_saved(survey[0]), rows_for(load_saved(survey[0]), str(survey[1]))
+        found = beam(saved.model, x, width=16, generator=torch.Generator().manual_seed(0))
+        np.testing.assert_allclose(table.values[:, -1], found.log_prob, rtol=1e-5, atol=1e-6)
+
+
+def test_words_do_not_go_where_only_numbers_do(people, tmp_path):
+    for verb in ("explain", "suggest", "complete"):
+        result = nadek(verb, *people, "-o", tmp_path / "t.npz")
+        assert result.code == 1
+        assert "t.npz" in result.error
+        assert not (tmp_path / "t.npz").exists()
+
+
+@pytest.mark.parametrize("verb", ["explain", "suggest", "complete"])
+def test_help_shows_an_example_and_quiet_is_quiet(verb, survey):
+    assert f"Example: nadek {verb}" in " ".join(ok(verb, "--help").out.split())
+    assert ok(verb, *survey, "--quiet").err == ""

@@ -1,0 +1,2023 @@
+"""The estimators do what they say: on tables of every kind, with holes, saved, copied, and on bad input."""
+
+import copy
+import inspect
+import io
+import pickle
+import re
+import sys
+import warnings
+from dataclasses import replace
+from decimal import Decimal
+from itertools import product
+from pathlib import Path
+
+import joblib
+import narwhals
+import narwhals.stable.v1
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from scipy.stats import chisquare
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+import nadek
+from nadek.checkpoints import load_saved
+from nadek.estimators.settings import options_of
+from nadek.inference import beam, best_of, greedy
+from nadek.models.cores import ResidualConfig
+from nadek.tabular.columns import Binary, Categorical, Numeric
+from nadek.training import fit
+from nadek.training.defaults import defaults
+
+ALL = (nadek.NADEk, nadek.NADEkImputer, nadek.NADEkOutlierDetector)
+QUICK = {"max_iter": 3, "width": 16, "random_state": 0}
+
+
+def people(n=120):
+    """A table with a column of every kind; the first two of each pair hang together, and there are holes."""
+    rng = np.random.default_rng(0)
+    smoker, age = rng.integers(0, 2, n), rng.integers(20, 60, n).astype(float)
+    table = pd.DataFrame(
+        {
+            "smoker": np.where(smoker, "yes", "no"),
+            "cough": smoker ^ (rng.random(n) < 0.1),
+            "city": rng.choice(["Bern", "Genf", "Ulm"], n),
+            "age": age,
+            "height": rng.normal(170, 9, n),
+            "member": smoker == 1,
+            "class": pd.Categorical(rng.choice(["a", "b", "c"], n), categories=["a", "b", "c", "z"]),
+        }
+    )
+    table.loc[::7, "age"] = np.nan
+    table.loc[1::5, "city"] = None
+    table.loc[2::9, "class"] = np.nan
+    table["visits"] = pd.array(rng.integers(0, 2, n), dtype="Int64")
+    table.loc[3::4, "visits"] = pd.NA
+    return table
+
+
+def as_(container, table):
+    """The table in another container."""
+    if container == "pandas":
+        return table
+    if container == "polars":
+        return pl.from_pandas(table).with_columns(pl.col("class").cast(pl.Enum(["a", "b", "c", "z"])))
+    return pa.Table.from_pandas(table, preserve_index=False)
+
+
+CONTAINERS = ("pandas", "polars", "pyarrow")
+
+
+def holes(table):
+    """Where a frame has no value."""
+    frame = nw.from_native(table)
+    return np.column_stack([frame[name].is_null().to_numpy() for name in frame.columns])
+
+
+@pytest.fixture(scope="module")
+def density():
+    return nadek.NADEk(**QUICK, n_orderings=4).fit(people())
+
+
+@pytest.fixture(scope="module")
+def copies():
+    """Two columns that agree, and a third by itself; enough of it to be learnt."""
+    rng = np.random.default_rng(1)
+    first = rng.integers(0, 2, 400)
+    return np.column_stack([first, first, rng.integers(0, 2, 400)]).astype(float)
+
+
+@pytest.fixture(scope="module")
+def learnt(copies):
+    return nadek.NADEk(max_iter=40, random_state=0, n_orderings=6).fit(copies)
+
+
+@pytest.fixture(scope="module")
+def imputer(copies):
+    return nadek.NADEkImputer(max_iter=40, random_state=0).fit(copies)
+
+
+@pytest.fixture(scope="module")
+def detector(copies):
+    return nadek.NADEkOutlierDetector(max_iter=40, random_state=0).fit(copies)
+
+
+def reloaded(estimator, folder):
+    """What is read from where an estimator was saved."""
+    estimator.save(folder)
+    return type(estimator).load(folder)
+
+
+def interrupted(*args):
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def people_with_a_flag():
+    return people().assign(missingindicator_age=7.5)
+
+
+def changed(estimator, **options):
+    """A copy of a fitted estimator with other options for its answers."""
+    return copy.deepcopy(estimator).set_params(**options)
+
+
+# --- construction ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_constructors_only_store_named_options(estimator):
+    for parameter in list(inspect.signature(estimator).parameters.values()):
+        assert parameter.kind is parameter.KEYWORD_ONLY
+        found = object()
+        assert getattr(estimator(**{parameter.name: found}), parameter.name) is found
+
+
+def test_the_estimators_share_their_options():
+    ours, imputer, detector = (set(estimator().get_params()) for estimator in ALL)
+    assert imputer - ours == {"strategy", "n_imputations", "add_indicator", "keep_empty_features"}
+    assert ours - imputer == {"n_orderings"}
+    assert detector - ours == {"contamination"}
+
+
+class Modes(nadek.NADEkImputer):
+    """A subclass whose constructor takes few options, and one of its own."""
+
+    def __init__(self, *, max_iter=2, random_state=0, digits=3):
+        super().__init__(strategy="mode", n_bins=4, max_iter=max_iter, random_state=random_state, device="cpu")
+        self.digits = digits
+
+
+def test_options_that_a_subclass_presets_are_its_options_too():
+    whole = nadek.NADEkImputer(strategy="mode", n_bins=4, max_iter=5, random_state=0, device="cpu")
+    assert options_of(whole) == whole.get_params()
+    assert options_of(Modes(max_iter=5)) == {**whole.get_params(), "digits": 3}
+
+
+def test_a_subclass_that_presets_options_is_fitted_copied_and_saved(copies, tmp_path):
+    table = copies.astype(float)
+    table[::3, 0] = np.nan
+    imputer = clone(Modes()).fit(table)
+    expected = nadek.NADEkImputer(strategy="mode", n_bins=4, max_iter=2, random_state=0, device="cpu").fit(table)
+    imputer.save(tmp_path / "model")
+    copied = pickle.loads(pickle.dumps(imputer))
+    for one in (imputer, copied, Modes.load(tmp_path / "model"), nadek.NADEkImputer.load(tmp_path / "model")):
+        np.testing.assert_array_equal(one.transform(table), expected.transform(table))
+        assert (one.n_bins, one.strategy) == (4, "mode")
+
+
+def test_a_subclass_that_presets_options_is_loaded(copies, tmp_path):
+    table = copies.astype(float)
+    table[::3, 0] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, strategy="mode", n_bins=4).fit(table)
+    imputer.save(tmp_path / "model")
+    loaded = Modes.load(tmp_path / "model")
+    assert (loaded.device, loaded.max_iter, loaded.n_bins) == ("auto", imputer.max_iter, 4)
+    np.testing.assert_array_equal(loaded.transform(table), imputer.transform(table))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_missing_cells_are_completed_while_learning_where_that_is_asked_for(estimator, copies):
+    holed = copies.astype(float).copy()
+    holed[::3, 1] = np.nan
+    told = {}
+    for missing in ("use", "complete"):
+        for name, table in (("holed", holed), ("whole", copies)):
+            network = estimator(**QUICK, missing=missing).fit(table).network_
+            told[missing, name] = torch.cat([value.flatten() for value in network.state_dict().values()])
+    assert torch.equal(told["use", "whole"], told["complete", "whole"])
+    assert not torch.equal(told["use", "holed"], told["complete", "holed"])
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("max_iter", 0, "max_iter: expected a whole number of at least 1 or 'auto', found 0"),
+        ("steps", 2.5, "steps: expected a whole number of at least 1 or 'auto', found 2.5"),
+        ("width", "wide", "width: expected a whole number of at least 1 or 'auto', found 'wide'"),
+        ("blocks", True, "blocks: expected a whole number of at least 1 or 'auto', found True"),
+        ("batch_size", -1, "batch_size: expected a whole number"),
+        ("learning_rate", 0, "learning_rate: expected a number above 0 or 'auto', found 0"),
+        ("weight_decay", -0.1, "weight_decay: expected a number of at least 0"),
+        ("dropout", 1, "dropout: expected a number of at least 0 and below 1 or 'auto', found 1"),
+        ("validation_fraction", 1.0, "validation_fraction: expected a number above 0 and below 1, found 1.0"),
+        ("n_iter_no_change", 0, "n_iter_no_change: expected a whole number of at least 1 or 'auto' or None"),
+        ("missing", "guess", "missing: expected one of 'use', 'complete', found 'guess'"),
+        ("n_bins", 1, "n_bins: expected a whole number of at least 2"),
+        ("n_orderings", 0, "n_orderings: expected a whole number of at least 1"),
+        ("verbose", -1, "verbose: expected a whole number"),
+        ("early_stopping", "yes", "early_stopping: expected one of True, False, found 'yes'"),
+        ("warm_start", 1, "warm_start: expected one of True, False, found 1"),
+        ("device", "abacus", "device: expected 'auto', or a name such as 'cpu' or 'cuda', found 'abacus'"),
+        ("categorical_features", ["age"], "categorical_features: found the column name 'age'"),
+        ("categorical_features", [3], "categorical_features: expected indices from 0 to 2, found 3"),
+        ("categorical_features", [True, False], "categorical_features: expected a mask of 3 booleans, found 2"),
+        ("categorical_features", 1.5, "categorical_features: expected a list"),
+    ],
+)
+def test_options_that_are_none_are_named_in_fit(copies, option, value, expected):
+    with pytest.raises(ValueError, match=r"^" + expected.replace("(", r"\(")):
+        nadek.NADEk(**{**QUICK, option: value}).fit(copies)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (nadek.NADEkImputer(strategy="median"), "strategy: expected one of 'mean', 'mode', 'sample', found 'median'"),
+        (nadek.NADEkImputer(n_imputations=0), "n_imputations: expected a whole number of at least 1, found 0"),
+        (nadek.NADEkImputer(add_indicator="no"), "add_indicator: expected one of True, False"),
+        (nadek.NADEkOutlierDetector(contamination=0.6), "contamination: expected a number above 0 and at most 0.5"),
+        (nadek.NADEkOutlierDetector(contamination=0), "contamination: expected a number above 0"),
+    ],
+)
+def test_options_of_one_estimator_are_named_in_fit(copies, estimator, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        estimator.fit(copies)
+
+
+def test_a_gpu_that_is_not_there_is_refused(copies):
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    with pytest.raises(ValueError, match=r"^device: PyTorch finds no CUDA device"):
+        nadek.NADEk(device="cuda").fit(copies)
+
+
+# --- what columns are -----------------------------------------------------------------------------------------------
+
+
+def test_columns_are_told_by_type_and_values(density):
+    kinds = [type(column) for column in density.columns_]
+    assert kinds == [Binary, Binary, Categorical, Numeric, Numeric, Binary, Categorical, Binary]
+    assert list(density.levels_["city"]) == ["Bern", "Genf", "Ulm"]
+    assert list(density.levels_["smoker"]) == ["no", "yes"]
+    assert len(density.levels_["height"]) == 16
+
+
+@pytest.mark.parametrize("which", [["grade"], [1], [False, True]])
+def test_numbers_can_be_declared_categories(which):
+    table = pd.DataFrame({"yes": [0, 1] * 10, "grade": [1, 2, 3, 1] * 5})
+    plain, declared = (nadek.NADEk(**QUICK, categorical_features=told).fit(table) for told in (None, which))
+    assert isinstance(plain.columns_[1], Numeric)
+    assert plain.levels_["grade"].tolist() == [1.0, 2.0, 3.0]  # few different ones: each has a bin of its own
+    assert declared.columns_[1] == Categorical(levels=(1, 2, 3))
+
+
+def test_categories_that_a_type_lists_are_known_before_they_are_seen():
+    table = people()
+    assert "z" not in set(table["class"])
+    for container in ("pandas", "polars"):  # whose types list them
+        model = nadek.NADEk(**QUICK, n_orderings=2).fit(as_(container, table))
+        assert list(model.levels_["class"]) == ["a", "b", "c", "z"]
+        assert np.isfinite(model.score_samples(as_(container, table.assign(**{"class": "z"})))).all()
+
+
+def test_the_same_numbers_score_the_same_in_whatever_type_they_come():
+    rating = np.arange(120) % 11 / 10
+    table = pd.DataFrame({"rating": rating, "b": (rating > 0.5).astype(int)})
+    detector = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(table)
+    expected = detector.score_samples(table)
+    decimals = pa.array([Decimal(n % 11) / 10 for n in range(120)], pa.decimal128(18, 1))
+    types = ["float32", "Float32", "float[pyarrow]", "float16"]
+    series = [table["rating"].astype(dtype) for dtype in types] + [
+        pd.Series(decimals, dtype=pd.ArrowDtype(decimals.type))
+    ]
+    for rating in series:
+        other = table.assign(rating=rating)
+        np.testing.assert_array_equal(detector.score_samples(other), expected)
+        arrow = pa.table({"rating": pa.array(rating), "b": table["b"]})
+        for frame in (arrow, pl.from_arrow(arrow)):
+            np.testing.assert_array_equal(detector.score_samples(frame), expected)
+    again = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(table.astype({"rating": "float32"}))
+    np.testing.assert_array_equal(again.score_samples(table), expected)
+
+
+def test_decimals_are_numbers_in_objects_and_in_decimals_of_arrow():
+    """Some of these Arrow casts to floats that are not the nearest ones."""
+    prices = [Decimal(cents) / 100 for cents in (115, 235, 435, 735, 995, 1999, 57, 29)] * 8
+    floats = [float(price) for price in prices]
+    for given in (prices, pd.array(prices, pd.ArrowDtype(pa.decimal128(18, 2)))):
+        table = pd.DataFrame({"price": given, "b": [0, 1] * 32})
+        column = nadek.NADEk(**QUICK).fit(table).columns_[0]
+        assert (column.low, *column.edges) == tuple(sorted(set(floats)))
+        table.loc[::5, "price"] = None
+        filled = nadek.NADEkImputer(**QUICK, strategy="mode").fit_transform(table)
+        assert filled["price"].dtype == table["price"].dtype
+        assert filled["price"][1:5].tolist() == prices[1:5]
+        assert {float(price) for price in filled["price"]} <= set(floats)
+
+
+def test_a_wrong_category_that_does_not_occur_is_told_by_its_place_in_the_list():
+    table = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 9, categories=["a", "b", 3]), "yes": [0, 1] * 9})
+    message = r'^category 3 of the type of column "c": expected text or missing, found 3$'
+    with pytest.raises(ValueError, match=message):
+        nadek.NADEk(**QUICK).fit(table)
+
+
+@pytest.mark.parametrize("container", ["numpy", "pandas"])
+def test_many_different_texts_are_asked_about_in_words_that_help(container):
+    table = np.array([[f"w{i}", 1.0] for i in range(40)], dtype=object)
+    table = table if container == "numpy" else pd.DataFrame(table, columns=["name", "b"])
+    with pytest.raises(ValueError, match="says so") as error:
+        nadek.NADEk(**QUICK).fit(table)
+    told = "[0, ...]" if container == "numpy" else "['name', ...]"
+    assert str(error.value).endswith(f"(categorical_features={told} says so)")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1, 2] * 9 + ["unknown", 1], r'^row 19, column "c": expected numbers or missing, found \'unknown\'$'),
+        ([1.5, 2.0] * 9 + [np.inf], r'^row 19, column "c": expected a finite number or missing, found inf$'),
+    ],
+)
+def test_a_wrong_category_is_told_by_its_row(values, message):
+    with pytest.raises(ValueError, match=message):
+        nadek.NADEk(**QUICK).fit(pd.DataFrame({"c": pd.Categorical(values)}))
+
+
+def test_many_different_texts_ask_for_a_declaration():
+    table = pd.DataFrame({"name": [f"person {i}" for i in range(40)], "yes": [0, 1] * 20})
+    with pytest.raises(ValueError, match=r'column "name" has 40 different texts.*categorical_features=\[\'name\''):
+        nadek.NADEk(**QUICK).fit(table)
+    assert len(nadek.NADEk(**QUICK, categorical_features=["name"]).fit(table).levels_["name"]) == 40
+
+
+def test_a_constant_number_is_no_reason_to_refuse_others():
+    model = nadek.NADEk(**QUICK).fit([[5.0, 0], [5.0, 1], [5.0, 1]])
+    assert model.score_samples([[7.0, 1]]) == model.score_samples([[5.0, 1]])
+
+
+# --- containers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_frames_give_the_same_answers_and_come_out_as_they_went_in(container, density):
+    table = as_(container, people())
+    model = nadek.NADEk(**QUICK, n_orderings=4).fit(table)
+    np.testing.assert_array_equal(model.score_samples(table), density.score_samples(people()))
+    drawn = model.sample(5, random_state=0)
+    assert type(drawn) is type(table)
+    frame, old = nw.from_native(drawn), nw.from_native(table)
+    assert frame.schema == old.schema
+    assert frame["smoker"].to_list() == density.sample(5, random_state=0)["smoker"].tolist()
+
+
+@pytest.mark.parametrize("strategy", ["mean", "mode", "sample"])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_filled_frames_have_no_holes_and_keep_what_was_there(container, strategy):
+    table = as_(container, people())
+    filled = nadek.NADEkImputer(**QUICK, strategy=strategy).fit(table).transform(table)
+    assert type(filled) is type(table)
+    assert not holes(filled).any()
+    new, old = nw.from_native(filled), nw.from_native(table)
+    for name, hole in zip(old.columns, holes(table).T, strict=True):
+        for was, now, missing in zip(old[name].to_list(), new[name].to_list(), hole, strict=True):
+            assert missing or was == now
+        averaged = strategy == "mean" and name == "visits"  # a probability: no whole number any more
+        assert new.schema[name] == (nw.Float64 if averaged else old.schema[name])
+    if container == "pandas":
+        assert filled.index.equals(table.index)
+
+
+def test_the_containers_are_filled_alike():
+    tables = [as_(container, people()) for container in CONTAINERS]
+    filled = [nadek.NADEkImputer(**QUICK).fit(table).transform(table) for table in tables]
+    first, *others = [nw.from_native(one).rows() for one in filled]
+    assert all(rows == first for rows in others)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_, object])
+def test_arrays_keep_their_type(copies, dtype):
+    table = copies.astype(dtype)
+    if dtype in (np.float32, np.float64):
+        table[::3, 0] = np.nan
+    if dtype is object:
+        table[::3, 0] = None
+    filled = nadek.NADEkImputer(**QUICK).fit_transform(table)
+    assert filled.dtype == table.dtype
+    assert not pd.isna(filled).any()
+    assert nadek.NADEk(**QUICK).fit(table).sample(4).dtype == table.dtype
+
+
+@pytest.mark.parametrize("namespace", [narwhals, narwhals.stable.v1, nw], ids=["main", "v1", "v2"])
+def test_frames_of_narwhals_are_those_that_they_wrap(namespace):
+    table = people()
+    imputer = nadek.NADEkImputer(**QUICK).fit(namespace.from_native(table))
+    assert list(imputer.feature_names_in_) == list(table.columns)
+    filled = imputer.transform(namespace.from_native(table))
+    pd.testing.assert_frame_equal(filled, nadek.NADEkImputer(**QUICK).fit_transform(table))
+
+
+def test_batches_of_arrow_are_tables():
+    table = as_("pyarrow", people()).combine_chunks()
+    (batch,) = table.to_batches()
+    imputer = nadek.NADEkImputer(**QUICK).fit(batch)
+    assert list(imputer.feature_names_in_) == table.column_names
+    assert imputer.transform(batch).equals(nadek.NADEkImputer(**QUICK).fit_transform(table))
+
+
+def test_lists_of_rows_keep_numbers_and_words_apart():
+    rows = [["yes", 1.5], ["no", 2.5], [None, 3.5]] * 5
+    model = nadek.NADEk(**QUICK).fit(rows)
+    assert [type(column) for column in model.columns_] == [Binary, Numeric]
+    assert model.sample(3).dtype == object
+
+
+def test_frames_without_text_as_names_are_told_by_position(copies):
+    model = nadek.NADEk(**QUICK).fit(pd.DataFrame(copies))
+    assert not hasattr(model, "feature_names_in_")
+    assert list(model.levels_) == [0, 1, 2]
+    assert list(model.sample(2).columns) == [0, 1, 2]
+
+
+def test_integers_are_positions_also_where_columns_are_called_by_integers():
+    table = pd.DataFrame({10: [0, 1] * 10, 1: [1, 2, 3, 1] * 5, 0: [5, 7, 9, 7] * 5})
+    model = nadek.NADEk(**QUICK, categorical_features=[1]).fit(table)
+    assert [type(column) for column in model.columns_] == [Binary, Categorical, Numeric]
+    message = r"^categorical_features: expected indices from 0 to 2, found 10 \(integers are positions, from 0\)$"
+    with pytest.raises(ValueError, match=message):
+        nadek.NADEk(**QUICK, categorical_features=[10]).fit(table)
+
+
+def test_masked_cells_are_missing():
+    rng = np.random.default_rng(0)
+    plain, mask = rng.integers(0, 5, (60, 3)).astype(float), rng.random((60, 3)) < 0.2
+    holes = np.where(mask, np.nan, plain)
+    expected = nadek.NADEkImputer(**QUICK).fit_transform(holes)
+    for dtype in (np.float64, np.int64, np.uint8):
+        masked = np.ma.masked_array(np.where(mask, 77, plain).astype(dtype), mask=mask)
+        np.testing.assert_array_equal(nadek.NADEkImputer(**QUICK).fit_transform(masked), expected)
+    density = nadek.NADEk(**QUICK, n_orderings=2).fit(holes)
+    np.testing.assert_array_equal(density.score_samples(masked), density.score_samples(holes))
+    words = np.array(["a", "b", "c", "d", "e"])[plain.astype(int)]
+    for values in (words, words.astype(object), plain > 2, plain.astype(np.int64) + 2**60):
+        filled = nadek.NADEkImputer(**QUICK).fit_transform(np.ma.masked_array(values, mask=mask))
+        assert filled.dtype == object
+        assert (filled == values)[~mask].all()
+        assert not pd.isna(filled).any()
+    assert nadek.NADEkImputer(**QUICK).fit_transform(np.ma.masked_array(words)).dtype == words.dtype
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("text", [False, True])
+def test_set_output_makes_frames_of_several_completions(library, text):
+    array = np.array([["a", 1.0], ["b", None], ["c", 0.0]] * 20, dtype=object) if text else np.eye(3)[[0, 1, 2] * 20]
+    array[1::5, 1] = None
+    imputer = nadek.NADEkImputer(**QUICK, strategy="sample", n_imputations=2).set_output(transform=library).fit(array)
+    one, several = imputer.transform(array), imputer.transform_multiple(array)
+    for other in several:
+        assert type(other) is type(one)
+        assert list(other.columns) == list(one.columns) == list(imputer.get_feature_names_out())
+        assert nw.from_native(other).schema == nw.from_native(one).schema
+
+
+def test_set_output_changes_the_container():
+    table = people()
+    for given in CONTAINERS:
+        imputer = nadek.NADEkImputer(**QUICK, add_indicator=True).fit(as_(given, table))
+        for asked, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame)):
+            filled = imputer.set_output(transform=asked).transform(as_(given, table))
+            assert isinstance(filled, kind)
+            assert list(filled.columns) == list(imputer.get_feature_names_out())
+            assert filled["city"].to_list()[2] == table["city"][2]
+
+
+# --- density --------------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_of_all_rows_sum_to_one(learnt):
+    every = np.array(list(product([0.0, 1.0], repeat=3)))
+    assert np.exp(learnt.score_samples(every)).sum() == pytest.approx(1, abs=1e-12)
+    for ordering in ([2, 0, 1], [0, 1, 2]):
+        assert np.exp(learnt.log_prob(every, ordering=ordering)).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_it_learns_that_columns_agree(learnt, copies):
+    agree, differ = learnt.score_samples([[1, 1, 0], [1, 0, 0]])
+    assert np.exp(agree) == pytest.approx((copies == [1, 1, 0]).all(1).mean(), abs=0.03)
+    assert differ < -4
+    assert learnt.score(copies) == pytest.approx(learnt.score_samples(copies).mean(), abs=1e-12)
+
+
+def test_a_mixture_over_orderings_is_scored_and_sampled(learnt):
+    every = np.array(list(product([0.0, 1.0], repeat=3)))
+    single = np.stack([learnt.log_prob(every, ordering=ordering) for ordering in learnt.orderings_])
+    np.testing.assert_allclose(learnt.score_samples(every), np.log(np.exp(single).mean(0)), atol=1e-12)
+    np.testing.assert_allclose(learnt.ordering_spread(every), single.std(0, ddof=1), atol=1e-12)
+    drawn = learnt.sample(4000, random_state=0)
+    counts = np.bincount((drawn @ [4, 2, 1]).astype(int), minlength=8)
+    assert chisquare(counts, 4000 * np.exp(learnt.score_samples(every))).pvalue > 0.001
+
+
+def test_samples_follow_the_orderings_that_are_scored(tmp_path):
+    config = nadek.ModelConfig(n_variables=3, core=ResidualConfig(width=8), steps=1, init_std=2.0)
+    network = nadek.IterativeNADE(
+        config, generator=torch.Generator().manual_seed(1)
+    )  # orderings disagree before training
+    nadek.save(tmp_path / "model", nadek.SavedModel(network, nadek.Schema()))
+    model = nadek.NADEk.load(tmp_path / "model", device="cpu")
+    model.orderings_ = model.orderings_[:1]
+    every = np.array(list(product([0.0, 1.0], repeat=3)))
+    expected = np.exp(model.log_prob(every, ordering=model.orderings_[0]))
+    other = np.exp(model.log_prob(every, ordering=model.orderings_[0][::-1]))
+    assert np.abs(expected - other).max() > 0.1
+    counts = np.bincount((model.sample(4000, random_state=0) @ [4, 2, 1]).astype(int), minlength=8)
+    assert chisquare(counts + 1e-9, 4000 * expected / expected.sum() + 1e-9).pvalue > 0.001
+
+
+def test_holes_are_summed_out(learnt):
+    row, zero, one = [[1, np.nan, 0]], [[1, 0, 0]], [[1, 1, 0]]
+    either = np.logaddexp(learnt.log_prob(zero, ordering=[2, 0, 1]), learnt.log_prob(one, ordering=[2, 0, 1]))
+    np.testing.assert_allclose(learnt.log_prob(row, ordering=[2, 0, 1]), either, atol=1e-12)
+    np.testing.assert_array_equal(learnt.marginal_log_prob(row), learnt.score_samples(row))
+    assert learnt.marginal_log_prob([[np.nan] * 3]) == 0
+
+
+def test_conditions_are_distributions(learnt):
+    rows = [[1, value, np.nan] for value in (0, 1)]
+    found = learnt.conditional_log_prob(rows, given=[0, 2])
+    assert np.exp(found).sum() == pytest.approx(1, abs=1e-12)
+    assert found[1] > np.log(0.9)
+    whole = [[1, 1, 0]]
+    np.testing.assert_allclose(learnt.conditional_log_prob(whole, given=[]), learnt.score_samples(whole), atol=1e-12)
+
+
+def test_probabilities_of_missing_cells_are_those_of_the_conditions(learnt):
+    found = learnt.predict_missing_proba([[1, np.nan, 0]])
+    assert set(found) == {0, 1, 2}
+    np.testing.assert_array_equal(found[0], [[0, 1]])
+    one = learnt.log_prob([[1, 1, 0]], ordering=[0, 2, 1]) - learnt.log_prob([[1, np.nan, 0]], ordering=[0, 2, 1])
+    np.testing.assert_allclose(found[1][0, 1], np.exp(one), atol=1e-12)
+
+
+def test_probabilities_have_the_levels_of_their_column(density):
+    found = density.predict_missing_proba(people())
+    for name, levels in density.levels_.items():
+        assert found[name].shape == (120, len(levels))
+        np.testing.assert_allclose(found[name].sum(1), 1, atol=1e-12)
+
+
+def test_probabilities_of_cells_are_the_same_some_rows_at_a_time(density, monkeypatch):
+    whole = density.predict_missing_proba(people())
+    monkeypatch.setattr("nadek.inference.sampling.PROBABILITIES", 1)
+    for name, found in density.predict_missing_proba(people()).items():
+        np.testing.assert_allclose(found, whole[name], rtol=0, atol=1e-12)
+
+
+def test_completions_are_joint_draws(learnt):
+    unknown = np.tile([[np.nan, np.nan, 1.0]], (300, 1))
+    first, second = learnt.sample_conditional(unknown, 2, random_state=0)
+    assert (first[:, 2] == 1).all()
+    assert (first[:, 0] == first[:, 1]).mean() > 0.95  # drawn from each cell's own probabilities, half would agree
+    assert 0.4 < first[:, 0].mean() < 0.6
+    assert (first != second).any()
+    known = np.column_stack([np.arange(60) % 3 > 0, np.full((60, 2), np.nan)]).astype(float)
+    (whole,) = learnt.sample_conditional(known, random_state=0)
+    assert (whole[:, 0] == whole[:, 1]).mean() > 0.95  # each row gets its own draw
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy", "certain", "draws"])
+def test_completions_tell_how_probable_they_are(learnt, method):
+    whole, reached = learnt.complete([[1, np.nan, np.nan], [0, 0, 1]], method=method, random_state=0)
+    assert whole[0, 1] == 1
+    assert reached[1] == 0
+    best = max(learnt.conditional_log_prob([[1, 1, last]], given=[0])[0] for last in (0, 1))
+    assert reached[0] == pytest.approx(best, abs=0.1)
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy", "certain", "draws"])
+def test_completions_are_those_that_the_options_ask_for(density, method):
+    table = people()
+    table[["cough", "age", "class"]] = None
+    codes = density._read(table)[1]
+    visited = [7, 3, 0, 6, 1, 5, 2, 4]
+    network, ordering = density.network_, torch.tensor(visited)
+    generator = torch.Generator().manual_seed(int(np.random.RandomState(3).randint(np.iinfo(np.int32).max)))
+    expected = {
+        "beam": lambda: beam(network, codes, width=3, ordering=ordering),
+        "greedy": lambda: greedy(network, codes, ordering=ordering),
+        "certain": lambda: greedy(network, codes, most_certain_first=True),
+        "draws": lambda: best_of(network, codes, n_draws=3, ordering=ordering, generator=generator),
+    }[method]()
+    along = None if method == "certain" else visited
+    _, reached = density.complete(table, method=method, n_tries=3, ordering=along, random_state=3)
+    assert reached.tolist() == expected.log_prob.tolist()
+
+
+def test_completions_of_frames_are_frames(density):
+    whole, reached = density.complete(people(), ordering=list(reversed(people().columns)))
+    assert isinstance(whole, pd.DataFrame)
+    assert not whole.isna().any(axis=None)
+    assert (reached <= 0).all()
+
+
+def test_the_next_question_is_the_one_that_tells_most(learnt):
+    gain = learnt.suggest_next([[np.nan, np.nan, np.nan], [1, np.nan, np.nan]], target=[1])
+    assert gain[0, 0] > 0.4 > 0.05 > gain[0, 2]
+    assert gain[0, 1] == pytest.approx(np.log(2), abs=0.05)
+    assert np.isnan(gain[1, 0])
+    everything = learnt.suggest_next([[np.nan, np.nan, 1]])
+    assert everything[0, 0] == pytest.approx(everything[0, 1], abs=0.1)
+    with pytest.raises(ValueError, match=r"^target: expected an unknown cell among '0' in every row, .* row 2$"):
+        learnt.suggest_next([[np.nan, 1, 1], [1, np.nan, 1]], target=[0])
+    with pytest.raises(ValueError, match=r"^target: expected at least one column, found none$"):
+        learnt.suggest_next([[np.nan, 1, 1]], target=[])
+
+
+def test_who_visits_the_surest_cell_next_takes_no_ordering(learnt):
+    with pytest.raises(ValueError, match=r'^ordering: expected none beside the method "certain"'):
+        learnt.complete([[1, np.nan, np.nan]], method="certain", ordering=[2, 1, 0])
+
+
+def test_answers_for_a_row_do_not_hang_on_the_others(density):
+    table = people()
+    np.testing.assert_allclose(density.score_samples(table)[:7], density.score_samples(table[:7]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_large_floats_are_drawn_and_filled_as_floats(container):
+    rng = np.random.default_rng(0)
+    whole = pd.DataFrame({"mass": rng.lognormal(69, 1, 300), "y": rng.integers(0, 2, 300)})
+    lowest, highest = whole["mass"].min(), whole["mass"].max()
+    table = whole.assign(mass=whole["mass"].where(np.arange(300) % 3 > 0))
+    table, whole = (pl.from_pandas(one) if container == "polars" else one for one in (table, whole))
+    for drawn in [nadek.NADEk(**QUICK).fit(whole).sample(20, random_state=0)["mass"]] + [
+        nadek.NADEkImputer(**QUICK, strategy=strategy).fit_transform(table)["mass"] for strategy in ("sample", "mode")
+    ]:
+        assert drawn.min() >= lowest
+        assert drawn.max() <= highest
+
+
+LARGE = [9007199254740993, -(2**60) - 1, 5, None] * 15
+EXTREME = [2**63 - 1, -(2**63), 5, None] * 15
+DECIMAL = [Decimal("12345678901234567.89"), Decimal("0.10"), Decimal("7.35"), None] * 15
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(LARGE, dtype="Int64"),
+        pd.Series(LARGE, dtype="int64[pyarrow]"),
+        pd.Series(EXTREME, dtype="Int64"),
+        pd.Series([3, 2**64 - 1, 2**63 + 1, None] * 15, dtype="UInt64"),
+        pd.Series([3, 2**53 + 1, -(2**53) - 1, None] * 15, dtype="object"),
+        pl.Series(LARGE),
+        pl.Series(EXTREME),
+        pl.Series(EXTREME, dtype=pl.Int128),
+        pl.Series(DECIMAL, dtype=pl.Decimal(20, 2)),
+        pa.chunked_array([LARGE]),
+        pa.chunked_array([pa.array(DECIMAL, pa.decimal128(20, 2))]),
+        pd.Series(pd.array(DECIMAL, pd.ArrowDtype(pa.decimal128(20, 2))), index=range(60, 0, -1)),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
+)
+@pytest.mark.parametrize("options", [{}, {"categorical_features": ["id"]}], ids=["numbers", "categories"])
+def test_numbers_that_floats_would_change_stay_as_they_are(column, options):
+    old = nw.from_native(column, series_only=True).alias("id")
+    other = nw.new_series("u", [0, 1, 1, 0, 1] * 12, backend=old.implementation)
+    table = old.to_frame().with_columns(other).to_native()
+    known = old.drop_nulls().to_list()
+    for strategy in ("mode", "sample", "mean"):
+        filled = nadek.NADEkImputer(**QUICK, **options, strategy=strategy).fit_transform(table)
+        new = nw.from_native(filled)["id"]
+        assert new.dtype == old.dtype
+        for was, now in zip(old.to_list(), new.to_list(), strict=True):
+            assert not pd.isna(now)
+            assert pd.isna(was) or now == was
+            assert (
+                not options or old.dtype == nw.UInt64 or old.dtype.is_decimal() or now in known
+            )  # a category is one of those that there are
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        pd.Series([None, None], dtype="Int64"),
+        pl.Series([None, None], dtype=pl.Int64),
+        pa.chunked_array([pa.array([None, None], pa.int64())]),
+        pd.Series([None, 5.0], dtype="Float32"),
+        pl.Series([None, 5.0], dtype=pl.Float64),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
+)
+def test_a_large_whole_number_is_filled_in_as_it_is(missing):
+    imputer = nadek.NADEkImputer(**QUICK, categorical_features=["id"])
+    imputer.fit(pd.DataFrame({"id": LARGE[:3] * 20, "u": [0, 1, 1, 0, 1] * 12}))
+    asked = nw.from_native(missing, series_only=True).alias("id").to_frame()
+    asked = asked.with_columns(nw.new_series("u", [0, 1], backend=asked.implementation))
+    filled = nw.from_native(imputer.transform(asked.to_native()))["id"]
+    assert filled.dtype == asked["id"].dtype
+    known = nw.new_series("id", LARGE[:3], nw.Int64, backend="polars").cast(filled.dtype)
+    assert set(filled.to_list()) <= set(known.to_list())
+
+
+EMPTY = (
+    pd.Series([np.nan] * 4),
+    pd.Series([np.nan] * 4, dtype="float32"),
+    *(pd.Series([None] * 4, dtype=dtype) for dtype in ("Int64", "Int8", "boolean", "double[pyarrow]", "object")),
+    *(pl.Series([None] * 4, dtype=dtype) for dtype in (pl.Float64, pl.Int64, pl.Boolean, pl.Null, pl.String)),
+    *(pa.chunked_array([pa.nulls(4, kind)]) for kind in (pa.float64(), pa.int8(), pa.bool_(), pa.null())),
+)
+
+
+@pytest.mark.parametrize(
+    "empty",
+    EMPTY,
+    ids=lambda one: f"{type(one).__module__.split('.')[0]}-{nw.from_native(one, series_only=True).dtype}",
+)
+def test_an_empty_column_of_any_type_is_filled(empty):
+    """As `pandas.read_csv` makes one of floats out of a column of text without any."""
+    train = pd.DataFrame(
+        {
+            "e": ["x", "y", "z"] * 20,
+            "n": [30_000, 5, 1000] * 20,
+            "t": [True, False, False] * 20,
+            "u": [0, 1, 1] * 20,
+        }
+    )
+    imputer, density = nadek.NADEkImputer(**QUICK, strategy="mode").fit(train), nadek.NADEk(**QUICK).fit(train)
+    for name in ("e", "n", "t"):
+        old = nw.from_native(empty, series_only=True)
+        asked = nw.from_dict({other: train[other][:4].tolist() for other in train}, backend=old.implementation)
+        asked = asked.with_columns(old.alias(name)).to_native()
+        for whole in (imputer.transform(asked), density.complete(asked)[0]):
+            assert set(nw.from_native(whole)[name].to_list()) <= set(train[name])
+
+
+@pytest.mark.parametrize("empty", [pl.Series([None] * 2), pa.chunked_array([pa.nulls(2)])], ids=["polars", "pyarrow"])
+def test_a_column_of_nulls_is_filled_with_all_digits(empty):
+    train = pd.DataFrame({"n": [10**9 + 1, 10**9 + 3] * 30, "u": [0, 1] * 30})
+    asked = nw.from_native(empty, series_only=True).alias("n").to_frame()
+    asked = asked.with_columns(nw.new_series("u", [0, 1], backend=asked.implementation)).to_native()
+    filled = nadek.NADEkImputer(**QUICK, strategy="mode").fit(train).transform(asked)
+    assert set(nw.from_native(filled)["n"].to_list()) <= {10**9 + 1, 10**9 + 3}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, object])
+def test_an_array_without_any_text_in_a_column_of_text_is_filled(dtype):
+    rows = np.array([["x", 1.5], ["y", 2.5], ["z", 3.5]] * 20, dtype=object)
+    asked = np.array([[np.nan, 1.5], [np.nan, 2.5]]).astype(dtype)
+    filled = nadek.NADEkImputer(**QUICK).fit(rows).transform(asked)
+    assert set(filled[:, 0]) <= {"x", "y", "z"}
+    assert filled[:, 1].tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pd.Series([None, 5], dtype="Int8"),
+        pd.Series([None, 5], dtype="UInt8"),
+        pd.Series([None, 5], dtype="int8[pyarrow]"),
+        pd.Series([np.nan, 5], dtype="float16"),
+        pd.Series([None, 5], dtype="halffloat[pyarrow]"),
+        pd.Series([None, Decimal("5.00")], dtype=pd.ArrowDtype(pa.decimal128(5, 2))),
+        pl.Series([None, 5], dtype=pl.Int8),
+        pl.Series([None, Decimal("5.00")], dtype=pl.Decimal(5, 2)),
+        pa.chunked_array([pa.array([None, 5], pa.uint8())]),
+        pa.chunked_array([pa.array([None, Decimal("5.00")], pa.decimal128(5, 2))]),
+    ],
+    ids=lambda one: f"{type(one).__module__.split('.')[0]}-{getattr(one, 'dtype', None) or one.type}",
+)
+@pytest.mark.parametrize("strategy", ["mode", "mean", "sample"])
+def test_a_type_that_cannot_hold_what_is_filled_in_gives_way(asked, strategy):
+    values = np.where(np.arange(90) % 3, 90_000, 89_000) + np.arange(90)
+    train = pd.DataFrame({"n": values, "u": [0, 1, 1] * 30})
+    imputer = nadek.NADEkImputer(**QUICK, strategy=strategy).fit(train)
+    old = nw.from_native(asked, series_only=True).alias("n")
+    frame = old.to_frame().with_columns(nw.new_series("u", [0, 1], backend=old.implementation))
+    first, second = nw.from_native(imputer.transform(frame.to_native()))["n"].to_list()
+    assert 89_000 <= first <= 90_090
+    assert second == 5
+
+
+def test_an_array_that_cannot_hold_what_is_filled_in_gives_way():
+    imputer = nadek.NADEkImputer(**QUICK).fit(np.column_stack([np.arange(89_000, 89_060), np.arange(60) % 2]))
+    filled = imputer.transform(np.array([[np.nan, 0], [0.1, 1]], dtype=np.float16))
+    assert filled.dtype == np.float64
+    assert 89_000 <= filled[0, 0] <= 89_060
+    assert filled[1, 0] == np.float16(0.1)
+    assert imputer.transform(np.array([[np.nan, 0]], dtype=np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([Decimal(n % 9) for n in range(60)], pa.decimal128(10, 2)),
+        ([Decimal(n % 2) for n in range(60)], pa.decimal128(10, 2)),
+        ([Decimal(n % 9) for n in range(60)], pa.decimal256(40, 2)),
+        ([float(2**25 + 1024 * n) for n in range(60)], pa.float32()),
+        ([2**64 - 1 - 2**50 * (n % 2) for n in range(60)], pa.uint64()),
+        ([2**62 + n * 2**50 for n in range(60)], pa.uint64()),
+        ([2**63 - 1 - 2**50 * (n % 2) for n in range(60)], pa.int64()),
+    ],
+    ids=lambda value: str(value) if isinstance(value, pa.DataType) else "",
+)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_samples_have_the_type_of_the_column(container, values, kind):
+    table = pa.table({"n": pa.array(values, kind), "b": [0, 1, 1, 1, 0] * 12})
+    if container == "polars":
+        table = pl.from_arrow(table) if kind != pa.decimal256(40, 2) else table
+    elif container == "pandas":
+        table = table.to_pandas(types_mapper=pd.ArrowDtype)
+    drawn = nadek.NADEk(**QUICK).fit(table).sample(50, random_state=0)
+    old, new = (nw.from_native(one)["n"].to_native() for one in (table, drawn))
+    assert getattr(old, "dtype", None) == getattr(new, "dtype", None)
+    assert getattr(old, "type", None) == getattr(new, "type", None)
+    found = nw.from_native(new, series_only=True).to_list()
+    assert min(values) <= min(found)
+    assert max(found) <= max(values)
+
+
+def test_samples_of_arrays_stay_in_the_range_of_their_type():
+    table = np.array([[2**64 - 1, 0], [2**64 - 2**50, 1]] * 30, dtype=np.uint64)
+    drawn = nadek.NADEk(**QUICK).fit(table).sample(50, random_state=0)
+    assert drawn.dtype == table.dtype
+    assert drawn[:, 0].min() >= 2**64 - 2**50
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_dictionaries_of_arrow_are_categories(library):
+    table = pa.table({"c": pa.array(["a", "b", None] * 20).dictionary_encode(), "u": [0, 1, 1] * 20})
+    table = table.to_pandas(types_mapper=pd.ArrowDtype) if library == "pandas" else table
+    density = nadek.NADEk(**QUICK).fit(table)
+    assert density.columns_[0] == Categorical(levels=("a", "b"))
+    drawn, filled = density.sample(4), nadek.NADEkImputer(**QUICK).fit_transform(table)
+    for made in (drawn, filled):
+        column = nw.from_native(made)["c"]
+        assert set(column.to_list()) <= {"a", "b"}
+        assert column.dtype == nw.Categorical
+
+
+LABELS = [1, 2, None, 3] * 10
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.chunked_array([pa.array(LABELS).dictionary_encode()]),
+        pa.chunked_array([pa.array(LABELS).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.int16()))]),
+        pa.chunked_array([pa.array([1.5, 2.0, None, 3.0] * 10).dictionary_encode()]),
+        pd.Series(LABELS, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.int64()))),
+        pd.Series(LABELS, dtype="category"),
+        pl.Series(LABELS, dtype=pl.Int128),
+        pl.Series(LABELS, dtype=pl.UInt128),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
+)
+def test_numbers_as_labels_keep_their_type(column):
+    old = nw.from_native(column, series_only=True).alias("label")
+    other = nw.new_series("u", [0, 1] * 20, backend=old.implementation)
+    table = old.to_frame().with_columns(other).to_native()
+    known = old.drop_nulls().to_list()
+    drawn = nadek.NADEk(**QUICK).fit(table).sample(9)
+    imputer = nadek.NADEkImputer(**QUICK, strategy="mode").fit(table)
+    for made in (drawn, imputer.transform(table)):
+        new = nw.from_native(made)["label"]
+        kinds = [getattr(one.to_native(), "dtype", None) or one.to_native().type for one in (old, new)]
+        assert kinds[0] == kinds[1]
+        assert set(new.to_list()) <= set(known)
+    assert [now for was, now in zip(old.to_list(), new.to_list(), strict=True) if not pd.isna(was)] == known
+
+
+def listing(container, values, categories, *, ordered=False):
+    """A frame of a categorical column ``e`` whose type lists these categories."""
+    if container == "polars":
+        return pl.DataFrame({"e": pl.Series(values, dtype=pl.Enum(categories))})
+    return pd.DataFrame({"e": pd.Categorical(values, categories=categories, ordered=ordered)})
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_cells_are_filled_with_categories_that_their_table_does_not_list(container):
+    train = nw.from_native(listing(container, ["a", "b", "b", None] * 60, ["a", "b"]))
+    asked = nw.from_native(listing(container, ["b", "b", None], ["b"], ordered=True))
+    train, asked = (
+        frame.with_columns(nw.new_series("u", u, backend=frame.implementation)).to_native()
+        for frame, u in ((train, [1, 0, 0, 1] * 60), (asked, [0, 0, 1]))
+    )
+    density = nadek.NADEk(max_iter=60, width=16, blocks=1, random_state=0).fit(train)
+    imputer = nadek.NADEkImputer(max_iter=60, width=16, blocks=1, random_state=0).fit(train)
+    for whole in (imputer.transform(asked), density.complete(asked)[0]):
+        assert whole["e"].to_list() == ["b", "b", "a"]
+        assert list(nw.from_native(whole)["e"].cat.get_categories()) == ["b", "a"]
+        assert container == "polars" or whole["e"].cat.ordered
+    assert not any(holes(whole).any() for whole in density.sample_conditional(asked, 3, random_state=0))
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+@pytest.mark.parametrize("categories", [["low", "high"], []])
+def test_empty_columns_of_categories_are_kept(container, categories):
+    table = nw.from_native(listing(container, [None] * 12, categories))
+    table = table.with_columns(nw.new_series("u", [0, 1, 1] * 4, backend=table.implementation)).to_native()
+    filled = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit_transform(table)
+    assert filled["e"].to_list() == ["missing_value"] * 12
+    assert list(nw.from_native(filled)["e"].cat.get_categories()) == [*categories, "missing_value"]
+
+
+def test_empty_columns_of_numbers_as_categories_are_kept_as_numbers():
+    table = listing("pandas", [None] * 12, [3, 5]).assign(u=[0, 1, 1] * 4)
+    filled = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit_transform(table)
+    assert filled["e"].tolist() == [0] * 12
+    assert filled["e"].cat.categories.tolist() == [3, 5, 0]
+
+
+# --- imputer --------------------------------------------------------------------------------------------------------
+
+
+def test_strategies(imputer):
+    row = np.array([[1, np.nan, np.nan]])
+    mean = imputer.transform(row)
+    assert 0.95 < mean[0, 1] < 1
+    assert 0.3 < mean[0, 2] < 0.7
+    mode = changed(imputer, strategy="mode").transform(row)
+    assert mode[0, 1] == 1
+    assert mode[0, 2] == (mean[0, 2] > 0.5)
+    sample = changed(imputer, strategy="sample")
+    drawn = sample.transform(np.tile(row, (200, 1)))
+    assert set(np.unique(drawn)) == {0, 1}
+    np.testing.assert_array_equal(drawn, sample.transform(np.tile(row, (200, 1))))
+
+
+def test_means_of_numbers_and_modes_of_words(tmp_path):
+    table = people()
+    density = nadek.NADEk(**QUICK).fit(table)
+    density.save(tmp_path / "model")
+    filled = nadek.NADEkImputer.load(tmp_path / "model").transform(table)  # the same network
+    proba = density.predict_missing_proba(table)
+    means = np.array(density.columns_[3].means)
+    np.testing.assert_allclose(filled["age"][0], proba["age"][0] @ means, rtol=1e-12)
+    assert filled["city"][1] == ["Bern", "Genf", "Ulm"][proba["city"][1].argmax()]
+
+
+def test_any_pattern_is_filled_whatever_had_holes_in_training(copies):
+    imputer = nadek.NADEkImputer(**QUICK).fit(copies)
+    patterns = np.array([[np.nan if hidden else 1.0 for hidden in pattern] for pattern in product([0, 1], repeat=3)])
+    assert not np.isnan(imputer.transform(patterns)).any()
+    np.testing.assert_array_equal(imputer.transform(copies), copies)
+
+
+def test_multiple_imputations_are_joint_draws(imputer):
+    unknown = np.tile([[np.nan, np.nan, 1.0]], (100, 1))
+    five = changed(imputer, n_imputations=5)
+    tables = five.transform_multiple(unknown)
+    assert len(tables) == 5
+    assert (np.concatenate(tables)[:, 0] == np.concatenate(tables)[:, 1]).mean() > 0.95
+    assert not np.array_equal(tables[0], tables[1])
+    np.testing.assert_array_equal(tables[4], five.transform_multiple(unknown)[4])
+    assert not np.array_equal(tables[0], five.transform_multiple(unknown, random_state=7)[0])
+
+
+def test_numbers_are_drawn_anew_within_their_bins(monkeypatch):
+    """Where two completions have the same bins, the numbers are not the same."""
+    table = np.random.default_rng(0).normal(size=(100, 2))
+    several = nadek.NADEkImputer(**QUICK, n_imputations=2).fit(table)
+    monkeypatch.setattr("nadek.estimators.base.impute", lambda network, x, **options: x.nan_to_num(0))
+    first, second = several.transform_multiple(np.full((20, 2), np.nan))
+    assert (first != second).all()
+
+
+def test_options_of_answers_are_checked_when_they_are_asked_for(imputer, copies):
+    for options, message in (
+        ({"strategy": "median"}, r"^strategy: expected one of 'mean', 'mode', 'sample', found 'median'$"),
+        ({"n_imputations": 0}, r"^n_imputations: expected a whole number of at least 1, found 0$"),
+        ({"add_indicator": "no"}, r"^add_indicator: expected one of True, False, found 'no'$"),
+    ):
+        wrong = changed(imputer, **options)
+        for answer in (wrong.transform, wrong.transform_multiple):
+            with pytest.raises(ValueError, match=message):
+                answer(copies)
+
+
+def test_five_imputations_match_the_exact_pairwise_frequencies():
+    """Four answers that hang together; which are missing differs from row to row. Joint draws, or this fails."""
+    states = np.array(list(product([0, 1], repeat=4)))
+    same = (states[:, 1:] == states[:, :-1]).sum(1)  # a chain: each answer is likely to be that of its neighbour
+    p = 8.0**same
+    p /= p.sum()
+    rng = np.random.default_rng(0)
+    rows = states[rng.choice(16, 32_000, p=p)]
+    imputer = nadek.NADEkImputer(n_imputations=5, max_iter=30, width=64, random_state=0).fit(rows)
+    asked = states[rng.choice(16, 1200, p=p)].astype(float)
+    asked[0::3, [0, 1]], asked[1::3, [1, 2]], asked[2::3, :] = np.nan, np.nan, np.nan
+    drawn = np.stack(imputer.transform_multiple(asked))
+    for pattern, pairs in enumerate([[(0, 1)], [(1, 2)], [(0, 1), (0, 3), (1, 2)]]):
+        for pair in pairs:
+            counts, expected = np.zeros(4), np.zeros(4)
+            for row, of_row in zip(asked[pattern::3], drawn[:, pattern::3].swapaxes(0, 1), strict=True):
+                fits = p * (np.isnan(row) | (states == row)).all(1)
+                places = states[:, pair] @ [2, 1]
+                expected += 5 * np.bincount(places, fits / fits.sum(), minlength=4)
+                counts += np.bincount((of_row[:, pair] @ [2, 1]).astype(int), minlength=4)
+            assert chisquare(counts, expected).pvalue > 1e-3, (pattern, pair, counts, expected)
+
+
+def test_indicators_are_those_of_scikit_learn(copies):
+    table = copies.copy()
+    table[::4, 1] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True).fit(table)
+    filled = imputer.transform(np.where(copies == 0, np.nan, copies))
+    assert list(imputer.get_feature_names_out()) == ["x0", "x1", "x2", "missingindicator_x1"]
+    np.testing.assert_array_equal(filled[:, 3], copies[:, 1] == 0)
+    frame = pd.DataFrame(table, columns=["a", "b", "c"])
+    named = nadek.NADEkImputer(**QUICK, add_indicator=True).fit(frame)
+    assert list(named.transform(frame).columns) == ["a", "b", "c", "missingindicator_b"]
+    with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
+        named.get_feature_names_out(["a", "b", "d"])
+
+
+@pytest.mark.parametrize("dtype", [np.str_, object])
+def test_indicators_beside_text_are_numbers(dtype):
+    table = np.array([["a", "b"], ["b", "a"], ["a", "a"]] * 20, dtype=object)
+    table[::4, 1] = None
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True).fit(table)
+    asked = np.array([["a", "b"], ["b", "b"]], dtype=dtype)
+    whole = imputer.transform(asked)
+    assert whole.tolist() == [["a", "b", 0], ["b", "b", 0]]
+    assert [type(flag) for flag in whole[:, 2]] == [int, int]
+    assert set(imputer.transform(table)[:, 2].tolist()) == {0, 1}
+    frame = imputer.set_output(transform="polars").transform(asked)
+    assert frame["missingindicator_x1"].to_list() == [0, 0]
+
+
+@pytest.mark.parametrize("columns", [range(3), pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])])
+def test_columns_without_names_of_text_are_named_where_there_are_indicators(copies, columns):
+    table = pd.DataFrame(copies, columns=columns, index=[5] * len(copies))
+    table.iloc[::4, 1] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True)
+    whole = imputer.fit_transform(table)
+    assert list(whole.columns) == list(imputer.get_feature_names_out()) == ["x0", "x1", "x2", "missingindicator_x1"]
+    assert list(whole.index) == list(table.index)
+    make_pipeline(imputer, LogisticRegression()).fit(table, copies[:, 0] == 1)
+    assert list(imputer.set_params(add_indicator=False).fit_transform(table).columns) == list(columns)
+    frame = imputer.set_output(transform="polars").transform(table)
+    assert frame.columns == ["x0", "x1", "x2"]
+
+
+@pytest.mark.parametrize("hole", ["a", "missingindicator_a"])
+def test_a_column_that_is_called_like_an_indicator_is_refused(copies, hole):
+    table = pd.DataFrame(copies, columns=["a", "missingindicator_a", "c"])
+    table.loc[::4, hole] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True)
+    if hole == "a":
+        with pytest.raises(ValueError, match=r'^add_indicator: expected no column "missingindicator_a", .* of "a" is'):
+            imputer.fit(table)
+    else:  # of "a" there is no indicator
+        assert imputer.fit_transform(table).shape == (400, 4)
+
+
+def test_numbers_near_the_end_of_floats_are_scored():
+    table = np.column_stack([1e308 * np.random.default_rng(0).uniform(-1, 1, 200), np.arange(200) % 2])
+    detector = nadek.NADEkOutlierDetector(**QUICK).fit(table)
+    assert np.isfinite(detector.score_samples(table)).all()
+    assert np.isfinite(detector.explain(table)).all()
+    small = nadek.NADEkOutlierDetector(**QUICK).fit(np.linspace(0, 1e-4, 60)[:, None])
+    assert small.predict([[1.7e308], [1e300], [5e-5]]).tolist() == [-1, -1, 1]
+    drawn = np.random.default_rng(0).exponential(size=(200, 2)) * (np.random.default_rng(1).random((200, 2)) < 0.5)
+    inflated = nadek.NADEkOutlierDetector(**QUICK).fit(drawn)
+    far = [[1e308, 0], [1e308, 1e308], [1.7e308, 1.7e308], [np.nan, 1.7e308]]
+    assert (inflated.score_samples(far) == -np.inf).all()
+    assert inflated.predict(far).tolist() == [-1] * 4
+    assert not np.isnan(inflated.explain(far)[:3]).any()
+
+
+def test_a_number_far_outside_is_an_outlier():
+    """The probability of its bin alone would not tell: it is that of any other number there."""
+    rng = np.random.default_rng(0)
+    height = rng.normal(170, 10, 600)
+    people = np.column_stack([height, height + rng.normal(0, 5, 600)])
+    detector = nadek.NADEkOutlierDetector(max_iter=15, random_state=0).fit(people)
+    usual, far, apart = detector.score_samples([[171, 170], [171, 900], [150, 190]])
+    assert usual > apart > far
+    assert detector.predict([[171, 170], [171, 900]]).tolist() == [1, -1]
+    cells = detector.explain([[171, 900]])[0]
+    assert cells.argmin() == 1
+
+
+def test_a_number_between_those_that_occur_is_no_more_usual_than_they_are():
+    """Most people spent nothing, the others about 5,000: 2,500 falls into the bin of nothing."""
+    rng = np.random.default_rng(0)
+    spent = np.where(rng.random(600) < 0.6, 0.0, rng.uniform(5000, 5100, 600))
+    detector = nadek.NADEkOutlierDetector(**QUICK).fit(np.column_stack([spent, rng.random(600) < 0.5]))
+    nothing, *between = detector.score_samples([[0, 0], [2500, 0], [4900, 0], [4999, 0]])
+    assert max(between) < nothing
+    assert detector.explain([[4900, 0]])[0].argmin() == 0
+
+
+def test_the_commonest_number_is_not_the_oddest():
+    rng = np.random.default_rng(0)
+    spent = np.where(rng.random(2000) < 0.4, 0.0, np.round(rng.lognormal(3, 0.5, 2000), 2))
+    spent[0] = 1e7
+    detector = nadek.NADEkOutlierDetector(**QUICK).fit(np.column_stack([spent, rng.integers(18, 90, 2000)]))
+    nothing, something = (detector.predict([[amount, 50]] * 2)[0] for amount in (0.0, 20.0))
+    assert (nothing, something) == (1, 1)
+    cells = detector.explain([[0.0, 50], [20.0, 50], [1e7, 50]])[:, 0]
+    assert (np.diff(cells) < 0).all()
+
+
+def test_columns_without_any_value_are_left_out_or_kept(copies):
+    table = np.insert(copies, 1, np.nan, axis=1)
+    with pytest.warns(UserWarning, match=r"^columns without any value are left out: 1$"):
+        imputer = nadek.NADEkImputer(**QUICK).fit(table)
+    assert imputer.transform(table).shape == (400, 3)
+    assert list(imputer.get_feature_names_out()) == ["x0", "x2", "x3"]
+    kept = nadek.NADEkImputer(**QUICK, keep_empty_features=True, strategy="sample").fit(table)
+    np.testing.assert_array_equal(kept.transform(table)[:, 1], 0)
+    table[0, 1] = 4.5
+    assert kept.transform(table)[0, 1] == 4.5  # a value that is there stays
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_column_that_was_empty_in_the_first_fit_is_not_learnt_by_warm_start_and_that_is_said(copies, keep):
+    table = np.insert(copies, 1, np.nan, axis=1)
+    imputer = nadek.NADEkImputer(**QUICK, warm_start=True, keep_empty_features=keep)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        imputer.fit(table)
+    table[5:, 1] = 4.5
+    with pytest.warns(UserWarning, match="in the first fit") as told:
+        imputer.fit(table)
+    assert [str(one.message) for one in told] == [
+        "columns without any value in the first fit are not learnt by warm_start: 1"
+    ]
+
+
+def test_what_is_filled_in_lies_among_the_numbers_however_large_they_are():
+    rng = np.random.default_rng(0)
+    seconds = 1_700_000_000 + rng.integers(0, 60, 200)
+    table = np.column_stack([seconds, rng.integers(0, 2, (200, 11))]).astype(float)
+    imputer = nadek.NADEkImputer(**{**QUICK, "width": 384}, categorical_features=[1]).fit(table)
+    assert imputer.network_.b.dtype == torch.float32  # as wide ones are: their probabilities sum to 1 +- 1e-7
+    holes = table.copy()
+    holes[:, 0] = np.nan
+    filled = imputer.transform(holes)[:, 0]
+    assert ((filled >= seconds.min()) & (filled <= seconds.max())).all()
+    chances = nadek.NADEk(**{**QUICK, "width": 384}, categorical_features=[1]).fit(table).predict_missing_proba(holes)
+    np.testing.assert_allclose(chances[0].sum(1), 1, rtol=0, atol=1e-14)
+    np.random.default_rng(0).choice(len(chances[0][0]), p=chances[0][0])  # NumPy refuses what does not sum to 1
+
+
+def test_booleans_and_categories_are_filled_in_as_such_where_the_model_learnt_numbers(copies):
+    imputer = nadek.NADEkImputer(**QUICK).fit(pd.DataFrame(copies))
+    rest = pd.DataFrame(copies[:3, 1:])
+    for first in (pd.Series([None, True, False], dtype=object), pd.Series(pd.Categorical([None, 1, 0]))):
+        filled = imputer.transform(pd.concat([first, rest], axis=1, ignore_index=True))[0]
+        assert filled.dtype == first.dtype
+        assert filled[0] in (0, 1)
+    assert 0 < imputer.transform(pd.DataFrame([[np.nan, 1, 1]]))[0][0] < 1
+
+
+def test_counts_of_what_is_rare_can_be_declared_numbers():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"children": rng.integers(0, 2, 60), "yes": rng.integers(0, 2, 60)})
+    with pytest.raises(ValueError, match=r'column "children": expected 0, 1 or missing, found 2$'):
+        nadek.NADEk(**QUICK).fit(table).score_samples(table.assign(children=2))
+    for which in (["children"], [0], [True, False]):
+        model = nadek.NADEk(**QUICK, numeric_features=which).fit(table)
+        assert [type(column) for column in model.columns_] == [Numeric, Binary]
+        assert np.isfinite(model.score_samples(table.assign(children=2))).all()
+    with pytest.raises(ValueError, match="numeric_features: found 'child', expected one of the columns"):
+        nadek.NADEk(**QUICK, numeric_features=["child"]).fit(table)
+    told = r'^column "children": expected one kind, found it in categorical_features and in numeric_features$'
+    with pytest.raises(ValueError, match=told):
+        nadek.NADEk(**QUICK, numeric_features=["children"], categorical_features=[0]).fit(table)
+    listed = table.assign(children=table["children"].astype("category"))
+    assert isinstance(nadek.NADEk(**QUICK, numeric_features=["children"]).fit(listed).columns_[0], Numeric)
+    with pytest.raises(ValueError, match='column "town"'):
+        nadek.NADEk(**QUICK, numeric_features=["town"]).fit(table.assign(town="Ulm"))
+
+
+def test_what_is_learnt_does_not_hang_on_the_dtype_that_the_caller_has_set(copies):
+    models = []
+    for dtype in (torch.float32, torch.float64):
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(dtype)
+        try:
+            models.append(nadek.NADEk(**QUICK).fit(copies))
+            assert torch.get_default_dtype() == dtype
+        finally:
+            torch.set_default_dtype(before)
+    one, other = (model.score_samples(copies) for model in models)
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_empty_columns_of_frames_are_kept(container):
+    table = pl.DataFrame(
+        {
+            "yes": [0, 1, None] * 5,
+            "text": pl.Series([None] * 15, dtype=pl.String),
+            "float": pl.Series([None] * 15, dtype=pl.Float64),
+            "null": [None] * 15,
+        }
+    )
+    table = {"polars": table, "pyarrow": table.to_arrow(), "pandas": table.to_pandas()}[container]
+    filled = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit_transform(table)
+    assert not holes(filled).any()
+    frame = nw.from_native(filled)
+    assert frame["float"].to_list()[0] == 0
+    assert frame["text"].to_list()[0] == "missing_value"
+    assert frame["null"].to_list()[0] == ("missing_value" if container == "pandas" else 0)  # None alone may be text
+
+
+def test_rows_that_come_one_by_one_are_draws_of_their_own():
+    rng = np.random.default_rng(0)
+    imputer = nadek.NADEkImputer(max_iter=20, width=16, random_state=0, strategy="sample", n_imputations=1)
+    imputer.fit(np.column_stack([rng.integers(0, 2, 400), rng.normal(size=400)]))
+    asked = np.column_stack([np.full(200, np.nan), rng.normal(size=200)])
+    for answer in (imputer.transform, lambda row: imputer.transform_multiple(row)[0]):
+        drawn = np.array([answer(row[None])[0, 0] for row in asked])
+        assert 0.3 < drawn.mean() < 0.7  # a fair coin
+        assert [answer(row[None])[0, 0] for row in asked[:9]] == drawn[:9].tolist()  # the same row, the same draw
+    halves = [imputer.transform(half)[:, 0] for half in np.split(asked, 2)]
+    assert 0.3 < (halves[0] == halves[1]).mean() < 0.7
+
+
+def test_an_indicator_never_replaces_a_column_of_the_table(people_with_a_flag):
+    imputer = nadek.NADEkImputer(**QUICK).fit(people_with_a_flag).set_params(add_indicator=True)
+    with pytest.raises(ValueError, match='add_indicator: expected no column "missingindicator_age"'):
+        imputer.transform(people_with_a_flag)
+
+
+def test_columns_with_holes_are_those_of_all_training():
+    table = people()
+    imputer = nadek.NADEkImputer(**QUICK, strategy="mode", add_indicator=True, warm_start=True).fit(table)
+    names = list(imputer.get_feature_names_out())
+    whole = imputer.transform(table).iloc[:, : table.shape[1]]
+    assert list(imputer.fit(whole).get_feature_names_out()) == names
+
+
+def test_indicators_need_a_model_that_knows_the_columns_with_holes(tmp_path):
+    nadek.NADEk(**QUICK).fit(people()).save(tmp_path / "density")
+    imputer = nadek.NADEkImputer.load(tmp_path / "density")
+    assert not holes(imputer.transform(people())).any()
+    with pytest.raises(ValueError, match=r"^add_indicator: expected a model that an imputer saved"):
+        imputer.set_params(add_indicator=True).transform(people())
+
+
+# --- outliers -------------------------------------------------------------------------------------------------------
+
+
+def test_rows_unlike_the_others_are_outliers(detector):
+    rows = [[1, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert detector.predict(rows).tolist() == [1, 1, -1]
+    assert (detector.decision_function(rows) == detector.score_samples(rows) - detector.offset_).all()
+    cells = detector.explain([[1, 0, 0], [1, 1, np.nan]])
+    assert (cells[0, :2] < -2).all()
+    assert cells[0, 2] > -1
+    assert np.isnan(cells[1, 2])
+
+
+@pytest.mark.parametrize("fitted", [True, False])
+def test_a_fit_that_is_interrupted_at_its_end_changes_nothing(monkeypatch, copies, fitted):
+    detector = nadek.NADEkOutlierDetector(**QUICK)
+    before = dict(vars(detector.fit(copies) if fitted else detector))
+    monkeypatch.setattr(nadek.NADEkOutlierDetector, "_threshold", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        detector.fit(copies[:, :2])
+    assert vars(detector) == before
+
+
+def test_contamination_is_the_part_of_the_training_rows():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(200, 3))
+    detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.15).fit(table)
+    assert (detector.predict(table) == -1).sum() == 30
+
+
+def test_a_new_row_is_below_the_threshold_with_a_probability_of_one_in_twenty(detector, copies):
+    """Of m + 1 rows of one sort each is the lowest with probability 1 / (m + 1)."""
+    codes, within = torch.as_tensor(copies), np.random.default_rng(0).normal(size=copies.shape)
+    scores = detector._scores(codes, within)
+    for n_held_out, rank in ((9, 0), (19, 0), (39, 1), (99, 4)):
+        held_out = np.random.default_rng(1).permutation(len(copies))[:n_held_out]
+        assert detector._threshold(codes, within, held_out) == pytest.approx(np.sort(scores[held_out])[rank])
+
+
+@pytest.mark.parametrize("spread", [1.0, 6.0])
+def test_a_row_of_which_nothing_is_known_is_no_outlier_however_numbers_are_spread(spread):
+    table = np.exp(spread * np.random.default_rng(0).standard_normal((300, 2)))
+    detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.5).fit(table)
+    assert detector.score_samples(table).max() <= 0
+    assert detector.predict([[np.nan, np.nan]]).tolist() == [1]
+
+
+def test_a_mistyped_number_does_not_make_outliers_of_others():
+    rng = np.random.default_rng(0)
+    table, others = rng.standard_normal((600, 2)), rng.standard_normal((2000, 2))
+    table[0, 0] = 1e4
+    found = nadek.NADEkOutlierDetector(**QUICK, contamination=0.05).fit(table).predict(others) == -1
+    usual = (others[:, 0] > np.quantile(others[:, 0], 0.94)) & (np.abs(others) < 2.2).all(1)
+    assert found[usual].mean() < 0.2
+
+
+def test_rows_without_any_value_do_not_move_the_threshold():
+    table = np.random.default_rng(0).normal(size=(200, 3))
+    table[::2] = np.nan
+    detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.2).fit(table)
+    assert (detector.predict(table[1::2]) == -1).sum() == 20
+
+
+def test_the_threshold_is_told_from_rows_that_were_held_out(monkeypatch):
+    table, kept = np.random.default_rng(0).normal(size=(200, 3)), []
+    learn = sys.modules["nadek.estimators.base"].learn
+    monkeypatch.setattr(
+        "nadek.estimators.base.learn", lambda *a, **options: kept.append(learn(*a, **options)) or kept[-1]
+    )
+    detector = nadek.NADEkOutlierDetector(**QUICK, validation_fraction=0.3).fit(table)
+    assert len(kept[0].held_out) == 60
+    assert (detector.predict(table[kept[0].held_out]) == -1).sum() == 3
+
+
+def test_a_row_is_not_usual_because_little_is_known_of_it(detector):
+    whole, part, nothing = detector.score_samples([[1, 1, 0], [1, np.nan, np.nan], [np.nan] * 3])
+    assert part == pytest.approx(3 * np.log(0.5), abs=0.3)
+    assert part < whole
+    assert nothing == 0
+    assert detector.predict([[np.nan] * 3]).tolist() == [1]
+
+
+@pytest.mark.parametrize("container", ["numpy", "pandas", "polars"])
+def test_drawn_numbers_of_single_precision_are_in_their_bins(container, monkeypatch):
+    rng = np.random.default_rng(0)
+    number = (1e5 + rng.normal(size=200)).astype(np.float32)
+    table = pd.DataFrame({"number": number, "other": number[::-1]})
+    table = {"numpy": table.to_numpy(), "pandas": table, "polars": pl.from_pandas(table)}[container]
+    model = nadek.NADEk(**QUICK).fit(table)
+    codes = []
+    drawn_by = nadek.estimators.density.draw
+    monkeypatch.setattr(nadek.estimators.density, "draw", lambda *a, **k: [codes.append(a[1]), drawn_by(*a, **k)][1])
+    drawn = model.sample(4000, random_state=0)
+    np.testing.assert_array_equal(model._read(drawn)[1].numpy(), np.column_stack(codes))
+
+
+def test_numbers_are_the_same_on_their_way_through_single_precision():
+    rng = np.random.default_rng(0)
+    value = rng.choice([0.1, 0.2, 0.7, 0.9], 200, p=[0.1, 0.2, 0.3, 0.4])
+    table = pd.DataFrame({"value": value.astype(np.float32), "yes": rng.integers(0, 2, 200)})
+    widened = pd.DataFrame(table.to_numpy(), columns=table.columns)
+    assert widened["value"].dtype == np.float64
+    model = nadek.NADEk(**QUICK).fit(table)
+    np.testing.assert_array_equal(model.score_samples(widened), model.score_samples(table))
+    model = nadek.NADEk(**QUICK).fit(widened)
+    np.testing.assert_array_equal(model.score_samples(widened), model.score_samples(table))
+    asked = pd.DataFrame({"value": [0.2, float(np.float32(0.2))], "yes": 1})
+    exact, single = model.score_samples(asked)
+    assert exact == single
+
+
+# --- training -------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_seed_learns_the_same(copies):
+    first, second = (nadek.NADEk(**QUICK).fit(copies).score_samples(copies) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    other = nadek.NADEk(**{**QUICK, "random_state": 1}).fit(copies).score_samples(copies)
+    assert (first != other).any()
+
+
+@pytest.mark.parametrize("missing", ["use", "complete"])
+@pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)])
+def test_what_is_switched_around_a_fit_changes_nothing(around, missing):
+    table = people()
+    options = QUICK | {"missing": missing, "early_stopping": True}
+    expected = nadek.NADEkImputer(**options).fit(table)
+    with around():
+        found = nadek.NADEkImputer(**options).fit(table)
+    for name, value in expected.network_.state_dict().items():
+        assert torch.equal(found.network_.state_dict()[name], value)
+    found.set_params(warm_start=True).fit(table)  # what was learnt is there to be learnt further
+
+
+def test_the_global_random_state_is_left_alone(copies):
+    torch.manual_seed(3)
+    np.random.seed(3)  # noqa: NPY002 - it is the one to watch
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    model = nadek.NADEk(max_iter=1, width=16).fit(copies)
+    model.sample(3)
+    model.sample_conditional([[1, np.nan, 1]], 2)
+    assert torch.equal(before[0], torch.get_rng_state())
+    if model.random_state is not None:
+        assert (before[1] == np.random.get_state()[1]).all()  # noqa: NPY002
+
+
+def test_warm_start_goes_on(copies):
+    model = nadek.NADEk(max_iter=12, random_state=0, warm_start=True).fit(copies)
+    first = model.history_
+    model.set_params(max_iter=2).fit(copies)
+    assert model.n_iter_ == 2
+    assert model.history_[0].train[-1] < 0.8 * first[0].train[-1]
+    with pytest.raises(ValueError, match=r"^warm_start goes on .*: steps is 3 in it, found steps=4$"):
+        model.set_params(steps=4).fit(copies)
+    with pytest.raises(ValueError, match="X has 2 features, but NADEk is expecting 3 features"):
+        model.set_params(steps=3).fit(copies[:, :2])
+
+
+def test_warm_start_hides_what_the_first_fit_hid(copies, monkeypatch):
+    """Cells as holes are, in large tables; and a trained network uses all of its steps from the first epoch on."""
+    told = []
+
+    def watched(*arguments, config, **options):
+        told.append([(phase.masks, phase.steps, phase.objective) for phase in config.phases])
+        return fit(*arguments, config=config, **options)
+
+    monkeypatch.setattr("nadek.training.defaults.SMALL_TABLE", len(copies) // 2)
+    monkeypatch.setattr("nadek.estimators.fitting.fit", watched)
+    imputer = nadek.NADEkImputer(**QUICK, warm_start=True).fit(copies).fit(copies)
+    assert imputer.n_iter_ == QUICK["max_iter"]
+    last = ("holes", None, "last_step")
+    assert told == [[("holes", 1, "last_step"), last], [last, last]]
+    told.clear()
+    nadek.NADEk(**QUICK, warm_start=True).fit(copies).fit(copies)
+    assert told == [[("holes", None, "all_steps"), (None, None, "last_step")]] * 2
+
+
+def test_warm_start_does_not_validate_on_rows_that_it_was_trained_on(copies, tmp_path):
+    model = nadek.NADEk(**{**QUICK, "random_state": None}, warm_start=True)
+    _, held_out = model._fit(copies)
+    for fitted in (model, reloaded(model, tmp_path / "model")):
+        _, again = fitted._fit(copies)
+        assert again.tolist() == held_out.tolist()
+    _, anew = model.set_params(warm_start=False)._fit(copies)
+    assert anew.tolist() != held_out.tolist()
+
+
+@pytest.mark.parametrize("container", [pd.Index, pd.Series, np.array, list, tuple])
+def test_names_of_categories_are_kept_in_whatever_they_came(container, tmp_path):
+    table = pd.DataFrame({"zip": [1.0, 2.0, 3.0, 10.0] * 15, "yes": [0, 1] * 30})
+    fitted = nadek.NADEk(**QUICK, categorical_features=container(["zip"])).fit(table)
+    again = reloaded(fitted, tmp_path / "model")
+    assert again.get_params()["categorical_features"] == ["zip"]
+    assert clone(again).fit(table).columns_ == fitted.columns_
+    again.set_params(warm_start=True).fit(table)
+
+
+@pytest.mark.parametrize("device", ["mps", "meta", "cuda:7"])
+def test_an_estimator_of_a_device_that_is_not_here_opens_on_another(copies, device):
+    learnt_here = nadek.NADEk(**QUICK).fit(copies).set_params(device=device)
+    for opened in (pickle.loads(pickle.dumps(learnt_here)), copy.deepcopy(learnt_here)):
+        np.testing.assert_array_equal(opened.score_samples(copies), learnt_here.score_samples(copies))
+    with pytest.raises(ValueError, match=r"^device: PyTorch"):
+        learnt_here.fit(copies)
+
+
+def test_switches_can_be_booleans_of_numpy(copies, tmp_path):
+    options = {"warm_start": np.True_, "early_stopping": np.False_, "add_indicator": np.True_, "verbose": np.False_}
+    imputer = nadek.NADEkImputer(**QUICK, **options).fit(copies)
+    imputer.fit(copies).save(tmp_path / "model")
+    assert nadek.NADEkImputer.load(tmp_path / "model").warm_start is True
+
+
+def test_warm_start_goes_on_with_the_columns_that_it_knows(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"n": rng.normal(size=60), "grade": rng.integers(0, 5, 60), "yes": rng.integers(0, 2, 60)})
+    model = nadek.NADEk(**QUICK, n_bins=8, categorical_features=[1], warm_start=True).fit(table)
+    model.set_params(categorical_features=["grade"]).fit(table)  # the same column
+    model.save(tmp_path / "model")
+    for fitted in (model, nadek.NADEk.load(tmp_path / "model")):
+        with pytest.raises(ValueError, match=r"^warm_start goes on .*: n_bins is 8 in it, found n_bins=4$"):
+            fitted.set_params(n_bins=4).fit(table)
+        told = r"categorical_features is \['grade'\] in it, found categorical_features=\[\]$"
+        with pytest.raises(ValueError, match=told):
+            fitted.set_params(n_bins=8, categorical_features=None).fit(table)
+        assert len(fitted.set_params(warm_start=False).fit(table).levels_["grade"]) == 5
+
+
+@pytest.mark.parametrize("n_bins", [16, 32])
+def test_warm_start_of_a_folder_of_another_writer_keeps_its_bins(tmp_path, n_bins):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"n": rng.normal(size=90), "yes": rng.integers(0, 2, 90)})
+    nadek.NADEk(**QUICK, n_bins=n_bins).fit(table).save(tmp_path / "model")
+    saved = load_saved(tmp_path / "model")
+    nadek.save(tmp_path / "plain", replace(saved, metrics={}))
+    model = nadek.NADEk.load(tmp_path / "plain").set_params(warm_start=True, max_iter=2)
+    assert len(model.fit(table).levels_["n"]) == n_bins
+    for fitted in (model, nadek.NADEk.load(tmp_path / "plain").set_params(warm_start=True)):
+        with pytest.raises(ValueError, match=rf"^warm_start goes on .*: n_bins is {n_bins} in it, found n_bins=4$"):
+            fitted.set_params(n_bins=4).fit(table)
+        assert len(fitted.set_params(warm_start=False, max_iter=2).fit(table).levels_["n"]) == 4
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_a_fit_that_fails_leaves_what_was_learnt(estimator, copies, tmp_path):
+    table = pd.DataFrame(copies, columns=["a", "b", "c"])
+    model = estimator(**QUICK).fit(table)
+    for wrong in (pd.DataFrame({"p": [1, "x"], "q": [0, 1]}), np.array([[np.inf]])):
+        with pytest.raises(ValueError, match=r"^row "):
+            model.fit(wrong)
+        assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+        assert model.n_features_in_ == 3
+        fresh = estimator(**QUICK)
+        with pytest.raises(ValueError, match=r"^row "):
+            fresh.fit(wrong)
+        assert not {"n_features_in_", "feature_names_in_"} & set(vars(fresh))
+    model.save(tmp_path / "model")
+    assert estimator.load(tmp_path / "model").feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_early_stopping_holds_rows_out_and_stops(copies):
+    noise = np.random.default_rng(0).integers(0, 2, (40, 10))
+    learning_by_heart = {"learning_rate": 1e-2, "weight_decay": 0, "n_iter_no_change": 1, "random_state": 0}
+    model = nadek.NADEk(max_iter=100, width=64, **learning_by_heart).fit(noise)
+    assert model.n_iter_ < 100
+    assert model.history_[-1].best is not None
+    model = nadek.NADEk(max_iter=4, width=16, random_state=0, early_stopping=False).fit(copies)
+    assert model.n_iter_ == 4
+    assert model.history_[-1].best is None
+
+
+def test_rows_to_choose_by_can_be_given(copies):
+    held_out = np.random.default_rng(2).integers(0, 2, (30, 3))
+    model = nadek.NADEk(**{**QUICK, "max_iter": 4}).fit(copies[:200], X_val=held_out)
+    other = nadek.NADEk(**{**QUICK, "max_iter": 4}).fit(copies[:200], X_val=copies[200:])
+    assert model.history_[0].train == other.history_[0].train  # none of them is learnt from
+    everything = nadek.NADEk(**{**QUICK, "max_iter": 4}, early_stopping=False).fit(copies[:200])
+    assert model.history_[0].train == everything.history_[0].train  # and none of the table is held out
+    assert model.history_[-1].best > other.history_[-1].best
+    with pytest.raises(ValueError, match=r'^X_val: row 1, column "0": expected 0, 1 or missing, found 2'):
+        nadek.NADEk(**QUICK).fit(copies, X_val=[[2, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[np.nan] * 3] * 4, r"^X_val: expected rows with some values, found 4 without any$"),
+        ([[0, 1, 1], [0, 7, 1]], r'^X_val: row 2, column "1": expected 0, 1 or missing, found 7$'),
+        ([[0, 1]], r"^X_val: X has 2 features, but NADEk is expecting 3 features"),
+        (np.array([[0, 1, None], [0, b"1", 1]], dtype=object), r'^X_val: row 2, column "1": the argument must be text'),
+    ],
+)
+def test_rows_to_choose_by_are_named_in_messages(rows, message, copies):
+    with pytest.raises((ValueError, TypeError), match=message):
+        nadek.NADEk(**QUICK).fit(copies, X_val=np.asarray(rows))
+
+
+def test_training_is_told_on_standard_output(copies, capsys):
+    nadek.NADEk(**{**QUICK, "max_iter": 20}).fit(copies)
+    assert capsys.readouterr().out == ""
+    nadek.NADEk(**{**QUICK, "max_iter": 20}, verbose=1).fit(copies)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith("[nadek] epoch 2/20 (all_steps)  cost ")
+    nadek.NADEk(**{**QUICK, "max_iter": 20}, verbose=2).fit(copies)
+    assert len(capsys.readouterr().out.splitlines()) == 20
+
+
+def test_each_column_keeps_a_value_to_learn_from():
+    table = np.full((60, 3), np.nan)
+    table[:, 0] = np.arange(60) % 2
+    table[7, 1], table[9, 2] = 1, 0
+    for seed in range(8):  # some of these hold the only values out
+        nadek.NADEk(max_iter=1, width=16, validation_fraction=0.5, random_state=seed).fit(table)
+
+
+def test_options_reach_the_network(copies):
+    model = nadek.NADEk(max_iter=1, steps=2, width=24, blocks=1, dropout=0.1, batch_size=50, learning_rate=1e-3)
+    config = model.fit(copies).network_.config
+    assert (config.steps, config.core.width, config.core.blocks, config.core.dropout) == (2, 24, 1, 0.1)
+
+
+def test_small_networks_answer_in_double_precision(copies):
+    small, large = (nadek.NADEk(max_iter=1, width=width).fit(copies).network_.b.dtype for width in (16, 400))
+    assert (small, large) == (torch.float64, torch.float32)
+
+
+@pytest.mark.parametrize(("n_rows", "n_variables"), [(1, 1), (20, 3), (500, 16), (5000, 60), (500_000, 100)])
+def test_defaults_fit_the_table(n_rows, n_variables):
+    model, training = defaults(n_rows, (2,) * n_variables)
+    minibatches = training.epochs * -(-n_rows // training.batch_size)
+    assert 16 <= model.core.width <= 400
+    assert training.epochs <= 400
+    assert minibatches <= 40_000
+    assert minibatches >= (5000 if n_rows > 3000 else 1)
+    assert 0 <= training.average_decay(n_rows) <= 0.999
+
+
+# --- copies of estimators -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_pickles_answer_the_same_to_the_bit(estimator):
+    table = people()
+    fitted = (
+        estimator(**QUICK).fit(table)
+        if estimator is nadek.NADEkImputer
+        else estimator(**QUICK, n_orderings=2).fit(table)
+    )
+    stream = io.BytesIO()
+    joblib.dump(fitted, stream)
+    stream.seek(0)
+    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(stream)):
+        if estimator is nadek.NADEkImputer:
+            pd.testing.assert_frame_equal(again.transform(table), fitted.transform(table))
+        else:
+            np.testing.assert_array_equal(again.score_samples(table), fitted.score_samples(table))
+
+
+def test_a_pickle_of_a_gpu_model_opens_where_there_is_none(density):
+    state = pickle.loads(pickle.dumps(density)).__getstate__()
+    state["device"] = "cuda:7"
+    opened = nadek.NADEk()
+    opened.__setstate__(state)
+    np.testing.assert_array_equal(opened.score_samples(people()), density.score_samples(people()))
+
+
+def test_clones_search_and_pipelines(copies):
+    table = copies.copy()
+    table[::3, 1] = np.nan
+    search = GridSearchCV(nadek.NADEk(**QUICK, n_orderings=2), {"steps": [1, 2], "dropout": ["auto", 0.1]}, cv=2)
+    search.fit(table)
+    assert search.best_estimator_.steps in (1, 2)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert not hasattr(clone(search.best_estimator_), "network_")
+    imputer = nadek.NADEkImputer(**QUICK, add_indicator=True)
+    pipeline = make_pipeline(imputer, LogisticRegression()).fit(table, copies[:, 0])
+    assert pipeline.score(table, copies[:, 0]) > 0.9
+    assert list(pipeline[:-1].get_feature_names_out())[-1] == "missingindicator_x1"
+    frame = people()
+    columns = ColumnTransformer([("fill", nadek.NADEkImputer(**QUICK), ["age", "visits"])])
+    assert columns.set_output(transform="pandas").fit_transform(frame).shape == (120, 2)
+
+
+@pytest.mark.parametrize("container", [*CONTAINERS, "numpy"])
+def test_a_saved_model_answers_the_same(container, tmp_path, copies):
+    table = copies if container == "numpy" else as_(container, people())
+    model = nadek.NADEk(**QUICK, n_orderings=4).fit(table)
+    model.save(tmp_path / "model")
+    assert {path.suffix for path in (tmp_path / "model").iterdir()} == {".json", ".safetensors"}
+    loaded = nadek.NADEk.load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(loaded.score_samples(table), model.score_samples(table))
+    assert (loaded.max_iter, loaded.device, loaded.n_iter_) == (3, "cpu", 3)
+    assert type(loaded.sample(2)) is type(table)
+    np.testing.assert_array_equal(
+        nw.from_native(loaded.sample(4, random_state=0), pass_through=True).to_numpy()
+        if container != "numpy"
+        else loaded.sample(4, random_state=0),
+        nw.from_native(model.sample(4, random_state=0), pass_through=True).to_numpy()
+        if container != "numpy"
+        else model.sample(4, random_state=0),
+    )
+
+
+@pytest.mark.parametrize("estimator", [nadek.NADEk, nadek.NADEkOutlierDetector])
+def test_a_model_is_saved_with_the_orderings_that_it_has(estimator, tmp_path, copies):
+    model = estimator(**QUICK, n_orderings=5).fit(copies).set_params(n_orderings=2)
+    model.save(tmp_path / "model")
+    loaded = estimator.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.orderings_, model.orderings_)
+    np.testing.assert_array_equal(loaded.score_samples(copies), model.score_samples(copies))
+    assert loaded.n_orderings == 2
+    assert len(loaded.fit(copies).orderings_) == 2
+
+
+TYPED = {
+    "pandas": lambda: people().astype(
+        {"height": "float32", "age": "Float64", "city": "string", "smoker": "category", "cough": "int8"}
+    ),
+    "pandas, ordered": lambda: pd.DataFrame(
+        {"size": pd.Categorical([3, 1, 2] * 20, categories=[3, 1, 2, 7], ordered=True), "yes": [True, False] * 30}
+    ),
+    "pandas of Arrow": lambda: people().astype({"age": "double[pyarrow]", "member": "bool[pyarrow]"}),
+    "polars": lambda: pl.DataFrame(
+        {
+            "small": pl.Series([1, 2, 3] * 20, dtype=pl.Int8),
+            "wide": pl.Series([1, 2, 3] * 20, dtype=pl.UInt128),
+            "single": pl.Series([0.5, 2, 3] * 20, dtype=pl.Float32),
+            "listed": pl.Series(["b", "a"] * 30, dtype=pl.Enum(["b", "a", "c"])),
+            "class": pl.Series(["b", "a"] * 30, dtype=pl.Categorical),
+            "yes": [True, False] * 30,
+        }
+    ),
+    "pyarrow": lambda: pa.table(
+        {
+            "small": pa.array([1, 2, 3] * 20, pa.int8()),
+            "single": pa.array([0.5, 2, 3] * 20, pa.float32()),
+            "text": pa.array(["b", "a"] * 30, pa.large_string()),
+            "class": pa.array(["b", "a"] * 30).dictionary_encode(),
+            "label": pa.array([1, 2, 3] * 20).dictionary_encode(),
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_a_saved_model_knows_the_types_of_its_table(kind, tmp_path):
+    model = nadek.NADEk(**QUICK, n_orderings=2).fit(TYPED[kind]())
+    for folder in ("model", "again"):  # what was loaded can be saved again
+        model.save(tmp_path / folder)
+        loaded = nadek.NADEk.load(tmp_path / folder)
+        drawn, other = model.sample(5, random_state=0), loaded.sample(5, random_state=0)
+        assert nw.from_native(drawn).to_dict(as_series=False) == nw.from_native(other).to_dict(as_series=False)
+        if kind == "pyarrow":
+            assert other.schema == drawn.schema
+        else:
+            assert list(other.dtypes) == list(drawn.dtypes)
+        model = loaded
+
+
+def test_a_saved_model_of_a_frame_without_names_makes_frames(tmp_path, copies):
+    table = pd.DataFrame(copies).astype("int8")
+    nadek.NADEk(**QUICK).fit(table).save(tmp_path / "model")
+    drawn = nadek.NADEk.load(tmp_path / "model").sample(3)
+    assert isinstance(drawn, pd.DataFrame)
+    assert list(drawn.columns) == [0, 1, 2]
+    assert set(drawn.dtypes) == {np.dtype("int8")}
+
+
+def test_types_that_a_library_does_not_make_of_words_are_those_of_the_values(tmp_path):
+    prices = pd.array([Decimal("0.50"), Decimal("1.75")] * 30, pd.ArrowDtype(pa.decimal128(18, 2)))
+    table = pd.DataFrame({"price": prices, "yes": [0, 1] * 30})
+    nadek.NADEk(**QUICK).fit(table).save(tmp_path / "model")
+    assert nadek.NADEk.load(tmp_path / "model").sample(3)["price"].dtype == np.float64
+
+
+def test_a_model_of_an_array_of_text_is_saved(tmp_path):
+    table = np.random.default_rng(0).choice(["no", "yes", "maybe"], (100, 3))
+    model = nadek.NADEk(**QUICK).fit(table)
+    model.save(tmp_path / "model")
+    loaded = nadek.NADEk.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.score_samples(table), model.score_samples(table))
+    drawn = loaded.sample(4, random_state=0)
+    assert drawn.dtype == model.sample(4, random_state=0).dtype
+    assert drawn.tolist() == model.sample(4, random_state=0).tolist()
+    metrics = tmp_path / "model" / "metrics.json"
+    metrics.write_text(metrics.read_text().replace('"<U5"', '"str160"'))  # as it was written once
+    again = nadek.NADEk.load(tmp_path / "model").sample(4, random_state=0)
+    assert (again.dtype, again.tolist()) == (object, drawn.tolist())
+
+
+def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
+    table = np.insert(copies, 1, np.nan, axis=1)
+    table[::3, 0] = np.nan
+    imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True, add_indicator=True).fit(table)
+    imputer.save(tmp_path / "imputer")
+    loaded = nadek.NADEkImputer.load(tmp_path / "imputer")
+    np.testing.assert_array_equal(loaded.transform(table), imputer.transform(table))
+    detector = nadek.NADEkOutlierDetector(**QUICK).fit(copies)
+    detector.save(tmp_path / "detector")
+    loaded = nadek.NADEkOutlierDetector.load(tmp_path / "detector")
+    np.testing.assert_array_equal(loaded.decision_function(copies), detector.decision_function(copies))
+    nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "density")
+    with pytest.raises(ValueError, match="found no threshold in it"):
+        nadek.NADEkOutlierDetector.load(tmp_path / "density")
+    with pytest.raises(FileNotFoundError):
+        nadek.NADEk.load(tmp_path / "nothing")
+
+
+def test_options_that_are_numbers_of_numpy_are_saved(tmp_path, copies):
+    options = {"max_iter": np.int64(2), "width": np.int32(16), "dropout": np.float64(0.25), "random_state": np.int64(0)}
+    for which in ([np.int64(1)], np.array([1])):
+        nadek.NADEk(**options, categorical_features=which).fit(copies).save(tmp_path / "model")
+        loaded = nadek.NADEk.load(tmp_path / "model").get_params()
+        assert {name: loaded[name] for name in options} == options
+        assert loaded["categorical_features"] == [1]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_imputer_with_an_empty_column_is_loaded_as_an_imputer_only(named, tmp_path, copies):
+    table = np.insert(copies, 1, np.nan, axis=1)
+    table = pd.DataFrame(table, columns=["a", "e", "b", "c"]) if named else table
+    imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit(table)
+    imputer.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        nadek.NADEkImputer.load(tmp_path / "model").transform(table), imputer.transform(table)
+    )
+    for estimator in (nadek.NADEk, nadek.NADEkOutlierDetector):
+        message = (
+            f"expected a model that was trained with values in every column, found .* in '{'e' if named else 1}'; "
+        )
+        with pytest.raises(ValueError, match=message):
+            estimator.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("container", [*CONTAINERS, "numpy"])
+def test_words_that_meant_missing_to_the_command_line_mean_it_here(container, tmp_path):
+    """The folder of ``nadek fit --missing "?,99" --drop id``."""
+    rng = np.random.default_rng(0)
+    age, city = rng.integers(18, 60, 60), rng.choice(["x", "y", "z"], 60)
+    named = container != "numpy"
+    nadek.NADEk(**QUICK).fit(pd.DataFrame({"age": age, "city": city})).save(tmp_path / "first")
+    saved = load_saved(tmp_path / "first")
+    schema = replace(saved.schema, columns=("age", "city") if named else None, missing=("?", "99"), dropped=("id",))
+    nadek.save(tmp_path / "model", replace(saved, schema=schema, metrics={"history": saved.metrics["history"]}))
+    holes = pd.DataFrame({"age": np.where(age < 30, np.nan, age), "city": city})
+    holes.loc[::3, "city"] = None
+    words = pd.DataFrame({"age": np.where(age < 30, 99, age), "city": holes["city"].fillna(" ?")})
+    if not named:
+        holes, words = (table.to_numpy(dtype=object) for table in (holes, words))
+    else:
+        holes, words = (nw.from_native(table).to_arrow().to_pandas() for table in (holes, words))
+        holes, words = (
+            {"pandas": table, "polars": pl.from_pandas(table), "pyarrow": pa.Table.from_pandas(table)}[container]
+            for table in (holes, words)
+        )
+    density, imputer = (kind.load(tmp_path / "model") for kind in (nadek.NADEk, nadek.NADEkImputer))
+    np.testing.assert_array_equal(density.score_samples(words), density.score_samples(holes))
+    filled, expected = (imputer.transform(table) for table in (words, holes))
+    filled, expected = (one if not named else nw.from_native(one).to_numpy() for one in (filled, expected))
+    assert filled.tolist() == expected.tolist()
+    density.save(tmp_path / "again")
+    assert load_saved(tmp_path / "again").schema == schema
+    again = nadek.NADEk.load(tmp_path / "again").set_params(max_iter=1, warm_start=True)
+    again.fit(words).save(tmp_path / "third")
+    assert load_saved(tmp_path / "third").schema == schema
+    again.set_params(warm_start=False).fit(holes).save(tmp_path / "fourth")  # whose table has neither
+    fourth = load_saved(tmp_path / "fourth").schema
+    assert (fourth.missing, fourth.dropped) == (None, None)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_columns_that_the_command_line_dropped_may_be_there(container, tmp_path):
+    """They are not looked at, and no others may."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"age": rng.integers(18, 60, 60), "city": rng.choice(["x", "y", "z"], 60)})
+    nadek.NADEk(**QUICK).fit(people).save(tmp_path / "first")
+    saved = load_saved(tmp_path / "first")
+    schema = replace(saved.schema, dropped=("id", "remark"))
+    nadek.save(tmp_path / "model", replace(saved, schema=schema, metrics={"history": saved.metrics["history"]}))
+    holes = people.assign(city=people["city"].where(people.index % 3 > 0))
+    whole = holes.assign(remark="none")[["remark", "age", "city"]]
+    whole.insert(2, "id", [f"p{row}" for row in range(60)])
+    made = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}[container]
+    density, imputer = (kind.load(tmp_path / "model") for kind in (nadek.NADEk, nadek.NADEkImputer))
+    np.testing.assert_array_equal(density.score_samples(made(whole)), density.score_samples(made(holes)))
+    filled, expected = (nw.from_native(imputer.transform(made(table))) for table in (whole, holes))
+    assert filled.columns == ["age", "city"]
+    assert filled.rows() == expected.rows()
+    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- other"):
+        density.score_samples(made(whole.assign(other=1)))
+    further = density.set_params(max_iter=1, warm_start=True).fit(made(whole), X_val=made(whole))
+    assert further.n_features_in_ == 2
+    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- id\n- remark"):
+        nadek.NADEk.load(tmp_path / "first").score_samples(made(whole))  # which dropped none
+
+
+def test_columns_without_names_that_the_command_line_dropped_may_be_there(tmp_path, copies):
+    """Their numbers say which they are, of a table that has all columns of training."""
+    nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "first")
+    saved = load_saved(tmp_path / "first")
+    schema = replace(saved.schema, dropped=("2", "4"))
+    nadek.save(tmp_path / "model", replace(saved, schema=schema, metrics={}))
+    loaded = nadek.NADEk.load(tmp_path / "model")
+    other = np.full(len(copies), 7.0)
+    whole = np.column_stack([copies[:, 0], other, copies[:, 1], other, copies[:, 2]])
+    for table in (whole, pd.DataFrame(whole), np.ma.masked_array(whole)):
+        np.testing.assert_array_equal(loaded.score_samples(table), loaded.score_samples(copies))
+    with pytest.raises(ValueError, match="X has 4 features, but NADEk is expecting 3 features"):
+        loaded.score_samples(whole[:, :4])
+
+
+def test_a_model_of_the_torch_layer_is_loaded(tmp_path, copies):
+    network = nadek.residual_nade_k(3, width=16, blocks=1, steps=2, generator=torch.Generator().manual_seed(0))
+    nadek.save(tmp_path / "model", nadek.SavedModel(network, nadek.Schema(columns=("a", "b", "c"))))
+    loaded = nadek.NADEk.load(tmp_path / "model")
+    table = pd.DataFrame(copies, columns=["a", "b", "c"])
+    codes = torch.from_numpy(copies)
+    orderings = torch.from_numpy(loaded.orderings_)
+    expected = nadek.mixture_log_prob(nadek.log_probs(network.double(), codes, orderings))
+    np.testing.assert_allclose(loaded.score_samples(table), expected.numpy(), atol=1e-9)
+    assert isinstance(loaded.sample(2), pd.DataFrame)
+    nadek.save(tmp_path / "nade", nadek.SavedModel(nadek.nade(3, hidden=4), nadek.Schema()))
+    with pytest.raises(ValueError, match="expected a model of every ordering, found one that knows one ordering only"):
+        nadek.NADEk.load(tmp_path / "nade")
+
+
+def test_a_model_without_the_history_of_its_training_is_saved_again(tmp_path, copies):
+    nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "model")
+    saved = load_saved(tmp_path / "model")
+    told = {"epochs": 3, "seconds": 12.5, "best_validation": 2.25}
+    nadek.save(tmp_path / "shipped", replace(saved, metrics=told))
+    loaded = nadek.NADEk.load(tmp_path / "shipped")
+    assert loaded.history_ == []
+    pickle.loads(pickle.dumps(loaded)).save(tmp_path / "again")
+    assert told.items() <= load_saved(tmp_path / "again").metrics.items()
+    loaded.set_params(max_iter=2, warm_start=True).fit(copies).save(tmp_path / "further")
+    assert load_saved(tmp_path / "further").metrics["epochs"] == 2
+    nadek.save(tmp_path / "bare", replace(saved, metrics={}))
+    nadek.NADEk.load(tmp_path / "bare").save(tmp_path / "still-bare")
+    assert told.keys().isdisjoint(load_saved(tmp_path / "still-bare").metrics)
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize(
+    ("table", "error", "message"),
+    [
+        (np.array([[0, np.inf], [1, 2.0]]), ValueError, r'^row 1, column "1": expected a finite number'),
+        (
+            np.array([[0], ["a"], [1.5]], dtype=object),
+            ValueError,
+            r'^row 2, column "0": expected numbers or missing',
+        ),
+        (np.array([[0], [{}]], dtype=object), TypeError, r'^row 2, column "0": the argument must be text \(a string\)'),
+        (np.array([0, 1, 1.0]), ValueError, "^Expected 2D array, got 1D array"),
+        (np.empty((3, 0)), ValueError, r"0 feature\(s\)"),
+        (np.empty((0, 3)), ValueError, r"0 sample\(s\)"),
+        (np.full((3, 2), np.nan), ValueError, "(expected a table with some values|has no value in any row)"),
+        (pd.DataFrame({"a": [1, 2]})[[]], ValueError, r"0 feature\(s\)"),
+        (pd.DataFrame({"a": [1, 2]})[:0], ValueError, r"0 sample\(s\)"),
+        (pd.DataFrame([[0, 1]], columns=["a", "a"]), ValueError, "^expected each column name once.*'a' 2 times"),
+        (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}), ValueError, '^column "when": expected text, numbers'),
+        (pl.DataFrame({"a": [0, 1]}).lazy(), TypeError, r"call collect\(\) on it"),
+        (narwhals.from_native(pl.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),
+        (nw.from_native(pd.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),
+        (pl.DataFrame({"a": [[0], [1]]}), ValueError, '^column "a": expected text, numbers, booleans or categories'),
+        (np.array([[1 + 2j]]), ValueError, "^Complex data not supported"),
+    ],
+)
+def test_tables_that_cannot_be_learnt_from(estimator, table, error, message):
+    with pytest.raises(error, match=message):
+        estimator(**QUICK).fit(table)
+
+
+@pytest.mark.parametrize("estimator", [nadek.NADEk, nadek.NADEkOutlierDetector])
+def test_a_column_without_any_value_cannot_be_learnt(estimator, copies):
+    frame = pd.DataFrame(copies, columns=["a", "b", "c"]).assign(b=np.nan)
+    with pytest.raises(ValueError, match=r'^column "b" has no value in any row: leave it out, or find some values$'):
+        estimator(**QUICK).fit(frame)
+
+
+def test_tables_that_are_not_those_of_training(density):
+    table = people()
+    asked = density.score_samples
+    with pytest.raises(ValueError, match=r'^row 3, column "city": expected \'Bern\', \'Genf\', \'Ulm\' or missing, fo'):
+        asked(table.assign(city=["Ulm", "Genf", "Basel"] * 40))
+    with pytest.raises(ValueError, match=r'^row 1, column "age": expected a number or missing, found \'old\''):
+        asked(table.assign(age="old"))
+    with pytest.raises(ValueError, match=r'^row 1, column "smoker": expected \'no\', \'yes\' or missing, found 1'):
+        asked(table.assign(smoker=1))
+    with pytest.raises(ValueError, match=r'^row 1, column "height": expected a finite number or missing, found -inf'):
+        asked(table.assign(height=-np.inf))
+    with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing:\n- age"):
+        asked(table.drop(columns="age"))
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        asked(table[table.columns[::-1]])
+    with (
+        pytest.warns(UserWarning, match="does not have valid feature names"),
+        pytest.raises(ValueError, match="has 2"),
+    ):
+        asked(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("n_samples", [0, -1])
+def test_so_many_samples_cannot_be_drawn(learnt, n_samples):
+    message = f"^n_samples: expected a whole number of at least 1, found {n_samples}$"
+    with pytest.raises(ValueError, match=message):
+        learnt.sample(n_samples)
+    with pytest.raises(ValueError, match=message):
+        learnt.sample_conditional([[1, 0, np.nan]], n_samples)
+
+
+def test_orderings_and_conditions_that_are_none(learnt, density):
+    with pytest.raises(ValueError, match=r"^ordering: expected each of the 3 columns once, found"):
+        learnt.log_prob([[1, 0, 1]], ordering=[0, 1])
+    with pytest.raises(ValueError, match=r"^ordering: expected indices from 0 to 2, found 3"):
+        learnt.log_prob([[1, 0, 1]], ordering=[0, 1, 3])
+    with pytest.raises(ValueError, match=r"^ordering: expected a list of all column names or indices"):
+        density.log_prob(people(), ordering="age")
+    with pytest.raises(ValueError, match=r"^given: found 'weight', expected one of the columns 'smoker', 'cough'"):
+        density.conditional_log_prob(people(), given=["weight"])
+    with pytest.raises(ValueError, match=r"^method: expected one of 'beam', 'greedy', 'certain', 'draws', found"):
+        learnt.complete([[1, 0, np.nan]], method="best")
+
+
+def test_what_was_not_fitted_tells_nothing(copies):
+    for ask in (
+        nadek.NADEk().sample,
+        lambda: nadek.NADEk().score(copies),
+        lambda: nadek.NADEk().save("model"),
+        lambda: nadek.NADEkImputer().transform(copies),
+        nadek.NADEkImputer().get_feature_names_out,
+        lambda: nadek.NADEkOutlierDetector().explain(copies),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+# --- the page about them --------------------------------------------------------------------------------------------
+
+
+def test_the_page_about_the_estimators_runs(data_dir, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NADEK_DATA", str(data_dir))
+    page = Path(__file__).parents[2] / "docs" / "estimators.md"
+    names = {}
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        quick = re.sub(r"(nadek\.NADEk\w*\(.*?)random_state=0", r"\1random_state=0, max_iter=1, width=16", code)
+        quick = quick.replace("[:4000]", "[:300]")
+        exec(compile(quick, "estimators.md", "exec"), names)
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in told[:4]] == ["constant", "q0", "q1", "q2"]
+    assert sum(line.startswith("person") for line in told) > 1
+    assert told[-1].startswith("to learn about q15 ask q")
+    assert names["again"].score(names["people"]) == names["again"].score_samples(names["people"]).mean()

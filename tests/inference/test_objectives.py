@@ -1,0 +1,251 @@
+"""What is hidden from a row while training, and what costs add up; that they estimate log p stands in the contract."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+import reference
+from nadek.inference.order_agnostic import fixed_order_costs, l2_penalty, reduce, step_costs
+from nadek.inference.orderings import MEAN_ROOT, draw_missing
+from nadek.models import IterativeNADE, ModelConfig, nade_k
+from nadek.models.cores import DeepConfig, ResidualConfig
+from zoo import ZOO, build
+
+every_model = pytest.mark.parametrize("name", list(ZOO))
+
+
+def code(rows):
+    """The number that the bits of each row are."""
+    return (rows.long() * 2 ** torch.arange(rows.shape[1] - 1, -1, -1)).sum(1).numpy()
+
+
+# The mask law
+
+
+def law(size, n, tilt=0.0, masks="orderings"):
+    """P(hidden = S) for a set of so many cells out of n: 1 / (n C(n, |S|)) without a tilt."""
+    if masks == "holes":
+        return (2 * (n - size) + 1) / n**2 / math.comb(n, size)
+    return ((size / n) ** (1 - tilt) - ((size - 1) / n) ** (1 - tilt)) / math.comb(n, size)
+
+
+@pytest.mark.parametrize("options", [{}, {"tilt": 0.6}, {"masks": "holes"}], ids=["plain", "tilted", "holes"])
+@pytest.mark.parametrize("stratified", [False, True])
+@pytest.mark.parametrize("cells", ["1111", "1011", "0110"])
+def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, options, generator):
+    """Over the sets of observed cells, and never-observed cells are missing too."""
+    observed = torch.tensor([cell == "1" for cell in cells])
+    n, draws = int(observed.sum()), 100_000
+    missing = draw_missing(observed.expand(draws, -1), stratified=stratified, **options, generator=generator)
+    assert missing[:, ~observed].all()
+    hidden = reference.all_rows((2,) * 4).astype(bool) & observed.numpy()
+    sets = np.unique(hidden[hidden.any(1)], axis=0)
+    expected = np.array([law(int(s.sum()), n, **options) for s in sets])
+    assert expected.sum() == pytest.approx(1)
+    counts = np.bincount(code(missing & observed), minlength=16)[code(torch.from_numpy(sets))]
+    assert counts.sum() == draws  # nothing but these sets: never the empty one
+    # sizes are spread evenly when stratified, so the statistic is smaller than chi-square: only the upper tail counts
+    assert stats.chisquare(counts, expected * draws).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("options", [*({"tilt": tilt} for tilt in (0.0, 0.5, 0.95, 0.999)), {"masks": "holes"}])
+@pytest.mark.parametrize("cells", ["1111", "1011"])
+def test_something_is_hidden_whatever_is_drawn(cells, options, generator, monkeypatch):
+    """Also where the number drawn is so near to one that its power is one."""
+    observed = torch.tensor([cell == "1" for cell in cells]).expand(6, -1)
+    real = torch.rand
+    for largest in (1 - 2**-28, 1 - 2**-53):
+        monkeypatch.setattr(torch, "rand", lambda *shape, u=largest, **told: real(*shape, **told).fill_(u))
+        assert (draw_missing(observed, **options) & observed).any(1).all()
+    monkeypatch.undo()
+    for _ in range(50):
+        missing = draw_missing(observed, stratified=True, **options, generator=generator)
+        assert (missing & observed).any(1).all()
+
+
+def test_every_row_of_a_stratified_batch_follows_the_same_law(generator):
+    observed = torch.ones(6, 4, dtype=torch.bool)
+    sizes = torch.stack([draw_missing(observed, stratified=True, generator=generator).sum(1) for _ in range(4_000)])
+    for row in range(6):
+        counts = np.bincount(sizes[:, row], minlength=5)[1:]
+        assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_a_stratified_batch_has_every_number_of_hidden_cells_equally_often(generator):
+    missing = draw_missing(torch.ones(12, 4, dtype=torch.bool), stratified=True, generator=generator)
+    assert np.bincount(missing.sum(1), minlength=5).tolist() == [0, 3, 3, 3, 3]
+
+
+def test_an_unstratified_batch_has_not(generator):
+    missing = [draw_missing(torch.ones(12, 4, dtype=torch.bool), generator=generator) for _ in range(20)]
+    assert {tuple(np.bincount(m.sum(1), minlength=5)) for m in missing} != {(0, 3, 3, 3, 3)}
+
+
+def test_one_variable_is_always_hidden(generator):
+    assert draw_missing(torch.ones(50, 1, dtype=torch.bool), generator=generator).all()
+
+
+def test_drawing_leaves_the_global_random_state_alone(generator):
+    before = torch.random.get_rng_state()
+    draw_missing(torch.ones(5, 3, dtype=torch.bool), stratified=True, generator=generator)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+# Costs
+
+
+@every_model
+def test_a_tilt_leaves_the_expected_cost_as_it_is(name, generator):
+    """Summed over all sets that can be hidden: the weights undo exactly what the draw prefers. Rows with holes, too."""
+    model, x = build(name, 4), torch.from_numpy(reference.all_rows((2,) * 4))
+    observed = torch.rand(x.shape, generator=generator) < 0.7
+    observed[~observed.any(1)] = True
+    x, n = x.masked_fill(~observed, 0), observed.sum(1)
+
+    def expected(tilt):
+        total = torch.zeros(model.steps, len(x), dtype=torch.float64)
+        for hidden in torch.from_numpy(reference.all_rows((2,) * 4)).bool():
+            targets = hidden & observed
+            rows = ((~hidden | observed).all(1) & targets.any(1)).nonzero().squeeze(1)  # this set can be hidden there
+            chances = torch.tensor([law(int(hidden.sum()), int(of), tilt) for of in n[rows]], dtype=torch.float64)
+            costs = step_costs(model, x[rows], targets[rows] | ~observed[rows], observed[rows], tilt=tilt)
+            total[:, rows] += chances * costs
+        return total
+
+    torch.testing.assert_close(expected(0.6), expected(0.0), rtol=1e-12, atol=1e-12)
+
+
+@every_model
+def test_what_is_hidden_as_holes_counts_by_the_root_of_its_targets(name, generator):
+    """Whatever tilt there is elsewhere: the law has one of its own. Rows with holes, too."""
+    model, x = build(name, 5), torch.from_numpy(reference.all_rows((2,) * 5))
+    observed = torch.rand(x.shape, generator=generator) < 0.7
+    observed[:, 0] = True
+    missing = draw_missing(observed, masks="holes", generator=generator)
+    share = (missing & observed).sum(1) / observed.sum(1)
+    expected = step_costs(model, x, missing, observed) * share.double().sqrt() * 15 / 8
+    for tilt in (0.0, 0.5):
+        found = step_costs(model, x, missing, observed, masks="holes", tilt=tilt)
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
+
+
+def test_costs_of_holes_are_nats_a_row_where_cells_are_many():
+    n = 5_000
+    share, chances = np.arange(1, n + 1) / n, [(2 * (n - m) + 1) / n**2 for m in range(1, n + 1)]
+    assert np.sqrt(share) @ chances == pytest.approx(MEAN_ROOT, rel=1e-3)
+
+
+@every_model
+def test_values_in_holes_change_no_cost(name, generator):
+    model, x = build(name, 5), torch.from_numpy(reference.all_rows((2,) * 5))
+    observed = torch.rand(x.shape, generator=generator) < 0.7
+    observed[:, 0] = True
+    missing = draw_missing(observed, generator=generator)
+    a = step_costs(model, x.masked_fill(~observed, 0), missing, observed)
+    b = step_costs(model, x.masked_fill(~observed, 1), missing, observed)
+    assert torch.equal(a, b)
+
+
+def test_all_steps_is_the_mean_over_steps_and_last_step_the_last():
+    costs = torch.tensor([[8.0, 6.0], [4.0, 2.0]])
+    assert reduce(costs, "all_steps") == 5
+    assert reduce(costs, "last_step") == 3
+    assert reduce(costs, "fixed_order") == 3
+
+
+@every_model
+def test_the_penalty_is_the_sum_of_squares_of_all_matrices(name):
+    model = build(name, 4)
+    expected = sum((p.detach().numpy() ** 2).sum() for p in model.parameters() if p.ndim >= 2)
+    assert l2_penalty(model).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_penalty_leaves_biases_free():
+    model = build("nade-2 3hl", 4)
+    before = l2_penalty(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:
+                parameter += 100
+    assert torch.equal(l2_penalty(model), before)
+
+
+def test_costs_of_bfloat16_logits_are_float32():
+    model = nade_k(4, hidden=(6,), steps=2, generator=torch.Generator().manual_seed(0))
+    x, missing = torch.zeros(3, 4, dtype=torch.uint8), torch.ones(3, 4, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert model(x, missing)[-1].dtype == torch.bfloat16
+        assert step_costs(model, x, missing).dtype == torch.float32
+        assert fixed_order_costs(model, x, torch.arange(4)).dtype == torch.float32
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.5])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rows_weigh_the_same_in_networks_of_fewer_digits(dtype, tilt):
+    """A network of zeros thinks the same in every dtype: only the weights n / (number of targets) could differ."""
+    model = nade_k(50, hidden=(3,), steps=1)
+    with torch.no_grad():
+        for value in model.parameters():
+            value.zero_()
+    x, missing = torch.zeros(50, 50, dtype=torch.uint8), torch.ones(50, 50).tril().bool()
+    expected = step_costs(model, x, missing, tilt=tilt)
+    order = torch.arange(50)
+    exact = fixed_order_costs(model, x, order)
+    model = model.to(dtype)
+    torch.testing.assert_close(step_costs(model, x, missing, tilt=tilt), expected, rtol=1e-6, atol=0)
+    torch.testing.assert_close(fixed_order_costs(model, x, order), exact, rtol=1e-6, atol=0)
+
+
+# Dropout
+
+CORES = {
+    "deep": DeepConfig(hidden=(16, 16), dropout=0.5),
+    "residual": ResidualConfig(width=16, dropout=0.5),
+}
+
+
+@pytest.fixture(params=list(CORES))
+def dropping(request, generator):
+    """A model with dropout, rows and masks."""
+    model = IterativeNADE(ModelConfig(n_variables=6, core=CORES[request.param], steps=2), generator=generator)
+    x = torch.from_numpy(reference.all_rows((2,) * 6))
+    return model, x, draw_missing(torch.ones(x.shape, dtype=torch.bool), generator=generator)
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_dropout_acts_while_training_only(dropping):
+    model, x, missing = dropping
+    assert torch.equal(*(step_costs(model.eval(), x, missing, generator=seeded(s)) for s in (1, 2)))
+    assert not torch.equal(*(step_costs(model.train(), x, missing, generator=seeded(s)) for s in (1, 2)))
+
+
+def test_dropout_is_a_function_of_the_generator(dropping):
+    model, x, missing = dropping
+    costs = []
+    for global_seed in (3, 4):
+        torch.manual_seed(global_seed)
+        costs.append(step_costs(model.train(), x, missing, generator=seeded(1)))
+    assert torch.equal(*costs)
+
+
+def test_dropout_leaves_the_global_random_state_alone(dropping):
+    model, x, missing = dropping
+    before = torch.random.get_rng_state()
+    step_costs(model.train(), x, missing, generator=seeded(1))
+    fixed_order_costs(model.train(), x, torch.arange(6), generator=seeded(1))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_dropout_keeps_the_expected_activation(generator):
+    """Inverted dropout: what is kept is scaled up, so that the mean over masks is the undropped activation."""
+    core = DeepConfig(hidden=(4,), dropout=0.25).build().train()
+    u = torch.tensor([[-1.0, -0.2, 0.3, 2.0]]).expand(20_000, -1)
+    h, _ = core(u, None, generator=generator)
+    assert (h == 0).double().mean().item() == pytest.approx(0.25, abs=0.01)
+    torch.testing.assert_close(h.mean(0), torch.tanh(u[0]), rtol=0, atol=0.03)

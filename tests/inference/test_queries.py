@@ -1,0 +1,729 @@
+"""What else a model can be asked, against enumeration of all rows (float64)."""
+
+import inspect
+import itertools
+import math
+import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+import reference
+from nadek.inference import (
+    beam,
+    best_of,
+    cell_log_probs,
+    conditional_log_probs,
+    expected_information,
+    explain_cells,
+    greedy,
+    marginal_log_probs,
+)
+from nadek.inference.decoding import as_orderings
+from nadek.inference.likelihood import FEW_ROWS, estimate_log_prob, log_prob, log_probs, mixture_log_prob
+from nadek.inference.missing_patterns import SCORE_FROM, SHARE_FROM
+from nadek.inference.sampling import (
+    impute,
+    level_probabilities,
+    missing_probabilities,
+    reconstruction_probabilities,
+    sample,
+)
+from nadek.inference.summary import summarise
+from nadek.training import prepare
+from zoo import ZOO, build, orderings_of
+
+NAN = torch.nan
+ANY_ORDER = [name for name in ZOO if name != "fixed-order nade"]
+any_order = pytest.mark.parametrize("name", ANY_ORDER)
+three_kinds = pytest.mark.parametrize("name", ["nade-5 1hl", "categorical", "mixed", "mixed, residual"])
+
+
+def rows(model):
+    """Every row there is."""
+    return torch.from_numpy(reference.all_rows(model.levels)).double()
+
+
+def holed(model, generator, *, part=0.4):
+    """Every row there is with holes anywhere; some rows share a pattern, the first has none, the second only holes."""
+    x = rows(model).repeat(2, 1)
+    x[torch.rand(x.shape, generator=generator) < part] = NAN
+    x[: SHARE_FROM + 2, 1:3] = NAN
+    x[0], x[1] = rows(model)[0], NAN
+    return x
+
+
+def agreeing(candidates, row):
+    """Which candidates have the values of a row, where it has any."""
+    return ((candidates == row) | row.isnan()).all(1)
+
+
+def staged(ordering, *stages):
+    """The ordering with the cells of each stage in turn first, by the slow way."""
+    return torch.tensor(list(dict.fromkeys(j for stage in stages for j in ordering.tolist() if stage[j])))
+
+
+def close(found, expected, atol=1e-11):
+    torch.testing.assert_close(found, expected, rtol=0, atol=atol, equal_nan=True)
+
+
+# Marginals
+
+
+@any_order
+def test_marginals_are_sums_of_joints_along_the_same_ordering(name, generator):
+    model = build(name, 4)
+    x, candidates = holed(model, generator), rows(model)
+    orderings = orderings_of(model, 2, generator)
+    found = marginal_log_probs(model, x, orderings)
+    for o, ordering in enumerate(orderings):
+        for i, row in enumerate(x[:16]):
+            along = staged(ordering, ~row.isnan(), row.isnan())
+            joint = log_prob(model, candidates[agreeing(candidates, row)], along)
+            close(found[o, i], joint.logsumexp(0))
+    one = int(x.isnan().any(1).nonzero()[0])
+    alike = x[one].expand(SCORE_FROM + 1, -1)
+    close(marginal_log_probs(model, alike, orderings), found[:, [one]].expand(-1, len(alike)))
+
+
+@any_order
+def test_a_row_without_holes_has_its_log_prob_and_a_row_of_holes_has_zero(name, generator):
+    model = build(name, 4)
+    x = rows(model)
+    found = marginal_log_probs(model, x, 3, generator=torch.Generator().manual_seed(5))
+    close(found, log_probs(model, x, 3, generator=torch.Generator().manual_seed(5)))
+    nothing = torch.full((SCORE_FROM + 1, 4), NAN)
+    for few in (1, len(nothing)):
+        assert (marginal_log_probs(model, nothing[:few], 2, generator=generator) == 0).all()
+
+
+@three_kinds
+def test_the_mixture_of_marginals_sums_to_one(name, generator):
+    model = build(name, 4)
+    x = rows(model)
+    x[:, [0, 2]] = NAN
+    found = mixture_log_prob(marginal_log_probs(model, x.unique(dim=0), 5, generator=generator))
+    kinds = x.unique(dim=0).nan_to_num(-1).unique(dim=0)
+    assert len(kinds) == model.levels[1] * model.levels[3]
+    several = len(found) / len(kinds)  # NaN differs from NaN: each kind occurs as often as any other
+    assert found.exp().sum().item() == pytest.approx(several, abs=1e-11)
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_chunks_and_progress(name, generator):
+    model = build(name, 4)
+    x = rows(model)[:24]
+    last = [3] if model.config.ordering is None else [model.config.ordering[-1]]
+    x[::2, last] = NAN
+    orderings, told = orderings_of(model, 2, generator), []
+    found = marginal_log_probs(model, x, orderings, progress=lambda *done: told.append(done))
+    chunked = marginal_log_probs(model, x, orderings, max_bytes=1)
+    close(chunked, found)
+    assert told[-1] == (found.numel(), found.numel())
+    assert told == sorted(told)
+
+
+@three_kinds
+def test_a_row_alone_is_that_row_of_a_batch(name, generator):
+    model = build(name, 4)
+    x, orderings = holed(model, generator), orderings_of(model, 1, generator)
+    batch = marginal_log_probs(model, x, orderings)
+    for i in (0, 1, 5, 20):
+        close(marginal_log_probs(model, x[i : i + 1], orderings), batch[:, i : i + 1])
+
+
+@any_order
+def test_few_rows_cell_by_cell_are_those_of_a_walk(name, generator, monkeypatch):
+    model = build(name, 4)
+    x, orderings = holed(model, generator)[:FEW_ROWS], orderings_of(model, 2, generator)
+    given = torch.tensor([True, False, False, True])
+    few = [conditional_log_probs(model, x, given, orderings, max_bytes=n) for n in (2**20, 1)]
+    monkeypatch.setattr("nadek.inference.marginals.FEW_ROWS", 0)
+    walked = conditional_log_probs(model, x, given, orderings)
+    for found in few:
+        close(found, walked)
+
+
+def test_products_in_another_dtype(generator):
+    model = build("nade-5 1hl", 40, noise=0.2).float()
+    x = torch.randint(0, 2, (30, 40), generator=generator).double()
+    x[:20, 30:] = NAN
+    x[20:][torch.rand(10, 40, generator=generator) < 0.3] = NAN
+    orderings = orderings_of(model, 2, generator)
+    exact = marginal_log_probs(model, x, orderings)
+    coarse = marginal_log_probs(model, x, orderings, dtype=torch.bfloat16)
+    assert 0 < (exact - coarse).abs().max() < 1
+    assert 0 < (cell_log_probs(model, x) - cell_log_probs(model, x, dtype=torch.bfloat16)).nan_to_num(0).abs().max() < 1
+
+
+# Conditionals
+
+
+@any_order
+def test_conditionals_are_ratios_of_joints_along_the_same_ordering(name, generator):
+    model = build(name, 4)
+    x, candidates = holed(model, generator, part=0.25), rows(model)
+    given = torch.tensor([False, True, True, False])
+    orderings = orderings_of(model, 2, generator)
+    found = conditional_log_probs(model, x, given, orderings)
+    for o, ordering in enumerate(orderings):
+        for i, row in enumerate(x[:16]):
+            known = ~row.isnan()
+            along = staged(ordering, known & given, known & ~given, ~known)
+            joint = log_prob(model, candidates, along)
+            condition = torch.where(given, row, NAN)
+            both, one = (joint[agreeing(candidates, r)].logsumexp(0) for r in (row, condition))
+            close(found[o, i], both - one)
+
+
+@any_order
+def test_the_chain_rule_holds_along_an_ordering_that_visits_what_is_given_first(name, generator):
+    model = build(name, 4)
+    x, given = holed(model, generator), torch.tensor([True, False, True, False])
+    base = torch.stack([staged(o, given, ~given) for o in orderings_of(model, 3, generator)])
+    condition = torch.where(given, x, NAN)
+    parts = marginal_log_probs(model, condition, base) + conditional_log_probs(model, x, given, base)
+    close(parts, marginal_log_probs(model, x, base))
+
+
+@three_kinds
+def test_a_mixture_of_conditionals_sums_to_one(name, generator):
+    model = build(name, 4)
+    x, given = rows(model), torch.tensor([False, True, False, True])
+    x[:, 2] = NAN  # summed out
+    x = x[agreeing(rows(model)[:, [1, 3]], torch.tensor([0.0, 0.0]))]
+    found = mixture_log_prob(conditional_log_probs(model, x, given, 4, generator=generator))
+    assert found.exp().sum().item() == pytest.approx(model.levels[2], abs=1e-11)  # each value of cell 0 so often
+
+
+def test_nothing_else_to_ask_for_has_probability_one(generator):
+    model = build("mixed", 4)
+    x = holed(model, generator)
+    assert (conditional_log_probs(model, x, torch.ones(4, dtype=torch.bool), 2, generator=generator) == 0).all()
+
+
+# Single cells
+
+
+@any_order
+def test_a_cell_given_all_others_is_a_ratio_of_joints_with_it_last(name, generator):
+    model = build(name, 4)
+    x, candidates = holed(model, generator)[:16], rows(model)
+    found = cell_log_probs(model, x)
+    assert torch.equal(found.isnan(), x.isnan())
+    for i, j in itertools.product(range(2, 16, 2), range(4)):
+        row, known = x[i], ~x[i].isnan()
+        if known[j]:
+            itself = torch.arange(4) == j
+            joint = log_prob(model, candidates, staged(torch.arange(4), known & ~itself, itself, ~known))
+            both, one = (joint[agreeing(candidates, r)].logsumexp(0) for r in (row, row.masked_fill(itself, NAN)))
+            close(found[i, j], both - one)
+    close(cell_log_probs(model, x, max_bytes=1), found)
+
+
+@three_kinds
+def test_what_is_expected_is_the_most_probable_level_given_all_others(name, generator):
+    model = build(name, 4)
+    x = holed(model, generator)[:16]
+    found = explain_cells(model, x)
+    for j, n in enumerate(model.levels):
+        levels = x.repeat(n, 1, 1)
+        levels[:, :, j] = torch.arange(n)[:, None]
+        p = torch.stack([cell_log_probs(model, each)[:, j] for each in levels])
+        best, level = (each.double().masked_fill(x[:, j].isnan(), NAN) for each in p.max(0))
+        close(found.expected_log_prob[:, j], best)
+        assert torch.equal(found.expected[:, j].nan_to_num(-1), level.nan_to_num(-1))
+    assert ((found.surprise == 0) == (found.expected == x)).all()
+    assert torch.equal(found.surprise.isnan(), x.isnan())
+
+
+# Completions
+
+
+@three_kinds
+def test_log_prob_of_a_completion_is_a_difference_of_joints(name, generator):
+    model = build(name, 4)
+    x = holed(model, generator)
+    ordering = orderings_of(model, 1, generator)[0]
+    for found in (
+        greedy(model, x, ordering=ordering),
+        beam(model, x, width=3, ordering=ordering),
+        best_of(model, x, n_draws=3, ordering=ordering, generator=generator),
+    ):
+        assert torch.equal(found.x[~x.isnan()], x[~x.isnan()])
+        assert ((found.x >= 0) & (found.x < torch.tensor(model.levels))).all()
+        along = torch.stack([staged(ordering, ~row.isnan(), row.isnan()) for row in x])
+        joint = log_prob(model, found.x, along, path="plain")
+        close(found.log_prob, joint - marginal_log_probs(model, x, ordering[None])[0])
+        assert found.log_prob[0] == 0
+
+
+@three_kinds
+def test_greedy_takes_the_most_probable_level_at_each_position(name, generator):
+    """By hand, with joints along the ordering; the last cell of it is left to choose."""
+    model = build(name, 4)
+    candidates, ordering = rows(model), torch.tensor([2, 0, 3, 1])
+    x = torch.full((1, 4), NAN, dtype=torch.float64)
+    expected = x.clone()
+    for j in ordering:
+        levels = expected.repeat(model.levels[j], 1)
+        levels[:, j] = torch.arange(model.levels[j])
+        joint = log_prob(model, candidates, ordering)
+        p = torch.stack([joint[agreeing(candidates, row)].logsumexp(0) for row in levels])
+        expected[0, j] = p.argmax()
+    assert torch.equal(greedy(model, x, ordering=ordering).x, expected)
+    assert torch.equal(greedy(model, x.repeat(SHARE_FROM, 1), ordering=ordering).x[:1], expected)
+    assert torch.equal(beam(model, x, width=1, ordering=ordering).x, expected)
+
+
+@any_order
+def test_a_beam_of_full_width_finds_the_maximum(name, generator):
+    model = build(name, 4)
+    x, candidates = holed(model, generator)[:14], rows(model)
+    ordering = orderings_of(model, 1, generator)[0]
+    found = beam(model, x, width=math.prod(model.levels), ordering=ordering)
+    for i, row in enumerate(x):
+        along = staged(ordering, ~row.isnan(), row.isnan())
+        possible = candidates[agreeing(candidates, row)]
+        joint = log_prob(model, possible, along)
+        assert torch.equal(found.x[i], possible[joint.argmax()])
+        close(found.log_prob[i], joint.max() - joint.logsumexp(0))
+    chunked = beam(model, x, width=math.prod(model.levels), ordering=ordering, max_bytes=1)
+    assert torch.equal(chunked.x, found.x)
+
+
+def test_a_wider_beam_finds_what_greedy_misses():
+    """Along some orderings the best completion begins improbably."""
+    model = build("nade-mask 2hl", 5)
+    x = torch.full((1, 5), NAN, dtype=torch.float64)
+    orderings = [torch.tensor(o) for o in itertools.islice(itertools.permutations(range(5)), 0, None, 7)]
+    gain = [beam(model, x, width=32, ordering=o).log_prob - greedy(model, x, ordering=o).log_prob for o in orderings]
+    assert min(gain) >= -1e-12
+    assert max(gain) > 0.01
+
+
+@three_kinds
+def test_most_certain_first_chooses_cell_and_level(name, generator):
+    model = build(name, 4)
+    x = holed(model, generator)[:14]
+    found = greedy(model, x, most_certain_first=True)
+    for i, start in enumerate(x):
+        row, total = start[None].clone(), 0.0
+        while row.isnan().any():
+            tried = []
+            for j in row[0].isnan().nonzero().flatten().tolist():
+                levels = row.repeat(model.levels[j], 1)
+                levels[:, j] = torch.arange(model.levels[j])
+                p = cell_log_probs(model, levels)[:, j]
+                tried.append((p.max().item(), j, p.argmax().item()))
+            best, j, level = max(tried, key=lambda t: t[0])
+            row[0, j], total = level, total + best
+        assert torch.equal(found.x[i], row[0])
+        assert found.log_prob[i].item() == pytest.approx(total, abs=1e-11)
+    close(greedy(model, x, most_certain_first=True, max_bytes=1).log_prob, found.log_prob)
+
+
+@three_kinds
+def test_best_of_is_the_best_of_its_draws(name, generator):
+    model = build(name, 4)
+    x = holed(model, generator)[:30]
+    ordering = orderings_of(model, 1, generator)[0]
+    best = best_of(model, x, n_draws=6, ordering=ordering, generator=torch.Generator().manual_seed(3))
+    draws = best_of(model, x.repeat(6, 1), n_draws=1, ordering=ordering, generator=torch.Generator().manual_seed(3))
+    of_row = draws.log_prob.unflatten(0, (6, -1))  # the same draws: six of each row in one batch
+    close(best.log_prob, of_row.max(0).values)
+    assert (of_row.min(0).values < best.log_prob).any()
+    most_probable = beam(model, x, width=300, ordering=ordering).log_prob
+    many = best_of(model, x, n_draws=100, ordering=ordering, generator=generator).log_prob
+    assert (many <= most_probable + 1e-11).all()
+    assert (most_probable - many).median() < 0.01
+
+
+def test_best_of_in_small_chunks_is_as_good(generator):
+    model = build("mixed", 4)
+    x = holed(model, generator)[:12]
+    found = best_of(model, x, n_draws=20, ordering=torch.arange(4), max_bytes=1, generator=generator)
+    most_probable = beam(model, x, width=300, ordering=torch.arange(4)).log_prob
+    assert (found.log_prob <= most_probable + 1e-11).all()
+    assert (most_probable - found.log_prob).median() < 0.1
+    assert torch.equal(found.x[~x.isnan()], x[~x.isnan()])
+
+
+# Questions
+
+
+def information(model, row):
+    """Mutual information of each two unknown cells [D, D], entropies on the diagonal; by enumeration of joints."""
+    candidates, known, place = rows(model), ~row.isnan(), torch.arange(len(row))
+    found = torch.zeros(len(row), len(row), dtype=torch.float64)
+    for j, t in (~known[:, None] & ~known).nonzero().tolist():
+        along = staged(place, known, place == j, place == t, ~known)
+        p = log_prob(model, candidates, along).exp() * agreeing(candidates, row)
+        table = torch.zeros(model.levels[j], model.levels[t], dtype=torch.float64)
+        table.index_put_((candidates[:, j].long(), candidates[:, t].long()), p / p.sum(), accumulate=True)
+        found[j, t] = torch.xlogy(table, table / (table.sum(1, keepdim=True) * table.sum(0))).sum()
+    return found
+
+
+@any_order
+def test_information_equals_brute_force(name, generator):
+    model = build(name, 4)
+    x = holed(model, generator, part=0.5)[1:20:3]
+    x[:, 3] = NAN
+    between = torch.stack([information(model, row) for row in x])
+    target = torch.tensor([True, False, False, True])
+    found = expected_information(model, x, target)
+    close(found, between[:, :, target].sum(2).masked_fill(~x.isnan(), NAN))
+    of_others = between.sum(2) - between.diagonal(dim1=1, dim2=2)
+    close(expected_information(model, x), of_others.masked_fill(~x.isnan(), NAN))
+    assert (found.nan_to_num(0) >= 0).all()
+    close(expected_information(model, x, target, max_bytes=1), found)
+
+
+def test_information_of_answers_that_never_come_is_finite():
+    """Of a model that is sure of everything: levels have probability 0 and 1, whatever was answered."""
+    model = build("mixed", 4)
+    with torch.no_grad():
+        model.V *= 1e5
+    found = expected_information(model, torch.full((1, 4), NAN, dtype=torch.float64))
+    close(found, torch.zeros(1, 4, dtype=torch.float64))
+
+
+def test_a_row_without_unknown_cells_has_no_question():
+    model = build("mixed", 4)
+    assert expected_information(model, rows(model)[:2]).isnan().all()
+    assert expected_information(model, rows(model)[:0]).shape == (0, 4)
+
+
+# Models of one ordering
+
+
+def test_a_fixed_order_model_answers_where_its_ordering_fits(generator):
+    model = build("fixed-order nade", 4)
+    own = torch.tensor(model.config.ordering)
+    x, candidates = rows(model), rows(model)
+    x[:12, own[2:]] = NAN
+    joint = log_prob(model, candidates)
+    expected = torch.stack([joint[agreeing(candidates, row)].logsumexp(0) for row in x])
+    close(marginal_log_probs(model, x, 5), expected[None])
+    given = torch.zeros(4, dtype=torch.bool)
+    given[own[0]] = True
+    alone = torch.stack([joint[agreeing(candidates, torch.where(given, r, NAN))].logsumexp(0) for r in x])
+    close(conditional_log_probs(model, x, given, 1), (expected - alone)[None])
+    single = torch.full((2, 4), NAN, dtype=torch.float64)
+    single[:, own[0]] = torch.tensor([0.0, 1])
+    close(cell_log_probs(model, single)[:, own[0]], marginal_log_probs(model, single, 1)[0])
+    found = beam(model, x, width=4)
+    possible = [joint.masked_fill(~agreeing(candidates, row), -torch.inf) for row in x]
+    assert torch.equal(found.x, torch.stack([candidates[p.argmax()] for p in possible]))
+    assert greedy(model, x).x.isfinite().all()
+    assert best_of(model, x, n_draws=2, generator=generator).x.isfinite().all()
+
+
+def test_a_fixed_order_model_says_where_it_cannot_answer():
+    model = build("fixed-order nade", 4)
+    own = torch.tensor(model.config.ordering)
+    x = rows(model)[:2]
+    x[1, own[0]] = NAN
+    given = torch.zeros(4, dtype=torch.bool)
+    given[own[3]] = True
+    one = "this model knows one ordering only"
+    for ask in (
+        lambda: marginal_log_probs(model, x, 1),
+        lambda: conditional_log_probs(model, x[:1], given, 1),
+        lambda: cell_log_probs(model, x[:1]),
+        lambda: expected_information(model, x),
+        lambda: greedy(model, x),
+        lambda: beam(model, x, width=2),
+        lambda: best_of(model, x, n_draws=2),
+    ):
+        with pytest.raises(ValueError, match=one):
+            ask()
+    with pytest.raises(ValueError, match="most_certain_first: expected a model of every ordering"):
+        greedy(model, x, most_certain_first=True)
+    with pytest.raises(ValueError, match="orderings: this model knows one ordering only"):
+        marginal_log_probs(model, x[:1], own.flip(0)[None])
+
+
+def test_a_fixed_order_model_refuses_numbers_of_other_orderings():
+    """They would look like those that it was trained for."""
+    model = build("fixed-order nade", 4)
+    own, x = torch.tensor(model.config.ordering), rows(model)
+    expected = log_prob(model, x)
+    close(log_prob(model, x, own.expand(len(x), -1)), expected)
+    close(log_probs(model, x, own[None])[0], expected)
+    other = own.repeat(len(x), 1)
+    other[3] = own.flip(0)
+    for ordering in (own.flip(0), other):
+        with pytest.raises(ValueError, match="ordering: this model knows one ordering only, expected that"):
+            log_prob(model, x, ordering)
+    for ask in (lambda: log_probs(model, x, other[2:4]), lambda: sample(model, 3, orderings=other[2:4])):
+        with pytest.raises(ValueError, match="orderings: this model knows one ordering only, expected that"):
+            ask()
+    with pytest.raises(ValueError, match=r"expected a model of every ordering, found .*; log_prob is exact"):
+        estimate_log_prob(model, x)
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize("name", ["nade-5 1hl", "mixed", "images"])
+def test_a_table_without_rows_has_answers_without_rows(name):
+    model = build(name, 4)
+    nothing = torch.empty(0, 4)
+    assert missing_probabilities(model, nothing).shape == (0, model.variables.n_columns)
+    assert level_probabilities(model, nothing).shape == (0, 4, max(model.levels))
+    for completed in (best_of(model, nothing, n_draws=2), greedy(model, nothing), beam(model, nothing, width=2)):
+        assert completed.x.shape == (0, 4)
+        assert completed.log_prob.shape == (0,)
+
+
+def test_flags_are_truths(generator):
+    model = build("nade-5 1hl", 3)
+    with pytest.raises((ValueError, TypeError), match="given"):
+        conditional_log_probs(model, torch.zeros(2, 3), torch.tensor([1, 0, 0]), 2, generator=generator)
+
+
+@pytest.mark.parametrize("orderings", [torch.empty(0, 3, dtype=torch.long), torch.tensor([[0, 0, 2]]), torch.arange(3)])
+def test_what_is_no_ordering_is_refused(orderings):
+    model, x = build("nade-5 1hl", 3), torch.zeros(2, 3)
+    if orderings.ndim == 2:
+        for ask in (lambda: sample(model, 4, orderings=orderings), lambda: log_probs(model, x, orderings)):
+            with pytest.raises(ValueError, match=r"orderings: expected permutations of 0\.\.2, at least one of them"):
+                ask()
+    else:
+        with pytest.raises((ValueError, TypeError)):
+            sample(model, 4, orderings=orderings)
+
+
+def test_mistakes_are_told():
+    model = build("mixed", 4)
+    x = rows(model)[:3]
+    x[1, 2] = NAN
+    flags = torch.tensor([True, False, False, False])
+    cases = [
+        (lambda: marginal_log_probs(model, x[:, :3], 1), "expected rows of 4 variables"),
+        (lambda: marginal_log_probs(model, x + 7, 1), "in the cell at index"),
+        (lambda: marginal_log_probs(model, x, 0), "orderings: expected at least 1, found 0"),
+        (lambda: marginal_log_probs(model, x, torch.tensor([[0, 1, 2, 2]])), "expected permutations"),
+        (lambda: greedy(model, x, ordering=torch.tensor([0, 1, 1, 3])), "expected a permutation"),
+        (lambda: greedy(model, x, ordering=torch.arange(4), most_certain_first=True), "expected none beside it"),
+        (lambda: beam(model, x, width=0), "width: expected at least 1, found 0"),
+        (lambda: best_of(model, x, n_draws=0), "n_draws: expected at least 1, found 0"),
+        (lambda: expected_information(model, x, flags), "found none in the row at index 0"),
+        (lambda: cell_log_probs(model, x - 1), "in the cell at index"),
+    ]
+    for ask, told in cases:
+        with pytest.raises(ValueError, match=told):
+            ask()
+
+
+def behind_the_hook(function):
+    """What users call, whose annotations nobody checks."""
+    return inspect.unwrap(function)
+
+
+OWN = r"^dtype: expected torch\.float64 \(the model's own, as None\), found "
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_products_are_in_a_dtype_that_suits_the_model_or_in_none(few):
+    """Whatever way is taken: some cast to it, others ask PyTorch for it, which does not know all of them."""
+    exact, single = build("mixed", 4), build("mixed", 4).float()
+    x = rows(exact)[: FEW_ROWS if few else None]
+    ordering, given = torch.tensor([2, 0, 3, 1]), torch.tensor([True, False, False, True])
+    asked = [
+        *(partial(behind_the_hook(log_prob), ordering=ordering, path=path) for path in ("plain", "positions", "fast")),
+        partial(behind_the_hook(log_probs), orderings=ordering[None]),
+        partial(behind_the_hook(marginal_log_probs), orderings=ordering[None]),
+        partial(behind_the_hook(conditional_log_probs), given=given, orderings=ordering[None]),
+        behind_the_hook(cell_log_probs),
+    ]
+    for ask in asked:
+        assert torch.equal(ask(exact, x, dtype=torch.float64), ask(exact, x))
+        assert torch.equal(ask(single, x, dtype=torch.float32), ask(single, x))
+        for dtype in (torch.bfloat16, torch.float16):
+            close(ask(single, x, dtype=dtype), ask(exact, x), atol=0.5)
+            with pytest.raises(ValueError, match=OWN + str(dtype)):
+                ask(exact, x, dtype=dtype)
+        for dtype in (torch.float64, torch.int64):
+            with pytest.raises(ValueError, match=rf"^dtype: expected torch.float32 .* or torch.float16, found {dtype}"):
+                ask(single, x, dtype=dtype)
+    for ask in (asked[0], asked[1], asked[2], asked[5], behind_the_hook(explain_cells)):
+        with pytest.raises(TypeError, match=r"^dtype: expected one of PyTorch's, .*, found 'bfloat16'"):
+            ask(single, x, dtype="bfloat16")
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.complex64])
+def test_rows_of_numbers_that_hardly_compute_are_refused_at_once(dtype):
+    model = build("mixed", 4)
+    x, ordering = rows(model)[:3].to(dtype), torch.arange(4)
+    for ask in (
+        lambda: behind_the_hook(log_prob)(model, x, ordering),
+        lambda: behind_the_hook(marginal_log_probs)(model, x, 1),
+        lambda: behind_the_hook(cell_log_probs)(model, x),
+        lambda: behind_the_hook(level_probabilities)(model, x),
+        lambda: behind_the_hook(reconstruction_probabilities)(model, x),
+        lambda: behind_the_hook(prepare)(x, levels=model.levels),
+    ):
+        with pytest.raises(TypeError, match=f"^x: expected numbers in one of bool, uint8, .*, found {dtype}"):
+            ask()
+
+
+@pytest.mark.parametrize(("count", "found"), [(2.0, "2.0"), (2.5, "2.5"), (True, "True"), ("2", "'2'"), (None, "None")])
+def test_counts_are_whole_numbers(count, found, generator):
+    model, ordering = build("nade-5 1hl", 3), torch.arange(3)
+    x = torch.zeros(2, 3)
+    asked = {
+        "n_samples": lambda: behind_the_hook(sample)(model, count),
+        "width": lambda: behind_the_hook(beam)(model, x, width=count),
+        "n_draws": lambda: behind_the_hook(best_of)(model, x, n_draws=count),
+        "n_masks": lambda: behind_the_hook(estimate_log_prob)(model, x, n_masks=count),
+        "chunk": lambda: behind_the_hook(log_prob)(model, x, ordering, chunk=count, path="positions"),
+    }
+    if not isinstance(count, str | None):
+        asked["orderings"] = lambda: behind_the_hook(as_orderings)(model, count, generator=generator)
+    for name, ask in asked.items():
+        with pytest.raises(TypeError, match=f"^{name}: expected a whole number, found {re.escape(found)}$"):
+            ask()
+
+
+def test_whole_numbers_of_numpy_are_counts(generator):
+    model = build("nade-5 1hl", 3)
+    assert behind_the_hook(as_orderings)(model, np.int64(2), generator=generator).shape == (2, 3)
+    assert behind_the_hook(sample)(model, np.int32(2), generator=generator).shape == (2, 3)
+
+
+@any_order
+def test_the_global_random_state_is_untouched(name, generator):
+    before = torch.random.get_rng_state()
+    model = build(name, 4)
+    x = holed(model, generator)
+    marginal_log_probs(model, x, 2, generator=generator)
+    greedy(model, x, generator=generator)
+    beam(model, x, width=2, generator=generator)
+    best_of(model, x, n_draws=2, generator=generator)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+# Orderings of other types
+
+
+def test_orderings_of_small_whole_numbers_serve_and_flags_do_not():
+    model = build("nade-5 1hl", 3)
+    x, ordering = rows(model), torch.tensor([2, 0, 1])
+    assert torch.equal(log_prob(model, x, ordering.to(torch.int16)), log_prob(model, x, ordering))
+    each = ordering.expand(len(x), -1)
+    wrong = [
+        lambda: log_prob(model, x, ordering.double()),
+        lambda: log_prob(model, x[:, :2], ordering[:2].bool()),
+        lambda: greedy(model, x, ordering=each),
+        lambda: expected_information(model, torch.full((1, 3), NAN), torch.tensor([3, 0, 0])),
+        lambda: summarise(log_probs(model, x[:0], 3)),
+    ]
+    for ask in wrong:
+        with pytest.raises((ValueError, TypeError)) as error:
+            ask()
+        assert str(error.value)
+
+
+# What is asked stays as it is
+
+
+def seeded():
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
+def test_nobody_changes_the_rows_that_he_is_given(name, generator):
+    model = build(name, 3)
+    x = holed(model, generator)
+    x[0, 0] = NAN  # a hole in every row, which a beam needs not, but questions do
+    before, ordering = x.clone(), orderings_of(model, 1, seeded())[0]
+    given = torch.tensor([True, False, False])
+    asked = [
+        missing_probabilities,
+        level_probabilities,
+        impute,
+        greedy,
+        lambda model, x: best_of(model, x, n_draws=2),
+        lambda model, x: beam(model, x, width=2),
+        lambda model, x: marginal_log_probs(model, x, ordering[None]),
+        lambda model, x: conditional_log_probs(model, x, given, ordering[None]),
+        expected_information,
+        explain_cells,
+        cell_log_probs,
+    ]
+    for function in asked:
+        function(model, x)
+        close(x, before, atol=0)
+
+
+def test_a_model_of_one_ordering_does_not_guess_at_cells_that_have_others_after_them():
+    model = build("fixed-order nade", 3)
+    *_, last = model.config.ordering
+    x = rows(model)
+    x[:, last] = NAN
+    found, ordering = missing_probabilities(model, x), torch.tensor(model.config.ordering)
+    asked = torch.where(x.isnan(), 1.0, x)
+    close(found[:, last].log(), conditional_log_probs(model, asked, ~x[0].isnan(), ordering[None])[0])
+    x[2] = NAN
+    for function in (missing_probabilities, level_probabilities):
+        with pytest.raises(ValueError, match=rf"its last variable \({last}\).* missing in the row at index 2"):
+            function(model, x)
+
+
+def test_boolean_rows_are_rows_of_codes():
+    model = build("mixed", 3)
+    ordering = orderings_of(model, 1, seeded())[0]
+    x = torch.tensor([[True, True, False], [False, True, False]])
+    assert torch.equal(log_prob(model, x, ordering), log_prob(model, x.long(), ordering))
+
+
+@pytest.mark.parametrize("name", ["nade-5 1hl", "mixed", "images"])
+def test_the_last_state_of_the_inference_is_what_one_pass_tells(name, generator):
+    """What is flagged is hidden besides the holes, whatever stands there, and what is observed are codes."""
+    model = build(name, 4)
+    x = holed(model, generator)
+    close(reconstruction_probabilities(model, x)[-1], missing_probabilities(model, x))
+    flags = torch.zeros_like(x, dtype=torch.bool)
+    flags[:, 1] = True
+    close(
+        reconstruction_probabilities(model, x.masked_fill(flags, 99), flags)[-1],
+        missing_probabilities(model, x.masked_fill(flags, NAN)),
+    )
+    for wrong in (x + 7, x - 1, x.nan_to_num(0) + 0.5):
+        with pytest.raises(ValueError, match="in the cell at index"):
+            reconstruction_probabilities(model, wrong, flags)
+    with pytest.raises(ValueError, match=r"expected rows of 4 variables, found an array of shape \(\d+, 3\)"):
+        reconstruction_probabilities(model, x[:, :3])
+
+
+def test_a_path_that_is_none_is_named():
+    model = build("nade-5 1hl", 3)
+    with pytest.raises(Exception, match="fastest") as error:
+        log_prob(model, rows(model), orderings_of(model, 1, seeded())[0], path="fastest")
+    assert error.type is ValueError or "Type" in error.type.__name__  # the tests' own check of types comes first
+
+
+def test_threads_that_ask_a_model_at_a_time_get_its_answers():
+    """One that is being built or trained drops units, and goes on doing so when all have theirs."""
+    model = build("nade-5 1hl", 3).train()
+    for part in model.modules():
+        part.dropout = 0.5
+    frozen = model.core.layers.eval()
+    x, ordering = rows(model), orderings_of(model, 1, seeded())[0]
+    expected = log_prob(model, x, ordering)
+
+    def ask(_):
+        return [log_prob(model, x, ordering) for _ in range(20)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(ask, range(8)):
+            assert all(torch.equal(each, expected) for each in found)
+    assert model.training
+    assert model.core.training
+    assert not frozen.training

@@ -1,0 +1,256 @@
+"""Rows with different holes that walk together, and several variables visited at once: against the slow twins."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+import reference
+from nadek.inference import marginal_log_probs
+from nadek.inference import missing_patterns as patterns
+from nadek.inference.decoders import FullDecoder, IncrementalDecoder, RaggedDecoder, bytes_per_row
+from nadek.inference.decoding import walk, walk_apart, walk_together
+from nadek.inference.likelihood import log_prob, log_probs, mixture_log_prob
+from nadek.inference.missing_patterns import in_stages
+from nadek.inference.prefix_sharing import Alike
+from nadek.inference.sampling import complete, draws, impute, level_probabilities, sample
+from nadek.models import nade_k
+from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
+
+NAN = torch.nan
+every_model = pytest.mark.parametrize("name", list(ZOO))
+with_columns = pytest.mark.parametrize("name", list(WITH_COLUMNS))
+any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fixed-order nade"])
+
+
+def rows(model):
+    """Every row there is."""
+    return torch.from_numpy(reference.all_rows(model.levels)).double()
+
+
+def some_rows(model, n, generator):
+    return (torch.randint(0, 12, (n, model.n_variables), generator=generator) % torch.tensor(model.levels)).double()
+
+
+def stages(model, n, ordering, generator):
+    """What n rows do with each cell, at random; in turn along its ordering where the model knows that one only."""
+    stage = torch.randint(0, 3, (n, model.n_variables), generator=generator)
+    stage[0], stage[1], stage[2] = 1, 0, 2
+    if model.config.ordering is not None:
+        stage = stage.sort(1).values[:, ordering.argsort()]
+    return stage
+
+
+def close(found, expected, atol=1e-11):
+    torch.testing.assert_close(found, expected, rtol=0, atol=atol)
+
+
+def frequencies(model, drawn):
+    code = np.ravel_multi_index(tuple(drawn.long().t().numpy()), model.levels)
+    return np.bincount(code, minlength=int(np.prod(model.levels)))
+
+
+def p_value(counts, probabilities):
+    p = probabilities.numpy()
+    return stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue
+
+
+# Rows with different stages
+
+
+@every_model
+@pytest.mark.parametrize("n_variables", [1, 7])
+def test_rows_that_differ_get_what_each_gets_by_itself(name, n_variables, generator):
+    """The twin: for every row an ordering of its own, and the whole network at every position."""
+    model = build(name, n_variables)
+    for ordering in orderings_of(model, 2, generator):
+        x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
+        found = walk_together(model, x, ordering, stage)
+        own = in_stages(model, ordering, stage, able="")
+        twin = walk(FullDecoder(model, own), x.gather(1, own)).log_probs
+        expected = torch.zeros_like(twin).scatter_(1, own, twin)
+        close(found.log_probs, expected.masked_fill(stage != 1, 0))
+        assert torch.equal(found.values, x)
+
+
+@with_columns
+@pytest.mark.parametrize("chunk", [1, 3, 9])
+def test_the_ragged_path_is_the_plain_path(name, chunk, generator):
+    model = build(name, 7)
+    ordering = orderings_of(model, 1, generator)[0]
+    x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
+    given, along = x[:, ordering], stage[:, ordering]
+    fast = walk(RaggedDecoder(model, ordering, along), given, stage=along, chunk=chunk)
+    slow = walk(FullDecoder(model, ordering.expand(40, -1)), given, stage=along, chunk=chunk)
+    close(fast.log_probs, slow.log_probs)
+    close(walk_apart(model, x, ordering.expand(40, -1), stage, chunk=chunk).log_probs[:, ordering], slow.log_probs)
+
+
+@with_columns
+def test_rows_that_do_the_same_may_take_the_ragged_path_too(name, generator):
+    model = build(name, 6)
+    ordering = orderings_of(model, 1, generator)[0]
+    x = rows(model)[:, ordering]
+    stage = torch.tensor([0, 0, 1, 1, 1, 2]).expand(len(x), -1)
+    ragged = walk(RaggedDecoder(model, ordering, stage), x, stage=stage).log_probs
+    close(ragged, walk(IncrementalDecoder(model, ordering, len(x)), x, start=2, stop=5).log_probs)
+
+
+@with_columns
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-3), (torch.bfloat16, 2.0)])
+def test_products_in_another_dtype_cost_little(name, dtype, near, generator):
+    model = build(name, 70, noise=0.2)
+    ordering = orderings_of(model, 1, generator)[0]
+    x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
+    exact, coarse = (walk_together(model, x, ordering, stage, dtype=d).log_probs.sum(1) for d in (None, dtype))
+    assert 0 < (coarse - exact).abs().max() < near
+    assert abs((coarse - exact).mean()) < near / 2
+
+
+@any_order
+def test_draws_of_rows_that_differ_follow_their_conditionals(name, generator, monkeypatch):
+    monkeypatch.setattr(patterns, "SHARE_FROM", 10**9)
+    model, candidates = build(name, 3, noise=0.5), rows(build(name, 3))
+    x = torch.full((12_000, 3), NAN, dtype=torch.float64)
+    x[::2, 1], x[1::2, 0] = 1 % model.levels[1], 0
+    ordering = torch.tensor([2, 0, 1])
+    found = complete(model, x, draws(generator), ordering=ordering, generator=generator)
+    for part, own in ((slice(0, None, 2), (1, 2, 0)), (slice(1, None, 2), (0, 2, 1))):
+        joint = log_prob(model, candidates, torch.tensor(own))
+        fits = ((candidates == x[part][0]) | x[part][0].isnan()).all(1)
+        assert p_value(frequencies(model, found.x[part])[fits.numpy()], joint[fits].exp()) > 1e-3
+        close(found.log_prob[part], log_prob(model, found.x[part], torch.tensor(own)) - joint[fits].logsumexp(0))
+
+
+def test_an_ordering_serves_a_thousand_rows_with_holes_of_their_own(generator, monkeypatch):
+    monkeypatch.setattr("nadek.inference.sampling.ROWS_AN_ORDERING", 10)
+    asked = []
+    monkeypatch.setattr(
+        "nadek.inference.sampling.walk_together", lambda *a, **o: asked.append(a[2]) or walk_together(*a, **o)
+    )
+    x = rows(build("mixed", 6)).masked_fill(torch.rand(144, 6, generator=generator) < 0.5, NAN)
+    filled = impute(build("mixed", 6), x[:40], generator=generator)
+    assert not filled.isnan().any()
+    assert len({tuple(o.tolist()) for o in asked}) > 2
+
+
+# Rows in the same state
+
+
+def test_rows_are_alike_as_long_as_they_are_told_the_same():
+    alike = Alike(6)
+    assert alike.n_states == 1
+    alike.tell(torch.tensor([[0, 1], [0, 2], [0, 1], [0, 1], [0, 2], [0, 1]]))
+    alike.tell(torch.tensor([[0], [0], [1], [0], [0], [0]]), torch.tensor([[True]] * 4 + [[True], [False]]))
+    different, back = alike.states(None)
+    assert [different.tolist()[i] for i in back.tolist()] == [3, 4, 2, 3, 4, 5]
+    different, back = alike.states(torch.tensor([1, 4, 5]))
+    assert (len(different), back.tolist().count(back[0].item())) == (2, 2)
+
+
+def test_the_network_is_asked_once_for_rows_in_one_state(generator):
+    model = build("mixed", 5)
+    x = rows(model).repeat(4, 1)
+    asked = []
+    path = IncrementalDecoder(model, torch.arange(5), len(x))
+    inner = path.scores
+    path.scores = lambda positions, given: asked.append(len(x[given])) or inner(positions, given)
+    walk(path, x)
+    assert asked == [1, 2, 6, 6, 24]
+    assert path.shared
+    assert not FullDecoder(model, torch.arange(5).expand(3, -1)).shared
+
+
+# Several variables at once
+
+
+@every_model
+@pytest.mark.parametrize("chunk", [2, 3, 5, 99])
+def test_probabilities_of_all_rows_sum_to_one_in_chunks_and_all_paths_agree(name, chunk, generator):
+    model = build(name, 5)
+    x = rows(model)
+    for ordering in orderings_of(model, 2, generator):
+        plain, *others = (log_prob(model, x, ordering, path=path, chunk=chunk) for path in paths_of(name))
+        assert plain.exp().sum().item() == pytest.approx(1, abs=1e-12)
+        for other in others:
+            close(other, plain)
+
+
+@pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
+def test_what_fits_into_memory_at_once_moves_no_chunk(name, generator):
+    model = build(name, 5)
+    x, ordering = rows(model)[:2], torch.tensor([3, 0, 4, 1, 2])
+    three_positions = 3 * len(x) * bytes_per_row(model)
+    found = log_prob(model, x, ordering, path="positions", chunk=2, max_bytes=three_positions)
+    close(found, log_prob(model, x, ordering, path="plain", chunk=2))
+
+
+@any_order
+def test_a_chunk_is_a_product_of_conditionals_given_what_came_before(name, generator):
+    """Visiting (a, b) at once: log p(a) + log p(b), each by an ordering that begins with it."""
+    model = build(name, 3)
+    x = rows(model)
+    found = log_prob(model, x, torch.tensor([2, 0, 1]), chunk=2)
+    alone = [marginal_log_probs(model, torch.where(torch.arange(3) == j, x, NAN), 1)[0] for j in (2, 0)]
+    last = log_prob(model, x, torch.tensor([2, 0, 1])) - marginal_log_probs(
+        model, x.masked_fill(torch.arange(3) == 1, NAN), torch.tensor([[2, 0, 1]])
+    )
+    close(found, alone[0] + alone[1] + last[0])
+
+
+@every_model
+def test_samples_in_chunks_follow_their_log_prob(name, generator):
+    model = build(name, 3, noise=0.5)
+    ordering = orderings_of(model, 1, generator)
+    drawn = sample(model, 20_000, orderings=ordering, chunk=2, generator=generator)
+    assert p_value(frequencies(model, drawn), log_prob(model, rows(model), ordering[0], chunk=2).exp()) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
+def test_samples_in_chunks_along_orderings_of_their_own_follow_the_mixture(name, generator):
+    model = build(name, 3)
+    drawn = sample(model, 20_000, chunk=2, generator=generator)
+    orderings = torch.tensor([[0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 0, 2], [2, 0, 1], [2, 1, 0]])
+    table = torch.stack([log_prob(model, rows(model), o, chunk=2) for o in orderings])
+    assert p_value(frequencies(model, drawn), mixture_log_prob(table).exp()) > 1e-3
+
+
+def test_chunks_cost_likelihood(generator):
+    """Of rows that the model itself draws: the difference is a divergence, so it is positive."""
+    model = nade_k(12, hidden=(20,), steps=2, mean=torch.full((12,), 0.5), generator=generator).double()
+    with torch.no_grad():
+        model.W += torch.randn(model.W.shape, generator=generator, dtype=torch.float64)
+        model.V += torch.randn(model.V.shape, generator=generator, dtype=torch.float64)
+    ordering = torch.randperm(12, generator=generator)[None]
+    x = sample(model, 2000, orderings=ordering, generator=generator)
+    exact = log_probs(model, x, ordering)[0].mean()
+    costs = [exact - log_prob(model, x, ordering[0], chunk=chunk).mean() for chunk in (1, 2, 4, 12)]
+    assert costs[0] == 0
+    assert costs == sorted(costs)
+    assert costs[1] > 0.01
+
+
+@any_order
+def test_all_holes_of_rows_that_differ_at_once_are_as_likely_as_each_by_itself(name, generator):
+    model = build(name, 5)
+    x = some_rows(model, 30, generator)
+    x = x.masked_fill(torch.rand(x.shape, generator=generator) < 0.5, NAN)
+    found = complete(model, x, draws(generator), chunk=5, generator=generator)
+    each = level_probabilities(model, x).gather(2, found.x.long().unsqueeze(2)).squeeze(2)
+    close(found.log_prob, each.masked_fill(~x.isnan(), 1).log().sum(1))
+
+
+@pytest.mark.parametrize("ask", [log_prob, lambda m, x, o, chunk: impute(m, x, chunk=chunk)])
+def test_a_chunk_of_nothing_is_refused(ask):
+    model = build("mixed", 4)
+    with pytest.raises(ValueError, match="chunk: expected at least 1 variable at once, found 0"):
+        ask(model, rows(model), torch.arange(4), chunk=0)
+
+
+def test_almost_as_many_states_as_rows_fit_into_reduced_precision():
+    n_rows, n_states, n_bits = 321, 288, 9  # a multiple of an eighth of the rows that is more than all of them
+    code = torch.arange(n_rows) % n_states
+    x = torch.cat([(code[:, None] >> torch.arange(n_bits)) & 1, torch.zeros(n_rows, 3, dtype=torch.long)], dim=1)
+    model = nade_k(n_bits + 3, hidden=(8,), steps=2, generator=torch.Generator().manual_seed(0))
+    ordering = torch.arange(n_bits + 3)
+    close(log_prob(model, x, ordering, dtype=torch.bfloat16), log_prob(model, x, ordering), atol=0.2)

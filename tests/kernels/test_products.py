@@ -1,0 +1,310 @@
+"""Products by oneDNN against PyTorch's own, in every way that they are asked for."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils import parametrizations, prune
+
+from nadek.inference.decoders import IncrementalDecoder
+from nadek.inference.likelihood import log_prob
+from nadek.kernels import linear as products
+from nadek.kernels.cpu import quick_in_bfloat16
+from nadek.kernels.linear import ACTIVATIONS, BLOCK, WORTH, activate, added, affine, block_of, prepack_weight
+from nadek.models import IterativeNADE, ModelConfig, nade_k
+from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig, for_many, sigmoids
+
+ROWS, WIDE, NARROW = 512, 160, 128  # just large enough to be worth it
+DTYPES = [torch.float32, *([torch.bfloat16] if quick_in_bfloat16("cpu") else [])]
+TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
+SERVED = pytest.mark.skipif(not products._fuses(torch.float32), reason="this PyTorch comes without oneDNN")
+
+
+@pytest.fixture
+def parts():
+    """x, weight and bias, of lively sums."""
+    generator = torch.Generator().manual_seed(0)
+    x, weight = torch.randn(ROWS, WIDE, generator=generator), torch.randn(NARROW, WIDE, generator=generator)
+    return x, weight / WIDE**0.5, torch.randn(NARROW, generator=generator)
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """How often oneDNN was asked."""
+    calls, ask = [], products._oneDNN
+
+    def count():
+        calls.append(1)
+        return ask()
+
+    products._fuses(torch.float32), products._fuses(torch.bfloat16)  # looked up once
+    monkeypatch.setattr(products, "_oneDNN", count)
+    return calls
+
+
+def close(found, expected, dtype):
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=TOLERANCE[dtype])
+
+
+@SERVED
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("activation", [None, *ACTIVATIONS])
+def test_affine_is_the_product_with_bias_and_non_linearity(activation, dtype, parts, called):
+    phi = (lambda u: u) if activation is None else ACTIVATIONS[activation]
+    x, weight, bias = (part.to(dtype) for part in parts)
+    with torch.no_grad():
+        for one in (weight, weight.t().contiguous().t()):
+            for d in (bias, None):
+                expected = F.linear(x.double(), weight.double(), None if d is None else d.double())
+                close(affine(x, one, d, activation), phi(expected), dtype)
+        batched = affine(x.view(4, -1, WIDE), weight, bias, activation)
+        assert torch.equal(batched.flatten(0, 1), affine(x, weight, bias, activation))
+    assert len(called) == 6
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_added_is_the_product_and_what_stands_there(dtype, parts):
+    x, weight, base = parts[0].to(dtype), parts[1].t().to(dtype), torch.randn(ROWS, NARROW).to(dtype)
+    kept = base.clone()
+    with torch.no_grad():
+        close(added(base, x, weight.t()), base.double() + x.double() @ weight.double(), dtype)
+        part = base.double() + x[:, 32:].double() @ weight[32:].double()
+        close(added(base, x[:, 32:], weight[32:].t()), part, dtype)
+    assert torch.equal(base, kept)
+
+
+@SERVED
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [ROWS, 7])
+def test_arranged_weights_give_the_same_products(rows, dtype, parts):
+    x, weight, bias = (part.to(dtype) for part in parts)
+    x, base = x[:rows], torch.randn(rows, NARROW).to(dtype)
+    with torch.no_grad():
+        for one in (weight, weight.t().contiguous().t()):
+            laid_out = prepack_weight(one, ROWS)
+            assert laid_out.is_mkldnn
+            expected = x.double() @ weight.double().t()
+            close(affine(x, laid_out, bias, "tanh"), (expected + bias.double()).tanh(), dtype)
+            close(added(base, x, laid_out), expected + base.double(), dtype)
+
+
+def test_weights_are_arranged_only_where_that_serves(parts):
+    _, weight, _ = parts
+    with torch.no_grad():
+        assert prepack_weight(weight, ROWS // 2) is weight  # too small to pay
+        assert prepack_weight(weight.double(), ROWS).dtype == torch.float64
+    assert prepack_weight(weight, ROWS) is weight  # someone may want its gradient
+
+
+@SERVED
+@pytest.mark.parametrize(
+    "config",
+    [
+        DeepConfig(hidden=(WIDE, NARROW)),
+        ResidualConfig(width=WIDE),
+        AlternatingConfig(hidden=(WIDE, NARROW), tied=False),
+        AlternatingConfig(hidden=(WIDE, NARROW)),
+    ],
+)
+def test_a_core_for_many_calls_is_the_same_core(config):
+    core, generator = config.build().eval(), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in core.parameters():
+            parameter.normal_(std=WIDE**-0.5, generator=generator)
+        u = torch.randn(ROWS, WIDE, generator=generator)
+        quick = for_many(core, ROWS)
+        state = expected_state = None
+        for _ in range(2):
+            found, state = quick(u.clone(), state)
+            expected, expected_state = core.double()(u.double(), expected_state)
+            core.float()
+            close(found, expected, torch.float32)
+            expected_state = expected_state and tuple(one.double() for one in expected_state)
+    assert (quick is core) == (config == AlternatingConfig(hidden=(WIDE, NARROW)))
+    assert all(
+        isinstance(layer.weight, torch.nn.Parameter) for layer in core.modules() if hasattr(layer, "in_features")
+    )
+    assert for_many(core, 8) is core
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.float64])
+@pytest.mark.parametrize("n", [3, 200])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activate_is_the_non_linearity(name, n, dtype):
+    u = torch.linspace(-30, 30, n * 100, dtype=dtype).view(n, -1)
+    expected = ACTIVATIONS[name](u.double())
+    with torch.no_grad():
+        torch.testing.assert_close(
+            activate(name, u.clone()).double(), expected, rtol=TOLERANCE.get(dtype, 1e-12), atol=1e-6
+        )
+    assert activate(name, u).dtype == dtype
+
+
+@SERVED
+def test_who_needs_gradients_or_exactness_is_not_served(parts, called):
+    x, weight, bias = parts
+    weight.requires_grad_()
+    affine(x, weight, bias, "tanh").sum().backward()
+    assert weight.grad is not None
+    with torch.no_grad():
+        affine(*(part.double() for part in parts))
+        affine(x[:100], weight)  # too small
+        with torch.autocast("cpu", torch.bfloat16):
+            assert affine(x, weight).dtype == torch.bfloat16
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.backends.mkldnn, "enabled", False)
+            affine(x, weight)
+        assert not called
+        affine(x, weight)
+        assert called
+
+
+def test_shapes_are_rounded_where_products_are_made_for_them(monkeypatch):
+    served = BLOCK if products._fuses(torch.float32) else 1
+    assert block_of(torch.float32, "cpu", WORTH) == served
+    assert block_of(torch.float32, "cpu", WORTH - 1) == 1
+    assert block_of(torch.float64, "cpu", WORTH) == 1
+    assert block_of(torch.bfloat16, "cpu", 1) == BLOCK
+    assert block_of(torch.bfloat16, "cuda", WORTH) == 1
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
+    assert block_of(torch.float32, "cpu", WORTH) == 1
+
+
+@SERVED
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"core": DeepConfig(hidden=(256, 128), activation="sigmoid")},
+        {"core": ResidualConfig(width=256)},
+        {"core": AlternatingConfig(hidden=(256, 128))},
+        {"mask_input": True},
+        {"levels": (2, 3) * 20},
+        {"steps": 1},
+    ],
+)
+def test_likelihoods_are_those_of_pytorchs_own_products(options, called):
+    generator = torch.Generator().manual_seed(1)
+    levels = options.get("levels", (2,) * 40)
+    usual = {"n_variables": 40, "steps": 3, "core": DeepConfig(hidden=(256,))}
+    model = IterativeNADE(ModelConfig(**usual | options), generator=generator)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+    x = torch.rand(1000, 40, generator=generator)
+    x = (x * torch.tensor(levels)).floor()
+    ordering = torch.randperm(40, generator=generator)
+    found = log_prob(model, x, ordering)
+    asked, expected = len(called), log_prob(model.double(), x.double(), ordering, path="plain")
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-3)
+    assert (asked > 0) == (model.steps > 1)
+    assert len(called) == asked
+    fast = IncrementalDecoder(model.float(), ordering, len(x))
+    assert fast.block == (BLOCK if 1000 * model.W.numel() >= WORTH else 1)
+
+
+def test_the_twin_of_sigmoids_gives_half_of_the_units_plus_one():
+    core = DeepConfig(hidden=(6, 5, 4), dropout=0.3).build().double().eval()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in core.parameters():
+            parameter.normal_(generator=generator)
+        u = torch.randn(3, 6, dtype=torch.float64, generator=generator)
+        twin = sigmoids(core)
+        torch.testing.assert_close(2 * twin(2 * u)[0] - 1, core(u)[0], rtol=0, atol=1e-12)
+    assert core.activation == "tanh"
+    assert sigmoids(core.train()) is None  # it would drop units, which the twin cannot
+    assert sigmoids(DeepConfig(hidden=(6,), activation="relu").build()) is None
+    assert sigmoids(AlternatingConfig(hidden=(6, 5)).build()) is None
+
+
+@pytest.mark.parametrize("path", ["fast", "plain", "positions"])
+def test_products_are_in_the_dtype_that_was_asked_for_whatever_is_around(path):
+    generator = torch.Generator().manual_seed(0)
+    model, ordering = nade_k(12, hidden=(30,), generator=generator), torch.randperm(12, generator=generator)
+    x = torch.randint(0, 2, (20, 12), generator=generator)
+    expected = log_prob(model, x, ordering, path=path)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(log_prob(model, x, ordering, path=path), expected)
+
+
+def shared_weight(core):
+    core.layers[1].weight = core.layers[0].weight
+
+
+def shared_bias(core):
+    core.layers[1].bias = core.layers[0].bias
+
+
+def normalised(core):
+    parametrizations.weight_norm(core.layers[0], "weight")
+
+
+def pruned(core):
+    prune.l1_unstructured(core.layers[0], "weight", 0.5)
+
+
+def hooked(core):
+    core.register_forward_hook(lambda core, u, out: (out[0] * (torch.arange(WIDE) > 0), out[1]))
+
+
+@pytest.mark.parametrize("change", [shared_weight, shared_bias, normalised, pruned, hooked])
+def test_cores_that_somebody_changed_have_the_same_likelihoods_for_many_rows(change):
+    generator = torch.Generator().manual_seed(0)
+    model = nade_k(9, hidden=(WIDE, WIDE, WIDE), steps=2, generator=generator).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+    change(model.core)
+    x, ordering = torch.randint(0, 2, (ROWS, 9), generator=generator), torch.randperm(9, generator=generator)
+    found, expected = (log_prob(model, x, ordering, path=path) for path in ("fast", "plain"))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+
+
+@SERVED
+def test_many_rows_of_a_deep_tanh_network_take_the_twin():
+    model = nade_k(20, hidden=(WIDE,), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        assert IncrementalDecoder(model, torch.arange(20), ROWS).core.activation == "sigmoid"
+        assert IncrementalDecoder(model, torch.arange(20), 2).core is model.core
+        assert IncrementalDecoder(model.double(), torch.arange(20), ROWS).core is model.core
+
+
+class OwnCore(nn.Module):
+    """A core of a user's own, which calls its layer."""
+
+    n_in = n_out = WIDE
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(WIDE, WIDE)
+
+    def forward(self, u, state=None, *, generator=None):
+        """The layer's sums of tanh units."""
+        return self.layer(torch.tanh(u)), state
+
+
+def own_core(model):
+    model.core = OwnCore()
+
+
+def own_layer(model):
+    model.core.blocks[1].norm = nn.Sequential(nn.LayerNorm(WIDE), nn.Linear(WIDE, WIDE))
+
+
+def own_block(model):
+    model.core.blocks[1].forward = lambda stream, *, generator=None: -stream
+
+
+@SERVED
+@pytest.mark.parametrize("change", [own_core, own_layer, own_block])
+def test_cores_that_are_not_of_the_package_are_asked_as_they_are(change):
+    generator = torch.Generator().manual_seed(0)
+    config = ModelConfig(n_variables=9, core=ResidualConfig(width=WIDE), steps=2)
+    model = IterativeNADE(config, generator=generator).eval()
+    change(model)
+    with torch.no_grad():
+        assert for_many(model.core, ROWS) is model.core
+    x, ordering = torch.randint(0, 2, (ROWS, 9), generator=generator), torch.randperm(9, generator=generator)
+    found, expected = (log_prob(model, x, ordering, path=path) for path in ("fast", "plain"))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)

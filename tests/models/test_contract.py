@@ -1,0 +1,555 @@
+"""The contract of the design: what must hold for every model and along every path (exact, by enumeration)."""
+
+import itertools
+import math
+import sys
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch.nn.utils import prune
+
+import reference
+from nadek.inference import explain_cells, likelihood
+from nadek.inference.decoders import MAX_BYTES, bytes_per_row
+from nadek.inference.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
+from nadek.inference.order_agnostic import fixed_order_costs, reduce, step_costs
+from nadek.inference.orderings import missing_at, rank_of
+from nadek.inference.sampling import (
+    complete,
+    draws,
+    impute,
+    level_probabilities,
+    missing_probabilities,
+    reconstruction_probabilities,
+    sample,
+)
+from nadek.models import IterativeNADE, ModelConfig
+from nadek.models.base import ConditionalModel
+from nadek.models.cores import DeepConfig
+from nadek.models.variables import MixedVariables, variables_of
+from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
+
+every_model = pytest.mark.parametrize("name", list(ZOO))
+every_path = pytest.mark.parametrize(("name", "path"), [(name, path) for name in ZOO for path in paths_of(name)])
+with_columns = pytest.mark.parametrize("name", WITH_COLUMNS)
+any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fixed-order nade"])
+
+
+def rows(model):
+    """Every row there is."""
+    return torch.from_numpy(reference.all_rows(model.levels))
+
+
+def column_log_probs(model, logits, x):
+    """Log-probability of each value of each row [B, D], by the reference."""
+    per_row = [reference.level_log_probs(model.levels, row) for row in logits.detach().numpy()]
+    chosen = [[p[int(v)] for p, v in zip(ps, row, strict=True)] for ps, row in zip(per_row, x.numpy(), strict=True)]
+    return torch.tensor(chosen)
+
+
+# 1. Normalisation
+
+
+@every_path
+@pytest.mark.parametrize("n_variables", [1, 2, 7])
+def test_probabilities_of_all_rows_sum_to_one(name, path, n_variables, generator):
+    model = build(name, n_variables)
+    for ordering in orderings_of(model, 3, generator):
+        total = log_prob(model, rows(model), ordering, path=path).exp().sum()
+        assert total.item() == pytest.approx(1, abs=1e-12)
+
+
+# 2. All paths agree, whatever the chunks
+
+
+@every_model
+def test_paths_agree(name, generator):
+    model = build(name, 8)
+    x = rows(model)
+    for ordering in orderings_of(model, 3, generator):
+        plain, *others = (log_prob(model, x, ordering, path=path) for path in paths_of(name))
+        for other in others:
+            torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
+
+
+class Doubled(IterativeNADE):
+    """A network of a user's own, which computes something else with the parts of the paper's."""
+
+    def forward(self, x, missing, *, steps=None, recompute=False, generator=None):
+        """Logits of twice the size."""
+        found = super().forward(x, missing, steps=steps, recompute=recompute, generator=generator)
+        return [2 * logits for logits in found]
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_network_with_a_forward_of_its_own_is_asked_through_it(steps, generator):
+    model = Doubled(ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator).double()
+    x, ordering = rows(model), torch.randperm(8, generator=generator)
+    plain, *others = (log_prob(model, x, ordering, path=path) for path in ("plain", "positions", "auto"))
+    for other in (*others, -fixed_order_costs(model, x, ordering)[0]):
+        torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
+    with pytest.raises(ValueError, match="needs a network that single variables can be cut out of"):
+        log_prob(model, x, ordering, path="fast")
+    nothing = torch.full((3, 8), torch.nan, dtype=torch.float64)
+    filled = complete(model, nothing, draws(generator), ordering=ordering)
+    torch.testing.assert_close(filled.log_prob, log_prob(model, filled.x, ordering, path="plain"), rtol=0, atol=1e-11)
+
+
+class Independent(ConditionalModel):
+    """A network of a user's own that learns nothing: variables as likely as it was told, whatever is known."""
+
+    def __init__(self, logits):
+        super().__init__()
+        self.config, self.variables = ModelConfig(n_variables=len(logits), steps=1), variables_of((2,) * len(logits))
+        self.register_buffer("b", logits)
+        self.register_buffer("fill", logits.sigmoid())
+
+    @property
+    def units_per_row(self):
+        """A number a variable."""
+        return self.n_variables
+
+    def forward(self, x, missing, *, steps=None, recompute=False, generator=None):
+        """The same logits for every row."""
+        return [self.b.expand(x.shape)]
+
+
+def test_a_network_without_parameters_answers(generator):
+    model = Independent(torch.randn(3, generator=generator, dtype=torch.float64))
+    x = torch.from_numpy(reference.all_rows((2, 2, 2)))
+    expected = torch.distributions.Bernoulli(logits=model.b).log_prob(x.double()).sum(1)
+    torch.testing.assert_close(log_prob(model, x, torch.tensor([2, 0, 1])), expected, rtol=0, atol=1e-12)
+    assert sample(model, 5, generator=generator).shape == (5, 3)
+
+
+def hooked(model):
+    model.register_forward_hook(lambda model, args, found: [2 * logits for logits in found])
+
+
+def hooked_before(model):
+    model.register_forward_pre_hook(lambda model, args: (args[0], args[1] | (torch.arange(8) == 3)))
+
+
+def given_a_forward(model):
+    own = model.forward
+    model.forward = lambda *args, **options: [2 * logits for logits in own(*args, **options)]
+
+
+def pruned_and_moved(model):
+    prune.l1_unstructured(model, "W", 0.5)
+    with torch.no_grad():
+        model.W_orig += 1  # W follows when the network is called
+
+
+@pytest.mark.parametrize("change", [hooked, hooked_before, given_a_forward, pruned_and_moved])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_network_that_somebody_changed_is_asked_as_a_whole(change, steps, generator):
+    model = IterativeNADE(
+        ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator
+    ).double()
+    x, ordering = rows(model), torch.randperm(8, generator=generator)
+    unchanged = log_prob(model, x, ordering)
+    change(model)
+    auto, costs = log_prob(model, x, ordering), fixed_order_costs(model, x, ordering)[0]
+    plain, positions = (log_prob(model, x, ordering, path=path) for path in ("plain", "positions"))
+    for other in (auto, positions, -costs):
+        torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
+    assert (plain - unchanged).abs().max() > 1e-3
+    with pytest.raises(ValueError, match="without hooks"):
+        log_prob(model, x, ordering, path="fast")
+
+
+def test_tables_of_levels_count_as_memory(monkeypatch, generator):
+    """One variable of many levels among many of two: every row has a table of all variables and all levels."""
+    model = IterativeNADE(
+        ModelConfig(n_variables=21, levels=(2,) * 20 + (64,), core=DeepConfig(hidden=(4,)), steps=2),
+        torch.full((84,), 0.1),
+        generator=generator,
+    )
+    x, bound, seen = torch.zeros(100, 21), 2**18, []
+    table = MixedVariables._log_levels
+
+    def watched(*arguments):
+        found = table(*arguments)
+        seen.append(found.numel() * found.element_size())
+        return found
+
+    monkeypatch.setattr(MixedVariables, "_log_levels", watched)
+    monkeypatch.setattr("nadek.inference.sampling.MAX_BYTES", bound)
+    log_prob(model, x, torch.arange(21), path="plain", max_bytes=bound)
+    explain_cells(model, x, max_bytes=bound)
+    level_probabilities(model, x)
+    assert max(seen) <= bound / 4
+
+
+@with_columns
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-3), (torch.bfloat16, 2.0)])
+def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
+    """More variables than one block of columns, so that the rounded shapes are met too."""
+    model = build(name, 70, noise=0.2)
+    x = torch.randint(0, 12, (40, 70), generator=generator) % torch.tensor(model.levels)
+    ordering = orderings_of(model, 1, generator)[0]
+    exact = log_prob(model, x, ordering, path="plain")
+    coarse = log_prob(model.float(), x, ordering, path="fast", dtype=dtype)
+    assert (coarse - exact).abs().max() < close
+    assert abs((coarse - exact).mean()) < close / 2
+
+
+@every_path
+@pytest.mark.parametrize("max_bytes", [1, 5000])
+def test_chunks_change_nothing(name, path, max_bytes, generator):
+    model = build(name, 6)
+    x = rows(model)[::7]
+    ordering = orderings_of(model, 1, generator)[0]
+    whole = log_prob(model, x, ordering, path=path)
+    chunked = log_prob(model, x, ordering, path=path, max_bytes=max_bytes)
+    torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
+
+
+def test_the_fast_path_takes_few_rows_at_once_on_a_cpu(generator, monkeypatch):
+    model = build("nade-5 1hl", 6)
+    x, ordering = rows(model), torch.arange(6)
+    whole = log_prob(model, x, ordering)
+    monkeypatch.setattr(sys.modules["nadek.inference.likelihood"], "NEAR_BYTES", 5000)
+    for path, several in (("fast", True), ("plain", False)):
+        told = []
+        near = log_prob(model, x, ordering, path=path, progress=lambda done, total, told=told: told.append(done))
+        torch.testing.assert_close(near, whole, rtol=0, atol=1e-12)
+        assert told[-1] == len(x)
+        assert (len(told) > 1) == several
+
+
+def test_progress_is_counted_over_all_orderings(generator):
+    model, told = build("nade-5 1hl", 4), []
+    log_probs(model, rows(model), 3, generator=generator, progress=lambda done, total: told.append((done, total)))
+    assert told == [(16, 48), (32, 48), (48, 48)]
+
+
+@every_model
+def test_a_row_alone_is_that_row_of_a_batch(name, generator):
+    model = build(name, 6)
+    x = rows(model)
+    ordering = orderings_of(model, 1, generator)[0]
+    torch.testing.assert_close(
+        log_prob(model, x[17:18], ordering), log_prob(model, x, ordering)[17:18], rtol=0, atol=1e-12
+    )
+
+
+@any_order
+def test_rows_may_have_orderings_of_their_own(name, generator):
+    model = build(name, 5)
+    x = rows(model)
+    orderings = orderings_of(model, len(x), generator)
+    each = torch.cat([log_prob(model, x[i : i + 1], o, path="plain") for i, o in enumerate(orderings)])
+    for path in ("plain", "positions"):
+        for max_bytes in (MAX_BYTES, 20 * bytes_per_row(model)):
+            found = log_prob(model, x, orderings, path=path, max_bytes=max_bytes)
+            torch.testing.assert_close(found, each, rtol=0, atol=1e-12)
+
+
+# 3. What is missing is never read, what is observed is
+
+
+@every_model
+def test_a_missing_value_is_never_read(name):
+    model = build(name, 6)
+    x, missing = torch.tensor([[0.0, 1, 0, 1, 1, 0]], dtype=torch.float64), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
+    for other in (1.0, -7.5, torch.nan):
+        changed = torch.where(missing, other, x)
+        for a, b in zip(model(x, missing), model(changed, missing), strict=True):
+            assert torch.equal(a, b)
+    codes = torch.where(missing, torch.tensor(77), x.long()).to(torch.uint8)
+    for a, b in zip(model(x, missing), model(codes, missing), strict=True):
+        assert torch.equal(a, b)
+
+
+@every_model
+def test_an_observed_value_is_read(name):
+    model = build(name, 6)
+    x, missing = torch.tensor([[0.0, 1, 0, 1, 1, 0]], dtype=torch.float64), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
+    changed = x.clone()
+    changed[0, 0] = 1
+    assert (model(x, missing)[-1] != model(changed, missing)[-1])[model.variables.spread(missing)].all()
+
+
+@every_model
+def test_observed_values_stay_clamped_at_every_step(name):
+    model = build(name, 6)
+    x, missing = torch.tensor([[0, 1, 0, 1, 1, 0]]), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
+    states = reconstruction_probabilities(model, x, missing, steps=4)
+    hidden, shown = model.variables.spread(missing), torch.tensor(reference.one_hot(model.levels, x[0].numpy()))
+    assert states.shape == (5, 1, model.variables.n_columns)
+    assert (states[:, 0, ~hidden[0]] == shown[~hidden[0]]).all()
+    torch.testing.assert_close(states[0, hidden], model.fill[hidden[0]])
+
+
+# 4. The objectives estimate what the walk computes
+
+
+@any_order
+def test_order_agnostic_cost_has_the_mean_log_prob_as_expectation(name):
+    """All orderings, all positions, all rows: pins mask law, loss weight and walk to each other."""
+    model, D = build(name, 4), 4
+    x = rows(model)
+    orderings = torch.tensor(list(itertools.permutations(range(D))))
+    costs = [
+        step_costs(model, x, missing_at(rank_of(o), shown).expand(x.shape))[-1] for o in orderings for shown in range(D)
+    ]
+    expected = -log_probs(model, x, orderings).mean(0)
+    torch.testing.assert_close(torch.stack(costs).mean(0), expected, rtol=0, atol=1e-12)
+
+
+@any_order
+def test_pretraining_cost_is_the_mean_over_models_of_fewer_steps(name, generator):
+    model = build(name, 5)
+    x = rows(model)
+    missing = torch.rand(x.shape, generator=generator) < 0.5
+    missing[:, 0] = True
+    costs = step_costs(model, x, missing)
+    weight = 5 / missing.sum(1).double()
+    for t in range(model.steps):
+        log_p = column_log_probs(model, model(x, missing, steps=t + 1)[-1], x)
+        expected = weight * -(log_p * missing).sum(1)
+        torch.testing.assert_close(costs[t], expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(reduce(costs, "all_steps"), costs.mean(), rtol=0, atol=1e-15)
+    torch.testing.assert_close(reduce(costs, "last_step"), costs[-1].mean(), rtol=0, atol=1e-15)
+
+
+@any_order
+def test_holes_are_no_targets_and_weights_count_what_is_observed(name, generator):
+    """A column that nobody saw is as good as absent: same cost as on the other columns with it always missing."""
+    model = build(name, 5)
+    x = rows(model).double()
+    holes = torch.zeros(x.shape, dtype=torch.bool)
+    holes[:, 2] = True
+    drawn = torch.rand(x.shape, generator=generator) < 0.5
+    drawn[:, 0] = True
+    missing = drawn | holes
+    cost = step_costs(model, x.masked_fill(holes, 0), missing, ~holes)[-1]
+    log_p = column_log_probs(model, model(x, missing)[-1], x)
+    targets = drawn & ~holes
+    torch.testing.assert_close(cost, 4 / targets.sum(1).double() * -(log_p * targets).sum(1), rtol=0, atol=1e-12)
+
+
+@every_model
+def test_fixed_order_cost_is_the_exact_log_prob(name, generator):
+    model = build(name, 6)
+    x = rows(model)
+    for ordering in orderings_of(model, 3, generator):
+        expected = -log_prob(model, x, ordering, path="plain")
+        torch.testing.assert_close(fixed_order_costs(model, x, ordering)[0], expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("stride", [2, 4, 6])
+@every_model
+def test_counting_every_so_many_conditionals_is_unbiased(name, stride, generator):
+    model = build(name, 6)
+    x = rows(model)
+    for ordering in orderings_of(model, 2, generator):
+        expected = fixed_order_costs(model, x, ordering)
+        found = [fixed_order_costs(model, x, ordering, start=start, stride=stride) for start in range(stride)]
+        torch.testing.assert_close(torch.stack(found).mean(0), expected, rtol=0, atol=1e-11)
+
+
+@any_order
+def test_the_estimate_is_unbiased(name, generator):
+    model = build(name, 4, noise=0.3)
+    x = rows(model)[[5]].expand(40_000, -1)
+    orderings = torch.tensor(list(itertools.permutations(range(4))))
+    exact = log_probs(model, x[:1], orderings).mean()
+    estimate = estimate_log_prob(model, x, generator=generator)
+    assert abs(estimate.mean() - exact) < 4 * estimate.std() / len(x) ** 0.5
+
+
+def test_the_estimate_keeps_to_the_bound_of_memory(monkeypatch):
+    model = build("nade-2 3hl", 4)
+    x, sizes, costs_of = rows(model), [], likelihood.step_costs
+    monkeypatch.setattr(likelihood, "MAX_BYTES", 3 * bytes_per_row(model) * (model.steps + 1))
+
+    def step_costs(model, x, missing):
+        sizes.append(len(x))
+        return costs_of(model, x, missing)
+
+    whole = estimate_log_prob(model, x[:3], generator=torch.Generator().manual_seed(0))
+    monkeypatch.setattr(likelihood, "step_costs", step_costs)
+    assert estimate_log_prob(model, x, generator=torch.Generator().manual_seed(0)).shape == (len(x),)
+    assert max(sizes) == 3
+    assert sum(sizes) == len(x)
+    assert torch.equal(estimate_log_prob(model, x[:3], generator=torch.Generator().manual_seed(0)), whole)
+
+
+# 5. Samples follow the likelihood
+
+
+@every_model
+def test_samples_along_one_ordering_follow_log_prob(name, generator):
+    model = build(name, 3, noise=0.5)
+    ordering = orderings_of(model, 1, generator)
+    drawn = sample(model, 20_000, orderings=ordering, generator=generator)
+    _assert_frequencies(model, drawn, log_prob(model, rows(model), ordering[0]).exp())
+
+
+@any_order
+def test_samples_follow_the_mixture_over_all_orderings(name, generator):
+    model = build(name, 3)
+    orderings = torch.tensor(list(itertools.permutations(range(3))))
+    drawn = sample(model, 20_000, generator=generator)
+    _assert_frequencies(model, drawn, mixture_log_prob(log_probs(model, rows(model), orderings)).exp())
+
+
+def test_samples_follow_the_mixture_over_the_orderings_that_are_told(generator):
+    model, orderings = build("nade-5 1hl", 3), torch.tensor([[0, 1, 2], [2, 1, 0]])
+    table = log_probs(model, rows(model), orderings)
+    assert (table[0].exp() - table[1].exp()).abs().max() > 0.05
+    drawn = sample(model, 20_000, orderings=orderings, generator=generator)
+    _assert_frequencies(model, drawn, mixture_log_prob(table).exp())
+
+
+@any_order
+@pytest.mark.parametrize("share", [True, False])
+def test_imputations_match_ratios_of_joints_and_keep_the_evidence(name, share, generator):
+    """Along an ordering with the evidence first, p(missing | observed) is a ratio of joints of that ordering."""
+    model = build(name, 4)
+    x = torch.tensor([[torch.nan, 1.0, torch.nan, 0.0]], dtype=torch.float64).expand(20_000, -1)
+    drawn = impute(model, x, share=share, generator=generator)
+    assert (drawn[:, [1, 3]] == torch.tensor([1, 0])).all()
+    candidates = rows(model)
+    fits = (candidates[:, 1] == 1) & (candidates[:, 3] == 0)
+    firsts = [(1, 3, 0, 2), (1, 3, 2, 0), (3, 1, 0, 2), (3, 1, 2, 0)]
+    if share:  # all rows went along one of them: take the frequencies for what they are under each
+        p = [log_prob(model, candidates, torch.tensor(o))[fits].exp() for o in firsts]
+        conditionals = [q / q.sum() for q in p]
+        observed = _counts(model, drawn)[fits.numpy()]
+        assert max(_p_value(observed, q) for q in conditionals) > 1e-3
+    else:
+        p = torch.stack([log_prob(model, candidates, torch.tensor(o))[fits].exp() for o in firsts])
+        _assert_frequencies(model, drawn, (p / p.sum(1, keepdim=True)).mean(0), fits)
+
+
+@any_order
+def test_a_different_pattern_in_every_row(name, generator):
+    model = build(name, 6)
+    x = rows(model).double()
+    x[torch.rand(x.shape, generator=generator) < 0.5] = torch.nan
+    x[3], x[4] = torch.nan, rows(model)[4].double()
+    for share in (True, False):
+        drawn = impute(model, x, share=share, generator=generator)
+        assert torch.equal(drawn[~x.isnan()], x[~x.isnan()])
+        assert ((drawn >= 0) & (drawn < torch.tensor(model.levels)) & (drawn == drawn.floor())).all()
+
+
+@any_order
+def test_one_pass_probabilities(name):
+    model, D = build(name, 5), 5
+    x = torch.tensor([[0.0, torch.nan, 0, torch.nan, 0], [0.0, 1, 0, 0, 0]], dtype=torch.float64)
+    candidates = rows(model).double()
+    first = torch.tensor([0, 2, 4, 1, 3])  # observed, then cell 1: its conditional must be the one-pass probability
+    joint = log_prob(model, candidates, first).exp() * (candidates[:, [0, 2, 4]] == 0).all(1)
+    of_level = torch.zeros(max(model.levels), dtype=torch.float64).index_add(0, candidates[:, 1].long(), joint)
+    p = level_probabilities(model, x)
+    torch.testing.assert_close(p[0, 1], of_level / of_level.sum(), rtol=0, atol=1e-12)
+    torch.testing.assert_close(p.sum(2), torch.ones(2, D, dtype=torch.float64), rtol=0, atol=1e-12)
+    assert torch.equal(p[1].argmax(1), x[1].long())
+    assert p[1].max() == p[1].max(1).values.min() == 1
+    columns = [p[:, j, 1:2] if n == 2 else p[:, j, :n] for j, n in enumerate(model.levels)]
+    torch.testing.assert_close(missing_probabilities(model, x), torch.cat(columns, 1), rtol=0, atol=1e-12)
+
+
+@any_order
+@pytest.mark.parametrize("share", [True, False])
+def test_nothing_is_drawn_from_weights_that_are_no_numbers(name, share, generator):
+    """They give scores of NaN, which any comparison takes for a 0; draws among levels are refused by torch itself."""
+    model = build(name, 5)
+    x = torch.tensor([[torch.nan] * 5, [0, torch.nan, 0, torch.nan, 0]], dtype=torch.float64)
+    model.b.data[0] = torch.nan
+    for draw in (lambda: sample(model, 3, generator=generator), lambda: impute(model, x, share=share)):
+        told = (
+            "expected probabilities, found NaN" if set(model.levels) == {2} else "probability tensor contains .* `nan`"
+        )
+        with pytest.raises((ValueError, RuntimeError), match=told):
+            draw()
+
+
+# 6. The mixture over orderings
+
+
+@any_order
+def test_the_mixture_sums_to_one_and_is_at_least_the_mean(name, generator):
+    """Averaging logits or per-variable probabilities over orderings would not sum to one."""
+    model = build(name, 6)
+    table = log_probs(model, rows(model), orderings_of(model, 5, generator))
+    mixed = mixture_log_prob(table)
+    assert mixed.exp().sum().item() == pytest.approx(1, abs=1e-12)
+    assert (mixed >= table.mean(0)).all()
+
+
+# 7. The paper's equations in NumPy
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_COLUMNS if isinstance(build(name, 2).config.core, DeepConfig)])
+def test_equal_to_a_numpy_reference(name, generator):
+    model = build(name, 5)
+    x = reference.all_rows(model.levels)
+    ordering = orderings_of(model, 1, generator)[0]
+    expected = [reference.log_prob(model, row, ordering.numpy()) for row in x]
+    np.testing.assert_allclose(log_prob(model, rows(model), ordering).numpy(), expected, atol=1e-12)
+    missing = np.array([True, False, True, True, False])
+    states = reconstruction_probabilities(model, rows(model)[9:10], torch.tensor(missing)[None])
+    np.testing.assert_allclose(states[:, 0].numpy(), reference.reconstructions(model, x[9], missing), atol=1e-12)
+
+
+# 8. Gradients and global state
+
+
+@every_model
+def test_every_parameter_gets_a_gradient(name, generator):
+    model = build(name, 6)
+    x = rows(model)
+    missing = torch.rand(x.shape, generator=generator) < 0.5
+    missing[:, 0] = True
+    step_costs(model, x, missing)[-1].mean().backward()
+    silent = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
+    # a Boltzmann machine's upper layers are only heard at the next step; with one step they would be silent
+    assert silent == []
+
+
+@any_order
+def test_the_global_random_state_is_untouched(name, generator):
+    before = torch.random.get_rng_state()
+    model = build(name, 4)
+    drawn = sample(model, 20, generator=generator).double()
+    impute(model, drawn.masked_fill(drawn == 1, torch.nan), generator=generator)
+    estimate_log_prob(model, drawn, generator=generator)
+    log_probs(model, drawn, 3, generator=generator)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_asking_leaves_dropout_out_and_the_mode_as_it_was(generator):
+    config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(8,), dropout=0.5))
+    model = IterativeNADE(config, generator=generator).double().train()
+    x = rows(model)
+    ordering = torch.arange(6)
+    asked = log_prob(model, x, ordering)
+    assert model.training
+    assert torch.equal(asked, log_prob(model.eval(), x, ordering))
+    assert not model.training
+
+
+def _counts(model, drawn):
+    """How often each row of the enumeration was drawn."""
+    code = np.ravel_multi_index(tuple(drawn.long().t().numpy()), model.levels)
+    return np.bincount(code, minlength=math.prod(model.levels))
+
+
+def _p_value(counts, probabilities):
+    p = np.asarray(probabilities)
+    return stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue
+
+
+def _assert_frequencies(model, drawn, probabilities, only=None):
+    """Chi-square of the drawn rows against their exact probabilities."""
+    counts = _counts(model, drawn) if only is None else _counts(model, drawn)[only.numpy()]
+    assert counts.sum() == len(drawn)
+    assert _p_value(counts, probabilities.numpy()) > 1e-3

@@ -1,0 +1,439 @@
+"""A memory beside a network: what it says by the formula, cell by cell, and when it is worth having."""
+
+import json
+import pickle
+import sys
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import reference
+from nadek import NADEk, NADEkImputer
+from nadek.checkpoints import SavedModel, load, load_saved, save
+from nadek.cli import main
+from nadek.inference.likelihood import log_prob
+from nadek.inference.order_agnostic import step_costs
+from nadek.inference.sampling import impute, level_probabilities
+from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
+from nadek.models.cores import DeepConfig
+from nadek.models.memory import MemoryConfig, MemoryModel
+from nadek.models.registry import build as build_network
+from nadek.models.registry import without_memory
+from nadek.models.variables import variables_of
+from nadek.tabular.schema import Schema
+from nadek.training import Gain, Phase, TrainingConfig, fit, prepare, remember
+from nadek.training.validation import prepare_validation
+from zoo import build
+
+REMEMBERING = sys.modules["nadek.training.fit_memory"]
+LEVELS = (2, 3, 1, 4, 2)
+
+
+@pytest.fixture(autouse=True)
+def few_judges(monkeypatch):
+    """Enough for tables as small as these, and quicker."""
+    monkeypatch.setattr(REMEMBERING, "JUDGES", 600)
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def codes(n, levels=LEVELS, seed=1):
+    return (torch.rand(n, len(levels), generator=seeded(seed)) * torch.tensor(levels)).to(torch.uint8)
+
+
+def network(levels=LEVELS, seed=2):
+    mean = torch.rand(variables_of(levels).n_columns, generator=seeded(seed)) * 0.6 + 0.2
+    config = ModelConfig(n_variables=len(levels), levels=levels, core=DeepConfig(hidden=(5,)), steps=2)
+    return IterativeNADE(config, mean, generator=seeded(seed)).double().eval()
+
+
+def again_and_again(n, *, kinds=30, D=14, noise=0.0, seed=3):
+    """Rows of which the same few come up again and again, and which have nothing else in common."""
+    rng = np.random.default_rng(seed)
+    rows = (rng.random((kinds, D)) < 0.5).astype(float)[rng.integers(0, kinds, n)]
+    return np.abs(rows - (rng.random(rows.shape) < noise))
+
+
+def by_hand(model, x, missing):
+    """Probabilities of the levels of every variable of one row, by loops over rows and cells."""
+    rows, seen = model.rows.numpy(), model.seen.numpy().astype(float)
+    known = np.ones(rows.shape, dtype=bool) if model.known is None else model.known.numpy()
+    differing = []
+    for j, n in enumerate(model.levels):
+        weights = [seen[known[:, j] & (rows[:, j] == level)].sum() for level in range(n)]
+        share = np.array(weights) / max(1, sum(weights))
+        differing.append(1 - (share**2).sum() if sum(weights) else 0.0)
+    counts = np.zeros(len(rows))
+    for i, row in enumerate(rows):
+        apart = 0.0
+        for j in range(len(row)):
+            if not missing[j]:
+                apart += float(row[j] != x[j]) if known[i, j] else differing[j]
+        counts[i] = seen[i] * np.exp(-float(model.decay) * apart)
+    logits = model.network(torch.tensor(x)[None], torch.tensor(missing)[None])[-1][0].detach().numpy()
+    found = []
+    for j, of_network in enumerate(reference.level_log_probs(model.levels, logits)):
+        total = counts[known[:, j]].sum()
+        if total == 0:
+            found.append(np.exp(of_network))
+            continue
+        told = [counts[known[:, j] & (rows[:, j] == level)].sum() / total for level in range(model.levels[j])]
+        certainty = float(model.trust[0]) + float(model.trust[1]) * np.log(total)
+        share = 1 / (1 + np.exp(-certainty))
+        found.append((1 - share) * np.exp(of_network) + share * np.array(told))
+    return found
+
+
+@pytest.mark.parametrize("name", ["memory", "memory, mixed, with holes"])
+def test_what_is_said_of_a_cell_is_the_formula(name):
+    model = build(name, 5)
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        x = np.array([rng.integers(n) for n in model.levels], dtype=float)
+        missing = rng.random(5) < 0.5
+        missing[rng.integers(5)] = True
+        expected = by_hand(model, x, missing)
+        found = level_probabilities(model, torch.tensor(np.where(missing, np.nan, x))[None])[0].numpy()
+        for j in np.flatnonzero(missing):
+            np.testing.assert_allclose(found[j, : model.levels[j]], expected[j], atol=1e-12)
+
+
+def test_nobody_who_knows_a_cell_leaves_it_to_the_network():
+    rows, known = codes(6), torch.ones(6, 5, dtype=torch.bool)
+    known[:, 1] = False
+    model = MemoryModel(network(), rows, known, decay=1.0, trust=(3.0, 1.0))
+    x, missing = codes(4, seed=9), torch.tensor([True, True, False, False, True]).expand(4, -1)
+    alone, both = model.network(x, missing)[-1].softmax(-1), model(x, missing)[-1].softmax(-1)
+    of_it = slice(1, 4)
+    torch.testing.assert_close(*(p[:, of_it] / p[:, of_it].sum(1, keepdim=True) for p in (both, alone)))
+    assert (both[:, 0] - alone[:, 0]).abs().max() > 1e-3
+
+
+def test_rows_that_nothing_is_like_count_for_little_and_those_that_fit_for_much():
+    rows = torch.zeros(1, 30, dtype=torch.uint8)
+    model = MemoryModel(nade_k(30, hidden=(4,), generator=seeded()).double(), rows, decay=4.0, trust=(2.0, 1.0))
+    missing = torch.arange(30) == 7
+    like, unlike = torch.zeros(1, 30), torch.ones(1, 30)
+    for x, told in ((like, True), (unlike, False)):
+        difference = model(x, missing[None])[-1][0, 7] - model.network(x, missing[None])[-1][0, 7]
+        assert (difference < -1) == told
+        assert told or difference.abs() < 1e-12
+
+
+def test_a_memory_counts_the_same_in_every_precision_of_products():
+    model = MemoryModel(nade_k(600, hidden=(4,), generator=seeded()), codes(5, (2,) * 600))
+    x, missing = codes(3, (2,) * 600, seed=4), torch.rand(3, 600, generator=seeded()) < 0.3
+    with torch.autocast("cpu", torch.bfloat16):
+        coarse = model(x, missing)[-1]
+    exact = model(x, missing)[-1]
+    assert (coarse - exact).abs().max() < 0.1
+    assert torch.equal(model.apart(x, missing), ((x[:, None] != model.rows) & ~missing[:, None]).sum(-1).float())
+
+
+def test_one_memory_is_enough():
+    with pytest.raises(TypeError, match="without a memory, found one that has one"):
+        MemoryModel(build("memory", 4), codes(3, (2,) * 4))
+
+
+def test_the_structure_says_what_it_is():
+    config = build("memory", 4).config
+    assert (config.n_variables, config.steps, config.ordering, config.levels) == (4, 3, None, None)
+    with pytest.raises(ValueError, match="n_rows: expected at least 1, found 0"):
+        MemoryConfig(network=config.network, n_rows=0)
+    assert without_memory(build_network(config)).config == config.network
+
+
+@pytest.mark.parametrize("name", ["memory", "memory, mixed, with holes"])
+@pytest.mark.parametrize("matrices", [None, torch.bfloat16])
+def test_it_is_saved_and_loaded(name, matrices, tmp_path):
+    model = build(name, 5).float()
+    save(tmp_path, SavedModel(model, Schema()), matrices=matrices)
+    found = load(tmp_path)
+    for key, value in model.state_dict().items():
+        told = found.state_dict()[key]
+        if value.dtype == torch.float32 and matrices is not None:
+            torch.testing.assert_close(told, value, rtol=1e-2, atol=1e-2)
+        else:
+            assert torch.equal(told, value)
+    if matrices is None:
+        x = codes(5, model.levels)
+        assert torch.equal(log_prob(found, x, torch.arange(5)), log_prob(model, x, torch.arange(5)))
+
+
+def test_it_can_be_pickled():
+    model = build("memory, mixed, with holes", 5)
+    x = codes(4, model.levels)
+    again = pickle.loads(pickle.dumps(model))
+    assert torch.equal(log_prob(again, x, torch.arange(5)), log_prob(model, x, torch.arange(5)))
+
+
+def test_training_it_trains_the_network_inside():
+    rows = torch.from_numpy(again_and_again(60, D=6))
+    model = MemoryModel(nade_k(6, hidden=(5,), generator=seeded()), rows.to(torch.uint8))
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    fit(model, prepare(rows), config=TrainingConfig(phases=(Phase(epochs=2),)))
+    changed = {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed == {name for name, _ in model.named_parameters()}
+
+
+# What is learnt of it
+
+
+def learnt(x, others, *, levels=None, seed=0):
+    levels = (2,) * x.shape[1] if levels is None else levels
+    alone = network(levels)
+    rows, judges = prepare(x, levels=levels), prepare(others, levels=levels, training=False)
+    return remember(alone, rows, judges, generator=seeded(seed)), rows, judges
+
+
+def test_rows_that_come_up_again_are_worth_remembering_and_others_are_not():
+    x = torch.from_numpy(again_and_again(400))
+    (model, gain), *_ = learnt(x[:300], x[300:])
+    assert gain.is_worth_it
+    assert gain.after < 0.6 * gain.before
+    assert len(model.rows) == 30
+    assert model.seen.sum() == 300
+    noise = (torch.rand(400, 14, generator=seeded()) < 0.5).double()
+    truth = network((2,) * 14)
+    with torch.no_grad():
+        for parameter in truth.parameters():
+            parameter.zero_()  # one half, everywhere
+    rows, judges = prepare(noise[:300]), prepare(noise[300:], training=False)
+    _, gain = remember(truth, rows, judges, generator=seeded())
+    assert not gain.is_worth_it
+    assert abs(gain.after - gain.before) < 0.01
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_the_gain_is_that_of_the_costs_with_and_without_it(holes):
+    """Learnt from costs that were taken apart; the whole network has the same ones."""
+    x, others = codes(80).double(), codes(50, seed=5).double()
+    if holes:
+        x[torch.rand(x.shape, generator=seeded(6)) < 0.3] = torch.nan
+        others[torch.rand(others.shape, generator=seeded(7)) < 0.3] = torch.nan
+    (model, gain), rows, judges = learnt(x, others, levels=LEVELS)
+    same = seeded()
+    torch.randperm(len(rows.values), generator=same)
+    asked = prepare_validation(judges, model, "last_step", same, at_least=REMEMBERING.JUDGES)
+    for network_, told in ((model.network, gain.before), (model, gain.after)):
+        cost = step_costs(network_, asked.rows.values, asked.missing, asked.rows.observed)[-1].mean()
+        assert cost.item() == pytest.approx(told, abs=1e-10)
+
+
+def test_no_other_trust_is_better():
+    x = torch.from_numpy(again_and_again(400, kinds=60, noise=0.1))
+    (model, gain), _, judges = learnt(x[:300], x[300:])
+    same = seeded()
+    torch.randperm(300, generator=same)
+    asked = prepare_validation(judges, model, "last_step", same, at_least=REMEMBERING.JUDGES)
+
+    def cost():
+        return step_costs(model, asked.rows.values, asked.missing)[-1].mean().item()
+
+    assert cost() == pytest.approx(gain.after, abs=1e-10)
+    for k, change in ((0, 0.2), (0, -0.2), (1, 0.05), (1, -0.05)):
+        model.trust[k] += change
+        assert cost() > gain.after
+        model.trust[k] -= change
+    best = model.decay.item()
+    for decay in set(REMEMBERING.DECAYS) - {best}:
+        model.decay.fill_(decay)
+        assert cost() > gain.after
+
+
+def test_of_very_many_rows_some_are_remembered(monkeypatch):
+    monkeypatch.setattr(REMEMBERING, "MOST_ROWS", 40)
+    x = codes(100).double()
+    (model, _), *_ = learnt(x, codes(50, seed=5).double(), levels=LEVELS)
+    assert model.seen.sum() == 40
+    assert {tuple(row) for row in model.rows.tolist()} <= {tuple(row) for row in x.long().tolist()}
+
+
+def test_rows_with_other_holes_are_other_rows():
+    x = torch.tensor([[1.0, 0.0], [1.0, torch.nan], [1.0, 0.0], [1.0, torch.nan], [0.0, 1.0]])
+    (model, _), *_ = learnt(x, x, levels=(2, 2))
+    told = sorted(zip(model.rows.tolist(), model.known.tolist(), model.seen.tolist(), strict=True))
+    assert told == [([0, 1], [True, True], 1), ([1, 0], [True, False], 2), ([1, 0], [True, True], 2)]
+
+
+def test_of_very_many_judges_some_are_asked(monkeypatch):
+    monkeypatch.setattr(REMEMBERING, "JUDGES", 30)
+    others = torch.from_numpy(again_and_again(200, kinds=2, D=5))
+    kept = REMEMBERING._some(prepare(others[others[:, 0].argsort()]), seeded())
+    assert len(kept.values) == 30
+    assert len(kept.values.unique(dim=0)) == 2  # the table is sorted
+    assert len(REMEMBERING._some(prepare(others[:30]), seeded()).values) == 30
+
+
+def test_a_cell_that_no_remembered_row_knows_can_be_asked_about(monkeypatch):
+    x = codes(60).double()
+    x[:, 3] = torch.where(torch.arange(60) == 0, x[:, 3], torch.nan)
+    monkeypatch.setattr(REMEMBERING, "MOST_ROWS", 10)
+    for seed in range(20):  # until the row that knows it is left out
+        (model, gain), *_ = learnt(x, codes(50, seed=5).double(), levels=LEVELS, seed=seed)
+        assert np.isfinite([gain.before, gain.after, gain.error, *model.trust.tolist()]).all()
+        if not model.known[:, 3].any():
+            break
+    else:
+        raise AssertionError("it was always among them")
+    alone, both = (level_probabilities(one, torch.full((1, 5), torch.nan).double()) for one in (model.network, model))
+    torch.testing.assert_close(both[0, 3], alone[0, 3])
+
+
+def test_a_network_of_one_ordering_cannot_remember(tmp_path, capsys):
+    x = codes(20, (2,) * 4).double()
+    with pytest.raises(ValueError, match="expected a network of every ordering"):
+        remember(nade(4, hidden=3, ordering=(0, 1, 2, 3)), prepare(x), prepare(x), generator=seeded())
+    table(tmp_path / "t.csv")
+    ordered = ("--set", "model.ordering=[0,1,2,3,4,5]", "--set", "model.steps=1", "--hidden", 4)
+    assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 1, "--memory", *ordered) != 0
+    assert "memory: expected a model of every ordering" in capsys.readouterr().err
+
+
+def test_a_gain_has_to_be_certain_and_large():
+    assert Gain(10.0, 9.0, 0.1).is_worth_it
+    assert not Gain(10.0, 9.0, 0.6).is_worth_it
+    assert not Gain(10.0, 9.9, 0.001).is_worth_it
+
+
+# Estimators
+
+
+def fitted(estimator, X, **options):
+    return estimator(max_iter=3, width=16, random_state=0, **options).fit(X)
+
+
+def test_an_imputer_remembers_where_it_is_worth_it():
+    X = again_and_again(600)
+    imputer = fitted(NADEkImputer, X)
+    assert isinstance(imputer.network_, MemoryModel)
+    assert imputer.network_.config.n_rows == 30
+    noise = np.random.default_rng(0).integers(0, 2, (600, 14)).astype(float)
+    assert isinstance(NADEkImputer(max_iter=40, width=16, random_state=0).fit(noise).network_, IterativeNADE)
+    assert isinstance(fitted(NADEkImputer, X, memory=False).network_, IterativeNADE)
+    assert isinstance(fitted(NADEkImputer, X[:300]).network_, IterativeNADE)  # too few are held out to tell
+    assert isinstance(fitted(NADEk, X).network_, IterativeNADE)
+    hidden = np.random.default_rng(1).random(X.shape) < 0.3
+    filled = imputer.transform(np.where(hidden, np.nan, X))
+    without = fitted(NADEkImputer, X, memory=False).transform(np.where(hidden, np.nan, X))
+    assert np.abs(filled - X)[hidden].mean() < 0.3 * np.abs(without - X)[hidden].mean()
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_what_remembers_answers_everything_and_comes_back(holes, tmp_path):
+    X = pd.DataFrame(again_and_again(600, D=6), columns=list("abcdef"))
+    X["f"] = X["f"].map({0.0: "no", 1.0: "yes"})
+    X["g"] = np.where(X["a"] == 1, "red", np.where(X["b"] == 1, "green", "blue"))
+    X = X.mask(np.random.default_rng(0).random(X.shape) < holes)
+    model = fitted(NADEk, X, memory=True, n_orderings=3)
+    assert model.network_.config.holes == (holes > 0)
+    assert np.isfinite(model.score_samples(X[:40])).all()
+    assert len(model.sample(5, random_state=0)) == 5
+    row = pd.DataFrame([[1.0, 0.0, *[None] * 5]], columns=X.columns)
+    assert np.isfinite(model.suggest_next(row)[0, 2:]).all()
+    model.save(tmp_path / "model")
+    same = [NADEk.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))]
+    imputer = NADEkImputer.load(tmp_path / "model")
+    assert not imputer.transform(X).isna().any().any()
+    for one in same:
+        assert isinstance(one.network_, MemoryModel)
+        np.testing.assert_allclose(one.score_samples(X[:40]), model.score_samples(X[:40]), atol=1e-5)
+
+
+def test_a_row_does_not_remember_itself_where_it_had_a_hole():
+    """What a training row had no value for, its own memory cannot tell; only others like it can."""
+    X = again_and_again(600)
+    X[0, 3] = np.nan
+    imputer = fitted(NADEkImputer, X, memory=True)
+    known = imputer.network_.known
+    assert known is not None
+    assert not known.all()
+    others = X[1:][(np.delete(X[1:], 3, 1) == np.delete(X[0], 3)).all(1), 3]
+    assert abs(imputer.transform(X[:1])[0, 3] - others.mean()) < 0.2
+
+
+def test_a_warm_start_goes_on_with_the_network_and_remembers_anew():
+    X = again_and_again(600)
+    model = fitted(NADEk, X, memory=True, warm_start=True)
+    first = without_memory(model.network_).W.clone()
+    model.fit(X)
+    assert isinstance(model.network_, MemoryModel)
+    assert not torch.equal(without_memory(model.network_).W, first)
+    model.set_params(memory=False).fit(X)
+    assert isinstance(model.network_, IterativeNADE)
+
+
+def test_without_rows_held_out_there_is_nothing_to_learn_its_use_from():
+    X = again_and_again(100)
+    with pytest.raises(
+        ValueError, match="memory=True: expected rows to learn from how far it can be trusted, found none"
+    ):
+        fitted(NADEk, X, memory=True, early_stopping=False)
+    assert isinstance(fitted(NADEkImputer, X, early_stopping=False).network_, IterativeNADE)
+    assert isinstance(fitted(NADEk, X, memory=True).network_, MemoryModel)
+    with pytest.raises(ValueError, match="memory: expected one of 'auto', True, False, found 'yes'"):
+        fitted(NADEk, X, memory="yes")
+
+
+def test_a_fit_that_talks_tells_of_it(capsys):
+    fitted(NADEkImputer, again_and_again(600), verbose=1)
+    assert "memory of 30 rows  validation" in capsys.readouterr().out
+    noise = np.random.default_rng(0).integers(0, 2, (600, 14)).astype(float)
+    NADEkImputer(max_iter=40, width=16, random_state=0, verbose=1).fit(noise)
+    assert capsys.readouterr().out.endswith("with it: left out\n")
+
+
+# Command line
+
+
+def table(path, n=300):
+    pd.DataFrame(again_and_again(n, D=6).astype(int), columns=list("abcdef")).to_csv(path, index=False)
+
+
+def nadek(*arguments):
+    """The exit code of a command."""
+    with mock.patch.object(sys, "argv", ["nadek", *map(str, arguments)]), pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0
+
+
+def test_fit_keeps_training_rows_where_it_is_told_to(tmp_path, capsys):
+    table(tmp_path / "t.csv")
+    assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 2, "--memory") == 0
+    assert "different training rows: validation" in capsys.readouterr().err
+    saved = load_saved(tmp_path / "m")
+    assert isinstance(saved.model, MemoryModel)
+    assert saved.metrics["memory"]["after"] < saved.metrics["memory"]["before"]
+    assert nadek("info", tmp_path / "m") == 0
+    assert "holds training rows" in capsys.readouterr().out
+    assert nadek("info", tmp_path / "m", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["model"]["kind"] == "memory"
+    assert nadek("score", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "s.csv") == 0
+    assert nadek("impute", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "w.csv") == 0
+    # the network inside is a start for another training
+    again = ("fit", tmp_path / "t.csv", "-o", tmp_path / "n", "--epochs", 2, "--set", f"start={tmp_path / 'm'}")
+    assert nadek(*again) == 0
+    assert isinstance(load(tmp_path / "n"), IterativeNADE)
+    # finished, and found to be so
+    assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 2, "--memory", "--resume") == 0
+    assert "nothing is left to do" in capsys.readouterr().err
+
+
+def test_a_recipe_with_a_memory_needs_validation_rows(tmp_path, capsys):
+    table(tmp_path / "t.csv")
+    told = ("--validation-fraction", 0, "--memory")
+    assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 1, *told) != 0
+    assert "memory: expected validation rows" in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+
+
+def test_draws_of_it_keep_what_is_known():
+    model = build("memory", 6)
+    x = torch.tensor([[1.0, torch.nan, 0, torch.nan, 1, torch.nan]], dtype=torch.float64).expand(50, -1)
+    drawn = impute(model, x, generator=seeded())
+    assert (drawn[:, [0, 2, 4]] == torch.tensor([1, 0, 1])).all()

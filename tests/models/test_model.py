@@ -1,0 +1,408 @@
+"""The network's parts, the paper's models as settings of it, and the package's public face."""
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import nadek
+from nadek.inference.sampling import reconstruction_probabilities
+from nadek.models import IterativeNADE, ModelConfig, begin_as_rbm, from_rbm
+from nadek.models.cores import AlternatingConfig, Deep, DeepConfig, ResidualConfig
+from nadek.models.manual_backward import unrolls
+from nadek.models.variables import variables_of
+from zoo import WITH_COLUMNS, ZOO, build
+
+
+def n_parameters(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+def test_the_papers_model_has_its_parameters_by_their_names():
+    model = nadek.nade_k(784, hidden=(500, 500), steps=5)
+    shapes = {name: tuple(p.shape) for name, p in model.named_parameters() if not name.startswith("core.")}
+    assert shapes == {"W": (500, 784), "c": (500,), "V": (784, 500), "b": (784,)}
+    assert model.fill.shape == (784,)
+    assert isinstance(model.core, torch.nn.Module)
+
+
+@pytest.mark.parametrize(
+    ("model", "millions"),
+    [
+        (lambda: nadek.nade_k(784, hidden=(1000,), steps=2), 1.57),
+        (lambda: nadek.nade_k(784, hidden=(4000,), steps=5), 6.28),
+        (lambda: nadek.nade_mask(784, hidden=(670,)), 1.58),
+        (lambda: nadek.nade_mask(784, hidden=(2670,)), 6.28),
+    ],
+)
+def test_models_of_table_2_have_its_numbers_of_parameters(model, millions):
+    assert n_parameters(model()) / 1e6 == pytest.approx(millions, abs=0.006)
+
+
+def test_the_paper_models_are_settings_of_one_network():
+    settings = {
+        name: (model.config.steps, model.config.fill, model.A is not None, model.V is None, model.config.ordering)
+        for name, model in {
+            "nade_k": nadek.nade_k(3, hidden=(2,)),
+            "nade_mask": nadek.nade_mask(3, hidden=(2,)),
+            "orderless": nadek.orderless_nade(3, hidden=(2,)),
+            "nade": nadek.nade(3, hidden=2),
+            "dbm_like": nadek.dbm_like(3, hidden=(2, 2)),
+        }.items()
+    }
+    assert settings == {
+        "nade_k": (5, "mean", False, False, None),
+        "nade_mask": (1, "zero", True, False, None),
+        "orderless": (1, "zero", False, False, None),
+        "nade": (1, "zero", False, False, (0, 1, 2)),
+        "dbm_like": (5, "mean", False, True, None),
+    }
+
+
+def test_the_visible_bias_starts_at_the_logit_of_the_clamped_mean():
+    mean = torch.tensor([0.25, 0.0, 1.0, float("nan")])
+    model = nadek.nade_k(4, hidden=(3,), mean=mean)
+    np.testing.assert_allclose(model.b.detach()[0], np.log(0.25 / 0.75), rtol=1e-6)
+    np.testing.assert_allclose(model.b.detach()[1:3], [np.log(1e-4 / (1 - 1e-4)), np.log((1 - 1e-4) / 1e-4)], rtol=1e-3)
+    assert model.b[3] == 0
+    assert model.fill.tolist() == [0.25, 0.0, 1.0, 0.5]
+
+
+def test_the_visible_bias_of_levels_starts_at_their_frequencies():
+    config = ModelConfig(n_variables=2, levels=(2, 3), core=DeepConfig(hidden=(3,)))
+    model = IterativeNADE(config, torch.tensor([0.25, 0.5, 0.3, 0.2]), generator=torch.Generator().manual_seed(0))
+    found = model.variables.level_probabilities(model.b.detach())
+    torch.testing.assert_close(found, torch.tensor([[0.75, 0.25, 0.0], [0.5, 0.3, 0.2]]))
+
+
+def test_initial_weights_scale_with_the_fan_in_or_as_told():
+    generator = torch.Generator().manual_seed(0)
+    model = nadek.nade_k(400, hidden=(300,), generator=generator)
+    assert model.W.std().item() == pytest.approx(400**-0.5, rel=0.02)
+    config = ModelConfig(n_variables=400, core=DeepConfig(hidden=(300,)), init_std=0.01)
+    assert IterativeNADE(config, generator=generator).V.std().item() == pytest.approx(0.01, rel=0.02)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_from_rbm_is_mean_field_with_the_observed_units_clamped(steps, generator):
+    """Against the updates written out for the energy exp(b'v + c'h + h'Wv)."""
+    W, b, c = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in ((4, 6), (6,), (4,)))
+    model = from_rbm(W, b, c, steps=steps).eval()
+    v_data = np.array([0.0, 1, 1, 0, 1, 0])
+    missing = np.array([True, False, True, True, False, True])
+
+    def sigmoid(a):
+        return 1 / (1 + np.exp(-a))
+
+    v = np.where(missing, sigmoid(b.numpy()), v_data)
+    for _ in range(steps):
+        h = sigmoid(W.numpy() @ v + c.numpy())
+        v = np.where(missing, sigmoid(W.numpy().T @ h + b.numpy()), v_data)
+    states = reconstruction_probabilities(model, torch.tensor(v_data)[None], torch.tensor(missing)[None])
+    np.testing.assert_allclose(states[-1, 0].numpy(), v, atol=1e-12, rtol=0)
+
+
+def test_an_rbm_of_shapes_that_do_not_fit_is_refused():
+    model = nadek.nade_k(6, hidden=(4,))
+    with pytest.raises(ValueError, match=r"needs b \[6\] and c \[4\], found b \[5\] and c \[4\]"):
+        inspect.unwrap(begin_as_rbm)(model, torch.zeros(4, 6), torch.zeros(5), torch.zeros(4))  # behind the shape hook
+
+
+def drawn_rbm(generator, *, scale=1.0):
+    W, b, c = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in ((4, 6), (6,), (4,)))
+    return scale * W, b, scale * c
+
+
+def logits_of(model, generator):
+    x = torch.randint(2, (9, 6), generator=generator).double()
+    missing = torch.rand(9, 6, generator=generator) < 0.5
+    return torch.stack(model.eval()(x, missing))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("activation", ["sigmoid", "tanh"])
+def test_a_network_of_one_layer_begins_as_an_rbm(activation, tied, generator):
+    rbm = drawn_rbm(generator)
+    core = DeepConfig(hidden=(4,), activation=activation)
+    config = ModelConfig(n_variables=6, core=core, steps=3, tied=tied)
+    mean = torch.rand(6, generator=generator, dtype=torch.float64)
+    model = IterativeNADE(config, mean, generator=generator).double()
+    begin_as_rbm(model, *rbm)
+    twin = from_rbm(*rbm, steps=3, fill=model.fill)
+    state = generator.get_state()
+    expected = logits_of(twin, generator)
+    generator.set_state(state)
+    torch.testing.assert_close(logits_of(model, generator), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["mean told", "none told"])
+def test_a_network_that_reads_the_mask_begins_as_an_rbm(told, generator):
+    rbm = drawn_rbm(generator)
+    mean = torch.rand(6, generator=generator, dtype=torch.float64) if told else None
+    model = nadek.nade_mask(6, hidden=(4,), generator=generator).double()
+    begin_as_rbm(model, *rbm, mean=mean)
+    state = generator.get_state()
+    expected = logits_of(from_rbm(*rbm, steps=1, fill=mean), generator)
+    generator.set_state(state)
+    torch.testing.assert_close(logits_of(model, generator), expected, rtol=0, atol=1e-12)
+
+
+def test_further_layers_pass_on_units_that_have_decided(generator):
+    """Units of tanh that are near -1 or 1, as those of a trained RBM are, come through unchanged."""
+    rbm = drawn_rbm(generator, scale=1000.0)
+    model = nadek.nade_k(6, hidden=(4, 4, 4), steps=2, generator=generator).double()
+    begin_as_rbm(model, *rbm)
+    twin = from_rbm(*rbm, steps=2, fill=model.fill)
+    state = generator.get_state()
+    expected = logits_of(twin, generator)
+    generator.set_state(state)
+    torch.testing.assert_close(logits_of(model, generator), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"core": DeepConfig(hidden=(4,), activation="relu")}, "deep core of sigmoid or tanh"),
+        ({"core": ResidualConfig(width=4)}, "deep core of sigmoid or tanh"),
+        ({"core": DeepConfig(hidden=(4, 4), activation="sigmoid")}, "more than one hidden layer"),
+        ({"core": DeepConfig(hidden=(4, 4)), "tied": True}, "more than one hidden layer"),
+        ({"core": DeepConfig(hidden=(4, 3))}, r"hidden layers of 4 units and 6 columns as in the RBM, found \[4, 3\]"),
+        ({"core": DeepConfig(hidden=(4,)), "n_variables": 2, "levels": (3, 3)}, "expected binary variables"),
+        ({"core": DeepConfig(hidden=(4,)), "n_variables": 5}, "found \\[4\\] and 5"),
+    ],
+)
+def test_networks_that_cannot_begin_as_an_rbm(options, found, generator):
+    model = IterativeNADE(ModelConfig(**{"n_variables": 6, "steps": 2, **options}), generator=generator).double()
+    with pytest.raises(ValueError, match=found):
+        begin_as_rbm(model, *drawn_rbm(generator))
+
+
+def test_the_alternating_core_is_mean_field_in_a_deep_boltzmann_machine(generator):
+    """h1 reads v and the previous h2, h2 reads the new h1, v reads h1; every weight is used both ways."""
+    model = nadek.dbm_like(5, hidden=(4, 3), steps=3, generator=generator).double().eval()
+    W, U, d = (t.detach().numpy() for t in (model.W, model.core.up[0].weight, model.core.up[0].bias))
+    b, c, fill = (t.detach().numpy() for t in (model.b, model.c, model.fill))
+    x, missing = np.array([1.0, 0, 1, 0, 0]), np.array([True, False, False, True, True])
+    v, h2 = np.where(missing, fill, x), np.zeros(3)
+    for _ in range(3):
+        h1 = np.tanh(W @ v + U.T @ h2 + c)
+        h2 = np.tanh(U @ h1 + d)
+        v = np.where(missing, 1 / (1 + np.exp(-(W.T @ h1 + b))), x)
+    states = reconstruction_probabilities(model, torch.tensor(x)[None], torch.tensor(missing)[None])
+    np.testing.assert_allclose(states[-1, 0].numpy(), v, atol=1e-12)
+
+
+def test_the_residual_core_carries_its_stream_only_when_told(generator):
+    u = torch.randn(2, 4, generator=generator)
+    for carry in (True, False):
+        core = ResidualConfig(width=4, blocks=1, carry=carry).build()
+        for parameter in core.parameters():
+            torch.nn.init.normal_(parameter, generator=generator)
+        _, state = core(u.clone(), None)
+        assert (state is not None) == carry
+        if carry:
+            shifted, _ = core(u.clone() - state[0], state)  # the carried stream is added to what comes in
+            torch.testing.assert_close(shifted, core(u.clone(), None)[0])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ModelConfig(n_variables=0), "n_variables: expected at least 1, found 0"),
+        (lambda: ModelConfig(n_variables=2, steps=0), "steps: expected at least 1, found 0"),
+        (lambda: ModelConfig(n_variables=2, init_std=-0.1), "init_std: expected a number of at least 0, found -0.1"),
+        (lambda: ModelConfig(n_variables=2, fill="noise"), "fill: expected one of 'mean', 'zero'"),
+        (lambda: ModelConfig(n_variables=2, ordering=(0, 0)), "ordering: expected each of 0..1 once"),
+        (lambda: DeepConfig(hidden=()), "at least one layer"),
+        (lambda: DeepConfig(dropout=1.0), "dropout: expected a rate"),
+        (lambda: DeepConfig(activation="swish"), "activation: expected one of tanh"),
+        (lambda: AlternatingConfig(hidden=(3,)), "at least two hidden layers"),
+        (lambda: ResidualConfig(blocks=0), "at least one block"),
+        (
+            lambda: IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(3, 4)), tied=True)),
+            "tied weights need",
+        ),
+    ],
+)
+def test_impossible_structures_are_refused(make, message):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        make()
+    assert message in str(caught.value) or "Type" in type(caught.value).__name__  # the tests' shape hook comes first
+
+
+def run_alone(code):
+    """Run code in a process of its own, where nothing is imported yet."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_public_names_exist_and_the_import_is_light():
+    code = (
+        "import sys, nadek; lazy = {'NADEk', 'NADEkImputer', 'NADEkOutlierDetector'} & set(nadek.__all__);"
+        "assert all(hasattr(nadek, name) for name in set(nadek.__all__) - lazy);"
+        "heavy = {'matplotlib', 'sklearn', 'pyarrow', 'typer', 'rich', 'scipy'} & set(sys.modules);"
+        "assert not heavy, heavy;"
+        "assert all(hasattr(nadek, name) for name in lazy) and len(lazy) == 3"
+    )
+    run_alone(code)
+
+
+def test_the_command_line_starts_without_what_few_commands_need():
+    code = (
+        "import sys, nadek.cli.app;"
+        "heavy = {'matplotlib', 'sklearn', 'pandas', 'polars'} & set(sys.modules);"
+        "assert not heavy, heavy;"
+        "from nadek import figures;"
+        "assert all(hasattr(figures, name) for name in figures.__all__);"
+        "assert callable(figures.lines) and 'matplotlib' in sys.modules"
+    )
+    run_alone(code)
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_COLUMNS if isinstance(build(name, 2).core, Deep)])
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_unrolled_by_hand_and_by_autograd_agree(name, steps, dropout, generator, monkeypatch):
+    """The fast twin of the loop, used where gradients are recorded: same logits, same gradient of every weight."""
+    model = build(name, 9).train()
+    model.core.dropout = dropout
+    x = torch.randint(0, 2, (7, 9), generator=generator) % torch.tensor(model.levels)
+    missing = torch.rand(7, 9, generator=generator) < 0.6
+    direction = torch.randn(steps, 7, model.variables.n_columns, dtype=torch.float64, generator=generator)
+
+    def gradients():
+        model.zero_grad()
+        logits = torch.stack(model(x, missing, steps=steps, generator=torch.Generator().manual_seed(0)))
+        (logits * direction).sum().backward()
+        return logits, {name: value.grad for name, value in model.named_parameters()}
+
+    logits, by_hand = gradients()
+    monkeypatch.setattr("nadek.models.iterative_nade.unrolls", lambda *_: False)
+    expected, by_autograd = gradients()
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-13)
+    for name, gradient in by_autograd.items():
+        torch.testing.assert_close(by_hand[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
+
+
+def test_what_unrolls_by_hand():
+    binary = variables_of((2, 2))
+    assert unrolls(DeepConfig(hidden=(3,)).build(), binary)
+    assert unrolls(DeepConfig(hidden=(3,), dropout=0.5).build(), binary)
+    assert not unrolls(DeepConfig(hidden=(3,), activation="gelu").build(), binary)
+    assert not unrolls(DeepConfig(hidden=(3,)).build(), variables_of((2, 3)))
+    assert not unrolls(ResidualConfig(width=3).build(), binary)
+
+
+class Skipping(Deep):
+    """A core of a user's own, which computes something else with the layers of the paper's."""
+
+    def forward(self, u, state=None, *, generator=None):
+        """Its units, and what the first layer read once more."""
+        h, state = super().forward(u, state, generator=generator)
+        return h + u, state
+
+
+def skipping(model):
+    model.core = Skipping(model.config.core)
+
+
+def hooked(model):
+    model.core.register_forward_hook(lambda core, args, found: (2 * found[0], found[1]))
+
+
+def hooked_before(model):
+    model.core.register_forward_pre_hook(lambda core, args: (2 * args[0], *args[1:]))
+
+
+def hooked_on_the_way_back(model):
+    model.core.register_full_backward_hook(lambda core, read, given: tuple(g if g is None else 2 * g for g in read))
+
+
+def given_a_forward(model):
+    own = model.core.forward
+    model.core.forward = lambda u, state, *, generator=None: (2 * own(u, state, generator=generator)[0], state)
+
+
+@pytest.mark.parametrize("change", [skipping, hooked, hooked_before, hooked_on_the_way_back, given_a_forward])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_core_that_somebody_changed_is_trained_as_what_it_is(change, steps, generator):
+    """Gradients of weights are those of the loop, which also serves where gradients of rows are asked for."""
+    model = build("nade-5 1hl", 9).train()
+    change(model)
+    x = torch.randint(0, 2, (7, 9), generator=generator).double()
+    missing = torch.rand(7, 9, generator=generator) < 0.6
+
+    def gradients(x):
+        model.zero_grad()
+        logits = torch.stack(model(x, missing, steps=steps))
+        logits.square().sum().backward()
+        return logits, {name: value.grad for name, value in model.named_parameters()}
+
+    (logits, found), (expected, by_loop) = gradients(x), gradients(x.clone().requires_grad_())
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-13)
+    for name, gradient in by_loop.items():
+        torch.testing.assert_close(found[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
+
+
+@pytest.mark.parametrize("name", [name for name in ZOO if build(name, 2).steps > 1])
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_recomputed_on_the_way_back_gradients_are_the_same(name, dropout, generator):
+    model = build(name, 9).train()
+    for part in model.modules():
+        part.dropout = dropout
+    x = torch.randint(0, 2, (7, 9), generator=generator) % torch.tensor(model.levels)
+    missing = torch.rand(7, 9, generator=generator) < 0.6
+    direction = torch.randn(model.steps, 7, model.variables.n_columns, dtype=torch.float64, generator=generator)
+
+    def gradients(recompute):
+        model.zero_grad()
+        source = torch.Generator().manual_seed(1)
+        logits = torch.stack(model(x, missing, recompute=recompute, generator=source))
+        drawn_after = torch.rand(1, generator=source)
+        (logits * direction).sum().backward()
+        return logits, drawn_after, {name: value.grad for name, value in model.named_parameters()}
+
+    (logits, drawn, kept), (again, drawn_again, recomputed) = (gradients(recompute) for recompute in (False, True))
+    torch.testing.assert_close(again, logits, rtol=0, atol=1e-13)
+    assert torch.equal(drawn, drawn_again)
+    for name, gradient in kept.items():
+        torch.testing.assert_close(recomputed[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
+
+
+def test_recomputed_without_a_generator_the_dropout_is_the_same():
+    model = nadek.nade_k(
+        6, core=DeepConfig(hidden=(5,), dropout=0.5), steps=3, generator=torch.Generator().manual_seed(0)
+    )
+    x, missing = torch.zeros(4, 6), torch.ones(4, 6, dtype=torch.bool)
+    found = []
+    for recompute in (False, True):
+        with torch.random.fork_rng():
+            torch.manual_seed(1)
+            logits = model(x, missing, recompute=recompute)[-1]
+        found += [torch.autograd.grad(logits.square().sum(), model.W)[0]]
+    torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_second_derivatives_are_refused_where_the_first_are_made_by_hand(steps):
+    model = nadek.nade_k(6, hidden=(5,), steps=steps, generator=torch.Generator().manual_seed(0)).double()
+    logits = model(torch.zeros(4, 6, dtype=torch.float64), torch.ones(4, 6, dtype=torch.bool))[-1]
+    (first,) = torch.autograd.grad(logits.square().sum(), model.W, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.square().sum().backward()
+
+
+@pytest.mark.parametrize("levels", [(3, 2, 5), (2, 9, 1, 12, 2), (16, 2), (2, 40, 3)])
+@pytest.mark.parametrize("first", [0, 1])
+def test_probabilities_of_the_last_variables_are_those_of_all(levels, first, generator):
+    """In float32 few levels are made wide; the slow way has them as they are."""
+    variables = variables_of(levels)
+    h, V = torch.randn(20, 4, generator=generator), 3 * torch.randn(variables.n_columns, 4, generator=generator)
+    start, b = variables.start(first), torch.randn(variables.n_columns, generator=generator)
+    expected = variables.probabilities(h.double() @ V.double().t() + b)[:, start:]
+    for dtype, atol in ((torch.float32, 1e-6), (torch.float64, 1e-14)):
+        found = variables.probabilities_of(h.to(dtype), V[start:].to(dtype), b[start:].to(dtype), first)
+        torch.testing.assert_close(found.double(), expected, rtol=0, atol=atol)

@@ -1,0 +1,327 @@
+"""Levels in an order: the same model, and each step the one that is taken in the parameters that neighbours share."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.parametrize import register_parametrization
+
+from nadek import NADEk
+from nadek.checkpoints import SavedModel, load, save
+from nadek.inference.order_agnostic import step_costs
+from nadek.models import IterativeNADE, ModelConfig
+from nadek.models.cores import ResidualConfig
+from nadek.models.ordinal_kernel import OWN, REACH, Neighbours
+from nadek.models.unet import ImageNetwork
+from nadek.models.unet_config import ImageConfig
+from nadek.models.variables import variables_of
+from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, describe
+from nadek.tabular.schema import Schema
+from nadek.training import SGD, AdamW, Phase, TrainingConfig, fit, prepare
+from nadek.training.ordinal_preconditioning import neighbourly
+from nadek.training.preconditioning import FLAGS, centred
+from nadek.utils.configs import decode, encode
+
+LEVELS = (2, 5, 3, 5, 16, 4)
+ORDINAL = (0, 1, 3, 4)
+"""The first is binary, which has no neighbours; one of five levels, one of three and one of four are none of them."""
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def config(**options):
+    core = ResidualConfig(width=6, blocks=1)
+    made = {"n_variables": len(LEVELS), "levels": LEVELS, "ordinal": ORDINAL, "core": core, "steps": 2}
+    return ModelConfig(**(made | options))
+
+
+def network(**options):
+    return IterativeNADE(config(**options), generator=seeded(1)).double()
+
+
+def codes(n=40):
+    return (torch.rand(n, len(LEVELS), generator=seeded(2)) * torch.tensor(LEVELS)).floor()
+
+
+def cost(model):
+    missing = torch.rand(40, len(LEVELS), generator=seeded(3)) < 0.5
+    missing[:, 0] = True
+    return step_costs(model, codes().double(), missing)[-1].mean()
+
+
+def dense_root(levels=LEVELS, ordinal=ORDINAL):
+    """R as one matrix over all columns: the slow way, a kernel's eigenvectors block by block."""
+    variables = variables_of(levels)
+    root = torch.eye(variables.n_columns, dtype=torch.float64)
+    for j in ordinal:
+        n, start = levels[j], variables.start(j)
+        if n < 3:
+            continue
+        kernel = [[math.exp(-0.5 * ((a - b) / (n - 1) / REACH) ** 2) for a in range(n)] for b in range(n)]
+        mixed = (1 - OWN) * np.array(kernel) + OWN * np.eye(n)
+        values, vectors = np.linalg.eigh(mixed)
+        block = vectors @ np.diag(np.sqrt(values)) @ vectors.T
+        root[start : start + n, start : start + n] = torch.from_numpy(block)
+    return root
+
+
+def test_spreading_is_the_product_with_the_root_and_gathering_its_inverse():
+    root, neighbours = dense_root(), Neighbours(variables_of(LEVELS), ORDINAL)
+    weight = torch.randn(7, len(root), dtype=torch.float64, generator=seeded())
+    spread, turned = weight.clone(), weight.t().clone()
+    neighbours.spread(spread, dim=1)
+    neighbours.spread(turned, dim=0)
+    torch.testing.assert_close(spread, weight @ root, rtol=0, atol=1e-12)
+    torch.testing.assert_close(turned, root @ weight.t(), rtol=0, atol=1e-12)
+    neighbours.gather(spread, dim=1)
+    neighbours.gather(turned, dim=0)
+    torch.testing.assert_close(spread, weight, rtol=0, atol=1e-11)
+    torch.testing.assert_close(turned, weight.t(), rtol=0, atol=1e-11)
+
+
+class Shared(nn.Module):
+    """W and V from the parameters that neighbours share."""
+
+    def __init__(self, root, *, rows):
+        super().__init__()
+        self.root, self.inverse, self.rows = root, torch.linalg.inv(root), rows
+
+    def forward(self, u):
+        """W, or V."""
+        return self.root @ u if self.rows else u @ self.root
+
+    def right_inverse(self, weight):
+        """What W, or V, begins as."""
+        return self.inverse @ weight if self.rows else weight @ self.inverse
+
+
+class Centred(nn.Module):
+    """The bias c from that of centred inputs."""
+
+    def __init__(self, taken_off):
+        super().__init__()
+        self.taken_off = taken_off
+
+    def forward(self, bias):
+        """The bias c."""
+        return bias - self.taken_off()
+
+    def right_inverse(self, c):
+        """What c begins as."""
+        return c + self.taken_off()
+
+
+def twin_of(model, centre):
+    """The same network, whose optimizer never hears of W, V and c."""
+    root = dense_root()
+    register_parametrization(model, "W", Shared(root, rows=False))
+    if model.V is not None:
+        register_parametrization(model, "V", Shared(root, rows=True))
+    if centre is not None:
+        flags = 0 if model.A is None else FLAGS
+
+        def taken_off():
+            return model.W @ centre + (flags * model.A.sum(1) if flags else 0)
+
+        register_parametrization(model, "c", Centred(taken_off))
+    return model
+
+
+STRUCTURES = {"free": {}, "tied": {"tied": True}, "mean fill": {"fill": "mean"}, "mask input": {"mask_input": True}}
+
+
+@pytest.mark.parametrize("options", STRUCTURES.values(), ids=STRUCTURES)
+@pytest.mark.parametrize("optimizer", [SGD(lr=0.1, momentum=0.9), AdamW(lr=0.01, weight_decay=0.1)])
+@pytest.mark.parametrize("is_centred", [False, True])
+def test_steps_are_those_of_the_parameters_that_neighbours_share(options, optimizer, is_centred):
+    centre = torch.rand(len(dense_root()), dtype=torch.float64, generator=seeded(4)) if is_centred else None
+    model, twin = network(**options), twin_of(network(**options), centre)
+    before = model.W.detach().clone()
+    ours, theirs = optimizer.build(model), optimizer.build(twin)
+    for _ in range(4):
+        for one in (ours, theirs):
+            one.zero_grad()
+        cost(model).backward()
+        with centred(model, centre), neighbourly(model):
+            ours.step()
+        cost(twin).backward()
+        theirs.step()
+    for name in ("W", "c") if model.V is None else ("W", "V", "c"):
+        torch.testing.assert_close(getattr(model, name), getattr(twin, name), rtol=1e-8, atol=1e-9)
+    assert not torch.allclose(model.W, before, atol=1e-3)
+
+
+def test_fresh_weights_are_smooth_along_an_order_and_as_large_as_without():
+    levels = (40, 40)
+    core = ResidualConfig(width=500, blocks=1)
+    plain = ModelConfig(n_variables=2, levels=levels, core=core)
+    one, other = (
+        IterativeNADE(plain, generator=seeded(1)),
+        IterativeNADE(replace(plain, ordinal=(1,)), generator=seeded(1)),
+    )
+    assert torch.equal(one.W[:, :40], other.W[:, :40])
+    assert torch.equal(one.V[:40], other.V[:40])
+    for weight in (other.W.detach(), other.V.detach().t()):
+        free, smooth = weight[:, :40], weight[:, 40:]
+        assert smooth.std() == pytest.approx(free.std().item(), rel=0.1)
+        assert smooth.diff(dim=1).std() < 0.2 * free.diff(dim=1).std()
+
+
+def test_without_an_order_a_step_is_the_ordinary_one():
+    for ordinal in (None, (), (0,)):
+        model, moved = network(ordinal=ordinal), network(ordinal=ordinal)
+        for one, around in ((model, False), (moved, True)):
+            optimizer = SGD(lr=0.1, momentum=0.0).build(one)
+            cost(one).backward()
+            if around:
+                with neighbourly(one):
+                    optimizer.step()
+            else:
+                optimizer.step()
+        assert all(torch.equal(a, b) for a, b in zip(model.parameters(), moved.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("name", ["W", "V"])
+def test_what_is_frozen_stays(name):
+    model = network().float()
+    getattr(model, name).requires_grad_(False)
+    before = getattr(model, name).clone()
+    training = TrainingConfig(phases=(Phase(epochs=2),), batch_size=10, ema_decay=0.0)
+    other = model.V if name == "W" else model.W
+    was = other.detach().clone()
+    fit(model, prepare(codes(), levels=LEVELS), config=training)
+    assert torch.equal(getattr(model, name), before)
+    assert not torch.equal(other, was)
+
+
+def test_a_training_that_was_stopped_goes_on_to_the_bit():
+    training = TrainingConfig(phases=(Phase(epochs=6),), batch_size=10, centred=True)
+    rows, states = prepare(codes(), levels=LEVELS), []
+    whole, halved = network().float(), network().float()
+    fit(whole, rows, config=training, save_state=states.append, save_every=0.0)
+    fit(halved, rows, config=training, resume=states[3])
+    assert len(states) == 6
+    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), halved.parameters(), strict=True))
+
+
+def test_a_model_that_was_loaded_learns_on(tmp_path):
+    """Loaded models are built without memory first; what neighbours share must not stay without."""
+    save(tmp_path / "model", SavedModel(network().float().eval(), Schema()))
+    model = load(tmp_path / "model")
+    before = model.W.detach().clone()
+    fit(model, prepare(codes(), levels=LEVELS), config=TrainingConfig(phases=(Phase(epochs=1),), ema_decay=0.0))
+    assert torch.isfinite(model.W).all()
+    assert not torch.equal(model.W, before)
+
+
+def test_an_autocast_around_changes_nothing():
+    with torch.autocast("cpu", torch.bfloat16):
+        made = IterativeNADE(config(), generator=seeded(1))
+    assert torch.equal(made.W, IterativeNADE(config(), generator=seeded(1)).W)
+
+
+def test_images_have_no_columns_to_share():
+    model = ImageNetwork(ImageConfig(image_shape=(2, 4), channels=(4,), dense=4))
+    with neighbourly(model):
+        pass
+
+
+def test_a_model_keeps_its_order(tmp_path):
+    made = config()
+    assert decode(ModelConfig, encode(made)) == made
+    assert "ordinal" not in encode(config(ordinal=None))  # models and records from before it say the same as today
+    model = network().float().eval()
+    save(tmp_path / "model", SavedModel(model, Schema()))
+    assert load(tmp_path / "model").config.ordinal == ORDINAL
+
+
+@pytest.mark.parametrize(
+    ("ordinal", "told"), [((0, 6), "from 0 to 5"), ((-1,), "from 0 to 5"), ((1, 1), "each place once")]
+)
+def test_places_that_are_none(ordinal, told):
+    with pytest.raises(ValueError, match=f"ordinal: expected .*{told}"):
+        config(ordinal=ordinal)
+
+
+def table(n, seed=0):
+    """Two numbers that hang together, one that is a count, an answer, and a kind without an order."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=n)
+    numbers = hidden[:, None] + 0.3 * rng.normal(size=(n, 2))
+    count = rng.poisson(np.exp(0.5 * hidden))
+    kind = rng.integers(0, 3, size=n)
+    return np.column_stack([numbers, count, hidden > 0, kind]).astype(float)
+
+
+def test_estimators_know_which_columns_are_numbers():
+    model = NADEk(max_iter=1, categorical_features=[4], random_state=0).fit(table(200))
+    kinds = [type(column) for column in model.columns_]
+    assert kinds == [Numeric, Numeric, Numeric, Binary, Categorical]
+    assert model.network_.config.ordinal == (0, 1, 2)
+
+
+ANSWERS = ["never", "now and then", "often", "always"]
+
+
+def answers(n, *, ordered, seed=0):
+    """A question with four answers, twice, and a colour."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=n)
+    told = [np.clip(np.round(1.5 + hidden + 0.5 * rng.normal(size=n)), 0, 3).astype(int) for _ in range(2)]
+    frame = {f"q{j}": pd.Categorical.from_codes(codes, ANSWERS, ordered=ordered) for j, codes in enumerate(told)}
+    colours = pd.Categorical(rng.choice(["red", "green", "blue"], size=n))
+    return pd.DataFrame(frame | {"colour": colours})
+
+
+def test_answers_of_an_ordered_type_keep_their_order(tmp_path):
+    frame = answers(200, ordered=True)
+    frame.loc[3, "q0"] = None
+    model = NADEk(max_iter=2, random_state=0).fit(frame)
+    assert model.columns_[0] == Ordinal(levels=tuple(ANSWERS))
+    assert isinstance(model.columns_[2], Categorical)
+    assert model.network_.config.ordinal == (0, 1)
+    assert describe(model.columns_[0]) == "ordinal, 4 levels from 'never' to 'always'"
+    arrow = pa.Table.from_pandas(frame)
+    again = NADEk(max_iter=2, random_state=0).fit(arrow)
+    assert again.columns_[:2] == model.columns_[:2]
+    model.save(tmp_path / "model")
+    other = NADEk.load(tmp_path / "model")
+    assert other.columns_ == model.columns_
+    np.testing.assert_allclose(other.score_samples(frame), model.score_samples(frame), rtol=1e-6)
+    assert set(other.sample(50, random_state=0)["q0"]) <= set(ANSWERS)
+
+
+def test_unordered_types_have_no_order_and_polars_says_nothing():
+    for frame in (answers(50, ordered=False), pl.from_pandas(answers(50, ordered=True))):
+        model = NADEk(max_iter=1, random_state=0).fit(frame)
+        assert {type(column) for column in model.columns_} == {Categorical}
+        assert model.network_.config.ordinal is None
+
+
+def test_an_order_that_is_none_of_words_alone_is_that_of_the_type():
+    stage = pd.Categorical([3, 1, 2, 3, 1, 2] * 20, categories=[3, 2, 1], ordered=True)
+    model = NADEk(max_iter=1, random_state=0).fit(pd.DataFrame({"stage": stage, "x": [0, 1] * 60}))
+    assert model.columns_[0] == Ordinal(levels=(3, 2, 1))
+
+
+@pytest.mark.parametrize("levels", [(), ("a", "a"), ("a", 1)])
+def test_levels_that_are_none(levels):
+    with pytest.raises(ValueError, match="levels: expected"):
+        Ordinal(levels=levels)
+
+
+def test_sharing_pays_where_rows_are_few(monkeypatch):
+    """Held out, in nats a row; by more than seeds change."""
+    options = {"max_iter": 100, "categorical_features": [4], "random_state": 0}
+    sharing = NADEk(**options).fit(table(150)).score(table(500, 1))
+    monkeypatch.setattr("nadek.models.ordinal_kernel.FEWEST", 1000)
+    alone = NADEk(**options).fit(table(150)).score(table(500, 1))
+    assert sharing > alone + 0.1

@@ -1,0 +1,78 @@
+"""The models that come with the package: whole, small, and the ones that their records are about."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from nadek import load, pretrained
+from nadek.checkpoints import load_saved
+from nadek.inference.likelihood import log_probs
+from nadek.inference.orderings import random_orderings
+from nadek.inference.sampling import sample
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = pretrained.names()
+
+
+def test_there_are_models():
+    assert MODELS == ["caltech101-unet", "mnist-nade5-2hl", "mnist-nade5-2hl-taught", "mnist-unet"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_that_of_its_record(name):
+    metrics = load_saved(name).metrics
+    record = json.loads((ROOT / "experiments" / "results" / f"{metrics['record']}.json").read_text())
+    assert {key: metrics[key] for key in ("commit", "config", "seconds")} == {
+        key: record[key] for key in ("commit", "config", "seconds")
+    }
+    assert not metrics["diverged"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_writes_images_that_it_finds_more_likely_than_noise(name):
+    model = load(name)
+    orderings = random_orderings(2, model.n_variables, generator=torch.Generator().manual_seed(0))
+    written = sample(model, 4, generator=torch.Generator().manual_seed(1))
+    noise = torch.rand(4, model.n_variables, generator=torch.Generator().manual_seed(2)) < written.float().mean()
+    assert (
+        log_probs(model, written, orderings).mean(0) > log_probs(model, noise.float(), orderings).mean(0) + 100
+    ).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_has_a_card_and_is_small(name):
+    folder = ROOT / "src" / "nadek" / "pretrained" / name
+    card = (folder / "README.md").read_text()
+    for heading in ("## Data", "## Training", "## How good it is", "## Limits"):
+        assert heading in card
+    assert f'nadek.load("{name}")' in card
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 8e6
+
+
+def test_a_folder_goes_before_a_shipped_model_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path(MODELS[0]).mkdir()
+    with pytest.raises(ValueError, match=f"{MODELS[0]} is not a model folder: .* hides the model of this name that"):
+        load(MODELS[0])
+    Path("other").mkdir()
+    with pytest.raises(ValueError, match=r"other is not a model folder: it has no config\.json$"):
+        load("other")
+
+
+def test_what_is_not_there_is_told_with_what_is():
+    with pytest.raises(
+        FileNotFoundError, match=rf"there is no model at none; those that come with nadek: .*{MODELS[0]}"
+    ):
+        load("none")
+
+
+def test_the_command_samples_from_a_model_by_its_name(tmp_path):
+    file = tmp_path / "rows.csv"
+    command = [sys.executable, "-m", "nadek", "sample", MODELS[0], "-n", "2", "-o", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(file.read_text().splitlines()) == 3

@@ -1,0 +1,171 @@
+"""A training that goes on from a trained model instead of random weights."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+
+from nadek.checkpoints import SavedModel, load, load_saved, save
+from nadek.tabular.schema import Schema
+from nadek.tabular.columns import Categorical
+from nadek.models.cores import DeepConfig
+from nadek.runs.recipe import Recipe
+from nadek.runs.resume import finished
+from nadek.runs.train import train
+from nadek.runs.warm_start import begin_as_model
+from nadek_paper.rows import read_row
+from nadek_paper.run_row import reproduce
+from nadek_paper.jobs import Job
+from nadek.models import ModelConfig, IterativeNADE, nade_k
+from nadek.training import AdamW, Phase, TrainingConfig
+from test_cli import nadek, ok
+from test_reproduce import TOML, place_in, write_row
+
+D = 6
+NAMES = tuple("abcdef")
+STILL = TrainingConfig(phases=(Phase(epochs=1),), optimizer=AdamW(lr=1e-12), ema_decay=0.0)
+OTHER = "expected a model of the recipe's structure, found another in"
+
+
+def lively(seed=0, **options):
+    """A network whose weights are told from new ones."""
+    generator = torch.Generator().manual_seed(seed)
+    model = nade_k(D, hidden=(8,), steps=2, generator=generator, **options)
+    with torch.no_grad():
+        for value in model.parameters():
+            value += torch.randn(value.shape, generator=generator)
+    return model
+
+
+def kept(folder, model, **schema):
+    save(folder, SavedModel(model, Schema(columns=NAMES, **schema)))
+    return str(folder)
+
+
+def near(model, other):
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, other.state_dict()[name], rtol=0, atol=1e-6)
+
+
+def test_a_recipe_begins_with_the_weights_of_a_model(tmp_path):
+    first = lively()
+    recipe = Recipe(model=first.config, training=STILL, start=kept(tmp_path / "first", first))
+    x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
+    near(train(recipe, tmp_path / "second", x, None, schema=Schema(columns=NAMES)).model, first)
+
+
+@pytest.mark.parametrize("options", [{"core": DeepConfig(hidden=(8,), dropout=0.5)}, {"ordinal": (1, 2)}])
+def test_what_matters_while_training_may_differ(options, tmp_path):
+    model = IterativeNADE(ModelConfig(**({"n_variables": D, "steps": 2, "core": DeepConfig(hidden=(8,))} | options)))
+    begin_as_model(model, kept(tmp_path / "first", lively()), Schema(columns=NAMES))
+    near(model, lively())
+
+
+@pytest.mark.parametrize(
+    ("model", "schema", "told"),
+    [
+        (lambda: nade_k(D, hidden=(9,), steps=2), {}, f"{OTHER} .*: model.core.hidden is .8. there and .9. in"),
+        (lambda: nade_k(D, hidden=(8,), steps=3), {}, f"{OTHER} .*: model.steps is 2 there and 3 in the recipe"),
+        (lively, {"columns": tuple("abcdeg")}, "expected a model of the same columns, found other columns"),
+        (
+            lively,
+            {"columns": NAMES, "kinds": (Categorical(levels=("n", "y")),) * D},
+            "expected a model of the same columns, found other kinds",
+        ),
+    ],
+)
+def test_a_beginning_that_does_not_fit(model, schema, told, tmp_path):
+    start = kept(tmp_path / "first", lively(), kinds=(Categorical(levels=("no", "yes")),) * D)
+    with pytest.raises(ValueError, match=f"start: {told}"):
+        begin_as_model(model(), start, Schema(**schema))
+
+
+def test_a_long_option_that_differs_is_cut(tmp_path):
+    model = nade_k(D, hidden=(8,) * 100, steps=2)
+    with pytest.raises(ValueError, match=r"hidden is \[8\] there and \[(8, ){19}8,\.\.\. in the recipe"):
+        begin_as_model(model, kept(tmp_path / "first", lively()), Schema())
+
+
+def test_a_row_of_a_table_begins_as_a_model(tmp_path):
+    first = read_row(write_row(tmp_path, "first"))
+    reproduce(first, "modern", place_in(tmp_path))
+    folder = tmp_path / "runs" / "table9-first-modern"
+    text = TOML.replace("ema_decay = 0.9", 'ema_decay = 0.0\noptimizer = { kind = "adamw", lr = 1e-12 }')
+    text = text.replace("[recipes.modern.training]", f'[recipes.modern]\nstart = "{folder}"\n[recipes.modern.training]')
+    second = read_row(write_row(tmp_path, "second", text))
+    assert second.recipe("modern").start == str(folder)
+    record = reproduce(second, "modern", place_in(tmp_path))
+    assert record["config"]["start"] == str(folder)
+    near(load(tmp_path / "runs" / "table9-second-modern"), load(folder))
+
+
+def job_on(folder, **options):
+    recipe = Recipe(model=nade_k(64, hidden=(4,), steps=1).config, training=STILL, **options)
+    return Job(name="second", data="digits", recipe=recipe, place=place_in(folder, quick=True))
+
+
+@pytest.mark.parametrize("option", ["start", "teacher"])
+def test_a_model_that_builds_on_another_one_is_not_finished_once_that_is_another(option, tmp_path):
+    def first(seed):
+        generator = torch.Generator().manual_seed(seed)
+        save(tmp_path / "first", SavedModel(nade_k(64, hidden=(4,), steps=1, generator=generator), Schema()))
+
+    first(0)
+    job = job_on(tmp_path, **{option: str(tmp_path / "first")})
+    told = job.trained().metrics["digests"]
+    assert set(told) == {"rows", "validation", option}
+    assert job.finished() is not None
+    first(1)
+    with pytest.raises(ValueError, match=f"second holds a model of another {option}; use --force to train anew"):
+        job.finished()
+    assert job.trained(force=True).metrics["digests"][option] != told[option]
+    shutil.rmtree(tmp_path / "first")
+    assert job.finished() is not None
+
+
+@pytest.mark.parametrize("option", ["start", "teacher"])
+def test_an_unfinished_training_does_not_go_on_with_another_model(option, tmp_path):
+    x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
+    training = replace(STILL, phases=(Phase(epochs=2),))
+    recipe = Recipe(model=lively().config, training=training, **{option: kept(tmp_path / "first", lively())})
+
+    def stop(epoch):
+        raise KeyboardInterrupt
+
+    def run(**options):
+        return train(recipe, tmp_path / "second", x, None, schema=Schema(columns=NAMES), resume=True, **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(on_epoch=stop)
+    kept(tmp_path / "first", lively(1))
+    with pytest.raises(ValueError, match=f"the unfinished training in .*second is of another {option}"):
+        run()
+    kept(tmp_path / "first", lively())
+    run()
+
+
+def test_a_model_that_is_replaced_by_what_began_as_it_is_finished(tmp_path):
+    """What it began as is there no more, and nothing is to be said of it."""
+    x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
+    recipe = Recipe(model=lively().config, training=STILL, start=kept(tmp_path / "first", lively()))
+    train(recipe, tmp_path / "first", x, None, schema=Schema(columns=NAMES))
+    saved = finished(recipe, tmp_path / "first", x, None, schema=Schema(columns=NAMES))
+    assert set(saved.metrics["digests"]) == {"rows", "validation"}
+
+
+def test_the_command_line_goes_on_from_a_model_folder(tmp_path):
+    rows = (torch.rand(60, D, generator=torch.Generator().manual_seed(1)) < 0.5).int().tolist()
+    table = tmp_path / "rows.csv"
+    table.write_text("\n".join(",".join(map(str, row)) for row in [NAMES, *rows]) + "\n")
+    usual = (table, "--hidden", "6", "--steps", "2", "--epochs", "2", "--quiet")
+    ok("fit", *usual, "-o", tmp_path / "first")
+    still = ("--set", "training.optimizer.lr=1e-12", "--set", "training.ema_decay=0")
+    ok("fit", *usual, "-o", tmp_path / "second", "--set", f'start="{tmp_path / "first"}"', *still)
+    near(load(tmp_path / "second"), load(tmp_path / "first"))
+    assert load_saved(tmp_path / "second").metrics["config"]["start"] == str(tmp_path / "first")
+    for start, told in (("nobody", "there is no model at nobody"), ("mnist-nade5-2hl", "start: expected a model of")):
+        result = nadek("fit", *usual, "-o", tmp_path / "third", "--set", f"start={start}")
+        assert result.code == 1
+        assert told in result.err
+        assert not (tmp_path / "third").exists()

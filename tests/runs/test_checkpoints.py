@@ -1,0 +1,720 @@
+"""Models and unfinished trainings on disk: what comes back, what is refused, and what a crash leaves."""
+
+import errno
+import hashlib
+import json
+import os
+import resource
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from nadek import checkpoints, pretrained
+from nadek.checkpoints import SavedModel, forget_state, holds_model, holds_state, load, load_saved, load_state, save, save_state
+from nadek.tabular.schema import Schema
+from nadek.tabular.columns import Binary, Categorical, Numeric
+from nadek.models.base import ConditionalModel
+from nadek.models.cores import Deep, DeepConfig
+from nadek.models import ModelConfig, IterativeNADE, nade_k
+from nadek.training import TrainingState
+from zoo import ZOO, build
+
+SCHEMA = Schema(columns=("a", "b", "ü, quoted", "d"), image_shape=(2, 2))
+METRICS = {"epochs": 3, "best_validation": 1.25, "commit": None, "history": [{"epoch": 1, "train": [2.5, 2.0]}]}
+
+
+def model(seed=0, **options):
+    return nade_k(4, **{"hidden": (5, 3), "steps": 2, "generator": torch.Generator().manual_seed(seed)} | options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A saved model."""
+    save(tmp_path / "model", SavedModel(model(), SCHEMA, METRICS))
+    return tmp_path / "model"
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def edit(path, change):
+    """Change a JSON file in place."""
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+
+
+def seal(folder):
+    """Make ``config.json`` vouch for whatever the weights file is now, as someone who edits both could."""
+    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    edit(folder / "config.json", lambda config: config.update(weights_sha256=digest))
+
+
+def refused(folder, kind=ValueError):
+    with pytest.raises(kind) as error:
+        load(folder)
+    return str(error.value)
+
+
+# What comes back
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", list(ZOO))
+def test_a_model_comes_back_to_the_bit(name, dtype, tmp_path):
+    original = build(name, 5).to(dtype)
+    save(tmp_path, SavedModel(original, Schema()))
+    loaded = load(tmp_path)
+    assert loaded.config == original.config
+    assert not loaded.training
+    state, expected = loaded.state_dict(), original.state_dict()
+    assert state.keys() == expected.keys()
+    for key, value in expected.items():
+        assert state[key].dtype == (dtype if value.is_floating_point() else value.dtype)  # remembered rows are bytes
+        assert torch.equal(state[key], value)
+
+
+def test_a_loaded_model_computes_the_same_bits(tmp_path):
+    original = build("residual carried", 5).float()
+    save(tmp_path, SavedModel(original, Schema()))
+    x, missing = torch.ones(2, 5), torch.tensor([[1, 0, 0, 1, 1], [0, 0, 1, 1, 0]]).bool()
+    for a, b in zip(original(x, missing), load(tmp_path)(x, missing), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_columns_and_metrics_come_back(folder):
+    saved = load_saved(folder)
+    assert saved.schema == SCHEMA
+    assert saved.metrics == METRICS
+
+
+def test_a_table_without_header_has_no_columns(tmp_path):
+    save(tmp_path, SavedModel(model(), Schema()))
+    assert load_saved(tmp_path).schema == Schema(columns=None, image_shape=None)
+
+
+def test_a_model_folder_holds_four_files_and_no_pickle(folder):
+    assert set(content(folder)) == {"model.safetensors", "config.json", "schema.json", "metrics.json"}
+
+
+def test_saving_twice_gives_the_same_bytes(folder, tmp_path):
+    save(tmp_path / "again", SavedModel(model(), SCHEMA, METRICS))
+    assert content(tmp_path / "again") == content(folder)
+
+
+def test_loading_leaves_the_global_random_state_alone(folder):
+    before = torch.random.get_rng_state()
+    load(folder)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_state_comes_back_to_the_bit(tmp_path):
+    state = TrainingState({"model.W": torch.randn(3, 2), "step": torch.tensor(4.0)}, {"seconds": 0.1, "best": None})
+    save_state(tmp_path, state, rows=[1, 2], recipe={"seed": 0})
+    found, kept = load_state(tmp_path)
+    assert found.info == state.info
+    assert kept == {"rows": [1, 2], "recipe": {"seed": 0}}
+    assert found.tensors.keys() == state.tensors.keys()
+    assert all(torch.equal(found.tensors[name], value) for name, value in state.tensors.items())
+
+
+def test_a_state_that_is_replaced_while_it_is_read_is_the_old_one(monkeypatch, tmp_path):
+    def replace_and_read(content):
+        save_state(tmp_path, TrainingState({"a": torch.zeros(5)}, {"epoch": 2}))
+        return deserialise(content)
+
+    deserialise = checkpoints.deserialise
+    monkeypatch.setattr(checkpoints, "deserialise", replace_and_read)
+    save_state(tmp_path, TrainingState({"a": torch.ones(3)}, {"epoch": 1}))
+    found, _ = load_state(tmp_path)
+    assert found.info == {"epoch": 1}
+    assert found.tensors["a"].tolist() == [1, 1, 1]
+
+
+def test_a_state_can_be_looked_for_and_forgotten(tmp_path):
+    assert load_state(tmp_path) is None
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
+    assert holds_state(tmp_path)
+    forget_state(tmp_path)
+    forget_state(tmp_path)
+    assert not holds_state(tmp_path)
+    (tmp_path / "file").touch()
+    assert load_state(tmp_path / "file") is None
+
+
+def test_a_state_is_kept_though_its_folder_was_removed(tmp_path):
+    save_state(tmp_path / "gone", TrainingState({"a": torch.ones(1)}))
+    assert load_state(tmp_path / "gone") is not None
+
+
+# What is refused
+
+
+def test_no_folder(tmp_path):
+    others = ", ".join(pretrained.names())
+    told = f"there is no model at {tmp_path / 'none'}; those that come with nadek: {others}"
+    assert refused(tmp_path / "none", FileNotFoundError) == told
+
+
+def test_a_file_is_no_model(tmp_path):
+    (tmp_path / "file").write_text("hello")
+    assert refused(tmp_path / "file") == f"{tmp_path / 'file'} is not a model folder: it has no config.json"
+
+
+def test_an_empty_folder_is_no_model(tmp_path):
+    assert refused(tmp_path) == f"{tmp_path} is not a model folder: it has no config.json"
+
+
+def test_an_unfinished_training_is_no_model_yet(tmp_path):
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
+    assert refused(tmp_path).endswith("its training is not finished: go on with nadek fit ... --resume")
+
+
+def test_truncated_weights(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert refused(folder) == f"{path} was damaged or changed since it was saved: its sha256 differs"
+
+
+@pytest.mark.parametrize("place", [12, -1])
+def test_one_flipped_bit_in_the_weights(folder, place):
+    path = folder / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+    assert refused(folder) == f"{path} was damaged or changed since it was saved: its sha256 differs"
+
+
+def test_truncated_weights_that_the_config_vouches_for(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    seal(folder)
+    assert refused(folder).startswith(f"{path} is damaged or no safetensors file: ")
+
+
+def test_no_weights(folder):
+    (folder / "model.safetensors").unlink()
+    assert refused(folder) == f"{folder} is not a whole model: model.safetensors is missing"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("steps", 3), ("fill", "zero"), ("n_variables", 4.0), ("init_std", 0.5), ("tied", True)]
+)
+def test_an_edited_structure(folder, option, value):
+    """Also where the shapes of the weights would allow it, or say so themselves."""
+    edit(folder / "config.json", lambda config: config["model"].update({option: value}))
+    assert refused(folder)
+
+
+def test_edited_steps_are_noticed_although_all_shapes_fit(folder):
+    edit(folder / "config.json", lambda config: config["model"].update(steps=3))
+    told = f"{folder / 'config.json'} was changed since it was saved: it is not what the weights were trained as"
+    assert refused(folder) == told
+
+
+def test_edited_widths_are_told_by_the_first_matrix_that_does_not_fit(folder):
+    edit(folder / "config.json", lambda config: config["model"]["core"].update(hidden=[6, 3]))
+    told = f"{folder}: the config asks for W of shape (6, 4), the weights file has of shape (5, 4)"
+    assert refused(folder) == told
+
+
+def test_weights_that_a_config_does_not_know(folder):
+    edit(folder / "config.json", lambda config: config["model"]["core"].update(hidden=[5]))
+    assert "the config asks for V of shape (4, 5), the weights file has of shape (4, 3)" in refused(folder)
+
+
+def test_weights_of_other_shapes(folder):
+    path = folder / "model.safetensors"
+    with safe_open(path, framework="pt") as file:
+        tensors, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+    save_file({**tensors, "W": torch.zeros(7, 4)}, path, metadata)
+    seal(folder)
+    assert refused(folder).endswith("the config asks for W of shape (5, 4), the weights file has of shape (7, 4)")
+    del tensors["b"]
+    save_file(tensors, path, metadata)
+    seal(folder)
+    assert refused(folder).endswith("the config asks for b of shape (4,), the weights file has no such weights")
+
+
+@pytest.mark.parametrize("width", [40_000, 10**12])
+def test_a_structure_of_much_more_than_the_file_has_takes_no_memory(width, folder, monkeypatch):
+    structure = json.loads((folder / "config.json").read_text())["model"]
+    structure["core"]["hidden"] = [width, width]
+    path = folder / "model.safetensors"
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    digest = hashlib.sha256(json.dumps(structure, sort_keys=True).encode()).hexdigest()
+    save_file(tensors, path, {"config_sha256": digest})
+    edit(folder / "config.json", lambda config: config.update(model=structure))
+    seal(folder)
+    monkeypatch.setattr(checkpoints, "build", None)
+    assert f"{folder}: the config asks for " in refused(folder)
+
+
+def test_weights_of_another_model_of_the_same_shapes(folder, tmp_path):
+    """The weights file says which structure it was trained as."""
+    save(tmp_path / "other", SavedModel(model(steps=3), SCHEMA, METRICS))
+    (folder / "model.safetensors").write_bytes((tmp_path / "other" / "model.safetensors").read_bytes())
+    seal(folder)
+    assert "it is not what the weights were trained as" in refused(folder)
+
+
+def test_an_unknown_key_in_the_structure(folder):
+    edit(folder / "config.json", lambda config: config["model"].update(stepz=3))
+    assert refused(folder).endswith("that this version can read: unknown option model.stepz; did you mean steps?")
+
+
+def test_a_missing_key_in_the_structure(folder):
+    edit(folder / "config.json", lambda config: config["model"].pop("n_variables"))
+    assert refused(folder).endswith("option model.n_variables is missing")
+
+
+@pytest.mark.parametrize("structure", [[], 5, "deep", None])
+def test_a_structure_that_is_no_table(folder, structure):
+    edit(folder / "config.json", lambda config: config.update(model=structure))
+    assert refused(folder).endswith(f"model: expected a table of options, found {structure!r}")
+
+
+@pytest.mark.parametrize("key", ["model", "weights_sha256"])
+def test_a_missing_key_of_the_config(folder, key):
+    edit(folder / "config.json", lambda config: config.pop(key))
+    assert refused(folder) == f"{folder / 'config.json'}: expected the key {key!r} of a nadek model, found none"
+
+
+@pytest.mark.parametrize("found", [None, 2, "1"])
+def test_another_format(folder, found):
+    edit(folder / "config.json", lambda config: config.update(format=found))
+    assert refused(folder) == f"{folder / 'config.json'}: expected a nadek model of format 1, found {found!r}"
+
+
+@pytest.mark.parametrize("name", ["config.json", "schema.json", "metrics.json"])
+def test_invalid_json(folder, name):
+    (folder / name).write_text('{"format": 1,')
+    assert f"{folder / name} is not valid JSON: " in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "schema.json", "metrics.json"])
+def test_bytes_that_are_no_text(folder, name):
+    (folder / name).write_bytes(b"\xff\xfe\x00")
+    assert f"{folder / name} is not valid JSON: " in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "schema.json", "metrics.json"])
+def test_json_of_another_kind(folder, name):
+    (folder / name).write_text("[1, 2]")
+    assert f"{folder / name}: expected a JSON object, found list" in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["schema.json", "metrics.json"])
+def test_a_missing_file(folder, name):
+    (folder / name).unlink()
+    assert f"{folder / name} is missing" in refused(folder)
+
+
+def test_a_schema_with_an_unknown_key(folder):
+    edit(folder / "schema.json", lambda schema: schema.update(colums=["a"]))
+    assert refused(folder).endswith("unknown option schema.colums; did you mean columns?")
+
+
+def test_a_schema_of_another_width(folder):
+    edit(folder / "schema.json", lambda schema: schema.update(columns=["a", "b"]))
+    assert refused(folder) == f"{folder / 'schema.json'}: expected 4 columns as in the model, found 2"
+
+
+def test_a_schema_of_other_images(folder):
+    edit(folder / "schema.json", lambda schema: schema.update(image_shape=[2, 3]))
+    assert refused(folder) == f"{folder / 'schema.json'}: expected images of 4 pixels, found image_shape (2, 3)"
+
+
+def test_a_damaged_state(tmp_path):
+    save_state(tmp_path, TrainingState({"a": torch.ones(9)}))
+    path = tmp_path / "training.safetensors"
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(ValueError, match=r"training.safetensors is damaged or no safetensors file"):
+        load_state(tmp_path)
+
+
+def test_a_state_with_other_bytes(tmp_path):
+    save_state(tmp_path, TrainingState({"a": torch.ones(9), "b": torch.tensor(3)}, {"seconds": 1.5}))
+    path = tmp_path / "training.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"training.safetensors was damaged since it was saved: its sha256 differs"):
+        load_state(tmp_path)
+
+
+def test_tensors_that_are_no_state(tmp_path):
+    save_file({"a": torch.ones(1)}, tmp_path / "training.safetensors")
+    with pytest.raises(ValueError, match=r"training.safetensors is no state of an unfinished training"):
+        load_state(tmp_path)
+
+
+# What a crash leaves
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Call it with the name of a file: from then on there is no space for that one."""
+    real = checkpoints.replacing
+
+    def fill(name):
+        @contextmanager
+        def replacing(path):
+            with real(path) as stream:
+                yield stream
+                if path.name == name:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(checkpoints, "replacing", replacing)
+
+    return fill
+
+
+FILES = ["model.safetensors", "schema.json", "metrics.json", "config.json"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_crash_while_saving_leaves_no_half_model(name, tmp_path, full_disk):
+    full_disk(name)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
+    assert error.value.filename == str(tmp_path / name)
+    assert not holds_model(tmp_path)
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_crash_while_replacing_a_model_leaves_no_mixture(name, folder, full_disk):
+    full_disk(name)
+    with pytest.raises(OSError, match="No space left"):
+        save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    assert not holds_model(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_saving_again_after_a_crash_is_whole(name, folder, full_disk, monkeypatch):
+    full_disk(name)
+    with pytest.raises(OSError, match="No space left"):
+        save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    monkeypatch.undo()
+    save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    assert torch.equal(load(folder).W, model(seed=1).W)
+
+
+def test_without_space_the_model_that_was_there_stays(folder):
+    """No file may be longer than 700 bytes: the schema is not, the weights are."""
+    before, limits = content(folder), resource.getrlimit(resource.RLIMIT_FSIZE)
+    assert len(before["model.safetensors"]) > 700 > len(before["schema.json"])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as error:
+            save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert error.value.filename == str(folder / "model.safetensors")
+    assert content(folder) == before
+
+
+def test_without_space_for_the_last_file_the_model_that_was_there_stays(folder, monkeypatch):
+    before, usual, left = content(folder), os.fsync, [None] * 3
+
+    def fsync(file):
+        if not left:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left.pop()
+        usual(file)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="No space left") as error:
+        save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    assert error.value.filename == str(folder / "config.json")
+    assert content(folder) == before
+
+
+def test_a_model_of_links_is_replaced_where_they_lead(folder):
+    blobs = folder.with_name("blobs")
+    folder.rename(blobs)
+    folder.mkdir()
+    for name in FILES:
+        (folder / name).symlink_to(blobs / name)
+    save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
+    assert all((folder / name).is_symlink() for name in FILES)
+    for where in (folder, blobs):
+        assert torch.equal(load(where).W, model(seed=1).W)
+
+
+@pytest.mark.parametrize("late", FILES)
+def test_two_who_save_into_one_folder_leave_no_mixture(late, tmp_path, monkeypatch):
+    """Another process saves all of its model between two files of ours."""
+    names = {0: tuple("abcd"), 1: tuple("dcba")}
+    saved = [SavedModel(model(seed=seed), Schema(columns=columns), METRICS) for seed, columns in names.items()]
+    real = checkpoints.replacing
+
+    @contextmanager
+    def replacing(path):
+        with real(path) as stream:
+            yield stream
+            if path.name == late:
+                with monkeypatch.context() as other:
+                    other.setattr(checkpoints, "replacing", real)
+                    other.setattr(os, "getpid", os.getppid)
+                    save(tmp_path, saved[1])
+
+    monkeypatch.setattr(checkpoints, "replacing", replacing)
+    save(tmp_path, saved[0])
+    if late == "model.safetensors":  # all of ours came after all of theirs
+        found = load_saved(tmp_path)
+        assert torch.equal(found.model.W, model(seed=0).W)
+        assert found.schema.columns == names[0]
+    else:
+        assert "model.safetensors was damaged or changed since it was saved" in refused(tmp_path)
+
+
+def test_a_crash_while_saving_a_state_keeps_the_older_one(tmp_path, full_disk):
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}, {"epoch": 1}))
+    full_disk("training.safetensors")
+    with pytest.raises(OSError, match="No space left"):
+        save_state(tmp_path, TrainingState({"a": torch.zeros(1)}, {"epoch": 2}))
+    assert load_state(tmp_path)[0].info == {"epoch": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["training.safetensors"]
+
+
+def test_what_a_killed_process_left_is_gone_once_saving_went_well(tmp_path, killed_while_writing):
+    for name in (*FILES, "training.safetensors"):
+        killed_while_writing(tmp_path / name)
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
+    save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FILES, "training.safetensors"])
+
+
+def test_a_crash_while_saving_a_model_keeps_the_state(tmp_path, full_disk):
+    save_state(tmp_path, TrainingState({"a": torch.ones(1)}, {"epoch": 1}))
+    full_disk("config.json")
+    with pytest.raises(OSError, match="No space left"):
+        save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
+    assert load_state(tmp_path)[0].info == {"epoch": 1}
+
+
+@pytest.mark.parametrize(
+    ("of", "option", "value"), [("core", "dropout", 0), ("", "init_std", 1), ("", "ordering", tuple(np.arange(4)))]
+)
+def test_numbers_of_other_kinds_come_back(of, option, value, tmp_path):
+    """A whole number for a real one, a number of NumPy's; the types are only checked in tests, so it is put in late."""
+    config = ModelConfig(n_variables=4, core=DeepConfig(hidden=(3,)), steps=1, ordering=(0, 1, 2, 3))
+    object.__setattr__(config.core if of else config, option, value)
+    made = IterativeNADE(config, generator=torch.Generator().manual_seed(0))
+    save(tmp_path, SavedModel(made, Schema(), {"loss": np.float32(0.5), "epochs": np.int64(3)}))
+    loaded = load_saved(tmp_path)
+    assert loaded.model.config == config
+    assert loaded.metrics == {"loss": 0.5, "epochs": 3}
+
+
+def test_what_cannot_be_saved_leaves_the_model_that_was_there(folder):
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        save(folder, SavedModel(model(seed=1), SCHEMA, {"when": object()}))
+    assert torch.equal(load(folder).W, model().W)
+
+
+class OwnCore(Deep):
+    """What a user may put in a core's place."""
+
+
+class OwnNetwork(IterativeNADE):
+    """A user's own network, made from the paper's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnStructure:
+    """The structure of a network from scratch."""
+
+    n_variables: int = 4
+    steps: int = 1
+    ordering: None = None
+    levels: None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnCoreConfig(DeepConfig):
+    """The structure of a core from scratch."""
+
+    kind: str = "own"
+
+
+class FromScratch(ConditionalModel):
+    """A network of another kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.config, self.b = OwnStructure(), torch.nn.Parameter(torch.zeros(4))
+
+    @property
+    def units_per_row(self):
+        """A row."""
+        return 4
+
+    def forward(self, x, missing, *, steps=None, recompute=False, generator=None):
+        """The same whatever is read."""
+        return [self.b.expand(x.shape)]
+
+
+def own_network():
+    return OwnNetwork(model().config)
+
+
+def own_core():
+    made = model(seed=1)
+    made.core = OwnCore(made.config.core)
+    return made
+
+
+def of_own_config():
+    config = ModelConfig(n_variables=4, core=OwnCoreConfig(hidden=(5,)))
+    return IterativeNADE(config, generator=torch.Generator().manual_seed(0))
+
+
+def more_weights():
+    made = model(seed=1)
+    made.scale = torch.nn.Parameter(torch.ones(2))
+    return made
+
+
+def compiled_core():
+    made = model(seed=1)
+    made.core = torch.compile(made.core, backend="eager")
+    return made
+
+
+UNSAVEABLE = {
+    own_core: "found OwnCore as core, which would come back as Deep",
+    of_own_config: "found another structure: model.core.kind: expected one of deep, alternating, residual, found 'own'",
+    FromScratch: "found FromScratch with a config of class OwnStructure",
+    own_network: "found OwnNetwork as the model, which would come back as Network",
+    more_weights: r"the config asks for scale no such weights, the model has of shape \(2,\)",
+    compiled_core: "found OptimizedModule as core, which would come back as Deep",
+}
+
+
+@pytest.mark.parametrize(("make", "message"), UNSAVEABLE.items(), ids=[make.__name__ for make in UNSAVEABLE])
+def test_what_would_not_come_back_as_it_is_leaves_the_model_that_was_there(make, message, folder, tmp_path):
+    before = content(folder)
+    for where in (folder, tmp_path / "new"):
+        with pytest.raises(TypeError, match=rf"^only what its config says can be saved: .*; {message}$"):
+            save(where, SavedModel(make(), SCHEMA))
+    assert content(folder) == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_compiled_model_is_saved_as_what_was_compiled(folder):
+    saved = SavedModel(model(seed=1), SCHEMA, METRICS)
+    object.__setattr__(saved, "model", torch.compile(saved.model, backend="eager"))  # behind the type hook
+    save(folder, saved)
+    assert torch.equal(load(folder).W, model(seed=1).W)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_neither_saved_nor_loaded(value, folder):
+    made, before = model(seed=1), content(folder)
+    made.b.data[2] = value
+    with pytest.raises(ValueError, match=f"^the model: expected finite weights, found {value} in b$"):
+        save(folder, SavedModel(made, SCHEMA))
+    assert content(folder) == before
+    path = folder / "model.safetensors"
+    with safe_open(path, framework="pt") as file:
+        tensors, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+    tensors["b"][2] = value
+    save_file(tensors, path, metadata)
+    seal(folder)
+    assert refused(folder) == f"{path}: expected finite weights, found {value} in b"
+
+
+def test_a_saved_model_replaces_another_of_other_shapes(folder):
+    save(folder, SavedModel(model(seed=1, hidden=(9,), steps=1), Schema(), {}))
+    loaded = load_saved(folder)
+    assert loaded.model.W.shape == (9, 4)
+    assert loaded.schema == Schema()
+    assert loaded.metrics == {}
+
+
+@pytest.mark.parametrize("text", ['{"my": "app settings"}', "[1]", "window = 3", '{"model": {}, "format": 1}'])
+def test_a_config_of_something_else_is_not_replaced(text, tmp_path):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(FileExistsError, match=r"config\.json is not of a nadek model, and would be replaced; "):
+        save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
+    assert content(tmp_path) == {"config.json": text.encode()}
+
+
+# Kinds of columns
+
+KINDS = (
+    Binary(levels=("no", "yes")),
+    Categorical(levels=(1, 2, 3)),
+    Numeric(edges=(0.5,), means=(0.1, 0.7), low=0.0, high=1.0, integer=False),
+)
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """A saved model of three columns of several kinds."""
+    config = ModelConfig(n_variables=3, core=DeepConfig(hidden=(4,)), levels=(2, 3, 2))
+    network = IterativeNADE(config, torch.full((5,), 0.3), generator=torch.Generator().manual_seed(0))
+    save(tmp_path / "mixed", SavedModel(network, Schema(kinds=KINDS, dropped=("id",))))
+    return tmp_path / "mixed"
+
+
+def test_kinds_come_back(mixed):
+    assert load_saved(mixed).schema == Schema(kinds=KINDS, dropped=("id",))
+
+
+def test_a_binary_schema_says_nothing_of_kinds(folder):
+    assert json.loads((folder / "schema.json").read_text()).keys() == {"columns", "image_shape"}
+
+
+def test_a_schema_of_another_number_of_kinds(mixed):
+    edit(mixed / "schema.json", lambda schema: schema["kinds"].pop())
+    assert refused(mixed) == f"{mixed / 'schema.json'}: expected 3 kinds of columns as in the model, found 2"
+
+
+def test_a_schema_of_other_levels(mixed):
+    edit(mixed / "schema.json", lambda schema: schema["kinds"][1].update(levels=[1, 2, 3, 4]))
+    told = f"{mixed / 'schema.json'}: kinds[1]: expected 3 levels as in the model, found 4"
+    assert refused(mixed) == told
+
+
+def test_a_schema_of_kinds_beside_a_binary_model(folder):
+    kinds = [{"levels": [0, 1], "kind": "binary"}] * 3 + [{"levels": ["a"], "kind": "categorical"}]
+    edit(folder / "schema.json", lambda schema: schema.update(kinds=kinds))
+    told = f"{folder / 'schema.json'}: kinds[3]: expected 2 levels as in the model, found 1"
+    assert refused(folder) == told
+
+
+# Rounded
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_matrices_can_be_kept_in_half_the_space(name, tmp_path):
+    original = build(name, 4)
+    save(tmp_path, SavedModel(original, Schema()), matrices=torch.bfloat16)
+    with safe_open(tmp_path / "model.safetensors", framework="pt") as file:
+        kept = {key: file.get_tensor(key).dtype for key in file.keys()}  # noqa: SIM118
+    weights, loaded = original.state_dict(), load(tmp_path).state_dict()
+    for key, value in weights.items():
+        rounded = value.ndim >= 2 and value.is_floating_point()
+        assert kept[key] == (torch.bfloat16 if rounded else value.dtype)
+        expected = value.bfloat16().to(value.dtype) if rounded else value
+        assert torch.equal(loaded[key], expected)
+        assert loaded[key].dtype == value.dtype
+
+
+@pytest.mark.parametrize("shape", [(16,), (4, 2, 2)])
+def test_a_picture_has_height_and_width(shape):
+    schema = Schema()
+    object.__setattr__(schema, "image_shape", shape)  # past the tests' own check of types
+    with pytest.raises(ValueError, match=r"^image_shape: expected height and width, found \("):
+        schema.__post_init__()

@@ -1,0 +1,649 @@
+"""Recipes, where rows come from, and what a run leaves in its folder."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nadek.checkpoints import SavedModel, holds_model, holds_state, load, load_saved, save
+from nadek.tabular.schema import Schema
+from nadek.utils.configs import encode
+from nadek.datasets import load as load_set
+from nadek.figures.model_card import draw_model
+from nadek.runs.data import open_data, open_training
+from nadek.runs.evaluate import evaluate
+from nadek.runs.provenance import provenance
+from nadek.runs.recipe import make_recipe, merge, parse_settings, phases, read_recipe
+from nadek.runs.resume import check_output
+from nadek.runs.train import train
+from nadek.runs.recipe import is_recipe
+from nadek.inference.likelihood import log_probs
+from nadek.models import nade_k
+from nadek.models.registry import build
+from nadek.training import TrainingDivergedError, loop
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+SHIPPED = [path for path in sorted(EXPERIMENTS.glob("*.toml")) if "model" in read_recipe(path)]
+SMALL = {
+    "model": {"steps": 2, "core": {"hidden": [6]}},
+    "training": {"phases": [{"epochs": 3}], "batch_size": 20, "ema_decay": 0.0},
+}
+
+
+def rows(n=60, seed=0):
+    return (torch.rand(n, 5, generator=torch.Generator().manual_seed(seed)) < 0.4).float()
+
+
+def recipe(**training):
+    return make_recipe(merge(SMALL, {"training": training}), n_variables=5)
+
+
+def run(folder, recipe_=None, x=None, validation=None, **options):
+    return train(
+        recipe() if recipe_ is None else recipe_,
+        folder,
+        rows() if x is None else x,
+        validation,
+        schema=Schema(),
+        **options,
+    )
+
+
+class StopError(Exception):
+    """Something that happens to a process."""
+
+
+def interrupted(folder, recipe_=None, after=2, **options):
+    """A training that broke off after some epochs, whose state is in its folder."""
+
+    def stop(epoch):
+        if epoch.epoch > after:
+            raise StopError
+
+    with pytest.raises(StopError):
+        run(folder, recipe_, on_epoch=stop, save_every=0.0, **options)
+    assert holds_state(folder)
+
+
+# Recipes
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_recipe_can_be_read(path):
+    options = read_recipe(path)
+    made = make_recipe(options, n_variables=options["model"]["n_variables"], where=str(path))
+    assert made.notes
+
+
+def test_there_are_shipped_recipes():
+    assert SHIPPED
+
+
+def test_text_files_are_utf_8_whatever_the_system_prefers(tmp_path):
+    save(tmp_path, SavedModel(nade_k(2, hidden=(3,), steps=1), Schema(), {"told": "?"}))
+    recipe_, record = tmp_path / "recipe.toml", tmp_path / "metrics.json"
+    recipe_.write_text('notes = "ü"', encoding="utf-8")
+    record.write_text('{"told": "ü"}', encoding="utf-8")
+    code = """
+import sys
+from nadek.checkpoints import load_saved
+from nadek.experiments import read_recipe, read_record
+print(ascii([read_recipe(sys.argv[1]), read_record(sys.argv[2]), load_saved(sys.argv[3]).metrics]))
+"""
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", code, str(recipe_), str(record), str(tmp_path)]
+    done = subprocess.run(command, env=ascii_only, capture_output=True, check=True)
+    assert ast.literal_eval(done.stdout.decode()) == [{"notes": "ü"}, {"told": "ü"}, {"told": "ü"}]
+
+
+def test_a_recipe_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no recipe at .*none.toml"):
+        read_recipe(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("content", [b"steps = = 3", b"\xff\xfe"])
+def test_a_recipe_that_is_not_toml(content, tmp_path):
+    (tmp_path / "bad.toml").write_bytes(content)
+    with pytest.raises(ValueError, match=r"bad.toml is not valid TOML: "):
+        read_recipe(tmp_path / "bad.toml")
+
+
+def test_core_and_optimizer_have_a_usual_kind():
+    made = make_recipe({"model": {"core": {"hidden": [3]}}, "training": {"optimizer": {"lr": 0.5}}}, n_variables=2)
+    assert (made.model.core.kind, made.training.optimizer.kind) == ("deep", "adamw")
+
+
+def test_merging_keeps_what_is_not_changed():
+    assert merge({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 5}}) == {"a": {"b": 5, "c": 2}, "d": 3}
+
+
+def test_merging_another_kind_replaces_its_table():
+    old = {"optimizer": {"kind": "adamw", "warmup": 0.1}}
+    assert merge(old, {"optimizer": {"kind": "sgd"}}) == {"optimizer": {"kind": "sgd"}}
+    assert merge(old, {"optimizer": {"kind": "adamw", "lr": 1}})["optimizer"]["warmup"] == 0.1
+
+
+def test_merging_changes_neither_of_both():
+    a, b = {"m": {"x": 1}}, {"m": {"y": 2}}
+    merge(a, b)
+    assert (a, b) == ({"m": {"x": 1}}, {"m": {"y": 2}})
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("a=3", 3), ("a=0.5", 0.5), ("a=true", True), ("a=[1, 2]", [1, 2]), ("a=relu", "relu"), ("a='x y'", "x y")],
+)
+def test_settings_have_toml_values(setting, value):
+    assert parse_settings([setting]) == {"a": value}
+
+
+@pytest.mark.parametrize("setting", ["model.steps", "=3", ""])
+def test_settings_of_another_form_are_refused(setting):
+    with pytest.raises(ValueError, match=f"expected path.to.option=value, found '{setting}'"):
+        parse_settings([setting])
+
+
+def test_the_usual_schedule():
+    assert phases(7, 5) == [{"objective": "all_steps", "epochs": 3}, {"objective": "last_step", "epochs": 4}]
+    assert phases(7, 1) == [{"objective": "last_step", "epochs": 7}]
+    assert phases(1, 5) == [{"objective": "last_step", "epochs": 1}]
+    assert phases(7, 1, fixed_order=True) == [{"objective": "fixed_order", "epochs": 7}]
+
+
+# Sources
+
+
+def write(path, x, columns=None):
+    header = [] if columns is None else [",".join(columns)]
+    lines = [",".join("" if np.isnan(v) else str(int(v)) for v in row) for row in np.asarray(x)]
+    path.write_text("\n".join([*header, *lines]) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_a_known_set_is_opened_by_its_name(split):
+    source, digits = open_data("digits", split=split), load_set("digits")
+    np.testing.assert_array_equal(source.x.numpy(), getattr(digits, split))
+    assert source.schema == Schema(columns=digits.columns, image_shape=(8, 8))
+
+
+def test_a_real_set_is_opened_from_its_folder(data_dir):
+    assert open_data("nltcs", split="valid", data_dir=data_dir).x.shape == (2157, 16)
+
+
+def test_a_known_set_comes_with_its_validation_rows():
+    source, held_out = open_training("digits")
+    assert (len(source.x), len(held_out.x)) == (1197, 300)
+
+
+def test_a_part_of_a_table_is_held_out(tmp_path):
+    x = torch.cat([rows(40), torch.eye(5)])
+    path = write(tmp_path / "t.csv", x)
+    source, held_out = open_training(path, fraction=0.2, seed=3)
+    assert (len(source.x), len(held_out.x)) == (36, 9)
+    together = sorted(map(tuple, torch.cat([source.x, held_out.x]).tolist()))
+    assert together == sorted(map(tuple, x.tolist()))
+    again = open_training(path, fraction=0.2, seed=3)[1]
+    other = open_training(path, fraction=0.2, seed=4)[1]
+    assert torch.equal(held_out.x, again.x)
+    assert not torch.equal(held_out.x, other.x)
+
+
+@pytest.mark.parametrize("only", range(20))
+@pytest.mark.parametrize("fraction", [0.05, 0.1])
+def test_a_row_with_the_only_value_of_a_column_is_learnt_from(only, fraction, tmp_path):
+    numbers = (torch.arange(20)[:, None] >> torch.arange(5)) & 1
+
+    def parts(column):
+        path = write(tmp_path / "t.csv", torch.column_stack([numbers, column]))
+        opened = open_training(path, fraction=fraction, seed=36)
+        return [[] if part is None else (part.x[:, :5] @ 2.0 ** torch.arange(5)).tolist() for part in opened]
+
+    train, held_out = parts(torch.ones(20))
+    found = parts(torch.where(torch.arange(20) == only, 1.0, torch.nan))
+    if held_out == [only]:
+        assert found == [list(range(20)), []]
+    elif only in held_out:
+        assert found == [[*train, only], [row for row in held_out if row != only]]
+    else:
+        assert found == [train, held_out]
+
+
+def test_rows_without_any_value_are_nothing_to_validate_on(tmp_path):
+    x = torch.ones(20, 2)
+    _, held_out = open_training(write(tmp_path / "t.csv", x), fraction=0.1, seed=36)
+    assert len(held_out.x) == 2
+    order = torch.randperm(20, generator=torch.Generator().manual_seed(36))
+    x[order[:2]] = torch.nan
+    train, held_out = open_training(write(tmp_path / "t.csv", x), fraction=0.1, seed=36)
+    assert len(train.x) == 20
+    assert held_out is None
+
+
+@pytest.mark.parametrize(("n", "fraction"), [(9, 0.1), (40, 0.0)])
+def test_nothing_is_held_out_of_few_rows_or_when_told(n, fraction, tmp_path):
+    source, held_out = open_training(write(tmp_path / "t.csv", rows(n)), fraction=fraction)
+    assert len(source.x) == n
+    assert held_out is None
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.0])
+def test_an_impossible_fraction_is_refused(fraction, tmp_path):
+    with pytest.raises(ValueError, match=f"validation fraction: expected at least 0 and below 1, found {fraction}"):
+        open_training(write(tmp_path / "t.csv", rows()), fraction=fraction)
+
+
+def test_a_validation_table_takes_the_order_of_the_training_columns(tmp_path):
+    a = write(tmp_path / "a.csv", rows(), "abcde")
+    b = write(tmp_path / "b.csv", rows(seed=1).flip(1), "edcba")
+    _, held_out = open_training(a, validation=b)
+    assert torch.equal(held_out.x, rows(seed=1))
+
+
+def test_rows_without_names_are_taken_as_they_are(tmp_path):
+    named, nameless = write(tmp_path / "a.csv", rows(), "abcde"), write(tmp_path / "b.csv", rows(seed=1))
+    assert torch.equal(open_training(named, validation=nameless)[1].x, rows(seed=1))
+    assert torch.equal(open_training(nameless, validation=named)[1].x, rows())
+    four = write(tmp_path / "c.csv", rows()[:, :4])
+    with pytest.raises(ValueError, match=r"c\.csv: expected 5 columns as in the model, found 4"):
+        open_training(nameless, validation=four)
+
+
+# Runs
+
+
+def test_a_run_leaves_a_model_and_its_metrics(tmp_path):
+    x = torch.cat([rows(), torch.full((2, 5), torch.nan)])
+    saved = run(tmp_path / "a" / "model", x=x, validation=rows(20, 1))
+    loaded = load_saved(tmp_path / "a" / "model")
+    assert torch.equal(loaded.model.W, saved.model.W)
+    metrics = json.loads(json.dumps(loaded.metrics))
+    assert (metrics["epochs"], metrics["rows"], metrics["skipped_rows"], metrics["diverged"]) == (3, 60, 2, False)
+    assert metrics["best_validation"] == min(epoch["validation"][-1] for epoch in metrics["history"])
+    assert set(metrics["versions"]) == {"python", "nade-k", "torch", "numpy"}
+    assert metrics["config"]["model"]["core"]["hidden"] == [6]
+    assert not holds_state(tmp_path / "a" / "model")
+
+
+def test_an_untrained_model_knows_the_means_of_its_data(tmp_path):
+    x = rows()
+    saved = run(tmp_path, recipe(optimizer={"lr": 0.0}), x=x)
+    torch.testing.assert_close(saved.model.fill, x.mean(0))
+    torch.testing.assert_close(saved.model.b.sigmoid(), x.mean(0))
+
+
+def test_initial_weights_are_a_function_of_the_recipes_seed(tmp_path):
+    still = merge(SMALL, {"training": {"optimizer": {"lr": 0.0}}})
+    made = [make_recipe(merge(still, {"seed": seed}), n_variables=5) for seed in (1, 1, 2)]
+    a, b, c = (run(tmp_path / str(i), r).model.W for i, r in enumerate(made))
+    assert torch.equal(a, b)
+    assert not torch.equal(a, c)
+
+
+def test_a_run_leaves_the_global_random_state_alone(tmp_path):
+    before = torch.random.get_rng_state()
+    run(tmp_path, validation=rows(20, 1))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_run_is_the_same_where_gradients_are_switched_off(tmp_path):
+    with torch.inference_mode():
+        found = run(tmp_path / "switched", validation=rows(20, 1)).model
+    assert torch.equal(found.W, run(tmp_path / "usual", validation=rows(20, 1)).model.W)
+
+
+def test_the_commit_is_that_of_the_package_and_of_no_repository_around_it(tmp_path, monkeypatch):
+    def git(*what):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
+        return subprocess.run(["git", *who, *what], cwd=tmp_path, capture_output=True, check=True).stdout.decode()
+
+    installed, own = tmp_path / "venv" / "nadek" / "provenance.py", tmp_path / "own.txt"
+    installed.parent.mkdir(parents=True)
+    for path in (installed, own):
+        path.write_text("")
+    monkeypatch.setattr(sys.modules["nadek.runs.provenance"], "__file__", str(installed))
+    git("init")
+    git("add", own.name)
+    git("commit", "-m", "a")
+    assert provenance()["commit"] is None
+    git("add", ".")
+    git("commit", "-m", "b")
+    assert provenance()["commit"] == git("rev-parse", "HEAD").strip()
+    installed.write_text("changed")
+    assert provenance()["commit"] == git("rev-parse", "HEAD").strip() + "+"
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+    whole = run(tmp_path / "whole", validation=rows(20, 1))
+    interrupted(tmp_path / "model", validation=rows(20, 1))
+    epochs = []
+    resumed = run(tmp_path / "model", validation=rows(20, 1), resume=True, on_epoch=lambda e: epochs.append(e.epoch))
+    assert epochs == [3]
+    assert torch.equal(resumed.model.W, whole.model.W)
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "model")]
+    assert weights[0] == weights[1]
+
+
+def test_a_record_from_before_an_option_came_is_still_of_its_recipe():
+    kept = encode(recipe())
+    del kept["training"]["recompute"]
+    assert is_recipe(recipe(), kept)
+    assert not is_recipe(recipe(batch_size=30), kept)
+    for other in (None, {}, {**kept, "mystery": 1}):
+        assert not is_recipe(recipe(), other)
+
+
+def test_notes_make_no_other_recipe(tmp_path):
+    """They are for people: a training goes on, and a record stays, when more is told of it."""
+    noted = replace(recipe(), notes="why it is so")
+    assert is_recipe(recipe(), encode(noted))
+    assert is_recipe(noted, encode(recipe()))
+    assert not is_recipe(replace(noted, seed=1), encode(recipe()))
+    interrupted(tmp_path)
+    assert run(tmp_path, noted, resume=True).metrics["config"]["notes"] == "why it is so"
+
+
+def test_resuming_nothing_begins(tmp_path):
+    assert run(tmp_path, resume=True).metrics["epochs"] == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"recipe_": recipe(batch_size=30)}, "another recipe"),
+        ({"x": rows(seed=9)}, "other rows"),
+        ({"x": rows().flip(0)}, "other rows"),
+        ({"validation": rows(20, 9)}, "other validation rows"),
+    ],
+)
+def test_a_run_of_something_else_is_not_resumed(change, told, tmp_path):
+    interrupted(tmp_path, validation=rows(20, 1))
+    with pytest.raises(
+        ValueError, match=f"unfinished training in .* is of {told}; use --force without --resume to begin anew"
+    ):
+        run(tmp_path, **{"validation": rows(20, 1), "resume": True} | change)
+    assert holds_state(tmp_path)
+
+
+def test_another_teacher_than_that_of_the_unfinished_training_is_refused(tmp_path):
+    for seed in (0, 1):
+        teacher = build(recipe().model, generator=torch.Generator().manual_seed(seed))
+        save(tmp_path / "teacher", SavedModel(teacher, Schema()))
+        taught = replace(recipe(), teacher=str(tmp_path / "teacher"))
+        if seed == 0:
+            interrupted(tmp_path / "model", taught)
+    with pytest.raises(ValueError, match="is of another teacher; use --force without --resume to begin anew"):
+        run(tmp_path / "model", taught, resume=True)
+
+
+def test_a_damaged_state_is_refused(tmp_path):
+    interrupted(tmp_path)
+    path = tmp_path / "training.safetensors"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(ValueError, match=r"training.safetensors is damaged"):
+        run(tmp_path, resume=True)
+
+
+# A run that diverges
+
+
+def test_a_run_that_diverges_at_once_leaves_nothing_in_the_way(tmp_path):
+    with pytest.raises(TrainingDivergedError, match=r"Lower the learning rate.*\. Nothing was learnt before that$"):
+        run(tmp_path, recipe(optimizer={"lr": 1e30}))
+    check_output(tmp_path, force=False, resume=False)
+    assert run(tmp_path).metrics["diverged"] is False
+
+
+def diverge_in_epoch(number, monkeypatch):
+    """Costs that are not numbers, from an epoch on."""
+    usual = loop._Run._train
+
+    def broken(self, phase, epoch):
+        costs = usual(self, phase, epoch)
+        return costs if epoch + 1 < number else [float("nan")] * len(costs)
+
+    monkeypatch.setattr(loop._Run, "_train", broken)
+
+
+def test_a_run_that_diverges_later_leaves_the_best_model_before(tmp_path, monkeypatch):
+    short = run(tmp_path / "short", recipe(phases=[{"epochs": 2}], optimizer={"kind": "sgd", "lr": 0.0}))
+    diverge_in_epoch(3, monkeypatch)
+    told = rf"cost is nan in epoch 3.*The best model before that is kept in {tmp_path / 'model'}$"
+    with pytest.raises(TrainingDivergedError, match=told):
+        run(tmp_path / "model", recipe(optimizer={"kind": "sgd", "lr": 0.0}))
+    kept = load_saved(tmp_path / "model")
+    # without validation rows the weights of the second epoch have not shown their cost when the third goes wrong
+    assert (kept.metrics["epochs"], kept.metrics["diverged"]) == (1, True)
+    assert torch.equal(kept.model.W, short.model.W)
+    assert not holds_state(tmp_path / "model")  # to resume would be to diverge again
+    with pytest.raises(FileExistsError, match="use --force to replace it"):
+        check_output(tmp_path / "model", force=False, resume=False)
+
+
+def test_a_run_that_diverges_at_once_does_not_replace_a_model(tmp_path):
+    before = run(tmp_path)
+    with pytest.raises(TrainingDivergedError, match="Nothing was learnt"):
+        run(tmp_path, recipe(optimizer={"lr": 1e30}))
+    assert torch.equal(load(tmp_path).W, before.model.W)
+
+
+# Outputs
+
+
+def test_a_new_folder_is_free(tmp_path):
+    check_output(tmp_path / "new", force=False, resume=False)
+    check_output(tmp_path, force=False, resume=False)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError, match="file is a file; a model is a folder"):
+        check_output(tmp_path / "file", force=True, resume=False)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_model_is_not_replaced_unless_told(resume, tmp_path):
+    run(tmp_path)
+    with pytest.raises(FileExistsError, match="already holds a model; use --force to replace it"):
+        check_output(tmp_path, force=False, resume=resume)
+    check_output(tmp_path, force=True, resume=resume)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("name", ["model.safetensors", "schema.json", "metrics.json"])
+def test_files_of_the_names_that_a_model_has_are_not_replaced_unless_told(name, resume, tmp_path):
+    (tmp_path / name).write_text("my own")
+    told = f"holds a file {name}, which a model would replace; use another folder, or --force to replace it"
+    with pytest.raises(FileExistsError, match=told):
+        check_output(tmp_path, force=False, resume=resume)
+    check_output(tmp_path, force=True, resume=resume)
+
+
+def test_a_training_that_was_stopped_while_its_model_was_saved_goes_on(tmp_path):
+    interrupted(tmp_path)
+    (tmp_path / "model.safetensors").write_text("weights")
+    check_output(tmp_path, force=False, resume=True)
+
+
+def test_a_training_that_was_stopped_after_its_model_was_saved_goes_on(tmp_path, monkeypatch):
+    def stop(folder):
+        raise StopError
+
+    monkeypatch.setattr("nadek.runs.train.forget_state", stop)
+    with pytest.raises(StopError):
+        run(tmp_path, force=False)
+    monkeypatch.undo()
+    assert holds_model(tmp_path)
+    assert holds_state(tmp_path)
+    before = load(tmp_path)
+    with pytest.raises(FileExistsError):
+        check_output(tmp_path, force=False, resume=False)
+    check_output(tmp_path, force=False, resume=True)
+    assert torch.equal(run(tmp_path, resume=True, force=False).model.W, before.W)
+    assert not holds_state(tmp_path)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_model_that_came_meanwhile_is_not_replaced_unless_told(force, tmp_path):
+    other = build(recipe().model, generator=torch.Generator().manual_seed(9))
+
+    def meanwhile(epoch):
+        if epoch.epoch == 2:
+            save(tmp_path, SavedModel(other, Schema()))
+
+    if force:
+        assert torch.equal(run(tmp_path, on_epoch=meanwhile, force=True).model.W, load(tmp_path).W)
+        return
+    with pytest.raises(FileExistsError, match="a model that was not there when this training began, and which stays"):
+        run(tmp_path, on_epoch=meanwhile, force=False)
+    assert torch.equal(load(tmp_path).W, other.W)
+    assert holds_state(tmp_path)
+
+
+def test_a_model_that_came_while_a_training_was_stopped_is_not_replaced_unless_told(tmp_path):
+    interrupted(tmp_path, force=False)
+    other = build(recipe().model, generator=torch.Generator().manual_seed(9))
+    save(tmp_path, SavedModel(other, Schema()))
+    with pytest.raises(FileExistsError, match="a model that was not there when this training began, and which stays"):
+        run(tmp_path, resume=True, force=False, on_epoch=lambda _: pytest.fail("before anything is trained"))
+    assert torch.equal(load(tmp_path).W, other.W)
+    assert torch.equal(run(tmp_path, resume=True, force=True).model.W, load(tmp_path).W)
+
+
+def test_a_training_that_was_told_to_replace_a_model_goes_on_to_do_it(tmp_path):
+    run(tmp_path, x=rows(seed=1))
+    interrupted(tmp_path, after=1, force=True)
+    with pytest.raises(StopError):  # a stop on the way does not make it forget what it may do
+        run(tmp_path, resume=True, force=False, on_epoch=stop_at_three, save_every=0.0)
+    assert torch.equal(run(tmp_path, resume=True, force=False).model.W, load(tmp_path).W)
+    assert not holds_state(tmp_path)
+
+
+def stop_at_three(epoch):
+    if epoch.epoch == 3:
+        raise StopError
+
+
+def test_a_model_that_was_there_before_is_replaced(tmp_path):
+    before = run(tmp_path, x=rows(seed=1)).model
+    assert not torch.equal(run(tmp_path, force=False).model.W, before.W)
+
+
+def test_an_unfinished_training_is_not_begun_anew_unless_told(tmp_path):
+    interrupted(tmp_path)
+    with pytest.raises(FileExistsError, match="unfinished training; use --resume to go on or --force to begin anew"):
+        check_output(tmp_path, force=False, resume=False)
+    check_output(tmp_path, force=False, resume=True)
+    check_output(tmp_path, force=True, resume=False)
+    assert holds_state(tmp_path)  # it is lost when a new training begins, not when one is asked for
+
+
+def test_force_begins_anew(tmp_path):
+    interrupted(tmp_path)
+    epochs = []
+    run(tmp_path, on_epoch=lambda epoch: epochs.append(epoch.epoch))
+    assert epochs == [1, 2, 3]
+    assert not holds_state(tmp_path)
+
+
+def test_a_run_that_cannot_begin_keeps_what_is_there(tmp_path):
+    interrupted(tmp_path)
+    with pytest.raises(ValueError, match="no rows to learn from"):
+        run(tmp_path, x=torch.full((3, 5), torch.nan))
+    assert holds_state(tmp_path)
+
+
+def test_a_run_that_is_interrupted_keeps_the_model_it_would_replace(tmp_path):
+    before = run(tmp_path)
+    interrupted(tmp_path)
+    assert torch.equal(load(tmp_path).W, before.model.W)
+
+
+# Evaluation, pictures, provenance
+
+
+def test_an_evaluation_is_the_exact_likelihood_with_its_provenance(tmp_path):
+    saved, x = run(tmp_path), rows(30, 2)
+    record = evaluate(saved, x, orderings=4, seed=1)
+    table = log_probs(saved.model, x, 4, generator=torch.Generator().manual_seed(1))
+    assert record["test_log_likelihood"] == pytest.approx(table.mean().item())
+    expected = table.mean(0).std().item() / 30**0.5
+    assert record["standard_error"] == pytest.approx(expected)
+    assert (record["orderings"], record["rows"], record["epochs"]) == (4, 30, 3)
+    assert record["config"] == saved.metrics["config"]
+    assert record["training"]["hardware"]["threads"] == 1
+    json.dumps(record)
+
+
+def test_an_evaluation_stops_once_it_is_certain_enough(tmp_path):
+    saved, x, told = run(tmp_path), rows(30, 2), []
+    table = log_probs(saved.model, x, 40, generator=torch.Generator().manual_seed(0))
+    errors = [table[:n].mean(1).std().item() / n**0.5 for n in range(2, 41)]
+    bound = min(errors[:10]) * 1.0001
+    record = evaluate(saved, x, orderings=40, until_error=bound, on_estimate=told.append)
+    n = next(n for n in range(8, 41) if errors[n - 2] <= bound)
+    assert record["orderings"] == len(told) == n < 40
+    assert record["test_log_likelihood"] == pytest.approx(table[:n].mean().item())
+    assert record["ordering_error"] == pytest.approx(errors[n - 2])
+    assert [now.n_orderings for now in told] == list(range(1, n + 1))
+    assert evaluate(saved, x, orderings=3, until_error=0.0)["orderings"] == 3
+    assert evaluate(saved, x, orderings=40, until_error=max(errors))["orderings"] == 8  # fewer may agree by luck
+
+
+def test_an_interrupted_evaluation_keeps_what_is_scored(tmp_path, monkeypatch):
+    saved, x = run(tmp_path), rows(30, 2)
+
+    def stop(now):
+        if now.n_orderings == 3:
+            raise KeyboardInterrupt
+
+    def stop_at_once(*_):
+        raise KeyboardInterrupt
+
+    record = evaluate(saved, x, orderings=9, keep_interrupted=True, on_estimate=stop)
+    assert record["orderings"] == 3
+    assert record["ensemble"] == evaluate(saved, x, orderings=9, keep_interrupted=True, on_estimate=stop)["ensemble"]
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(saved, x, orderings=9, on_estimate=stop)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(saved, x, orderings=9, keep_interrupted=True, progress=stop_at_once)
+    monkeypatch.setattr("nadek.runs.evaluate.summarise", stop_at_once)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(saved, x, orderings=9, keep_interrupted=True)
+
+
+def test_a_model_that_was_never_trained_can_be_evaluated():
+    model = nade_k(5, hidden=(4,), generator=torch.Generator().manual_seed(0))
+    record = evaluate(SavedModel(model, Schema()), rows(10), orderings=2)
+    assert record["epochs"] is None
+    assert np.isfinite(record["test_log_likelihood"])
+
+
+def test_pictures_are_those_that_a_model_allows(tmp_path):
+    saved = run(tmp_path / "model")
+    assert [path.name for path in draw_model(saved, tmp_path / "a")] == ["curves.png"]
+    bare = SavedModel(saved.model, Schema())
+    assert draw_model(bare, tmp_path / "b") == []
+    images = SavedModel(saved.model, Schema(image_shape=(1, 5)))
+    names = [path.name for path in draw_model(images, tmp_path / "c", rows(8))]
+    assert names == ["samples.png", "filters.png", "inpainting.png"]
+
+
+def test_provenance_is_json_and_says_what_computed():
+    told = json.loads(json.dumps(provenance()))
+    assert told["hardware"]["device"] == "cpu"
+    assert told["hardware"]["threads"] == 1
+    assert told["versions"]["torch"] == torch.__version__
+
+
+def test_a_finished_run_is_a_model(tmp_path):
+    assert not holds_model(tmp_path)
+    run(tmp_path)
+    assert holds_model(tmp_path)

@@ -1,0 +1,751 @@
+"""nadek.tabular.columns: what a column is told to be, what is asked, and codes and values there and back."""
+
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nadek.tabular.columns import (
+    Binary,
+    Categorical,
+    Numeric,
+    UndecidedColumnError,
+    decode,
+    draw,
+    encode,
+    expected,
+    infer,
+    is_plain,
+    level_names,
+    log_density_within,
+    log_fall_within,
+    n_levels,
+)
+
+NAN = float("nan")
+
+
+def objects(*values):
+    return np.array(values, dtype=object)
+
+
+def same(column, other):
+    """Equality that tells 0 from False."""
+    return column == other and repr(column) == repr(other)
+
+
+def refused(call, *arguments, **options):
+    with pytest.raises(ValueError, match=r".") as error:
+        call(*arguments, **options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# What columns are told to be
+
+TOLD = {
+    "booleans": (np.array([True, False]), Binary(levels=(False, True))),
+    "only true": (np.array([True, True]), Binary(levels=(False, True))),
+    "booleans with holes": (objects(True, None, np.False_), Binary(levels=(False, True))),
+    "0 and 1": (np.array([0, 1, 1]), Binary()),
+    "0.0 and 1.0 with holes": (np.array([0.0, NAN, 1.0]), Binary()),
+    "bytes": (np.array([0, 1], dtype=np.uint8), Binary()),
+    "only 1": (np.array([1, 1]), Binary()),
+    "0 and 1 as objects": (objects(0, 1.0, None, NAN), Binary()),
+    "two words": (np.array(["yes", "no", "yes"]), Binary(levels=("no", "yes"))),
+    "two words once each": (np.array(["yes", "no"]), Binary(levels=("no", "yes"))),
+    "words": (np.array(["b", "a", "c", "a"]), Categorical(levels=("a", "b", "c"))),
+    "words with holes": (objects("b", None, "a", NAN, "c", "a"), Categorical(levels=("a", "b", "c"))),
+    "pandas' missing": (objects("b", pd.NA, "a", pd.NaT, "c", "a"), Categorical(levels=("a", "b", "c"))),
+    "NumPy's strings": (np.array(["b", "a", "c", "a"], dtype="T"), Categorical(levels=("a", "b", "c"))),
+    "one word": (np.array(["a", "a"]), Categorical(levels=("a",))),
+    "one whole number": (np.array([7, 7]), Categorical(levels=(7,))),
+    "one other number": (np.array([0.5, NAN]), Categorical(levels=(0.5,))),
+    "decimals": (
+        objects(Decimal("0.5"), Decimal("NaN"), Decimal(2)),
+        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False, decimals=1),
+    ),
+    "fractions": (
+        np.array([0.5, NAN, 2.0, 0.5], dtype=np.float32),
+        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False, decimals=1),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_a_column_is_told_from_its_values(case):
+    values, column = TOLD[case]
+    assert same(infer(values, name="x"), column)
+
+
+def test_32_words_are_categories_and_33_are_asked_about():
+    words = np.array([f"w{i:02d}" for i in range(33)] * 2)
+    assert n_levels(infer(words[words != "w32"], name="x")) == 32
+    with pytest.raises(UndecidedColumnError) as error:
+        infer(words, name="city")
+    assert error.value.column == "city"
+    assert str(error.value) == (
+        "column \"city\" has 33 different texts in 66 rows ('w00', 'w01', 'w02' (and 30 more)):"
+        " say that it is categorical, or leave it out"
+    )
+    assert n_levels(infer(words, name="city", kind="categorical")) == 33
+
+
+def test_a_box_that_is_ticked_or_not_is_asked_about():
+    ticked = objects("X", None, "X")
+    with pytest.raises(UndecidedColumnError, match=r"^column \"box\" holds 'X' or nothing: write a word where"):
+        infer(ticked, name="box")
+    assert infer(ticked, name="box", kind="categorical").levels == ("X",)
+    assert infer(ticked, name="box", integers="numeric").levels == ("X",)  # where nobody can be asked
+    assert infer(objects("X", "X"), name="box").levels == ("X",)  # a constant
+
+
+def test_words_that_are_all_different_are_asked_about():
+    with pytest.raises(UndecidedColumnError, match=r'"id" has 3 different texts in 3 rows'):
+        infer(objects("a", "b", None, "c"), name="id")
+
+
+def test_whole_numbers_are_asked_about():
+    for values in (np.array([1, 3, 2]), np.array([1.0, 3.0, NAN, 2.0]), objects(1, 3, None, 2)):
+        with pytest.raises(UndecidedColumnError) as error:
+            infer(values, name="stage")
+        assert error.value.column == "stage"
+        assert str(error.value) == (
+            'column "stage" has whole numbers from 1 to 3, 3 different ones (3 in row 2):'
+            " say whether they are categories or numbers"
+        )
+        assert infer(values, name="stage", integers="numeric").integer
+        assert same(infer(values, name="stage", kind="categorical"), Categorical(levels=(1, 2, 3)))
+
+
+def test_two_whole_numbers_are_asked_about_unless_they_are_0_and_1():
+    with pytest.raises(UndecidedColumnError):
+        infer(np.array([1, 2, 1]), name="sex")
+    assert same(infer(np.array([1.0, 2.0, NAN]), name="sex", kind="binary"), Binary(levels=(1, 2)))
+
+
+DECLARED = {
+    "0 and 1 as categories": (np.array([0, 1]), "categorical", Categorical(levels=(0, 1))),
+    "fractions as categories": (np.array([0.5, 1.0]), "categorical", Categorical(levels=(0.5, 1))),
+    "booleans as binary": (np.array([True]), "binary", Binary(levels=(False, True))),
+    "0 and 1 as numbers": (
+        np.array([0, 1]),
+        "numeric",
+        Numeric(edges=(1.0,), means=(0.0, 1.0), low=0.0, high=1.0, integer=True),
+    ),
+    "one number": (
+        np.array([5.5]),
+        "numeric",
+        Numeric(edges=(), means=(5.5,), low=5.5, high=5.5, integer=False, decimals=1),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DECLARED)
+def test_a_column_is_what_its_user_says(case):
+    values, kind, column = DECLARED[case]
+    assert same(infer(values, name="x", kind=kind), column)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "told"),
+    [
+        (np.array([NAN, NAN]), "auto", 'column "x" has no value in any row: leave it out, or find some values'),
+        (objects(None, pd.NA), "auto", 'column "x" has no value in any row: leave it out, or find some values'),
+        (np.array([]), "auto", 'column "x" has no value in any row: leave it out, or find some values'),
+        (np.array([1.5, np.inf]), "auto", 'row 2, column "x": expected a finite number or missing, found inf'),
+        (objects(None, 1, -np.inf), "auto", 'row 3, column "x": expected a finite number or missing, found -inf'),
+        (objects("a", None, 3), "auto", 'row 3, column "x": expected text or missing, found 3'),
+        (objects(None, 3, "a"), "categorical", "row 3, column \"x\": expected numbers or missing, found 'a'"),
+        (objects(1, True), "auto", 'row 2, column "x": expected numbers or missing, found True'),
+        (objects("forty", 35, 2, "x"), "numeric", "row 1, column \"x\": expected numbers or missing, found 'forty'"),
+        (objects("forty", 35, None, 2), "auto", "row 1, column \"x\": expected numbers or missing, found 'forty'"),
+        (objects(2.5, "1,5", "1,7"), "auto", "row 2, column \"x\": expected numbers or missing, found '1,5'"),
+        (objects(True, "x", "y"), "auto", 'row 1, column "x": expected text or missing, found True'),
+        (
+            objects(1, date(2020, 1, 2)),
+            "auto",
+            'row 2, column "x": expected text, numbers or booleans, or missing, found 2020-01-02 (date)',
+        ),
+        (
+            objects(None, date(2020, 1, 2), 1),
+            "auto",
+            'row 2, column "x": expected text, numbers or booleans, or missing, found 2020-01-02 (date)',
+        ),
+        (
+            np.array(["2020-01-02"], dtype="datetime64[D]"),
+            "auto",
+            'column "x": expected text, numbers or booleans, found datetime64[D]',
+        ),
+        (np.array([1j]), "auto", 'column "x": expected text, numbers or booleans, found complex128'),
+        (np.zeros((2, 2)), "auto", 'column "x": expected one dimension, found an array of shape (2, 2)'),
+        (objects(None, "a"), "numeric", "row 2, column \"x\": expected a number or missing, found 'a'"),
+        (np.array(["a", "b", "c"]), "binary", "column \"x\": expected two different values, found 3: 'a', 'b', 'c'"),
+        (np.array(["a"]), "binary", "column \"x\": expected two different values, found only 'a'"),
+        (np.arange(257), "categorical", 'column "x": expected at most 256 categories, found 257'),
+    ],
+)
+def test_what_no_column_can_hold_is_named(values, kind, told):
+    assert refused(infer, values, name="x", kind=kind) == told
+
+
+def test_the_number_of_bins_is_checked():
+    for n_bins in (0, 257):
+        assert refused(infer, np.array([0.5]), name="x", n_bins=n_bins).startswith("n_bins: expected 1 to 256")
+
+
+# Bins
+
+
+def test_few_different_numbers_get_a_bin_each():
+    column = infer(np.array([2.5, 1.0, 7.0, 2.5]), name="x")
+    assert column == Numeric(edges=(2.5, 7.0), means=(1.0, 2.5, 7.0), low=1.0, high=7.0, integer=False, decimals=1)
+
+
+def test_many_numbers_get_bins_that_hold_as_many_each():
+    values = np.random.default_rng(0).normal(size=1600)
+    column = infer(values, name="x")
+    counts = np.bincount(encode(column, values, name="x").astype(int))
+    assert len(counts) == n_levels(column) == 16
+    assert counts.min() >= 99
+    assert counts.max() <= 101
+    means = [values[encode(column, values, name="x") == code].mean() for code in range(16)]
+    np.testing.assert_allclose(column.means, means, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 5, 16])
+def test_a_frequent_number_gets_a_bin_of_its_own(n_bins):
+    rng = np.random.default_rng(1)
+    values = np.concatenate((np.zeros(700), rng.random(300), -rng.random(200)))
+    column = infer(values, name="x", n_bins=n_bins)
+    assert n_levels(column) <= n_bins
+    codes = encode(column, values, name="x")
+    assert set(codes) == set(range(n_levels(column)))  # no empty bin
+    if n_bins > 2:
+        (zero,) = encode(column, np.array([0.0]), name="x")
+        assert (values[codes == zero] == 0).all()
+    smallest = infer(np.abs(values[:1000]), name="x", n_bins=n_bins)  # the frequent one is the first
+    if n_bins > 1:
+        assert smallest.means[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "decimals"),
+    [
+        ([0.5, 1.0, 2.0], 1),
+        ([19.99, 5.0, 0.1], 2),
+        ([-0.000001, 3.0], 6),
+        ([0.1 + 0.2, 1.0], None),  # 0.30000000000000004
+        ([1e-7, 1.0], None),
+        ([1.5, 2.0**52], None),  # so large that any digits would be what the float can hold
+        ([1.0, 2.0], None),  # whole numbers
+        ([5e-324, 1e300], None),
+        (np.array([19.99, 5.0, 0.1], dtype=np.float32), 2),  # 19.9899997711
+        (np.array([1 / 3, 5.0], dtype=np.float32), None),
+        (np.array([2.0**22 + 0.5, 1.0], dtype=np.float32), None),
+    ],
+)
+def test_decimals_of_numbers_are_counted(values, decimals):
+    column = infer(np.array(values), name="x", kind="numeric")
+    assert column.decimals == decimals
+    assert column.integer == (list(values) == [1.0, 2.0])
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+@pytest.mark.parametrize(
+    "narrow",
+    [
+        lambda values: values.astype(np.float32),
+        lambda values: values.astype(np.float16),
+        lambda values: objects(*values.astype(np.float32)),
+        lambda values: objects(np.float32(values[0]), np.float16(values[1]), *values[2:]),
+    ],
+    ids=["float32", "float16", "objects", "objects of both"],
+)
+def test_the_same_numbers_are_the_same_in_whatever_precision_they_come(narrow, kind):
+    values = np.arange(11) / 10
+    column = infer(values, name="x", kind=kind)
+    assert same(infer(narrow(values), name="x", kind=kind), column)
+    np.testing.assert_array_equal(encode(column, narrow(values), name="x"), np.arange(11))
+
+
+def test_numbers_that_went_through_single_precision_are_the_same():
+    """As when a frame with columns of single precision and others becomes one array."""
+    values = np.random.default_rng(0).choice([0.1, 0.2, 0.7, 0.9, -1.3], 200)
+    widened = values.astype(np.float32).astype(np.float64)
+    column = infer(values, name="x")
+    assert same(infer(widened, name="x"), column)
+    codes = encode(column, values, name="x")
+    np.testing.assert_array_equal(encode(column, widened, name="x"), codes)
+    assert (log_density_within(column, widened) == 0).all()
+    assert set(draw(column, codes, rng=np.random.default_rng(0))) == set(values)
+    between = np.array([0.19999, 0.2 - 1e-7, 0.2 + 1e-7, 1e308, -1e308])
+    assert encode(column, between, name="x").tolist() == [1, 1, 2, 4, 0]
+
+
+def test_bins_are_a_function_of_the_values_and_not_of_their_order():
+    values = np.random.default_rng(2).normal(size=500)
+    column = infer(values, name="x", n_bins=7)
+    assert infer(np.sort(values), name="x", n_bins=7).edges == column.edges
+    with_holes = np.append(values, [NAN, NAN])
+    assert infer(with_holes, name="x", n_bins=7) == column
+
+
+def test_means_of_bins_of_one_value_are_that_value():
+    values = np.repeat([0.1, 0.7, 1e9 + 0.3], 7)
+    column = infer(values, name="x")
+    assert column.means == (0.1, 0.7, 1e9 + 0.3)
+
+
+@pytest.mark.parametrize("kind", ["auto", "numeric", "categorical"])
+def test_floats_so_large_that_they_are_always_whole_stay_floats(kind):
+    values = np.array([2.5e20, 7e18, -4e18, 2.0**53])
+    column = infer(values, name="mass", kind=kind, integers="numeric")
+    codes = encode(column, values, name="mass")
+    for back in (decode(column, codes), draw(column, codes, rng=np.random.default_rng(0))):
+        assert back.dtype == np.float64
+        assert back.tolist() == values.tolist()
+    coarse = infer(values, name="mass", kind="numeric", n_bins=1)
+    drawn = draw(coarse, np.zeros(50), rng=np.random.default_rng(0))
+    assert drawn.min() >= -4e18
+    assert drawn.max() > 1e19
+    assert "whole numbers from -4000" in refused(infer, values, name="mass")  # they may still be codes: asked about
+
+
+@pytest.mark.parametrize("extreme", [2**60 + 1, 2**63 - 1, -(2**63)])
+def test_whole_numbers_too_large_for_floats_stay_whole(extreme):
+    values = np.array([3, 4, 5, 8, extreme])
+    for n_bins in (2, 16):
+        column = infer(values, name="x", kind="numeric", n_bins=n_bins)
+        codes = np.repeat(encode(column, values, name="x"), 20)
+        for back in (decode(column, codes), draw(column, codes, rng=np.random.default_rng(0))):
+            assert back.dtype == np.int64
+            assert back.min() >= values.min()
+            assert back.max() <= values.max()
+
+
+# How densely numbers lie
+
+
+def test_what_lies_between_a_frequent_number_and_the_next_bin_is_less_likely_than_both():
+    column = Numeric(edges=(5000.0, 5050.0), means=(0.0, 5025.0, 5075.0), low=0.0, high=5100.0, integer=False)
+    seen, *between = log_density_within(column, np.array([0.0, 10.0, 2500.0, 4999.0]))
+    assert seen == 0
+    assert (np.diff([seen, *between]) < 0).all()
+
+
+@pytest.mark.parametrize("extreme", [120.0, 1e4, 1e7])
+def test_a_frequent_number_is_at_least_as_dense_as_any_other_however_far_one_of_them_is(extreme):
+    rng = np.random.default_rng(0)
+    spent = np.where(rng.random(2000) < 0.4, 0.0, np.round(rng.lognormal(3, 0.5, 2000), 2))
+    spent[0] = extreme
+    column = infer(spent, name="spent")
+    nothing, *others = log_density_within(column, np.array([0.0, *np.unique(spent)[1:]]))
+    assert nothing == 0
+    assert max(others) <= 0
+    assert max(others) > -1e-9  # the narrowest of the other bins
+
+
+def test_whole_numbers_count_by_how_often_they_occurred():
+    visits = np.random.default_rng(0).geometric(0.3, 1000)
+    visits[0] = 1000
+    column = infer(visits, name="visits", integers="numeric")
+    asked = np.array([1.0, 2.0, 5.0, 7.0, 20.0, 1000.0])
+    shares = np.bincount(encode(column, visits, name="visits").astype(int)) / 1000
+    told = np.log(shares[encode(column, asked, name="visits").astype(int)]) + log_density_within(column, asked)
+    assert (np.diff(told) < 0).all()
+    np.testing.assert_allclose(np.exp(told[:3]), [(visits == number).mean() for number in (1, 2, 5)])
+
+
+def test_whole_numbers_are_no_denser_than_one_by_one():
+    column = Numeric(edges=(1.0, 2.0), means=(0.0, 1.0, 2.01), low=0.0, high=3.0, integer=True)
+    assert log_density_within(column, np.array([0.0, 1.0, 2.0, 3.0])).tolist() == [0, 0, 0, -1]
+
+
+def test_a_number_almost_as_frequent_ones_is_almost_as_dense():
+    column = Numeric(edges=(5000.0, 5050.0), means=(0.0, 5025.0, 5075.0), low=0.0, high=5100.0, integer=False)
+    density = log_density_within(column, np.array([0.0, 1e-9, 2500.0, 5025.0]))
+    assert density[1] == pytest.approx(0, abs=1e-6)
+    assert density[2] < density[3]  # what was never seen, and what was
+
+
+def test_between_numbers_that_have_a_bin_each_the_nearer_one_counts_by_its_distance():
+    column = Numeric(edges=(100.0, 200.0), means=(0.0, 100.0, 200.0), low=0.0, high=200.0, integer=False)
+    numbers = np.array([0.0, 100.0, 200.0, 101.0, 199.0, -50.0, 900.0])
+    density = log_density_within(column, numbers)
+    assert (density[:3] == 0).all()
+    assert (density[3:] < 0).all()
+    assert density[3] > density[4]
+    assert density[6] == density.min()
+
+
+def test_a_last_bin_of_one_number_is_not_the_narrowest():
+    column = Numeric(edges=(1.0, 2.0), means=(0.5, 1.5, 2.0), low=0.0, high=2.0, integer=False)
+    found = log_density_within(column, np.array([0.5, 1.2, 2.0]))
+    np.testing.assert_allclose(found, [-1.0, np.log(0.5), 0.0], atol=1e-12)
+
+
+def test_densities_of_numbers_near_the_end_of_floats_are_those_of_smaller_ones():
+    values = np.random.default_rng(0).uniform(-1, 1, 200)
+    small, huge = (infer(values * size, name="x", kind="numeric") for size in (1.0, 2.0**1023))
+    asked = np.concatenate((values, [-1.9, 1.9]))
+    found = log_density_within(huge, asked * 2.0**1023)
+    np.testing.assert_allclose(found[1:-1], log_density_within(small, asked)[1:-1], rtol=1e-12)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("typo", [1e3, 1e6, -1e6])
+def test_a_mistyped_number_among_the_training_values_does_not_make_its_neighbours_unlikely(typo):
+    values = np.random.default_rng(0).standard_normal(1000)
+    clean, with_typo = (infer(some, name="x") for some in (values, np.append(values[1:], typo)))
+    asked = np.linspace(-2.5, 2.5, 200)
+    with np.errstate(all="raise"):
+        found, plain = (log_density_within(column, asked) for column in (with_typo, clean))
+    assert np.abs((found - found.mean()) - (plain - plain.mean())).max() < 1  # one number more or less moves an edge
+    assert log_density_within(with_typo, np.array([typo]))[0] < found.min() - 100
+
+
+@pytest.mark.parametrize("kind", ["continuous", "mirrored", "whole", "cents", "one far outside", "at an edge"])
+def test_no_number_is_denser_than_the_densest_place_of_its_column(kind):
+    column = infer(skewed(kind), name="x", kind="numeric")
+    density = log_density_within(column, np.concatenate((skewed(kind), [column.low - 1, column.high + 1])))
+    assert density.max() <= 0
+    assert density.max() > -1
+
+
+def test_both_ends_of_whole_numbers_count_alike():
+    ages = np.random.default_rng(0).binomial(60, 0.5, 5000)
+    column = infer(np.concatenate((ages, 60 - ages)), name="age", integers="numeric", n_bins=5)
+    codes = encode(column, np.arange(61), name="age")
+    density = log_density_within(column, np.arange(61.0))
+    below, above = density[codes == 0][::-1], density[codes == n_levels(column) - 1]
+    rise, fall = np.diff(below), np.diff(above)
+    assert abs(rise.mean() / fall.mean() - 1) < 0.2
+    assert abs(below[0] - above[0]) < 0.3
+
+
+ENDS = [[-1.7e308, 0, 1, 1.7e308], [-1.7e308, -1.6e308, 0, 1, 1.6e308, 1.7e308], [1e308, 1.5e308, 1.6e308, 1.7e308]]
+
+
+@pytest.mark.parametrize("n_bins", [2, 3])
+@pytest.mark.parametrize("values", ENDS)
+def test_tails_that_are_too_far_for_floats_are_not_told(values, n_bins):
+    column = infer(np.repeat(np.array(values, dtype=np.float64), 10), name="x", integers="numeric", n_bins=n_bins)
+    assert column.tails is None or np.isfinite(column.tails).all()
+    assert np.isfinite(log_density_within(column, np.array(values))).all()
+
+
+def test_a_number_too_many_widths_outside_to_count_them_has_no_density():
+    column = infer(np.linspace(0, 1e-4, 50), name="x")
+    assert log_density_within(column, np.array([1.7e308, -1.7e308])).tolist() == [-np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("value", [5.5, 0.0, -3.0])
+def test_a_number_that_is_not_the_only_one_is_unlikely_the_more_the_farther_it_is(value):
+    column = Numeric(edges=(), means=(value,), low=value, high=value, integer=False)
+    density = log_density_within(column, value + np.array([0.0, 0.1, -10.0, 1e9]))
+    assert density[0] == 0
+    assert (np.diff(density) < 0).all()
+
+
+def test_numbers_of_inner_bins_are_usual_and_tails_fall_from_their_means():
+    column = Numeric(edges=(1.0, 3.0, 10.0), means=(0.5, 2.0, 7.0, 12.0), low=0.0, high=40.0, integer=False)
+    assert (log_fall_within(column, np.linspace(1, 9.99, 30)) == 0).all()
+    assert (log_fall_within(column, np.array([0.5, 0.9, 10.0, 12.0])) == 0).all()
+    np.testing.assert_allclose(log_fall_within(column, np.array([0.0, -1.0, 14.0, 200.0])), [-1, -3, -1, -94])
+
+
+def test_a_mistyped_number_among_the_training_values_falls_far_below_the_others():
+    values = np.append(np.random.default_rng(0).integers(18, 91, 1000), 1e6)
+    fall = log_fall_within(infer(values, name="age", kind="numeric"), values)
+    assert fall[-1] < -100
+    assert (fall[:-1] > -5).all()
+
+
+def test_where_not_even_the_mean_has_a_density():
+    column = infer(np.append(np.linspace(0, 1e-4, 50), 1.7e308), name="x")
+    assert log_fall_within(column, np.array([1.7e308, 5e-5])).tolist() == [-np.inf, 0]
+
+
+# Codes there and back
+
+
+EVERY = [
+    (np.array([0, 1, 1]), "auto"),
+    (np.array([True, False]), "auto"),
+    (np.array(["b", "a", "c", "a"]), "auto"),
+    (np.array([1, 2, 9]), "categorical"),
+    (np.array([0.5, 2.0, 3.25]), "categorical"),
+    (np.array([0.5, 2.0, 3.25]), "numeric"),
+    (np.array([3, 8, 2, 3]), "numeric"),
+    (np.array([2**60, 2**60 + 1]), "categorical"),
+]
+
+
+@pytest.mark.parametrize(("values", "kind"), EVERY)
+def test_values_come_back(values, kind):
+    column = infer(values, name="x", kind=kind)
+    codes = encode(column, values, name="x")
+    assert codes.dtype == np.float64
+    assert codes.max() < n_levels(column)
+    back = decode(column, codes)
+    assert back.tolist() == values.tolist()
+    assert [type(value) for value in back.tolist()] == [type(value) for value in values.tolist()]
+    assert draw(column, codes, rng=np.random.default_rng(0)).tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(("values", "kind"), EVERY[:-1])
+def test_holes_come_back(values, kind):
+    column = infer(values, name="x", kind=kind)
+    codes = encode(column, objects(None, *values.tolist()), name="x")
+    assert np.isnan(codes[0])
+    back = decode(column, codes)
+    missing = None if back.dtype == object else NAN
+    np.testing.assert_equal(back.tolist(), [missing, *values.tolist()])
+    np.testing.assert_equal(draw(column, codes, rng=np.random.default_rng(0)).tolist(), [missing, *values.tolist()])
+    assert np.isnan(encode(column, np.array([NAN]), name="x")).all()
+
+
+def test_numbers_that_are_equal_are_the_same_level():
+    for values in (np.array([0, 1]), np.array([0.0, 1.0]), np.array([False, True]), objects(0, 1.0)):
+        assert encode(Binary(), values, name="x").tolist() == [0, 1]
+        assert encode(Binary(levels=(False, True)), values, name="x").tolist() == [0, 1]
+    assert encode(Categorical(levels=(0.5, 2)), np.array([2.0, 0.5]), name="x").tolist() == [1, 0]
+
+
+NUMERIC = Numeric(edges=(1.0, 4.0), means=(0.5, 2.0, 4.0), low=0.0, high=4.0, integer=False)
+
+
+def test_numbers_outside_the_range_go_to_the_outer_bins():
+    values = np.array([-9.0, 0.0, 0.999, 1.0, 3.9, 4.0, 100.0])
+    assert encode(NUMERIC, values, name="x").tolist() == [0, 0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "told"),
+    [
+        (Binary(), np.array([0, 1, 2]), 'row 12, column "x": expected 0, 1 or missing, found 2'),
+        (Binary(), np.array([0, NAN, 0.5]), 'row 12, column "x": expected 0, 1 or missing, found 0.5'),
+        (Binary(), objects("1", None), "row 10, column \"x\": expected 0, 1 or missing, found '1'"),
+        (
+            Categorical(levels=tuple("abcdefgh")),
+            objects("a", None, "z"),
+            "row 12, column \"x\": expected 'a', 'b', 'c', 'd', 'e', 'f' (and 2 more) or missing, found 'z'",
+        ),
+        (Binary(levels=("no", "yes")), np.array([NAN, 1.0]), "row 11, column \"x\": expected 'no', 'yes' or"),
+        (Categorical(levels=(1, 2)), np.array([2, 1, 3]), 'row 12, column "x": expected 1, 2 or missing, found 3'),
+        (NUMERIC, objects(None, "a"), "row 11, column \"x\": expected a number or missing, found 'a'"),
+        (NUMERIC, objects("forty", 35, "x"), "row 10, column \"x\": expected numbers or missing, found 'forty'"),
+        (Categorical(levels=(1, 2)), objects("y", 1, "z"), 'row 10, column "x": expected numbers or missing, found'),
+        (Binary(levels=("no", "yes")), objects(1, 2, "no"), 'row 10, column "x": expected text or missing, found 1'),
+        (
+            Binary(levels=(False, True)),
+            objects(1, True, 0),
+            'row 10, column "x": expected booleans or missing, found 1',
+        ),
+        (NUMERIC, np.array([NAN, np.inf]), 'row 11, column "x": expected a finite number or missing, found inf'),
+    ],
+)
+def test_a_new_value_is_named_by_its_cell(column, values, told):
+    assert refused(encode, column, values, name="x", first_row=10).startswith(told)
+
+
+@pytest.mark.parametrize("column", [Binary(), Categorical(levels=("a", "b")), NUMERIC])
+@pytest.mark.parametrize("code", [-1.0, 0.5, 3.0])
+def test_codes_that_a_column_does_not_have_are_refused(column, code):
+    for call in (decode, lambda *a: draw(*a, rng=np.random.default_rng(0))):
+        assert "expected codes 0 to" in refused(call, column, np.array([0.0, NAN, code]))
+
+
+def test_no_rows_have_no_codes():
+    for column in (Binary(), Categorical(levels=("a", "b")), NUMERIC):
+        assert encode(column, np.array([]), name="x").shape == (0,)
+        assert decode(column, np.array([])).shape == (0,)
+
+
+# Draws and expectations
+
+
+def test_decoded_means_of_whole_numbers_are_whole():
+    column = Numeric(edges=(4.0,), means=(1.75, 5.2), low=0.0, high=9.0, integer=True)
+    assert decode(column, np.array([0, 1])).tolist() == [2, 5]
+    assert expected(column, np.array([[0.5, 0.5]])).tolist() == [(1.75 + 5.2) / 2]
+
+
+def test_draws_are_even_within_their_bin_where_its_mean_is_in_the_middle():
+    column = Numeric(edges=(10.0,), means=(5.0, 15.0), low=0.0, high=20.0, integer=False)
+    drawn = draw(column, np.repeat([0.0, 1.0], 20_000), rng=np.random.default_rng(0))
+    for part, low in ((drawn[:20_000], 0), (drawn[20_000:], 10)):
+        assert part.min() >= low
+        assert part.max() <= low + 10
+        counts = np.histogram(part, bins=10, range=(low, low + 10))[0]
+        assert (((counts - 2000) ** 2) / 2000).sum() < 27.9  # chi-square, 9 degrees of freedom, 1 in 1,000
+
+
+@pytest.mark.parametrize("rate", [-7.0, 2.5])
+def test_draws_lean_exponentially_to_where_their_bin_has_its_mean(rate):
+    mean = 1 / (1 - np.exp(-rate)) - 1 / rate  # of exp(rate s), s from 0 to 1
+    column = Numeric(edges=(10.0,), means=(10 * mean, 15.0), low=0.0, high=20.0, integer=False)
+    drawn = draw(column, np.zeros(20_000), rng=np.random.default_rng(0)) / 10
+    expected_counts = 20_000 * np.diff(np.expm1(rate * np.linspace(0, 1, 11)) / np.expm1(rate))
+    counts = np.histogram(drawn, bins=10, range=(0, 1))[0]
+    assert (((counts - expected_counts) ** 2) / expected_counts).sum() < 27.9  # as above
+
+
+def skewed(kind):
+    rng = np.random.default_rng(0)
+    income = np.exp(1.5 * rng.standard_normal(2000))
+    return {
+        "continuous": income,
+        "mirrored": -income,
+        "whole": np.floor(income),
+        "cents": np.round(income, 2),
+        "one far outside": np.append(rng.standard_normal(2000), 1e6),
+        "at an edge": np.append(np.full(1999, 5.0) + 1e-9 * np.arange(1999), 7.0),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["continuous", "mirrored", "whole", "cents", "one far outside", "at an edge"])
+def test_draws_have_the_means_of_their_bins_however_skewed_they_are(kind):
+    column = infer(skewed(kind), name="x", kind="numeric")
+    codes = np.repeat(np.arange(float(n_levels(column))), 20_000)
+    drawn = draw(column, codes, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(encode(column, drawn, name="x"), codes)
+    by_bin = drawn.reshape(-1, 20_000)
+    error = by_bin.std(1) / np.sqrt(20_000)
+    assert (np.abs(by_bin.mean(1) - column.means) <= 4.5 * error + 1e-9 * np.abs(column.means)).all()
+
+
+def test_whole_numbers_are_drawn_from_all_of_their_bin():
+    column = Numeric(edges=(3.0, 4.0), means=(1.0, 3.0, 5.5), low=0.0, high=6.0, integer=True)
+    drawn = draw(column, np.repeat([0.0, 1.0, 2.0], 300), rng=np.random.default_rng(0))
+    assert drawn.dtype == np.int64
+    assert set(drawn[:300]) == {0, 1, 2}
+    assert set(drawn[300:600]) == {3}
+    assert set(drawn[600:]) == {4, 5, 6}
+
+
+def test_prices_are_drawn_in_cents():
+    prices = np.random.default_rng(0).integers(1, 2000, size=4000) / 100
+    column = infer(prices, name="price")
+    assert n_levels(column) == 16
+    drawn = draw(column, encode(column, np.repeat(prices, 10), name="price"), rng=np.random.default_rng(1))
+    assert all(value == float(f"{value:.2f}") for value in drawn)  # 19.99, not 19.990000000000002
+    assert (encode(column, drawn, name="price") == encode(column, np.repeat(prices, 10), name="price")).all()
+    assert set(drawn) == set(np.arange(1, 2000) / 100)  # all of them, the dearest too
+    counts = np.bincount(np.rint(drawn * 100).astype(int))[1:]
+    assert counts.std() / counts.mean() < 0.3  # evenly: 20 of each expected
+    assert all(value == float(f"{value:.2f}") for value in decode(column, np.arange(16.0)))
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (1 + 1e-13 * np.random.default_rng(0).normal(size=2000), np.float64),
+        ((1e5 + np.random.default_rng(0).normal(size=2000)).astype(np.float32), np.float32),
+        (np.random.default_rng(0).normal(30, 1, size=2000).astype(np.float16), np.float16),
+        (np.float32([0.5, 0.7, 1e6]), np.float16),  # which does not reach so far
+        (np.float32([1, 2, 3, 7]), object),
+    ],
+    ids=["float64", "float32", "float16", "too far", "objects"],
+)
+def test_drawn_numbers_are_in_their_bins_in_the_type_that_they_are_for(values, dtype):
+    column = infer(values, name="x", kind="numeric", n_bins=8)
+    codes = np.repeat(np.arange(float(n_levels(column))), 2000)
+    drawn = draw(column, codes, rng=np.random.default_rng(0), dtype=np.dtype(dtype))
+    np.testing.assert_array_equal(encode(column, drawn, name="x"), codes)
+    if drawn.max() < np.finfo(np.float16).max or dtype != np.float16:
+        np.testing.assert_array_equal(encode(column, drawn.astype(dtype), name="x"), codes)
+        assert len(set(drawn)) >= len(set(codes))
+
+
+def test_drawing_is_a_function_of_its_generator():
+    codes = np.array([0.0, NAN, 1.0])
+    a, b, c = (draw(NUMERIC, codes, rng=np.random.default_rng(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c, equal_nan=True)
+
+
+def test_expectations():
+    p = np.array([[0.2, 0.3, 0.5, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(expected(NUMERIC, p), [0.1 + 0.6 + 2.0, 0.5])
+    np.testing.assert_allclose(expected(Binary(), p[:, :2]), [0.3, 0.0])
+    np.testing.assert_allclose(expected(Binary(levels=(False, True)), p[:, :2]), [0.3, 0.0])
+    np.testing.assert_allclose(expected(Binary(levels=(1, 2)), np.array([[0.4, 0.6]])), [1.6])
+    for column in (Categorical(levels=(1, 2, 3)), Binary(levels=("a", "b"))):
+        assert "have no mean" in refused(expected, column, p)
+
+
+# Columns themselves
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Binary(levels=(0, False)), "levels: expected each once, found (0, False)"),
+        (lambda: Binary(levels=(0, "a")), "levels: expected all text, all numbers or all booleans, found (0, 'a')"),
+        (lambda: Binary(levels=(0, True)), "levels: expected all text, all numbers or all booleans, found (0, True)"),
+        (lambda: Categorical(levels=()), "levels: expected 1 to 256, found 0"),
+        (lambda: Categorical(levels=tuple(range(257))), "levels: expected 1 to 256, found 257"),
+        (lambda: Categorical(levels=(1, NAN)), "levels: expected finite numbers, found (1, nan)"),
+        (
+            lambda: Numeric(edges=(2.0, 1.0), means=(0.0, 1.0, 2.0), low=0.0, high=3.0, integer=False),
+            "edges: expected increasing numbers between low and high, found (2.0, 1.0)",
+        ),
+        (
+            lambda: Numeric(edges=(2.0,), means=(0.0, 1.0), low=0.0, high=1.0, integer=False),
+            "edges: expected increasing numbers between low and high, found (2.0,)",
+        ),
+        (
+            lambda: Numeric(edges=(2.0,), means=(1.0,), low=0.0, high=3.0, integer=False),
+            "means: expected one for each of at most 256 bins, found 1",
+        ),
+        (
+            lambda: Numeric(edges=(), means=(1.0,), low=0.0, high=3.0, integer=False, decimals=7),
+            "decimals: expected 1 to 6, found 7",
+        ),
+        (
+            lambda: Numeric(edges=(), means=(1.0,), low=0.0, high=3.0, integer=True, decimals=1),
+            "decimals: expected none for whole numbers, found 1",
+        ),
+        (
+            lambda: Numeric(edges=(), means=(NAN,), low=0.0, high=3.0, integer=False),
+            "expected finite edges and means, found another number",
+        ),
+    ],
+)
+def test_a_column_that_cannot_be_is_refused(make, told):
+    assert refused(make) == told
+
+
+def test_plain_columns_are_their_own_codes():
+    assert is_plain(Binary())
+    for column in (Binary(levels=(False, True)), Binary(levels=(1, 0)), Categorical(levels=(0, 1)), NUMERIC):
+        assert not is_plain(column)
+
+
+# What bins are called
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 6])
+def test_names_of_bins_are_the_least_and_greatest_numbers_that_they_hold(digits):
+    numbers = np.arange(-400, 500, 3) / 10**digits if digits else np.arange(-400, 500, 3)
+    kind = infer(numbers, name="price", kind="numeric")
+    found = [[float(end) for end in name.split("..")] for name in level_names(kind)]
+    assert len(found) == n_levels(kind) == 16
+    for code, ends in enumerate(found):
+        assert encode(kind, np.array(ends), name="price").tolist() == [code, code]
+    step = 10.0**-digits
+    assert [round(left - step, digits) for left, _ in found[1:]] == [right for _, right in found[:-1]]
+
+
+def test_names_of_bins_of_any_number_say_where_they_end():
+    kind = Numeric(edges=(1 / 3, 2 / 3), means=(0.1, 1 / 3, 0.8), low=0.0, high=1.0, integer=False)
+    assert level_names(kind) == [f"0..<{1 / 3}", f"{1 / 3}", f"{2 / 3}..1"]
+
+
+def test_names_of_bins_have_no_more_digits_than_the_numbers():
+    kind = Numeric(edges=(14.5, 17.3), means=(13.0, 15.1, 18.0), low=12.5, high=19.9, integer=False, decimals=1)
+    assert level_names(kind) == ["12.5..14.4", "14.5..17.2", "17.3..19.9"]

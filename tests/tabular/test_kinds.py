@@ -1,0 +1,590 @@
+"""nadek.experiments: what the columns of a table are told to be, what is asked, and values in and out of a model."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from nadek.checkpoints import SavedModel
+from nadek.models import IterativeNADE, ModelConfig
+from nadek.models.cores import DeepConfig
+from nadek.runs.data import kinds_of, open_training, rows_for, source_for
+from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
+from nadek.tabular.declare import Choices, UndecidedColumnsError
+from nadek.tabular.io import read_raw, read_table, write_columns, write_table
+from nadek.tabular.schema import Schema
+from nadek.tabular.taken import Taken
+from nadek.tabular.values import completed, drawn, level_headers, spread_levels
+
+NAN = np.nan
+TEXT = """id,smoker,colour,grade,size,happy,zip
+a1,yes,red,1,0.5,True,01234
+a2,no,"green, light",2,,False,01234
+a3,,blue,3,-1,,10999
+a4,no,red,,2.25,True,
+"""
+KINDS = (
+    Binary(levels=("no", "yes")),
+    Categorical(levels=("blue", "green, light", "red")),
+    Categorical(levels=(1, 2, 3)),
+    Numeric(edges=(0.5, 2.25), means=(-1.0, 0.5, 2.25), low=-1.0, high=2.25, integer=False, decimals=2),
+    Binary(levels=(False, True)),
+    Categorical(levels=("01234", "10999", "20000")),
+)
+CODES = [
+    [1, 2, 0, 1, 1, 0],
+    [0, 1, 1, NAN, 0, 0],
+    [NAN, 0, 2, 0, NAN, 1],
+    [0, 2, NAN, 2, 1, NAN],
+]
+CHOICES = Choices(categorical=("grade,zip",), drop=("id",))
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(TEXT + ",,,,,,20000\n")
+    return str(path)
+
+
+@pytest.fixture
+def saved():
+    """A model of the table, not trained."""
+    config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(4,)), levels=(2, 3, 3, 3, 2, 3))
+    network = IterativeNADE(config, torch.full((14,), 0.3), generator=torch.Generator().manual_seed(0))
+    columns = ("smoker", "colour", "grade", "size", "happy", "zip")
+    return SavedModel(network, Schema(columns=columns, kinds=KINDS, dropped=("id",)))
+
+
+def opened(path, choices=None, **options):
+    source, held_out = open_training(str(path), fraction=0.0, choices=choices, **options)
+    assert held_out is None or "validation" in options
+    return source
+
+
+# Training
+
+
+def test_kinds_are_told_from_a_table(table, saved):
+    source = opened(table, CHOICES)
+    assert source.schema == saved.schema
+    assert [repr(kind) for kind in source.schema.kinds] == list(map(repr, KINDS))
+    np.testing.assert_array_equal(source.x.numpy(), np.array([*CODES, [NAN] * 5 + [2]], np.float32))
+
+
+PAIN = ("none", "mild", "severe")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_answers_keep_the_order_that_is_said(suffix, tmp_path):
+    told = [np.array(["severe", "none", None, "mild"], dtype=object), np.array(["mild", "none", "none", "mild"])]
+    columns = [*told, np.array(["low", "high", "high", "low"]), np.array([0, 1, 1, 0])]
+    path = tmp_path / f"t{suffix}"
+    write_columns(path, columns, columns=["pain", "a=b", "pulse", "sex"])
+    source = opened(path, Choices(ordinal=("pain,a=b=none,mild,severe", "pulse=low,high")))
+    assert source.schema.kinds[:3] == (Ordinal(levels=PAIN), Ordinal(levels=PAIN), Binary(levels=("low", "high")))
+    np.testing.assert_array_equal(source.x.numpy(), [[2, 1, 0, 0], [0, 0, 1, 1], [NAN, 0, 1, 1], [1, 1, 0, 0]])
+
+
+def test_a_word_for_nothing_may_be_an_answer_in_an_order(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("pain,sex\nNone,0\nMild,1\n,0\nSevere,1\n")
+    source = opened(path, Choices(ordinal=("pain=None,Mild,Severe",)))
+    np.testing.assert_array_equal(source.x.numpy()[:, 0], [0, 1, NAN, 2])
+    assert not source.taken
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("pain", "ordinal: expected columns and their answers in order, as pain=none,mild,severe, found 'pain'"),
+        ("pain=", "ordinal: expected columns and their answers in order, as pain=none,mild,severe, each"),
+        ("pain=none,none", "ordinal: expected columns and their answers in order, as pain=none,mild,severe, each"),
+        ("pian=none,mild", 'ordinal: there is no column "pian"; did you mean "pain"?'),
+        ("pain=none,mild", "t.csv: row 1, column \"pain\": expected 'none', 'mild' or missing, found 'severe'"),
+    ],
+)
+def test_orders_that_are_none(entry, told, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("pain,sex\nsevere,0\nnone,1\nmild,0\n")
+    with pytest.raises(ValueError, match=re.escape(told)):
+        opened(path, Choices(ordinal=(entry,)))
+    with pytest.raises(ValueError, match='column "pain" is said to be both: categorical and ordinal'):
+        opened(path, Choices(ordinal=("pain=none,mild,severe",), categorical=("pain",)))
+    with pytest.raises(ValueError, match='ordinal: column "pain" is said twice'):
+        opened(path, Choices(ordinal=("pain=none,mild,severe", "pain=none,mild,severe")))
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv.gz"])
+def test_kinds_are_the_same_in_other_forms(suffix, tmp_path):
+    columns = [
+        np.array(["yes", None, "no", "no"], dtype=object),
+        np.array([0.5, NAN, 2.0, 0.5]),
+        np.array([True, False, True, True]),
+        np.array([1, 2, 3, 1]),
+    ]
+    write_columns(tmp_path / f"t{suffix}", columns, columns=["a", "b", "c", "d"])
+    source = opened(tmp_path / f"t{suffix}", Choices(numeric=("d",)))
+    assert [kind.kind for kind in source.schema.kinds] == ["binary", "numeric", "binary", "numeric"]
+    assert source.schema.kinds[2].levels == (False, True)
+    assert source.schema.kinds[3].integer
+    assert source.schema.dropped is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_words_that_stand_for_nothing(suffix, tmp_path):
+    size, zipped = [1.5, 99.0, 2.0, -99.0], ["01", "?", "02", "? "]
+    frame = pd.DataFrame({"yes": [0, 1, 99, 1], "size": size, "zip": zipped, "happy": [True, False, True, True]})
+    frame["town"] = pd.Categorical(["Bern", "?", "Ulm", "Genf"])
+    frame["when"] = [[1], [2], [3], [4]]  # which no column can hold
+    path = tmp_path / f"t{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    source = opened(
+        path, Choices(missing=("?, 99", "99.0"), categorical=("zip,town",), numeric=("size",), drop=("when",))
+    )
+    assert source.schema.missing == ("?", "99", "99.0")
+    assert [kind.kind for kind in source.schema.kinds] == ["binary", "numeric", "categorical", "binary", "categorical"]
+    assert source.x.isnan().int().tolist() == [[0, 0, 0, 0, 0], [0, 1, 1, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]
+    levels = tuple(map(n_levels, source.schema.kinds))
+    model = IterativeNADE(ModelConfig(n_variables=5, core=DeepConfig(hidden=(4,)), levels=levels))
+    again = source_for(SavedModel(model, source.schema), str(path))
+    torch.testing.assert_close(again.x, source.x, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b\n5.0,01\n99.0,099\n 99,99\n7.5,n99\n", "a;b\n5,0;01\n99,0;099\n 99;99\n7,5;n99\n"]
+)
+def test_numbers_that_stand_for_nothing_are_meant_however_they_are_written(text, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    source = opened(path, Choices(missing=("99",), numeric=("a",), categorical=("b",)))
+    assert source.x.isnan().int().tolist() == [[0, 0], [1, 0], [1, 1], [0, 0]]
+    assert source.schema.kinds[1].levels == ("01", "099", "n99")
+    opened(path, Choices(missing=("7.50",), numeric=("a",), categorical=("b",)))
+
+
+def test_true_is_no_number_that_stands_for_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1.0,true\n2,false\n3,true\n")
+    source = opened(tmp_path / "t.csv", Choices(missing=("1",), numeric=("a",)))
+    assert source.x.isnan().int().tolist() == [[1, 0], [0, 0], [0, 0]]
+
+
+LEVELS_LIKE_NOTHING = ["None", "NA", "null", "some"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_levels_that_elsewhere_stand_for_nothing_are_read_again(suffix, tmp_path):
+    frame = pd.DataFrame({"a": LEVELS_LIKE_NOTHING * 2, " b ": [0, 1] * 4, " id": range(8)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    source = opened(tmp_path / "t.parquet", Choices(drop=(" id",), categorical=("a",)))
+    path = tmp_path / f"again{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,)), levels=(4, 2)))
+    torch.testing.assert_close(source_for(SavedModel(model, source.schema), str(path)).x, source.x)
+
+
+NONE = "pain,n,ok,drug\nNone,1.5,true,a\nMild,None,None,b\nNone,2,false,NA\n ,2.5,true,a\n"
+
+
+def test_answers_that_are_taken_for_missing_are_told(tmp_path):
+    (tmp_path / "t.csv").write_text(NONE)
+    with pytest.raises(UndecidedColumnsError, match=r"holds 'Mild' or nothing: .*; --keep None makes that an answer"):
+        opened(tmp_path / "t.csv")
+    source = opened(tmp_path / "t.csv", Choices(categorical=("pain",)))
+    assert source.taken == (Taken("NA", {"drug": 1}, told=False), Taken("None", {"pain": 2}, told=False))
+    assert source.schema.kinds[0] == Categorical(levels=("Mild",))
+
+
+def test_cells_emptied_by_words_of_the_user_are_counted(tmp_path):
+    (tmp_path / "t.csv").write_text("age,stage,id\n99,99,99\n35.5,1,2\n99.0,2,3\n")
+    source = opened(tmp_path / "t.csv", Choices(missing=("99",), numeric=("age,stage",), drop=("id",)))
+    assert source.taken == (Taken("99", {"age": 2, "stage": 1}, told=True),)
+
+
+def test_answers_that_are_kept_are_answers_in_columns_of_text(tmp_path):
+    (tmp_path / "t.csv").write_text(NONE)
+    source = opened(tmp_path / "t.csv", Choices(keep=("None",)))
+    assert source.taken == (Taken("NA", {"drug": 1}, told=False),)
+    assert source.schema.kinds[0] == Binary(levels=("Mild", "None"))
+    assert source.x.isnan().int().tolist() == [[0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
+    levels = tuple(map(n_levels, source.schema.kinds))
+    model = IterativeNADE(ModelConfig(n_variables=4, core=DeepConfig(hidden=(4,)), levels=levels))
+    again = source_for(SavedModel(model, source.schema), str(tmp_path / "t.csv"))
+    torch.testing.assert_close(again.x, source.x, equal_nan=True)
+
+
+def test_answers_are_kept_among_categories_that_are_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n2\nNone\n")
+    source = opened(tmp_path / "t.csv", Choices(keep=("None",), categorical=("a",)))
+    assert source.schema.kinds == (Categorical(levels=("1", "2", "None")),)
+
+
+def test_names_with_spaces_around_them_are_found_again_in_a_table_of_0_and_1(tmp_path):
+    x = np.array([[0, 1], [1, 1], [0, 0]], dtype=np.float32)
+    write_table(tmp_path / "t.csv", x[:, ::-1], columns=["b", " a "])
+    model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
+    source = source_for(SavedModel(model, Schema(columns=(" a ", "b"))), str(tmp_path / "t.csv"))
+    np.testing.assert_array_equal(source.x.numpy(), x)
+
+
+def test_words_that_stand_for_nothing_among_0_and_1(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n0,1\n9,1\n1,0\n")
+    source = opened(path, Choices(missing=("9",)))
+    assert source.schema == Schema(columns=("a", "b"), missing=("9",))
+    model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
+    torch.testing.assert_close(source_for(SavedModel(model, source.schema), str(path)).x, source.x, equal_nan=True)
+
+
+def test_a_matrix_of_words_has_words(tmp_path):
+    np.save(tmp_path / "t.npy", np.array([["a", "b"], ["b", "b"], ["c", "b"], ["a", "b"]]))
+    source = opened(tmp_path / "t.npy")
+    assert source.schema == Schema(kinds=(Categorical(levels=("a", "b", "c")), Categorical(levels=("b",))))
+    assert source.x.tolist() == [[0, 0], [1, 0], [2, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".npy", ".amat"])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_table_of_0_and_1_is_what_it_was(suffix, named, tmp_path):
+    x = (np.random.default_rng(0).random((40, 5)) < 0.4).astype(np.float32)
+    if suffix != ".amat":
+        x[3, 2:4] = NAN
+    path = tmp_path / f"t{suffix}"
+    write_table(path, x, columns="abcde" if named and suffix not in (".npy", ".amat") else None)
+    source, expected = opened(path), read_table(path)
+    np.testing.assert_array_equal(source.x.numpy(), expected.values)
+    assert source.x.dtype == torch.float32
+    assert source.schema == Schema(columns=expected.columns)
+    assert source.values is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,1,2\n0,1,1\n1,0,1\n",
+        "1,2,3\n0,1,1\n",
+        "0,1\n0,1\n",
+        ",\n0,1\n",
+        "a,b\n 1,01\n0.0,1e0\n",
+        "a,b\nNA,1\n1.0,null\n,0\n",
+        "a,b\ntrue,1\n0,FALSE\n",
+        "a,b\n-0.0,1\n1,+1\n",
+        "\ufeffa,b\r\n0,1\r\n1,\r\n",
+        'only\n1\n""\n0\n',
+        "a,b\n,1\n,0\n",
+    ],
+)
+def test_every_way_to_write_0_and_1_is_read_as_before(text, tmp_path):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    source, expected = opened(tmp_path / "t.csv"), read_table(tmp_path / "t.csv")
+    np.testing.assert_array_equal(source.x.numpy(), expected.values)
+    assert source.schema == Schema(columns=expected.columns)
+
+
+def test_columns_of_true_and_false_stay_true_and_false(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\ntrue,1\nfalse,0\n")
+    assert repr(opened(tmp_path / "t.csv").schema.kinds) == repr((Binary(levels=(False, True)), Binary()))
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("0,1,2\nx,5.5,1\ny,6.5,0\n", ("0", "1", "2")),  # as pandas names them
+        (",0,1,2\nx,5.5,1,0\ny,6.5,0,1\n", ("", "0", "1", "2")),  # with its index, which has no name
+        ("1,2,3\n5,5.5,1\n4,6.5,0\n", ("1", "2", "3")),
+        ("1,2\n5,5.5\n4,6.5\n", None),  # which may well be values
+        ("3,7.5\n0.5,6.5\n", None),
+        ("a,7\n0.5,6.5\n", ("a", "7")),
+    ],
+)
+def test_a_first_row_of_numbers(text, columns, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    told = ("1",) if columns in (None, ("1", "2", "3")) else ()
+    assert opened(tmp_path / "t.csv", Choices(numeric=told)).schema.columns == columns
+
+
+@pytest.mark.parametrize("cell", ["9", "9.0"])
+def test_numbers_above_0_and_1_are_names_where_other_cells_mean_missing(cell, tmp_path):
+    (tmp_path / "t.csv").write_text(f"5,6\n0,1\n{cell},0\n1,1\n")
+    source = opened(tmp_path / "t.csv", Choices(missing=("9",)))
+    assert source.schema == Schema(columns=("5", "6"), missing=("9",))
+    model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
+    torch.testing.assert_close(
+        source_for(SavedModel(model, source.schema), str(tmp_path / "t.csv")).x, source.x, equal_nan=True
+    )
+
+
+def test_numbers_with_zeros_before_them_are_words_unless_they_are_said_to_be_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n007\n7\n12\n007\n")
+    assert opened(tmp_path / "t.csv").schema.kinds == (Categorical(levels=("007", "12", "7")),)
+    assert opened(tmp_path / "t.csv", Choices(numeric=("a",))).schema.kinds[0].means == (7.0, 12.0)
+
+
+def test_words_that_are_said_to_be_categories_may_look_like_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n10,1\n9,3B\n10,2\n")
+    kinds = opened(tmp_path / "t.csv", Choices(categorical=("a", "b"))).schema.kinds
+    assert kinds == (Categorical(levels=(9, 10)), Categorical(levels=("1", "2", "3B")))
+
+
+def test_whole_numbers_that_pandas_wrote_with_holes_are_whole(tmp_path):
+    frame = pd.DataFrame({"stage": [1, 2, 10, 2], "b": [0, 1, 1, 0]})
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.to_parquet(tmp_path / "whole.parquet")
+    frame.assign(stage=[1, NAN, 10, 2]).to_csv(tmp_path / "holes.csv", index=False)
+    assert "10.0" in (tmp_path / "holes.csv").read_text()
+    for name in ("whole.csv", "whole.parquet"):
+        source, held_out = open_training(
+            str(tmp_path / "holes.csv"), validation=str(tmp_path / name), choices=Choices(categorical=("stage",))
+        )
+        assert repr(source.schema.kinds[0]) == repr(Categorical(levels=(1, 2, 10)))
+        assert held_out.x[:, 0].tolist() == [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize("values", [["1", "2"], [1, 2], [1.0, None], ["1.0", None]])
+def test_categories_that_are_no_words_of_a_text_file_stay_what_they_are(values, tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": values, "b": [0, 1]}).to_parquet(path)
+    source, held_out = open_training(str(path), validation=str(path), choices=Choices(categorical=("a",)))
+    assert source.schema.kinds[0].levels == tuple(value for value in values if value is not None)
+    torch.testing.assert_close(held_out.x, source.x, equal_nan=True)
+
+
+@pytest.mark.parametrize("words", [("1", "1.0", "2"), ("1.0", "2.50"), ("1.00", "2.0"), ("-0.0", "1.0"), ("1e0", "2")])
+def test_categories_that_are_no_whole_numbers_stay_words(words, tmp_path):
+    (tmp_path / "t.csv").write_text("a\n" + "\n".join(words) + "\n")
+    (kind,) = opened(tmp_path / "t.csv", Choices(categorical=("a",))).schema.kinds
+    assert kind.levels == tuple(sorted(words))
+
+
+HASHES = ["14695981039346656037", "14695981039346656038", "99"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_categories_of_more_digits_than_floats_have_stay_apart(suffix, tmp_path):
+    path, small = tmp_path / f"t{suffix}", tmp_path / f"small{suffix}"
+    frame = pd.DataFrame({"shop": np.array(HASHES, dtype=np.uint64), "b": [0, 1, 1]})
+    for rows, file in ((frame, path), (frame[2:], small)):
+        rows.to_csv(file, index=False) if suffix == ".csv" else rows.to_parquet(file)
+    choices = Choices(categorical=("shop",))
+    source, held_out = open_training(str(path), validation=str(small), choices=choices)
+    assert source.schema.kinds[0] == Categorical(levels=tuple(HASHES))
+    assert source.x[:, 0].tolist() == [0, 1, 2]
+    assert held_out.x[:, 0].tolist() == [2]
+
+
+def test_decimal_commas_beside_words_that_stand_for_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text("size;many\n47,4;1,2\nk.A.;1\n8,5;1,2\n")
+    for told in ((), ("size",)):
+        choices = Choices(missing=("k.A.",), categorical=("many",), numeric=told)
+        size, many = opened(tmp_path / "t.csv", choices).schema.kinds
+        assert size.means == (8.5, 47.4)
+        assert many == Categorical(levels=("1", "1,2"))  # answers that hold several
+    with pytest.raises(ValueError, match=r"row 2, column \"size\": expected numbers or missing, found 'k\.A\.'"):
+        opened(tmp_path / "t.csv", Choices(categorical=("many",), numeric=("size",)))
+
+
+def test_commas_beside_points_are_asked_about(tmp_path):
+    (tmp_path / "t.csv").write_text("size;many\n999.5;1\n1,234;0\n12,500;1\n")
+    with pytest.raises(
+        UndecidedColumnsError, match="row 2, column \"size\": expected numbers or missing, found '1,234'"
+    ):
+        opened(tmp_path / "t.csv")
+
+
+def test_several_answers_in_a_cell_are_no_decimal_numbers(tmp_path):
+    kinds = (
+        Categorical(levels=("1", "1,2", "2")),
+        Numeric(edges=(2.5,), means=(1.5, 2.5), low=1.5, high=2.5, integer=False),
+    )
+    network = IterativeNADE(ModelConfig(n_variables=2, levels=(3, 2)), generator=torch.Generator().manual_seed(0))
+    saved = SavedModel(network, Schema(columns=("many", "size"), kinds=kinds))
+    (tmp_path / "t.csv").write_text("many;size\n1,2;1,5\n2;2,5\n;1,5\n")
+    source = source_for(saved, str(tmp_path / "t.csv"))
+    np.testing.assert_array_equal(source.x.numpy(), [[1, 0], [2, 1], [NAN, 0]])
+    assert source.values[0].tolist() == ["1,2", "2", None]
+
+
+def test_names_are_taken_apart_at_their_commas_unless_they_have_some(tmp_path):
+    (tmp_path / "t.csv").write_text('a,"b,c",d\n1,2,3\n4,5,6\n')
+    source = opened(tmp_path / "t.csv", Choices(numeric=("b,c", "a , d")))
+    assert source.schema.columns == ("a", "b,c", "d")
+    source = opened(tmp_path / "t.csv", Choices(numeric=('a,"b,c"',), drop=("d",)))
+    assert source.schema.columns == ("a", "b,c")
+
+
+def test_columns_without_names_are_spoken_of_by_their_numbers(tmp_path):
+    np.save(tmp_path / "t.npy", np.array([[1.0, 2.0, 0.5], [2.0, 3.0, 1.5]]))
+    source = opened(tmp_path / "t.npy", Choices(categorical=("1",), drop=("2",)))
+    assert source.schema.columns is None
+    assert [kind.kind for kind in source.schema.kinds] == ["categorical", "numeric"]
+    assert source.schema.dropped == ("2",)
+
+
+def test_a_column_whose_name_is_empty_is_spoken_of_by_its_number(tmp_path):
+    (tmp_path / "t.csv").write_text(",b\n0,1\n1,0\n2,1\n")
+    source = opened(tmp_path / "t.csv", Choices(drop=("1",)))
+    assert source.schema == Schema(columns=("b",), dropped=("",))
+
+
+def test_a_column_without_a_name_is_not_called_like_another(tmp_path):
+    (tmp_path / "t.csv").write_text(",1,2,sex\n0,1,0,f\n1,0,1,m\n2,0,1,m\n")
+    source = opened(tmp_path / "t.csv", Choices(drop=("1",), numeric=("",)))
+    assert source.schema.columns == ("", "2", "sex")
+    assert source.schema.dropped == ("1",)
+    with pytest.raises(UndecidedColumnsError) as error:
+        open_training(str(tmp_path / "t.csv"))
+    assert error.value.columns == ("",)
+    source = opened(tmp_path / "t.csv", Choices(drop=error.value.columns))
+    assert source.schema.columns == ("1", "2", "sex")
+    assert source.schema.dropped == ("",)
+
+
+def test_all_questions_are_asked_at_once(table):
+    with pytest.raises(UndecidedColumnsError) as error:
+        open_training(table)
+    assert error.value.columns == ("id", "grade")
+
+
+def test_a_validation_table_has_the_codes_of_the_training_table(table, tmp_path):
+    (tmp_path / "v.csv").write_text("zip,size,happy,colour,smoker,grade\n20000,9.5,0,red,yes,3.0\n")
+    source, held_out = open_training(table, validation=str(tmp_path / "v.csv"), choices=CHOICES)
+    assert held_out.x.tolist() == [[1, 2, 2, 2, 0, 2]]
+    assert len(source.x) == 5
+
+
+# Use
+
+
+def test_a_table_is_read_as_its_model_reads_it(table, saved, tmp_path):
+    source = source_for(saved, table)
+    np.testing.assert_array_equal(source.x.numpy()[:4], np.array(CODES, np.float32))
+    assert torch.equal(rows_for(saved, table).nan_to_num(-1), source.x.nan_to_num(-1))
+    assert source.values[1].tolist() == ["red", "green, light", "blue", "red", None]
+    lines = [line.split(",") for line in TEXT.replace("green, light", "blue").replace('"', "").splitlines()]
+    (tmp_path / "u.csv").write_text("\n".join(",".join(reversed(line[1:])) for line in lines) + "\n")
+    assert source_for(saved, str(tmp_path / "u.csv")).x[:, 2:5].nan_to_num(-1).tolist() == (
+        source.x[:4, 2:5].nan_to_num(-1).tolist()
+    )
+
+
+def test_words_that_look_like_numbers_stay_words(saved, tmp_path):
+    (tmp_path / "t.csv").write_text("smoker,colour,grade,size,happy,zip\nyes,red,1,007,true,10999\n")
+    source = source_for(saved, str(tmp_path / "t.csv"))
+    assert source.x.tolist() == [[1, 2, 0, 2, 1, 1]]
+    assert source.values[5].tolist() == ["10999"]
+
+
+def test_words_with_spaces_around_them_are_those_of_the_model(tmp_path):
+    kinds = (Categorical(levels=(" maybe", " yes", "no")), Binary(levels=("n", "y")))
+    config = ModelConfig(n_variables=2, levels=(3, 2))
+    network = IterativeNADE(config, torch.full((4,), 0.3), generator=torch.Generator().manual_seed(0))
+    saved = SavedModel(network, Schema(columns=("a", "b"), kinds=kinds))
+    (tmp_path / "t.csv").write_text("a,b\n yes, y\nno,n\n,y\n maybe,\n")
+    source = source_for(saved, str(tmp_path / "t.csv"))
+    np.testing.assert_array_equal(source.x.numpy(), [[1, 1], [2, 0], [NAN, 1], [0, NAN]])
+    assert source.values[0].tolist() == [" yes", "no", None, " maybe"]
+    (tmp_path / "t.csv").write_text("a,b\nno,y\n no,y\n")
+    with pytest.raises(ValueError, match=r"row 2, column \"a\": expected ' maybe', ' yes', .* found ' no'$"):
+        source_for(saved, str(tmp_path / "t.csv"))
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("smoker,colour,grade,size,happy,zap", 'the table lacks column "zip" and has the unexpected column "zap"'),
+        ("id,colour,grade,size,happy,zip", 'the table lacks column "smoker"'),
+    ],
+)
+def test_other_columns_are_named(header, told, saved, tmp_path):
+    (tmp_path / "t.csv").write_text(header + "\n,,,,,\n")
+    with pytest.raises(ValueError, match=rf"t\.csv: expected the 6 columns of the model; {told}$"):
+        source_for(saved, str(tmp_path / "t.csv"))
+
+
+def test_columns_without_names_are_counted(tmp_path):
+    network = IterativeNADE(
+        ModelConfig(n_variables=2), torch.full((2,), 0.3), generator=torch.Generator().manual_seed(0)
+    )
+    saved = SavedModel(network, Schema(dropped=("2",)))
+    np.save(tmp_path / "all.npy", np.array([[0, 9, 1]]))
+    np.save(tmp_path / "kept.npy", np.array([[0, 1]]))
+    np.save(tmp_path / "other.npy", np.array([[0, 1, 1, 0]]))
+    for name in ("all", "kept"):
+        assert rows_for(saved, str(tmp_path / f"{name}.npy")).tolist() == [[0, 1]]
+    with pytest.raises(ValueError, match=r"other\.npy: expected 2 columns as in the model, found 4$"):
+        rows_for(saved, str(tmp_path / "other.npy"))
+
+
+def test_a_model_of_levels_without_words_takes_codes(tmp_path):
+    config = ModelConfig(n_variables=2, levels=(2, 3))
+    network = IterativeNADE(config, torch.full((4,), 0.3), generator=torch.Generator().manual_seed(0))
+    saved = SavedModel(network, Schema())
+    assert kinds_of(saved) == (Binary(), Categorical(levels=(0, 1, 2)))
+    np.save(tmp_path / "t.npy", np.array([[0, 2.0], [NAN, 1]]))
+    np.testing.assert_array_equal(rows_for(saved, str(tmp_path / "t.npy")).numpy(), [[0, 2], [NAN, 1]])
+
+
+# Values out
+
+
+def test_drawn_codes_become_words():
+    codes = torch.tensor([[1, 2, 0, 1, 1, 0]], dtype=torch.uint8)
+    values = drawn(KINDS, codes, rng=np.random.default_rng(0))
+    assert [column.tolist() for column in values] == [["yes"], ["red"], [1], [0.5], [True], ["01234"]]
+
+
+def test_observed_cells_stay_what_they_are(table, saved):
+    source = source_for(saved, table)
+    missing = source.x.isnan()
+    columns = completed(source.values, missing, KINDS, source.x.nan_to_num(0), rng=np.random.default_rng(0))
+    assert columns[0].tolist() == ["yes", "no", "no", "no", "no"]
+    assert columns[2].tolist() == [1, 2, 3, 1, 1]
+    assert columns[2].dtype == np.int64
+    assert columns[3].tolist() == [0.5, -1.0, -1.0, 2.25, -1.0]
+    assert columns[4].tolist() == [True, False, False, True, False]
+    assert columns[5].tolist() == ["01234", "01234", "10999", "01234", "20000"]
+
+
+def test_a_large_whole_number_is_filled_in_as_it_is():
+    """Also where its column, having holes, came as floats, which would round it."""
+    kinds = (Categorical(levels=(7, 8, 2**53 + 1)),)
+    codes, missing = torch.tensor([[0.0], [2.0]]), torch.tensor([[False], [True]])
+    (column,) = completed([np.array([7.0, NAN])], missing, kinds, codes, rng=np.random.default_rng(0))
+    assert column.tolist() == [7, 2**53 + 1]
+
+
+def test_numbers_that_no_code_tells_stay_too():
+    kinds = (Numeric(edges=(2.0,), means=(1.0, 2.5), low=1.0, high=3.0, integer=True), Binary())
+    values = [np.array([7.5, NAN, 2.0]), np.array([True, None, False], dtype=object)]
+    codes = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    missing = torch.tensor([[False, False], [True, True], [False, False]])
+    columns = completed(values, missing, kinds, codes, rng=np.random.default_rng(0))
+    assert columns[0].tolist() == [7.5, 1.0, 2.0]
+    assert columns[1].tolist() == [1, 1, 0]
+    assert columns[1].dtype == np.int64
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_truths_are_filled_into_an_empty_column(suffix, tmp_path):
+    network = IterativeNADE(ModelConfig(n_variables=2), generator=torch.Generator().manual_seed(0))
+    kinds = (Binary(levels=(False, True)), Binary(levels=(False, True)))
+    saved = SavedModel(network, Schema(columns=("a", "b"), kinds=kinds))
+    path = tmp_path / f"t{suffix}"
+    frame = pd.DataFrame({"a": [None, None], "b": [True, None]})
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    source = source_for(saved, str(path))
+    codes = torch.tensor([[1.0, 1.0], [0.0, 0.0]])
+    columns = completed(source.values, source.x.isnan(), kinds, codes, rng=None)
+    assert [column.tolist() for column in columns] == [[True, False], [True, False]]
+    write_columns(path, columns, columns=("a", "b"))
+    assert read_raw(path).column(0).dtype == np.bool_
+
+
+def test_levels_become_columns():
+    p = torch.tensor([[[0.25, 0.75, 0.0], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]])
+    kinds = (Binary(levels=("no", "yes")), KINDS[1], KINDS[3], Binary())
+    names, columns = level_headers(["a", "b", "c", "d"], kinds), spread_levels(kinds, p)
+    assert names == ["a=yes", "b=blue", "b=green, light", "b=red", "c=-1", "c=0.5", "c=2.25", "d"]
+    assert [column.tolist() for column in columns] == [[0.75], [0.5], [0.25], [0.25], [0.0], [0.5], [0.5], [0.0]]

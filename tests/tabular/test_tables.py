@@ -1,0 +1,1228 @@
+"""nadek.tabular.io: any table in and out, and what is said about a wrong one."""
+
+import csv
+import gzip
+import io
+import re
+import stat
+import time
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from nadek.tabular.io import (
+    SUFFIXES,
+    check_header,
+    from_matrix,
+    places_of,
+    read_raw,
+    read_table,
+    write_columns,
+    write_table,
+)
+from nadek.tabular.io.arrow_table import RawTable
+from nadek.tabular.io.text_format import filled_words
+
+NAN = float("nan")
+NAMES = ("age", "smoker", "höhe, m")
+WITH_MISSING = np.array([[0, 1, NAN], [NAN, NAN, NAN], [1, 0, 0], [0, 0, 1]], dtype=np.float32)
+COMPLETE = np.array([[0, 1, 1], [1, 0, 0]], dtype=np.float32)
+
+with_names = pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz"])
+with_missing = pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz", ".npy"])
+every_form = pytest.mark.parametrize("suffix", SUFFIXES)
+
+
+@pytest.fixture
+def csv_file(tmp_path):
+    def write(text):
+        path = tmp_path / "file.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def message(error, path):
+    """The message without the folder, after a check that it is one line and names the file."""
+    text = str(error.value)
+    assert str(path) in text
+    assert "\n" not in text
+    return text.replace(f"{path.parent}/", "")
+
+
+# Round trips
+
+
+@every_form
+def test_complete_values_come_back(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", COMPLETE)
+    table = read_table(tmp_path / f"t{suffix}")
+    assert table.values.dtype == np.float32
+    np.testing.assert_array_equal(table.values, COMPLETE)
+
+
+@with_missing
+def test_missing_values_come_back(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", WITH_MISSING)
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, WITH_MISSING)
+
+
+@with_names
+def test_names_come_back(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", WITH_MISSING, columns=NAMES)
+    table = read_table(str(tmp_path / f"t{suffix}"))
+    assert table.columns == NAMES
+    np.testing.assert_array_equal(table.values, WITH_MISSING)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz", ".npy", ".amat", ".amat.gz"])
+def test_no_names_stay_none(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", COMPLETE)
+    assert read_table(tmp_path / f"t{suffix}").columns is None
+
+
+def test_parquet_without_names_gets_them(tmp_path):
+    write_table(tmp_path / "t.parquet", COMPLETE)
+    assert read_table(tmp_path / "t.parquet").columns == ("x0", "x1", "x2")
+
+
+@with_missing
+@pytest.mark.parametrize("column", [[0, 1, 0], [NAN, 1, NAN], [1, NAN, NAN], [NAN, NAN]])
+def test_one_column_comes_back(tmp_path, suffix, column):
+    values = np.array(column, dtype=np.float32)[:, None]
+    write_table(tmp_path / f"t{suffix}", values)
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, values)
+
+
+@with_missing
+def test_one_row_comes_back(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", WITH_MISSING[:1])
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, WITH_MISSING[:1])
+
+
+@with_missing
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_probabilities_come_back_exactly(tmp_path, suffix, dtype):
+    values = np.random.default_rng(0).random((20, 4)).astype(dtype)
+    values[3, 2] = NAN
+    write_table(tmp_path / f"t{suffix}", values)
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}", binary=False).values, values.astype(np.float32))
+
+
+@every_form
+@pytest.mark.parametrize("dtype", [np.bool_, np.int64, np.uint8, np.float64])
+def test_any_dtype_of_0_and_1_is_written(tmp_path, suffix, dtype):
+    write_table(tmp_path / f"t{suffix}", COMPLETE.astype(dtype))
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, COMPLETE)
+
+
+def test_lists_are_written(csv_file, tmp_path):
+    write_table(tmp_path / "t.csv", [[0, 1], [1, 1]])
+    assert (tmp_path / "t.csv").read_text() == "0,1\n1,1\n"
+
+
+def test_upper_case_suffix(tmp_path):
+    write_table(tmp_path / "T.CSV", COMPLETE)
+    np.testing.assert_array_equal(read_table(tmp_path / "T.CSV").values, COMPLETE)
+
+
+# What is written
+
+
+def test_csv_text_of_0_1_and_missing():
+    stream = io.StringIO()
+    write_table(stream, WITH_MISSING, columns=("a", "b", "c"))
+    assert stream.getvalue() == "a,b,c\n0,1,\n,,\n1,0,0\n0,0,1\n"
+
+
+def test_csv_text_of_floats_has_all_digits():
+    stream = io.StringIO()
+    write_table(stream, np.array([[0.1, -92.31234567890122], [1.0, NAN]]))
+    assert stream.getvalue() == "0.1,-92.31234567890122\n1,\n"
+
+
+def test_csv_text_of_float32_has_no_false_digits():
+    stream = io.StringIO()
+    write_table(stream, np.array([[0.1], [0.2]], dtype=np.float32))
+    assert stream.getvalue() == "0.1\n0.2\n"
+
+
+def test_csv_header_is_quoted_where_needed():
+    stream = io.StringIO()
+    write_table(stream, COMPLETE, columns=("a", 'b "x"', "c,d"))
+    assert stream.getvalue().splitlines()[0] == 'a,"b ""x""","c,d"'
+
+
+def test_missing_cell_alone_in_its_row_is_no_blank_line():
+    stream = io.StringIO()
+    write_table(stream, np.array([[1.0], [NAN]]), columns=["a"])
+    assert stream.getvalue() == 'a\n1\n""\n'
+
+
+def test_parquet_holds_integers_and_nulls(tmp_path):
+    write_table(tmp_path / "t.parquet", WITH_MISSING, columns=NAMES)
+    table = pq.ParquetFile(tmp_path / "t.parquet").read()
+    assert set(table.schema.types) == {pa.int8()}
+    assert table["age"].to_pylist() == [0, None, 1, 0]
+
+
+def test_parquet_holds_floats_and_nulls(tmp_path):
+    write_table(tmp_path / "t.parquet", np.array([[0.5, 1.0], [NAN, 0.0]]))
+    table = pq.ParquetFile(tmp_path / "t.parquet").read()
+    assert table.to_pydict() == {"x0": [0.5, None], "x1": [1.0, 0.0]}
+
+
+def test_amat_text(tmp_path):
+    write_table(tmp_path / "t.amat", COMPLETE)
+    assert (tmp_path / "t.amat").read_text() == "0 1 1\n1 0 0\n"
+
+
+def test_compressed_files_do_not_depend_on_the_clock(tmp_path):
+    write_table(tmp_path / "t.csv.gz", COMPLETE)
+    assert (tmp_path / "t.csv.gz").read_bytes()[4:8] == bytes(4)
+    assert gzip.decompress((tmp_path / "t.csv.gz").read_bytes()) == b"0,1,1\n1,0,0\n"
+
+
+@every_form
+def test_nothing_but_the_file_is_left(tmp_path, suffix):
+    write_table(tmp_path / f"t{suffix}", COMPLETE)
+    assert [p.name for p in tmp_path.iterdir()] == [f"t{suffix}"]
+
+
+def test_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "t.amat"
+    write_table(path, COMPLETE)
+    with pytest.raises(ValueError, match="expected 0 or 1"):
+        write_table(path, WITH_MISSING)
+    np.testing.assert_array_equal(read_table(path).values, COMPLETE)
+
+
+def test_written_file_has_the_usual_permissions(tmp_path):
+    (tmp_path / "usual").touch()
+    write_table(tmp_path / "t.csv", COMPLETE)
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("usual", "t.csv")}
+    assert len(modes) == 1
+
+
+# Reading CSV
+
+
+def test_csv_with_header(csv_file):
+    table = read_table(csv_file("a,b\n0,1\n1,\n"))
+    assert table.columns == ("a", "b")
+    np.testing.assert_array_equal(table.values, [[0, 1], [1, NAN]])
+
+
+@pytest.mark.parametrize("first", ["0,1", "true,False", "1.0,0.0", ",", "NaN,1", "NA,nan", "null,None", '"0","1"'])
+def test_csv_whose_first_row_holds_values_has_no_header(csv_file, first):
+    table = read_table(csv_file(f"{first}\n0,1\n"))
+    assert table.columns is None
+    assert table.values.shape == (2, 2)
+
+
+@pytest.mark.parametrize("first", ["0,1,2", "0,x,1", "1,2,3", "yes,no,na"])
+def test_csv_whose_first_row_holds_something_else_has_a_header(csv_file, first):
+    table = read_table(csv_file(f"{first}\n0,1,1\n"))
+    assert table.columns == tuple(first.split(","))
+    assert table.values.shape == (1, 3)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("header", ["a,b", '"a;x\ty",b'])
+def test_csv_without_commas_is_separated_by_semicolons_or_tabs(csv_file, separator, header):
+    text = header.rsplit(",", 1)
+    file = csv_file(separator.join(text) + "\n" + separator.join("01") + "\n" + separator.join(["1", ""]) + "\n")
+    table, raw = read_table(file), read_raw(file)
+    assert table.columns == raw.columns == tuple(name.strip('"') for name in text)
+    np.testing.assert_array_equal(table.values, [[0, 1], [1, NAN]])
+    np.testing.assert_array_equal(raw.column(1), [1, NAN])
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("line", ["sep=;\n", "SEP=;\r\n\r\n", "\ufeffsep=,\r\n", "sep=\t\n", "sep=|\n"])
+def test_a_first_line_may_name_the_separator(csv_file, read, line):
+    separator = line.strip("\ufeff\r\n")[-1]
+    for width in (2, 3):
+        rows = [["a", "b", "c, d"], ["0", "1", "1"], ["1", "", "0"]]
+        text = "".join(
+            separator.join(f'"{cell}"' if "," in cell else cell for cell in row[:width]) + "\n" for row in rows
+        )
+        table = read(csv_file(line + text))
+        assert table.columns == ("a", "b", "c, d")[:width]
+        assert len(table.values if read is read_table else table.column(0)) == 2
+    with pytest.raises(ValueError, match="expected a table, found an empty file"):
+        read(csv_file(line))
+
+
+def test_numbers_below_a_line_that_names_semicolons_may_have_decimal_commas(csv_file):
+    np.testing.assert_array_equal(read_raw(csv_file("sep=;\na;b\n1,5;2,5\n")).column(1), [2.5])
+    assert read_table(csv_file("a,sep=;\n0,1\n")).columns == ("a", "sep=;")
+
+
+def test_csv_with_semicolons_keeps_commas_in_cells_and_counts_cells(csv_file):
+    np.testing.assert_array_equal(read_raw(csv_file("w;x\n1,5;0\na,b;1\n")).column(0), objects("1,5", "a,b"))
+    np.testing.assert_array_equal(read_raw(csv_file("w;x\n1,5;0\n1,5,2;1\n")).column(0), objects("1,5", "1,5,2"))
+    with pytest.raises(ValueError, match="row 2: expected 2 cells, found 3"):
+        read_raw(csv_file("w;x\na;0\na;b;1\n"))
+
+
+def test_numbers_between_semicolons_may_have_decimal_commas(csv_file):
+    raw = read_raw(csv_file("w;x\n1,5;0\n-,25;\n;1\n1,5;7\n"))
+    np.testing.assert_array_equal(raw.column(0), [1.5, -0.25, NAN, 1.5])
+    np.testing.assert_array_equal(raw.column(1), [0, NAN, 1, 7])
+
+
+def test_commas_beside_points_may_stand_between_thousands(csv_file):
+    raw = read_raw(csv_file("w;x;y\n999.5;1.234;1.500,5\n1,234;;2,5\n12,500;99,5;k.A.\n"))
+    for reading in ("guess", "numbers"):
+        np.testing.assert_array_equal(raw.column(0, reading=reading), objects(999.5, "1,234", "12,500"))
+        np.testing.assert_array_equal(raw.column(1, reading=reading), objects(1.234, None, "99,5"))
+    np.testing.assert_array_equal(raw.column(2, reading="numbers"), objects("1.500,5", 2.5, "k.A."))
+
+
+def test_decimal_commas_are_seen_when_words_are_read_as_numbers(csv_file):
+    raw = read_raw(csv_file("w;x\n47,4;1,2\nk.A.;1\n8;1,2\n"))
+    np.testing.assert_array_equal(raw.column(0), objects("47,4", "k.A.", 8.0))
+    np.testing.assert_array_equal(raw.column(0, reading="numbers"), objects(47.4, "k.A.", 8.0))
+    np.testing.assert_array_equal(raw.without(["k.A."]).column(0), [47.4, NAN, 8])
+    np.testing.assert_array_equal(raw.column(1, reading="text"), objects("1,2", "1", "1,2"))
+    assert raw.holds("47,4")
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("a;b (x, y);c\n1;0;1\n0;1;1\n", ("a", "b (x, y)", "c")),  # commas in the names only
+        ("a, b\tc\n\n1\t0\n", ("a, b", "c")),
+        ("a;b,c\n1,0\n", ("a;b", "c")),
+    ],
+)
+def test_the_separator_cuts_the_first_two_rows_alike(csv_file, text, columns):
+    assert read_table(csv_file(text)).columns == columns
+
+
+def test_commas_come_first_where_there_is_no_second_row(csv_file):
+    with pytest.raises(ValueError, match=r"expected rows, found only a header"):
+        read_table(csv_file("a;b,c\n"))
+
+
+def test_names_between_semicolons_may_have_line_breaks_in_quotes(csv_file):
+    table = read_table(csv_file('a;"b\nc"\n0;1\n'))
+    assert table.columns == ("a", "b\nc")
+    np.testing.assert_array_equal(table.values, [[0, 1]])
+
+
+def test_csv_with_commas_keeps_semicolons_in_cells(csv_file):
+    assert read_table(csv_file("a;b,c;d\n0,1\n")).columns == ("a;b", "c;d")
+
+
+def test_csv_of_repeated_numbers_has_no_header(csv_file):
+    with pytest.raises(ValueError, match=r"row 1, column 2: expected 0, 1 or missing, found 7$"):
+        read_table(csv_file("0,7,0,1\n0,1,0,1\n"))
+
+
+@pytest.mark.parametrize(
+    "cell", ["", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A", '""', " ", " NA"]
+)
+@pytest.mark.parametrize("other", ["1", "1.0", "true"])
+def test_csv_missing_cells(csv_file, cell, other):
+    values = read_table(csv_file(f"a,b\n{cell},1\n{other},0\n")).values
+    np.testing.assert_array_equal(values, [[NAN, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("one", ["1", "1.0", "true", "True", "TRUE", " 1", "1 ", '"1"', "1e0", "01"])
+@pytest.mark.parametrize("zero", ["0", "0.0", "false", "False", "FALSE", "-0.0"])
+def test_csv_forms_of_0_and_1_in_one_column(csv_file, one, zero):
+    np.testing.assert_array_equal(read_table(csv_file(f"a,b\n{one},1\n{zero},1\n")).values, [[1, 1], [0, 1]])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [True, False])
+def test_csv_line_ends(csv_file, end, last):
+    table = read_table(csv_file(end.join(["a,b", "0,1", "1,0"]) + end * last))
+    assert table.columns == ("a", "b")
+    np.testing.assert_array_equal(table.values, [[0, 1], [1, 0]])
+
+
+def test_csv_with_byte_order_mark(csv_file):
+    assert read_table(csv_file(b"\xef\xbb\xbfa,b\n0,1\n")).columns == ("a", "b")
+
+
+def test_csv_names_are_stripped(csv_file):
+    assert read_table(csv_file("a, b\n0, 1\n")).columns == ("a", "b")
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("first", ['"a\nb",c', 'a,"b\nc,d"', '"a\r\n\r\nb","c\rd ""e"""', 'a,5" b'])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_csv_names_may_have_line_breaks_in_quotes(csv_file, read, first, end):
+    path = csv_file(f"{first}{end}0,1{end}1,0{end}")
+    assert read(path).columns == tuple(next(csv.reader(io.StringIO(first, newline=""))))
+    np.testing.assert_array_equal(read_table(path).values, [[0, 1], [1, 0]])
+
+
+@with_names
+def test_names_with_line_breaks_come_back(tmp_path, suffix):
+    names = ("colour=line\nbreak", "colour=two\n\nbreaks, one comma", '"')
+    write_table(tmp_path / f"t{suffix}", WITH_MISSING, columns=names)
+    table = read_table(tmp_path / f"t{suffix}")
+    assert table.columns == names
+    np.testing.assert_array_equal(table.values, WITH_MISSING)
+
+
+def test_csv_blank_lines_are_skipped(csv_file):
+    np.testing.assert_array_equal(read_table(csv_file("\n\na,b\n0,1\n\n1,0\n\n")).values, [[0, 1], [1, 0]])
+
+
+def test_csv_column_of_only_missing(csv_file):
+    np.testing.assert_array_equal(read_table(csv_file("a,b\n,1\n,0\n")).values, [[NAN, 1], [NAN, 0]])
+
+
+def test_csv_true_late_in_a_long_column(csv_file):
+    values = read_table(csv_file("a,b\n" + "0,1\n" * 400_000 + "true,1\n")).values
+    assert values[-1, 0] == 1
+    assert values[:-1, 0].max() == 0
+
+
+def test_csv_of_any_number(csv_file):
+    table = read_table(csv_file("a,b\n0.25,-7\n,1e3\n"), binary=False)
+    np.testing.assert_array_equal(table.values, np.array([[0.25, -7], [NAN, 1000]], np.float32))
+
+
+def test_csv_of_any_number_without_header(csv_file):
+    assert read_table(csv_file("0.25,-7\n0.5,3\n"), binary=False).columns is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("age,b\n1,0\n0,1\n7,1\n", 'row 3, column "age": expected 0, 1 or missing, found 7'),
+        ("age,b\n1,0.5\n7,1\n", 'row 1, column "b": expected 0, 1 or missing, found 0.5'),
+        ("a,b,c\n0,0,9\n0,8,0\n7,0,0\n", 'row 1, column "c": expected 0, 1 or missing, found 9'),
+        ("a,b,c\n0,8,9\n7,0,0\n", 'row 1, column "b": expected 0, 1 or missing, found 8'),
+        ("a,b\n0,1\n0,yes\n", "row 2, column \"b\": expected 0, 1 or missing, found 'yes'"),
+        ("a,b\n0,1\n0,1.000000001\n", 'row 2, column "b": expected 0, 1 or missing, found 1.000000001'),
+        ("a,b\n0,1\n0,inf\n", 'row 2, column "b": expected 0, 1 or missing, found inf'),
+        ("a,b\n0,1\n0,-1\n", 'row 2, column "b": expected 0, 1 or missing, found -1'),
+        ("a,b\n0,2024-05-01\n", 'row 1, column "b": expected 0, 1 or missing, found 2024-05-01'),
+        (",b\n0,1\n1,1\n2,1\n", "row 3, column 1: expected 0, 1 or missing, found 2"),
+        ("0,1\n0,3\n", "row 2, column 2: expected 0, 1 or missing, found 3"),
+        ("a,b\n0," + "x" * 90 + "\n", f"row 1, column \"b\": expected 0, 1 or missing, found '{'x' * 40}...'"),
+    ],
+)
+def test_csv_names_the_first_wrong_cell(csv_file, text, said):
+    path = csv_file(text)
+    with pytest.raises(ValueError, match="row") as error:
+        read_table(path)
+    assert message(error, path) == f"file.csv: {said}"
+
+
+def test_csv_of_any_number_names_what_is_none(csv_file):
+    path = csv_file("a,b\n0.25,7\n1,yes\n")
+    with pytest.raises(ValueError, match="row") as error:
+        read_table(path, binary=False)
+    assert message(error, path) == "file.csv: row 2, column \"b\": expected a number or missing, found 'yes'"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected a table, found an empty file"),
+        ("\n \n", "expected a table, found an empty file"),
+        ("a,b\n", "expected rows, found only a header"),
+        ("a,b,a,c,c\n0,1,0,1,0\n", 'expected every column name once, found more of "a", "c"'),
+        ("a,b\n0,1\n\n0,1,1\n", "row 2: expected 2 cells, found 3"),
+        ("a,b\n0,1\n0\n", "row 2: expected 2 cells, found 1"),
+        ("0,1\n0,1\n0\n", "row 3: expected 2 cells, found 1"),
+        (
+            'a,"b\n0,1\n1,0\n',
+            "expected CSV text in UTF-8, found something else (a quote in the first row is never closed)",
+        ),
+    ],
+)
+def test_csv_of_wrong_shape(csv_file, text, said):
+    path = csv_file(text)
+    with pytest.raises(ValueError, match=r"expected|found") as error:
+        read_table(path)
+    assert message(error, path) == f"file.csv: {said}"
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_blank_line_in_csv_of_one_column_is_told(csv_file, read, end):
+    with pytest.raises(ValueError, match='found a blank line in a file of one column; write "" for a missing cell'):
+        read(csv_file(end.join(["a", "0", "", "1", ""])))
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize("rest", ["", "\n", "\n1,0\n", "\n1,0\n" * 10, "\n1,0" * 500_000])
+def test_csv_whose_last_cells_quote_is_never_closed_loses_no_rows(csv_file, read, rest):
+    path = csv_file(f'a,b\n1,0\n1,"0{rest}')
+    with pytest.raises(ValueError, match=r"row 2: found a quote that is never closed$") as error:
+        read(path)
+    message(error, path)
+
+
+def test_csv_cells_may_have_single_quotes_within_them(csv_file):
+    raw = read_raw(csv_file('a,b\n5" x,1\n"6"" ""x",2\n'))
+    assert raw.column(0).tolist() == ['5" x', '6" "x']
+
+
+LONG = "x" * 200_000  # more than the csv module takes for one cell
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('a,b\n1,0\n\n"1,0\n' + "1,0\n" * 50_000, "file.csv: row 2: found a quote that is never closed"),
+        (f'a,b\n1,"{LONG}"\n1\n', "Expected 2 columns, got 1: 1"),
+        (
+            'a,"b\n' + "1,0\n" * 50_000,
+            "expected CSV text in UTF-8, found something else (a quote in the first row is never closed)",
+        ),
+    ],
+    ids=["open quote", "long cell", "open quote in the first row"],
+)
+def test_csv_of_wrong_shape_with_very_much_in_one_cell(csv_file, read, text, said):
+    path = csv_file(text)
+    with pytest.raises(ValueError, match=r"expected|found|Expected") as error:
+        read(path)
+    assert message(error, path).endswith(said)
+
+
+@pytest.mark.parametrize(
+    "data", [b"PAR1\x00\x00", "a,b\n0,1\n".encode("utf-16"), gzip.compress(b"0,1\n", mtime=0), b"\x93NUMPY"]
+)
+def test_csv_that_is_no_text(csv_file, data):
+    path = csv_file(data)
+    with pytest.raises(ValueError, match=r"expected CSV text in UTF-8, found something else \(") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_csv_with_text_that_is_not_utf8(csv_file):
+    path = csv_file(b"a,b\n0,\xff\n")
+    with pytest.raises(ValueError, match=r"expected CSV text in UTF-8, .* 0xff in position 6") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_large_csv_is_read_fast(tmp_path):
+    values = (np.random.default_rng(0).random((100_000, 20)) < 0.3).astype(np.float32)
+    values[::7, ::3] = NAN
+    write_table(tmp_path / "t.csv", values)
+    start = time.perf_counter()
+    table = read_table(tmp_path / "t.csv")
+    assert time.perf_counter() - start < 3  # about 0.1 on two cores; a loop over the cells takes longer
+    np.testing.assert_array_equal(table.values, values)
+
+
+# Columns of words, numbers and booleans
+
+
+def objects(*values):
+    return np.array(values, dtype=object)
+
+
+COLUMNS = {
+    "text": objects("a", None, "b, c", 'd "e"', "two\nlines"),
+    "whole": np.array([3, 1, -2, 2**62, 0]),
+    "holes": np.array([3, NAN, 0.5, -1e300, 1e-300]),
+    "boolean": np.array([True, False, True, True, False]),
+    "known": objects(True, None, False, None, True),
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_columns_come_back(tmp_path, suffix):
+    write_columns(tmp_path / f"t{suffix}", list(COLUMNS.values()), columns=list(COLUMNS))
+    raw = read_raw(tmp_path / f"t{suffix}")
+    assert raw.names == raw.columns == tuple(COLUMNS)
+    assert raw.n_rows == 5
+    for place, values in enumerate(COLUMNS.values()):
+        found = raw.column(place)
+        assert found.dtype == values.dtype
+        np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy"])
+def test_columns_of_numbers_come_back_from_a_matrix(tmp_path, suffix):
+    write_columns(tmp_path / f"t{suffix}", [np.array([3, 1]), np.array([0.5, NAN]), objects(None, True)])
+    raw = read_raw(tmp_path / f"t{suffix}")
+    assert raw.columns is None
+    assert raw.names == ("1", "2", "3")
+    np.testing.assert_array_equal([raw.column(j) for j in range(3)], [[3, 1], [0.5, NAN], [NAN, 1]])
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
+def test_text_is_not_written_as_a_matrix(tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    with pytest.raises(
+        ValueError, match=r"this form holds numbers only, found text; write \.csv or \.parquet$"
+    ) as error:
+        write_columns(path, [objects("a", None)])
+    message(error, path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+def test_text_of_any_type_is_quoted_in_csv(tmp_path, kind):
+    words = pa.chunked_array([pa.array(["a, b", None, "c"]).cast(kind)])
+    write_columns(tmp_path / "t.csv", [np.array([1, 2, 3]), words], columns=["n", "w"])
+    assert (tmp_path / "t.csv").read_text() == 'n,w\n1,"a, b"\n2,\n3,c\n'
+
+
+def test_csv_of_text_is_quoted_where_needed():
+    stream = io.StringIO()
+    write_columns(stream, [objects("a", None, 'b"', "c,d"), np.array([1.5, NAN, 2, 0.1])], columns=["x", "y,z"])
+    assert stream.getvalue() == 'x,"y,z"\na,1.5\n,\n"b""",2\n"c,d",0.1\n'
+
+
+def test_csv_of_one_column_of_text_has_no_blank_lines():
+    stream = io.StringIO()
+    write_columns(stream, [objects("a", None)])
+    assert stream.getvalue() == 'a\n""\n'
+
+
+def test_csv_of_booleans_and_whole_numbers():
+    stream = io.StringIO()
+    write_columns(stream, [objects(True, None), np.array([2**60, 7])])
+    assert stream.getvalue() == "true,1152921504606846976\n,7\n"
+
+
+def test_parquet_columns_have_types(tmp_path):
+    write_columns(tmp_path / "t.parquet", list(COLUMNS.values()), columns=list(COLUMNS))
+    types = pq.ParquetFile(tmp_path / "t.parquet").read().schema.types
+    assert types == [pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.bool_()]
+
+
+def test_columns_have_names_of_their_own():
+    with pytest.raises(ValueError, match="columns: expected 1 column names, found 2"):
+        write_columns(io.StringIO(), [np.zeros(2)], columns=["a", "b"])
+
+
+WORDS = {
+    "text": (["a", "b", "NA", " c ", "N/A"], "guess", objects("a", "b", None, "c", None)),
+    "whole numbers": (["1", " -2", "3"], "guess", np.array([1, -2, 3])),
+    "whole numbers with holes": (["1", "", "3"], "guess", np.array([1, NAN, 3])),
+    "numbers": (["1", "2.5", "1e3", "null"], "guess", np.array([1, 2.5, 1000, NAN])),
+    "signs": (["+1", "-2"], "guess", np.array([1.0, -2.0])),
+    "large whole numbers": ([str(2**60), "NaN", str(2**60 + 1)], "guess", objects(2**60, None, 2**60 + 1)),
+    "large negative numbers": ([str(-(2**60)), "", str(-(2**60) - 1)], "guess", objects(-(2**60), None, -(2**60) - 1)),
+    "booleans": (["true", "FALSE"], "guess", np.array([True, False])),
+    "booleans with holes": (["true", "", "False"], "guess", objects(True, None, False)),
+    "booleans and 0 and 1": (["true", "0", "1", "None"], "guess", np.array([1, 0, 1, NAN])),
+    "booleans and words": (["true", "false", "unknown"], "guess", objects("true", "false", "unknown")),
+    "numbers and words": (["1", "yes", ""], "guess", objects(1.0, "yes", None)),
+    "zeros before numbers": (["01", "7"], "guess", objects("01", "7")),
+    "a sign and zeros before numbers": (["-007", "7"], "guess", objects("-007", "7")),
+    "hexadecimal": (["0x1A", "7"], "guess", objects("0x1A", "7")),
+    "zeros before 0 and 1": (["01", "0"], "guess", np.array([1, 0])),
+    "zeros and a point": (["0.5", "0"], "guess", np.array([0.5, 0])),
+    "nothing": (["", "NA"], "guess", np.array([NAN, NAN])),
+    "digits that floats would round": (
+        ["14695981039346656037", "", "7"],
+        "guess",
+        objects("14695981039346656037", None, "7"),
+    ),
+    "parts that floats would round": (["1234567890123456789.01", "7"], "guess", objects("1234567890123456789.01", "7")),
+    "large floats": (
+        ["1e23", "99999999999999991611392", "0.12345678901234567890"],
+        "guess",
+        np.array([1e23, 1e23, 0.12345678901234568]),
+    ),
+    "infinity": (["inf", "1"], "guess", np.array([np.inf, 1])),
+    "numbers as text": (["1", "", "007"], "text", objects("1", None, "007")),
+    "text with its spaces": ([" a", "a ", "", " NA", " ", "1"], "exact", objects(" a", "a ", None, " NA", " ", "1")),
+    "booleans as text": (["true", " x"], "text", objects("true", "x")),
+    "zeros before what shall be numbers": (["01", "7"], "numbers", np.array([1, 7])),
+    "words among what shall be numbers": (["true", "x"], "numbers", objects(1.0, "x")),
+    "ranges with underscores": (["18_25", "26_35", ""], "guess", objects("18_25", "26_35", None)),
+    "digits of another script": (["١٢", "٣"], "guess", objects("١٢", "٣")),
+    "an underscore among what shall be numbers": (["1_0", "7"], "numbers", objects("1_0", 7.0)),
+    "a late word": (["1"] * 200 + ["x"], "guess", objects(*[1.0] * 200, "x")),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_csv_words_become_values(csv_file, case):
+    words, reading, values = WORDS[case]
+    raw = read_raw(csv_file("w,other\n" + "".join(f'"{word}",x\n' for word in words)))
+    found = raw.column(0, reading=reading)
+    if case == "nothing":
+        assert found.dtype.kind in "fO"
+        found = found.astype(np.float64)
+    assert found.dtype.kind == values.dtype.kind
+    np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("first", ["2019_1,2019_2", "٢٠١٩,٢٠٢٠"])
+def test_csv_of_any_number_whose_first_row_only_resembles_numbers_has_a_header(csv_file, first):
+    path = csv_file(f"{first}\n0.5,7\n")
+    assert read_raw(path).columns == read_table(path, binary=False).columns == tuple(first.split(","))
+
+
+@pytest.mark.parametrize("cell", ["1_0", "١"])
+def test_csv_of_any_number_refuses_what_only_resembles_one(csv_file, cell):
+    path = csv_file(f"a,b\n0.25,7\n{cell},1\n")
+    with pytest.raises(ValueError, match=f"row 2, column \"a\": expected a number or missing, found '{cell}'$"):
+        read_table(path, binary=False)
+
+
+@pytest.mark.parametrize("read", [read_raw, lambda path: read_table(path, binary=False)], ids=["raw", "numbers"])
+def test_a_very_long_cell_is_read(csv_file, read):
+    long = "0" * 3_000_000 + "1"
+    assert read(csv_file(f"a,b\n2,3\n{long},4\n")).columns == ("a", "b")
+
+
+def test_csv_cells_with_line_breaks_are_read(csv_file):
+    raw = read_raw(csv_file('a,b\n"two\nlines",1\nx,0\n'))
+    assert raw.column(0).tolist() == ["two\nlines", "x"]
+
+
+@pytest.mark.parametrize(
+    ("first", "named"), [("0,1,2", True), (",0,1", False), (",0,1,2", True), (",0,2,3", False), (",1,2,3", False)]
+)
+def test_csv_of_words_below_the_numbers_that_pandas_gives(csv_file, first, named):
+    width = first.count(",")
+    raw = read_raw(csv_file(f"{first}\n{'7.5,' * width}x\n"))
+    assert raw.columns == (tuple(first.split(",")) if named else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes,no\nno,no\nno,yes\nyes,no\n",
+        "yes,7\nno,2.5\nyes,\n",
+        " yes,\nyes ,x\n",
+        "yes,true\nyes,false\n",
+        "b\na\nb\n",
+        "yes;2,5\nyes;7\n",
+    ],
+)
+def test_a_first_row_of_words_that_stand_below_is_asked_about(csv_file, text):
+    raw = read_raw(path := csv_file(text))
+    with pytest.raises(ValueError, match=r'expected names in the first row, found "(yes|b)"') as error:
+        check_header(raw)
+    message(error, path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\nyes,no\n",
+        "yes,smokes\nyes,no\n",  # one of several
+        "yes,no\nno,yes\n",  # in other columns
+        "yes,2019\nyes,x\n",
+        "0,1,2\n7,8,x\n",
+        "a,b\n,\n",
+        "a\nab\n",
+        "0,1\n0,1\n",
+    ],
+)
+def test_a_first_row_that_says_something_else_is_not_asked_about(csv_file, text):
+    check_header(read_raw(csv_file(text)))
+
+
+def test_only_the_first_rows_of_text_are_asked_about(tmp_path):
+    write_columns(tmp_path / "t.parquet", [objects("a", "b")], columns=["a"])
+    check_header(read_raw(tmp_path / "t.parquet"))
+
+
+def test_no_two_columns_are_called_alike(csv_file):
+    assert read_raw(csv_file(",b\n0,1\n")).names == ("1", "b")
+    assert read_raw(csv_file(",1,b\n0,1,x\n")).names == ("", "1", "b")
+    assert read_raw(csv_file("1,,b\n0,1,x\n")).names == ("1", "2", "b")
+
+
+@pytest.mark.parametrize("read", [read_table, read_raw])
+def test_columns_without_names_are_no_duplicates(csv_file, read):
+    assert read(csv_file("a,b,,\n0,1,0,1\n")).columns == ("a", "b", "3", "4")
+    with pytest.raises(ValueError, match='found more of ""'):  # other columns have their numbers for names
+        read(csv_file("a,4,5,,\n0,1,0,1,1\n"))
+
+
+def test_csv_of_words_of_wrong_shape(csv_file):
+    path = csv_file("a,b\nx,1\ny\n")
+    with pytest.raises(ValueError, match="row 2: expected 2 cells, found 1") as error:
+        read_raw(path)
+    message(error, path)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (pa.array(["a", None]), objects("a", None)),
+        (pa.array(["a", "b"]).dictionary_encode(), objects("a", "b")),
+        (pa.array(["a", "b"], pa.large_string()), objects("a", "b")),
+        (pa.array([True, None]), objects(True, None)),
+        (pa.array([1, 2], pa.uint8()), np.array([1, 2], np.uint8)),
+        (pa.array([2**60, None]), objects(2**60, None)),
+        (pa.array([1, None]), np.array([1, NAN])),
+        (pa.array([0.5, None], pa.float32()), np.array([0.5, NAN])),
+        (pa.array([0.1, None, 0.3], pa.float32()), np.array([0.1, NAN, 0.3])),  # as the same table in CSV
+        (pa.array(np.array([0.1, 0.3], np.float16)), np.array([0.1, 0.3])),
+        (pa.array([Decimal("0.5"), None], pa.decimal128(5, 1)), np.array([0.5, NAN])),
+        (pa.array([Decimal("0.01"), None, Decimal("0.57")], pa.decimal128(18, 2)), np.array([0.01, NAN, 0.57])),
+        (pa.array([Decimal("-4.35"), Decimal("9.95")], pa.decimal256(40, 4)), np.array([-4.35, 9.95])),
+        (pa.array([None, None], pa.null()), np.array([NAN, NAN])),
+        (pa.array(["007", "1"]), objects("007", "1")),
+    ],
+    ids=lambda value: str(getattr(value, "type", "")),
+)
+def test_parquet_columns_of_any_type(tmp_path, column, values):
+    found = read_raw(parquet(tmp_path, a=column)).column(0)
+    assert found.dtype == values.dtype
+    np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize("scale", [2, 4])
+def test_decimals_are_the_nearest_floats(tmp_path, scale):
+    decimals = [Decimal(cents) / 100 for cents in range(-1000, 5000)]
+    raw = read_raw(parquet(tmp_path, a=pa.array(decimals, pa.decimal128(18, scale))))
+    np.testing.assert_array_equal(raw.column(0), [float(value) for value in decimals])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([0.1, 0.57, None], pa.float32()),
+        pa.array([np.float16(0.1), np.float16(0.57), None], pa.float16()),
+        pa.array([Decimal("0.1"), Decimal("0.57"), None], pa.decimal128(18, 2)),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_a_number_that_means_missing_is_told_in_decimals(tmp_path, column):
+    raw = read_raw(parquet(tmp_path, a=column))
+    assert raw.holds("0.57")
+    assert not raw.holds("nan")
+    np.testing.assert_array_equal(raw.without(["0.57"]).column(0), [0.1, NAN, NAN])
+
+
+def test_floats_of_2_bytes_are_chosen_among_where_arrow_cannot(monkeypatch):
+    def if_else(held, new, cells):  # of Arrow 16
+        assert not pa.types.is_float16(cells.type)
+        return choose(held, new, cells)
+
+    choose = pc.if_else
+    monkeypatch.setattr(pc, "if_else", if_else)
+    column = pa.chunked_array([pa.array([np.float16(0.1), np.float16(0.57), None], pa.float16())])
+    raw = RawTable((column,), ("a",), are_words=False, where="t")
+    emptied = raw.without(["0.57"]).cells[0]
+    assert emptied.equals(pa.chunked_array([pa.array([np.float16(0.1), None, None], pa.float16())]))
+    filled = raw.filled(0, np.array([0.0, 0.0, 0.25]), np.array([False, False, True]))
+    assert filled.equals(pa.chunked_array([pa.array(np.array([0.1, 0.57, 0.25], np.float16))]))
+
+
+LARGE = {
+    "uint64": (pa.array([14695981039346656037, None, 14695981039346656038], pa.uint64()), "14695981039346656037"),
+    "decimal": (
+        pa.array([Decimal("1234567890123456789.01"), None, Decimal("1234567890123456789.11")], pa.decimal128(25, 2)),
+        "1234567890123456789.01",
+    ),
+    "negative": (pa.array([Decimal("-1234567890123456789.01"), None], pa.decimal128(25, 2)), "-1234567890123456789.01"),
+    "dictionary": (pa.array([14695981039346656037, 5], pa.uint64()).dictionary_encode(), "14695981039346656037"),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_numbers_that_floats_would_round_are_text_or_refused(tmp_path, kind):
+    column, first = LARGE[kind]
+    raw = read_raw(parquet(tmp_path, a=pa.nulls(len(column), pa.int8()).fill_null(1), b=column))
+    words = [None if value is None else str(value) for value in column.to_pylist()]
+    for reading in ("guess", "text"):
+        assert raw.column(1, reading=reading).tolist() == words
+    told = f'row 1, column "b": expected a number that floats can hold, found {first}, which they would round'
+    with pytest.raises(ValueError, match=re.escape(told)):
+        raw.column(1, reading="numbers")
+
+
+def test_decimals_that_floats_would_round_a_little_are_numbers_but_no_categories(tmp_path):
+    words = ["0.12345678901234567890", "0.12345678901234567891"]
+    raw = read_raw(parquet(tmp_path, a=pa.array(list(map(Decimal, words)), pa.decimal128(25, 20))))
+    for reading in ("guess", "numbers"):
+        np.testing.assert_array_equal(raw.column(0, reading=reading), list(map(float, words)))
+    assert raw.column(0, reading="text").tolist() == words
+
+
+def test_whole_numbers_that_floats_hold_stay_numbers(tmp_path):
+    raw = read_raw(parquet(tmp_path, a=pa.array([2**60 + 1, 5], pa.uint64()), b=pa.array([2**63, 2**63], pa.uint64())))
+    assert raw.column(0, reading="text").tolist() == [2**60 + 1, 5]
+    assert raw.column(1).tolist() == [2**63, 2**63]
+
+
+def test_large_whole_numbers_with_holes_come_back(tmp_path):
+    path = tmp_path / "t.parquet"
+    write_columns(path, [objects(2**63 + 2048, None, 1), objects(-1, 2**64, None)], columns=["a", "b"])
+    assert pq.read_table(path).to_pydict() == {"a": [2**63 + 2048, None, 1], "b": [-1.0, 2.0**64, None]}
+
+
+def test_raw_table_names_the_column_of_another_type(tmp_path):
+    raw = read_raw(parquet(tmp_path, day=pa.array([0], pa.date32())))
+    with pytest.raises(ValueError, match=r'^column "day": expected text, numbers or booleans, found date32\[day\]$'):
+        raw.column(0)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.zeros((2, 2), dtype="datetime64[D]"), r"expected text, numbers or booleans, found an array of datetime64"),
+        (np.zeros(3), r"expected a 2-D array \[rows, columns\], found shape \(3,\)"),
+        (np.zeros((0, 3)), r"expected rows and columns, found shape \(0, 3\)"),
+    ],
+)
+def test_a_matrix_that_is_no_table(values, said):
+    with pytest.raises(ValueError, match=f"^here: {said}"):
+        from_matrix(values, None, where="here")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", ">u2", "e", ">e", "g", ">U3"])
+def test_a_matrix_of_any_machine(tmp_path, suffix, dtype):
+    values = np.array([[0, 3], [1, 2]]).astype(dtype)
+    (np.save if suffix == ".npy" else np.savez)(tmp_path / f"t{suffix}", values)
+    raw = read_raw(tmp_path / f"t{suffix}")
+    assert raw.column(0).dtype.isnative
+    np.testing.assert_array_equal(np.column_stack([raw.column(0), raw.column(1)]), values)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".npy", ".amat"])
+@pytest.mark.parametrize("dtype", [">f8", ">i4", "g"])
+def test_numbers_of_any_machine_are_written(tmp_path, suffix, dtype):
+    write_table(tmp_path / f"t{suffix}", COMPLETE.astype(dtype))
+    np.testing.assert_array_equal(read_table(tmp_path / f"t{suffix}").values, COMPLETE)
+
+
+def test_raw_amat_has_whole_numbers(tmp_path):
+    write_table(tmp_path / "t.amat", COMPLETE)
+    raw = read_raw(tmp_path / "t.amat")
+    np.testing.assert_array_equal([raw.column(j) for j in range(3)], COMPLETE.T)
+
+
+# Reading Parquet
+
+
+def parquet(tmp_path, **columns):
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([0, 1, None], pa.int64()),
+        pa.array([0, 1, None], pa.uint8()),
+        pa.array([0.0, 1.0, None], pa.float32()),
+        pa.array([0.0, 1.0, NAN], pa.float64()),
+        pa.array([False, True, None]),
+        pa.array([0, 1, None], pa.int32()).dictionary_encode(),
+        pa.array([Decimal(0), Decimal(1), None], pa.decimal128(5, 1)),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_parquet_types(tmp_path, column):
+    np.testing.assert_array_equal(read_table(parquet(tmp_path, a=column)).values, [[0], [1], [NAN]])
+
+
+@pytest.mark.parametrize("kind", [pa.null(), pa.string()])
+def test_parquet_column_of_only_null(tmp_path, kind):
+    table = read_table(parquet(tmp_path, a=pa.array([None, None], kind), b=[0, 1]))
+    np.testing.assert_array_equal(table.values, [[NAN, 0], [NAN, 1]])
+
+
+@pytest.mark.parametrize(
+    ("column", "found"),
+    [
+        (pa.array([None, 7]), "7"),
+        (pa.array([0.0, 0.5]), "0.5"),
+        (pa.array([None, "1"]), "'1'"),
+        (pa.array([None, [1]]), "[1]"),
+    ],
+)
+def test_parquet_names_the_first_wrong_cell(tmp_path, column, found):
+    path = parquet(tmp_path, age=column, b=[0, 1])
+    with pytest.raises(ValueError, match="row") as error:
+        read_table(path)
+    assert message(error, path) == f'file.parquet: row 2, column "age": expected 0, 1 or missing, found {found}'
+
+
+def test_parquet_of_any_number(tmp_path):
+    values = read_table(parquet(tmp_path, a=[7, None], b=[0.25, -1.0]), binary=False).values
+    np.testing.assert_array_equal(values, [[7, 0.25], [NAN, -1]])
+
+
+@pytest.mark.parametrize("index", [[7, 3], ["x", "y"], [[0, 1], ["x", "y"]]], ids=["numbers", "words", "levels"])
+def test_parquet_index_of_pandas_without_a_name_is_left_out(tmp_path, index):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"a": [0, 1], "b": [1, 0]}, index=index).to_parquet(path)
+    assert len(pq.ParquetFile(path).schema.names) > 2
+    assert read_raw(path).columns == ("a", "b")
+    np.testing.assert_array_equal(read_table(path).values, [[0, 1], [1, 0]])
+
+
+def test_parquet_index_of_pandas_with_a_name_is_a_column(tmp_path):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"a": [0, 1]}, index=pd.Index([7, 3], name="id")).to_parquet(path)
+    assert read_raw(path).columns == ("a", "id")
+
+
+def test_words_that_end_like_numbers_stay_words():
+    words = pa.chunked_array([pa.array(["v2.0", "1.0", None])])
+    found = filled_words(words, np.array(["v2.0", "1.0", "7"], dtype=object), np.array([False, False, True]))
+    assert found.to_pylist() == ["v2.0", "1.0", "7"]
+
+
+INDICES = {
+    "filtered": pd.Index([2, 5]),
+    "range": pd.RangeIndex(3, 7, 2),
+    "words": pd.Index(["P000", "P001"]),
+    "named": pd.Index([7, 3], name="id"),
+    "as a column": pd.Index([7, 3], name="a"),
+    "levels": pd.MultiIndex.from_arrays([[0, 1], ["x", "y"]], names=[None, "z"]),
+    "times": pd.to_datetime(["2020-01-02", "2021-03-04"]).tz_localize("Europe/Helsinki"),
+}
+
+
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+def test_parquet_index_of_pandas_is_written_along(tmp_path, index):
+    frame = pd.DataFrame({"a": [0, 1], "b": [0.5, 2.0]}, index=index)
+    frame.to_parquet(tmp_path / "file.parquet")
+    raw = read_raw(tmp_path / "file.parquet")
+    more = [*raw.cells, np.array([0.25, 4.0])]
+    write_columns(tmp_path / "new.parquet", more, columns=(*raw.columns, "more"), index=raw.index)
+    found = pd.read_parquet(tmp_path / "new.parquet")
+    pd.testing.assert_frame_equal(found, frame.assign(more=[0.25, 4.0]), check_index_type="exact")
+
+
+def test_an_index_of_pandas_changes_no_names_of_columns(tmp_path):
+    pd.DataFrame([[0, 1], [1, 0]], columns=[1, 2], index=[7, 3]).to_parquet(tmp_path / "file.parquet")
+    raw = read_raw(tmp_path / "file.parquet")
+    more = [*raw.cells, np.array([0.25, 4.0])]
+    write_columns(tmp_path / "new.parquet", more, columns=(*raw.columns, "more"), index=raw.index)
+    found = pd.read_parquet(tmp_path / "new.parquet")
+    assert list(found.columns) == ["1", "2", "more"]
+    assert list(found.index) == [7, 3]
+
+
+def test_parquet_column_that_is_only_called_like_an_index_is_kept(tmp_path):
+    path = tmp_path / "file.parquet"
+    pd.DataFrame({"__index_level_0__": [0, 1]}).to_parquet(path)
+    assert read_raw(path).columns == ("__index_level_0__",)
+    assert read_raw(parquet(tmp_path, __index_level_0__=[0, 1])).columns == ("__index_level_0__",)
+
+
+def test_parquet_with_a_name_twice(tmp_path):
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table([pa.array([0]), pa.array([1])], names=["a", "a"]), path)
+    with pytest.raises(ValueError, match='expected every column name once, found more of "a"') as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_parquet_without_rows(tmp_path):
+    path = parquet(tmp_path, a=pa.array([], pa.int8()))
+    with pytest.raises(ValueError, match=r"expected rows and columns, found shape \(0, 1\)") as error:
+        read_table(path)
+    message(error, path)
+
+
+# Reading npy and npz
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.array([0, 1]), r"expected a 2-D array \[rows, columns\], found shape \(2,\)"),
+        (np.zeros((0, 3)), r"expected rows and columns, found shape \(0, 3\)"),
+        (np.zeros((3, 0)), r"expected rows and columns, found shape \(3, 0\)"),
+        (np.array([["0"]]), "expected numbers, found an array of <U1"),
+        (np.array([[0, 1], [1, 7]]), "row 2, column 2: expected 0, 1 or missing, found 7"),
+        (np.array([[0, 1], [0.5, 7]]), "row 2, column 1: expected 0, 1 or missing, found 0.5"),
+    ],
+)
+def test_wrong_arrays(tmp_path, suffix, values, said):
+    path = tmp_path / f"file{suffix}"
+    (np.save if suffix == ".npy" else np.savez)(path, values)
+    with pytest.raises(ValueError, match=said) as error:
+        read_table(path)
+    message(error, path)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_pickled_arrays_are_refused(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    (np.save if suffix == ".npy" else np.savez)(path, np.array([[None]]))
+    with pytest.raises(ValueError, match=r"expected a whole np[yz] file of numbers") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_npz_with_names_of_another_number(tmp_path):
+    path = tmp_path / "file.npz"
+    np.savez(path, values=COMPLETE, columns=np.array(["a", "b"]))
+    with pytest.raises(ValueError, match="expected 3 column names, found 2") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_npz_with_names_that_are_no_text(tmp_path):
+    path = tmp_path / "file.npz"
+    np.savez(path, values=COMPLETE, columns=np.arange(3))
+    with pytest.raises(ValueError, match='expected "columns" to hold text, found int64') as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_npz_names_the_column_of_a_wrong_value(tmp_path):
+    path = tmp_path / "file.npz"
+    np.savez(path, values=[[0, 2]], columns=np.array(["a", "b"]))
+    with pytest.raises(ValueError, match='row 1, column "b": expected 0, 1 or missing, found 2'):
+        read_table(path)
+
+
+def test_npz_with_one_array_of_any_name(tmp_path):
+    np.savez(tmp_path / "t.npz", whatever=COMPLETE)
+    np.testing.assert_array_equal(read_table(tmp_path / "t.npz").values, COMPLETE)
+
+
+def test_npz_takes_the_array_called_values(tmp_path):
+    np.savez(tmp_path / "t.npz", values=COMPLETE, other=np.zeros(3))
+    np.testing.assert_array_equal(read_table(tmp_path / "t.npz").values, COMPLETE)
+
+
+def test_npz_with_several_arrays_lists_them(tmp_path):
+    path = tmp_path / "file.npz"
+    np.savez(path, train=COMPLETE, test=COMPLETE)
+    with pytest.raises(ValueError, match='expected one array, or one called "values"; found test, train') as error:
+        read_table(path)
+    message(error, path)
+
+
+# Wrong files, for every form
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy", ".csv.gz", ".amat", ".amat.gz"])
+def test_text_under_another_suffix(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    path.write_text("a,b\n0,1\n1,0\n")
+    with pytest.raises(ValueError, match="expected") as error:
+        read_table(path)
+    assert "pickle" not in message(error, path)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy", ".csv.gz", ".amat.gz"])
+@pytest.mark.parametrize("keep", [0.0, 0.5, 0.95])
+def test_truncated_files(tmp_path, suffix, keep):
+    path = tmp_path / f"file{suffix}"
+    write_table(path, np.tile(COMPLETE, (50, 1)))
+    data = path.read_bytes()
+    path.write_bytes(data[: int(keep * len(data))])
+    with pytest.raises(ValueError, match=r"expected|empty") as error:
+        read_table(path)
+    message(error, path)
+
+
+def test_damaged_npz(tmp_path):
+    path = tmp_path / "file.npz"
+    write_table(path, np.tile(COMPLETE, (50, 1)))
+    data = bytearray(path.read_bytes())
+    data[60:80] = bytes(20)
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="expected a whole npz file of numbers") as error:
+        read_table(path)
+    message(error, path)
+
+
+@every_form
+def test_file_that_is_not_there(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    with pytest.raises(FileNotFoundError, match="there is no such file") as error:
+        read_table(path)
+    message(error, path)
+
+
+@every_form
+def test_folder_in_place_of_a_file(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError, match=r"is a folder, expected a file that ends in \.csv") as error:
+        read_table(path)
+    message(error, path)
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_table(path, COMPLETE)
+
+
+@pytest.mark.parametrize("name", ["file.txt", "file", "file.gz", "file.npy.gz"])
+def test_unknown_suffix(tmp_path, name):
+    for use in (read_table, lambda path: write_table(path, COMPLETE)):
+        path = tmp_path / name
+        with pytest.raises(ValueError, match=r"expected a file that ends in \.csv, .*\.amat\.gz, found") as error:
+            use(path)
+        message(error, path)
+
+
+# Wrong arguments of write_table
+
+
+@pytest.mark.parametrize(
+    ("values", "columns", "said"),
+    [
+        ([0, 1], None, r"values: expected a 2-D array \[rows, columns\], found shape \(2,\)"),
+        (np.zeros((0, 2)), None, r"values: expected rows and columns, found shape \(0, 2\)"),
+        ([["a"]], None, "values: expected numbers, found an array of <U1"),
+        ([[0, 1]], ["a"], "columns: expected 2 column names, found 1"),
+        ([[0, 1]], ["a", "a"], 'columns: expected every column name once, found more of "a"'),
+    ],
+)
+def test_write_refuses(values, columns, said):
+    with pytest.raises(ValueError, match=said):
+        write_table(io.StringIO(), values, columns=columns)
+
+
+def test_amat_cannot_hold_missing(tmp_path):
+    with pytest.raises(ValueError, match=r"t\.amat: row 1, column 3: expected 0 or 1, found nan; \.amat holds"):
+        write_table(tmp_path / "t.amat", WITH_MISSING)
+
+
+def test_write_into_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
+        write_table(tmp_path / "nowhere" / "t.csv", COMPLETE)
+
+
+# Where columns stand
+
+
+def test_columns_are_found_by_their_names():
+    assert places_of(("c", "a", "b"), ("a", "b", "c"), where="t.csv") == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (("a", "b", "c", "d"), 't.csv: expected the 4 columns of the model; the table lacks column "d"'),
+        (("a", "b"), 't.csv: expected the 2 columns of the model; the table has the unexpected column "c"'),
+        (
+            ("a", "x", "y"),
+            't.csv: expected the 3 columns of the model; the table lacks 2 columns "x", "y" '
+            'and has the unexpected 2 columns "b", "c"',
+        ),
+    ],
+)
+def test_missing_and_unexpected_columns_are_named(columns, said):
+    with pytest.raises(ValueError, match="expected") as error:
+        places_of(columns, ("a", "b", "c"), where="t.csv")
+    assert str(error.value) == said
+
+
+def test_a_long_list_of_columns_is_cut():
+    with pytest.raises(ValueError, match='"x7" and 2 more'):
+        places_of(("a", "b", "c", *(f"x{j}" for j in range(10))), ("a", "b", "c"), where="t.csv")

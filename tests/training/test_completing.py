@@ -1,0 +1,141 @@
+"""Learning from holes that follow from other columns, against the distribution that the rows came from."""
+
+import pytest
+import torch
+
+from nadek.inference.likelihood import log_prob
+from nadek.models import residual_nade_k
+from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
+from nadek.training.stochastic_em import begins, completed, due
+from reference import all_rows
+
+D, N = 3, 3000
+TABLE = torch.tensor([0.20, 0.02, 0.05, 0.23, 0.03, 0.17, 0.24, 0.06])
+"""p of the eight rows, in this order: columns that depend on one another."""
+ROWS = torch.from_numpy(all_rows((2,) * D)).float()
+
+
+def drawn(n, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return ROWS[torch.multinomial(TABLE, n, replacement=True, generator=generator)]
+
+
+def with_holes(x, seed):
+    """Where the first column is 1, seven in ten cells of the others are missing."""
+    hidden = torch.rand(x.shape, generator=torch.Generator().manual_seed(seed)) < 0.7
+    hidden &= x[:, :1] == 1
+    hidden[:, 0] = False
+    return x.masked_fill(hidden, torch.nan)
+
+
+def model(seed=0):
+    return residual_nade_k(D, width=64, blocks=1, steps=1, generator=torch.Generator().manual_seed(seed))
+
+
+def config(**options):
+    usual = {"phases": (Phase(epochs=100),), "optimizer": AdamW(lr=0.02, weight_decay=0.0), "batch_size": 100}
+    return TrainingConfig(**usual | options)
+
+
+def divergence(network):
+    """KL from the table to the model in nats, exactly; the mean over all orderings."""
+    orderings = torch.tensor([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
+    told = torch.stack([log_prob(network, ROWS, ordering) for ordering in orderings])
+    return float((TABLE.double() * (TABLE.double().log() - told)).sum(1).mean())
+
+
+def test_completing_learns_the_distribution_where_leaving_out_does_not():
+    found = {}
+    for missing in ("use", "complete"):
+        network, valid = model(), prepare(with_holes(drawn(1000, 2), 3))
+        fit(network, prepare(with_holes(drawn(N, 0), 1)), valid, config=config(missing=missing))
+        found[missing] = divergence(network)
+    assert found["complete"] < 0.01
+    assert found["use"] > 0.1
+
+
+def test_rows_without_holes_are_learnt_from_as_ever():
+    told = []
+    for missing in ("use", "complete"):
+        network = model()
+        valid = prepare(drawn(50, 2))
+        fit(
+            network,
+            prepare(drawn(100, 0)),
+            valid,
+            config=config(missing=missing, phases=(Phase(epochs=3),), patience=1),
+        )
+        told.append(torch.cat([value.flatten() for value in network.state_dict().values()]))
+    assert torch.equal(*told)
+
+
+@pytest.mark.parametrize("n_variables", [5, 200])
+def test_observed_cells_stay_and_the_others_are_drawn(n_variables):
+    network = residual_nade_k(n_variables, width=4, blocks=1, steps=2, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(1)
+    x = (torch.rand(30, n_variables, generator=generator) < 0.5).float()
+    holed = x.masked_fill(torch.rand(x.shape, generator=generator) < 0.5, torch.nan)
+    rows = prepare(holed)
+    first, second = (completed(network, rows, generator) for _ in range(2))
+    assert first.observed is None
+    assert torch.equal(first.values[rows.observed], rows.values[rows.observed])
+    assert not torch.equal(first.values, second.values)
+    assert completed(network, first, generator) is first
+
+
+def test_patience_waits_until_rows_were_completed():
+    rows = prepare(with_holes(drawn(50, 0), 1))
+    standing = config(missing="complete", patience=2, optimizer=AdamW(lr=0.0), phases=(Phase(epochs=20),))
+    assert len(fit(model(), rows, rows, config=standing)) == begins(20) + 2
+    leaving_out = config(patience=2, optimizer=AdamW(lr=0.0), phases=(Phase(epochs=20),))
+    assert len(fit(model(), rows, rows, config=leaving_out)) == 3
+
+
+class Wandering(AdamW):
+    """Learns for a quarter of the run, and then destroys what was learnt until rows are completed."""
+
+    def settings(self, progress):
+        """A rate that jumps."""
+        return {"lr": 0.01 if progress < 0.25 else 1.0 if progress < 0.66 else 0.0}
+
+
+@pytest.mark.parametrize("ema_decay", [0.0, 0.9])
+def test_completing_goes_on_from_the_best_weights(ema_decay):
+    rows, valid = prepare(with_holes(drawn(500, 0), 1)), prepare(with_holes(drawn(500, 2), 3))
+    states = []
+    wandering = config(missing="complete", optimizer=Wandering(), phases=(Phase(epochs=12),), ema_decay=ema_decay)
+    network = model()
+    history = fit(network, rows, valid, config=wandering, save_state=states.append, save_every=0.0)
+    assert min(history[:8], key=lambda epoch: epoch.validation[-1]).epoch <= 3
+    kept = states[8].tensors  # before the ninth epoch
+    assert all(torch.allclose(kept[f"best.{name}"], value) for name, value in network.state_dict().items())
+    assert not torch.allclose(kept["model.W"], network.W)
+    assert history[8].validation[-1] == pytest.approx(history[8].best, abs=1e-6)  # the best ones, on the new rows
+    assert history[8].best != history[7].best
+
+
+@pytest.mark.parametrize(
+    ("epochs", "which"), [(1, []), (2, [1]), (3, [2]), (8, [5, 6, 7]), (60, [40, 43, 46, 49, 52, 55, 58])]
+)
+def test_the_last_third_of_a_run_is_completed(epochs, which):
+    assert [number for number in range(epochs) if due(number, epochs, begins(epochs))] == which
+
+
+def test_a_trained_model_completes_from_the_first_epoch_on():
+    """A warm start would unlearn otherwise what completing brought."""
+    rows, after = prepare(with_holes(drawn(N, 0), 1)), {}
+    network = model()
+    fit(network, rows, config=config(missing="complete"))
+    learnt = {name: value.clone() for name, value in network.state_dict().items()}
+    for trained in (True, False):
+        network.load_state_dict(learnt)
+        fit(network, rows, config=config(missing="complete", phases=(Phase(epochs=15),)), trained=trained)
+        after[trained] = divergence(network)
+    assert after[True] < 0.02 < after[False]
+
+
+def test_one_epoch_learns_from_what_is_there():
+    network, twin, rows = model(), model(), prepare(with_holes(drawn(300, 0), 1))
+    for net, missing in ((network, "complete"), (twin, "use")):
+        fit(net, rows, config=config(missing=missing, phases=(Phase(epochs=1),)))
+    assert torch.equal(network.W, twin.W)

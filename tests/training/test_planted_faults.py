@@ -1,0 +1,173 @@
+"""A test must be able to fail: mistakes that others have made, planted into a copy, break the tests named for them."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+WEIGHT = "weight = n_observed / n_hidden.to(_precise(model.b.dtype))"
+COST = "variables.costs(logits, "
+STATE = "p = self.variables.probabilities(outputs[-1])"
+FAULTS = {
+    "loss weight D/(D-d+2)": (
+        ("objectives.py", WEIGHT, WEIGHT.replace("n_hidden", "(n_hidden + 1)")),
+        "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
+    ),
+    "loss weight D/(D-d)": (
+        ("objectives.py", WEIGHT, WEIGHT.replace("n_hidden", "(n_hidden - 1).clamp(min=1)")),
+        "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
+    ),
+    "double sigmoid": (
+        ("objectives.py", COST, COST.replace("logits, ", "logits.sigmoid(), ")),
+        "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
+    ),
+    "a missing bit leaks after step 1": (
+        ("model/network.py", STATE, f"{STATE} + 0.1 * x.double().mean()"),
+        "a_missing_value_is_never_read",
+    ),
+    "mask term not updated in the fast walk": (
+        ("paths/fast.py", "of_both -= A.sum(0)", "_ = A.sum(0)"),
+        "paths_agree",
+    ),
+    "fill not taken back in the fast walk": (
+        ("paths/fast.py", "add_(self.guess, -guessed, columns)", "pass"),
+        "paths_agree",
+    ),
+    "sample permuted once too often": (
+        ("walk.py", "Walked(walked.values[:, back]", "Walked(walked.values[:, back][:, back]"),
+        "samples_along_one_ordering_follow_log_prob or keep_the_evidence",
+    ),
+    "one step too many": (
+        ("model/network.py", "self.steps if steps is None", "self.steps + 1 if steps is None"),
+        "equal_to_a_numpy_reference",
+    ),
+    "one step too many in the fast walk": (
+        ("paths/fast.py", "for _ in range(self.steps - 1)", "for _ in range(self.steps)"),
+        "paths_agree",
+    ),
+    "log-probabilities averaged over orderings": (
+        ("likelihood.py", "log_probs.logsumexp(dim=0) - math.log(log_probs.shape[0])", "log_probs.mean(dim=0)"),
+        "the_mixture_sums_to_one",
+    ),
+    "mask of the wrong polarity": (
+        ("orderings.py", "return rank >= position", "return rank < position"),
+        "probabilities_of_all_rows_sum_to_one or equal_to_a_numpy_reference",
+    ),
+    "a level of the wrong variable in the fast walk": (
+        (
+            "variables.py",
+            "index_select(-1, place)",
+            "index_select(-1, place.roll(1))",
+        ),
+        "paths_agree",
+    ),
+    "levels that a variable lacks take part in its softmax": (
+        ("variables.py", "return chosen.masked_fill(self.absent[variable], -torch.inf)", "return chosen"),
+        "probabilities_of_all_rows_sum_to_one",
+    ),
+    "pretraining leaves out the first step": (
+        ("objectives.py", 'return costs.mean() if objective == "all_steps"', "return costs[1:].mean() if True"),
+        "pretraining_cost_is_the_mean",
+    ),
+}
+
+
+QUERY_FAULTS = {
+    "a marginal goes on through what is missing": (
+        ("walk.py", "stop = given.shape[1] if stop is None else stop", "stop = given.shape[1]"),
+        "marginals_are_sums",
+    ),
+    "a cell is explained by itself": (
+        ("queries/explanation.py", "return unknown | asked", "return asked"),
+        "a_cell_given_all_others",
+    ),
+    "answers weigh the same, however probable": (
+        ("queries/questions.py", "weight[:, None, None] * then", "then"),
+        "information_equals_brute_force",
+    ),
+    "a beam forgets what it has reached": (
+        ("queries/completion.py", "(log_prob.unsqueeze(2) + levels)", "(levels)"),
+        "log_prob_of_a_completion",
+    ),
+}
+TOGETHER_FAULTS = {
+    "what a row knows is predicted again": (
+        ("paths/ragged.py", "self.missing[:, columns] *= hidden", "pass"),
+        "rows_that_differ",
+    ),
+    "columns that a row never sees are left out": (
+        ("paths/ragged.py", "min(position, self.all_seen)", "position"),
+        "rows_that_differ",
+    ),
+    "rows pass for alike whatever they were told": (
+        ("alike.py", "(MAX_LEVELS + 1) + heard)", "(MAX_LEVELS + 1))"),
+        "rows_that_differ",
+    ),
+    "a chunk sees its own beginning": (
+        ("likelihood.py", "(position - position % chunk)", "position"),
+        "sum_to_one_in_chunks",
+    ),
+}
+NEIGHBOUR_FAULTS = {
+    "the gradient of levels in an order is not shared": (
+        ("training/neighbours.py", "model.neighbours.spread(gradient, dim=dim)", "pass"),
+        "steps_are_those_of_the_parameters_that_neighbours_share",
+    ),
+}
+MEMORY_FAULTS = {
+    "rows that do not know a cell have a word in it": (
+        ("memory.py", "if lines.known is None else weight @ lines.known", ""),
+        "the_formula",
+    ),
+    "the trust is learnt from cells that were shown": (
+        ("training/remembering.py", "targets = asked.missing if", "targets = torch.ones_like(asked.missing) if"),
+        "gain_is_that_of_the_costs",
+    ),
+}
+ALL_FAULTS = FAULTS | QUERY_FAULTS | TOGETHER_FAULTS | NEIGHBOUR_FAULTS | MEMORY_FAULTS
+TESTS = (
+    dict.fromkeys(FAULTS, "test_contract.py")
+    | dict.fromkeys(QUERY_FAULTS, "test_queries.py")
+    | dict.fromkeys(TOGETHER_FAULTS, "test_together.py")
+    | dict.fromkeys(NEIGHBOUR_FAULTS, "test_neighbours.py")
+    | dict.fromkeys(MEMORY_FAULTS, "test_memory.py")
+)
+
+
+@pytest.mark.parametrize("fault", TESTS)
+def test_a_planted_fault_is_caught(fault, tmp_path):
+    (file, right, wrong), caught_by = ALL_FAULTS[fault]
+    shutil.copytree(ROOT / "src" / "nadek", tmp_path / "nadek")
+    text = (tmp_path / "nadek" / file).read_text()
+    assert text.count(right) == 1
+    (tmp_path / "nadek" / file).write_text(text.replace(right, wrong))
+    run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", caught_by]
+    done = subprocess.run(
+        [*run, str(ROOT / "tests" / TESTS[fault])],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout  # 1: tests failed; 5 would mean that none was found
+    assert "FAILED" in done.stdout
+    assert not re.search(r"(Name|Type|Index|Runtime|Value|Attribute)Error", done.stdout.splitlines()[-2]), done.stdout
+
+
+def test_without_a_fault_the_same_run_passes(tmp_path):
+    """The runs above fail for their fault and not for the copy."""
+    shutil.copytree(ROOT / "src" / "nadek", tmp_path / "nadek")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-k", "paths_agree", str(ROOT / "tests" / "test_contract.py")],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

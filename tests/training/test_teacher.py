@@ -1,0 +1,258 @@
+"""Learning from a teacher: its expectations stand for what hidden cells hold."""
+
+import pytest
+import torch
+from test_cli import nadek, ok
+
+import reference
+from nadek.checkpoints import SavedModel, load, load_saved, save
+from nadek.inference.likelihood import log_probs
+from nadek.inference.order_agnostic import step_costs
+from nadek.inference.orderings import random_orderings
+from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
+from nadek.models.unet import ImageNetwork
+from nadek.models.unet_config import ImageConfig
+from nadek.runs.recipe import Recipe
+from nadek.runs.train import train
+from nadek.tabular.columns import Categorical, Numeric
+from nadek.tabular.schema import Schema
+from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
+from zoo import ZOO, build
+
+D = 6
+STUDENTS = [name for name in ZOO if name != "fixed-order nade"]
+FIXED = (Phase(objective="fixed_order", epochs=1),)
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def small(seed, hidden=(8,), **options):
+    return nade_k(D, hidden=hidden, steps=2, generator=seeded(seed), **options)
+
+
+def bits(n, seed):
+    return (torch.rand(n, D, generator=seeded(seed)) < 0.4).float()
+
+
+def config(**options):
+    usual = {"phases": (Phase(objective="all_steps", epochs=2), Phase(epochs=2)), "optimizer": AdamW(lr=0.02)}
+    return TrainingConfig(**usual | {"batch_size": 15, "seed": 5} | options)
+
+
+@pytest.fixture(scope="module")
+def teacher():
+    """A lively network of six bits, on disk too."""
+    return build("nade-2 3hl", D, seed=3, noise=1.0).float()
+
+
+@pytest.fixture(scope="module")
+def folder(teacher, tmp_path_factory):
+    where = tmp_path_factory.mktemp("teacher") / "model"
+    save(where, SavedModel(teacher, Schema(), {}))
+    return where
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.5])
+@pytest.mark.parametrize("name", STUDENTS)
+def test_the_cost_is_the_one_expected_when_hidden_cells_follow_the_teacher(name, tilt, generator):
+    """Every value that the hidden cells could take, weighed by how likely the teacher takes them to be."""
+    model, other = build(name, 4, seed=0), build(name, 4, seed=1)
+    levels = model.levels
+    rows = torch.from_numpy(reference.all_rows(levels))
+    x = rows[torch.randint(len(rows), (12,), generator=generator)]
+    missing, observed = torch.rand(12, 4, generator=generator) < 0.6, torch.rand(12, 4, generator=generator) < 0.8
+    missing[:, 1], observed[:, 1] = True, True
+    missing |= ~observed
+    taught = other(x, missing)[-1]
+    chances = other.variables.level_probabilities(taught)
+    expected = torch.zeros(model.steps, 12, dtype=torch.float64)
+    for row in rows:  # its missing cells stand for theirs
+        held = torch.where(missing, row, x)
+        chance = torch.where(missing, chances.gather(-1, held.long().unsqueeze(-1)).squeeze(-1), 1.0).prod(1)
+        again = torch.stack([chosen.sum() for chosen in missing_twins(rows, row, missing)])
+        expected += chance / again * step_costs(model, held, missing, observed, tilt=tilt)
+    told = step_costs(model, x, missing, observed, tilt=tilt, taught=taught)
+    torch.testing.assert_close(told, expected, rtol=1e-10, atol=1e-10)
+
+
+def missing_twins(rows, row, missing):
+    """For each pattern, which rows put the same into its missing cells: they stand for one and the same table row."""
+    return [(rows == row)[:, pattern].all(1) for pattern in missing]
+
+
+@pytest.mark.parametrize("name", STUDENTS)
+def test_nobody_learns_from_himself(name, generator):
+    """The cost is least where both agree: its gradient there is nothing, in whatever is hidden."""
+    model = build(name, 5)
+    x = torch.from_numpy(reference.all_rows(model.levels))
+    x = x[torch.randint(len(x), (8,), generator=generator)]
+    missing = torch.rand(x.shape, generator=generator) < 0.5
+    missing[:, 0] = True
+    logits = [one.detach().requires_grad_() for one in model(x, missing)]
+    costs = model.variables.expected_costs(logits[-1], logits[-1].detach())
+    (gradient,) = torch.autograd.grad(costs.sum(), logits[-1])
+    assert gradient.isfinite().all()
+    assert gradient.abs().max() < 1e-12
+
+
+def test_a_student_comes_nearer_to_its_teacher_than_its_few_rows_could_bring_it(teacher):
+    every = torch.from_numpy(reference.all_rows((2,) * D)).float()
+    orderings = random_orderings(4, D, generator=seeded(7))
+    truth = log_probs(teacher, every, orderings).exp().mean(0)
+    x = every[truth.multinomial(60, replacement=True, generator=seeded(1))]
+
+    def distance(taught):
+        """Kullback-Leibler divergence of the teacher's distribution from the student's."""
+        student = small(0, hidden=(32,))
+        phases = (Phase(epochs=150),)
+        fit(student, prepare(x), config=config(phases=phases), teacher=teacher if taught else None)
+        return float((truth * (truth.log() - log_probs(student, every, orderings).exp().mean(0).log())).sum())
+
+    assert distance(taught=True) < 0.4 * distance(taught=False)
+
+
+def test_a_teacher_answers_without_dropout_and_stays_as_it_is(teacher):
+    before = {name: value.clone() for name, value in teacher.state_dict().items()}
+    fit(small(1), prepare(bits(40, 1)), config=config(), teacher=teacher.train())
+    assert not teacher.training
+    assert all(torch.equal(before[name], value) for name, value in teacher.state_dict().items())
+    assert all(parameter.grad is None for parameter in teacher.parameters())
+
+
+def test_an_image_network_can_teach(generator):
+    teacher = ImageNetwork(ImageConfig(image_shape=(2, 3), channels=(3, 4), dense=5), generator=generator)
+    (first, second) = (
+        fit(small(1), prepare(bits(40, 1)), config=config(), teacher=teacher if taught else None)
+        for taught in (True, False)
+    )
+    assert first[0].train != second[0].train
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_taught_training_goes_on_from_any_epoch_with_the_same_bits(teacher, precision):
+    states = []
+    rows, held_out, run = prepare(bits(40, 1)), prepare(bits(20, 2), training=False), config(precision=precision)
+    whole = small(0)
+    history = fit(whole, rows, held_out, config=run, teacher=teacher, save_state=states.append, save_every=0.0)
+    for state in states:
+        resumed = small(1)
+        again = fit(resumed, rows, held_out, config=run, teacher=teacher, resume=state)
+        assert [epoch.train for epoch in again] == [epoch.train for epoch in history]
+        assert all(torch.equal(whole.state_dict()[name], value) for name, value in resumed.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "told"),
+    [
+        (
+            lambda: nade_k(5, hidden=(4,)),
+            {},
+            "teacher: expected 6 variables of 2 levels as in the model, found 5 variables of 2 levels",
+        ),
+        (
+            lambda: IterativeNADE(ModelConfig(n_variables=D, levels=(2, 3, 2, 2, 2, 2))),
+            {},
+            "teacher: expected 6 variables of 2 levels as in the model, found 6 variables of 2 to 3 levels",
+        ),
+        (
+            lambda: nade(D, hidden=4),
+            {},
+            "teacher: expected a model of every ordering, found one that knows one ordering only",
+        ),
+    ],
+)
+def test_a_teacher_must_fit(make, options, told):
+    with pytest.raises(ValueError, match=told):
+        fit(small(0), prepare(bits(20, 1)), config=config(**options), teacher=make())
+
+
+def test_nobody_teaches_itself():
+    """It would learn from what it changes, without dropout, and in eval mode."""
+    model = small(0)
+    with pytest.raises(ValueError, match="teacher: expected another network, found the model itself"):
+        fit(model, prepare(bits(20, 1)), config=config(), teacher=model)
+
+
+def test_a_fixed_order_takes_no_teacher(teacher):
+    with pytest.raises(ValueError, match="teacher: expected objectives over all orderings, found fixed_order"):
+        fit(nade(D, hidden=4), prepare(bits(20, 1)), config=config(phases=FIXED), teacher=teacher)
+
+
+# As a recipe
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "rows.csv"
+    names = ",".join(f"q{j}" for j in range(D))
+    path.write_text(names + "\n" + "".join(",".join(str(int(v)) for v in row) + "\n" for row in bits(60, 4)))
+    return path
+
+
+FIT = ("--hidden", "6", "--steps", "2", "--epochs", "2", "--quiet")
+
+
+def test_the_command_line_learns_from_a_model_folder(table, folder, tmp_path):
+    ok("fit", table, "-o", tmp_path / "taught", *FIT, "--set", f'teacher="{folder}"')
+    ok("fit", table, "-o", tmp_path / "alone", *FIT)
+    saved = load_saved(tmp_path / "taught")
+    assert saved.metrics["config"]["teacher"] == str(folder)
+    assert "teacher" not in load_saved(tmp_path / "alone").metrics["config"]
+    assert not torch.equal(saved.model.state_dict()["W"], load(tmp_path / "alone").state_dict()["W"])
+
+
+def test_a_teacher_that_is_not_there_is_told(table, tmp_path):
+    result = nadek("fit", table, "-o", tmp_path / "model", *FIT, "--set", "teacher=nobody")
+    assert result.code == 1
+    assert "nobody" in result.err
+    assert "those that come with nadek" in result.err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_teacher_of_other_columns_is_told(table, tmp_path):
+    result = nadek("fit", table, "-o", tmp_path / "model", *FIT, "--set", "teacher=mnist-nade5-2hl")
+    assert result.code == 1
+    assert "teacher: expected 6 variables" in result.err
+
+
+NAMES = tuple("abcdef")
+WORDS = (Categorical(levels=("no", "yes")),) * D
+AGES = tuple(Numeric(edges=(j + 20.0,), means=(10.0, 60.0), low=0.0, high=90.0, integer=True) for j in range(D))
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "told"),
+    [
+        ({"columns": NAMES}, {"columns": NAMES[::-1]}, "columns"),
+        ({"columns": NAMES, "kinds": WORDS}, {"columns": NAMES, "kinds": AGES}, "kinds"),
+        ({"kinds": AGES}, {"kinds": AGES[::-1]}, "kinds"),
+        ({"columns": NAMES}, {"columns": NAMES, "kinds": WORDS}, None),
+        ({}, {"columns": NAMES}, None),
+    ],
+)
+def test_a_teacher_has_learnt_the_same_columns(here, there, told, teacher, tmp_path):
+    """Codes that mean something else there would be learnt without a word."""
+    save(tmp_path / "teacher", SavedModel(teacher, Schema(**there)))
+    recipe = Recipe(model=small(0).config, training=config(), teacher=str(tmp_path / "teacher"))
+
+    def run():
+        return train(recipe, tmp_path / "model", bits(40, 1), None, schema=Schema(**here))
+
+    if told is None:
+        assert run().metrics["epochs"] == 4
+        return
+    with pytest.raises(ValueError, match=rf"^teacher: expected a model of the same columns, found other {told} in "):
+        run()
+    assert not (tmp_path / "model").exists()
+
+
+def test_the_command_line_refuses_a_teacher_of_other_columns(table, tmp_path):
+    ok("fit", table, "-o", tmp_path / "teacher", *FIT)
+    header, rest = table.read_text().split("\n", 1)
+    turned = tmp_path / "turned.csv"
+    turned.write_text(",".join(header.split(",")[::-1]) + "\n" + rest)
+    result = nadek("fit", turned, "-o", tmp_path / "model", *FIT, "--set", f'teacher="{tmp_path / "teacher"}"')
+    assert result.code == 1
+    assert "teacher: expected a model of the same columns, found other columns in" in result.err

@@ -1,0 +1,1093 @@
+"""Training: optimizers and their schedules, phases, the average, validation, early stopping, and what it refuses."""
+
+import dataclasses
+import math
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import reference
+from nadek.inference.likelihood import log_probs
+from nadek.inference.order_agnostic import step_costs
+from nadek.inference.orderings import draw_missing, random_orderings
+from nadek.models import IterativeNADE, ModelConfig, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
+from nadek.models.cores import DeepConfig
+from nadek.training import (
+    SGD,
+    AdaDelta,
+    AdamW,
+    Muon,
+    Phase,
+    Rows,
+    TrainingConfig,
+    TrainingDivergedError,
+    data_mean,
+    fit,
+    prepare,
+)
+from nadek.training.defaults import defaults, grown
+from nadek.training.divergence import diverged_cost
+from nadek.training.muon import Orthogonalised, orthogonal
+from nadek.training.schedule import randomness
+from nadek.training.validation import prepare_validation, validation_costs
+
+NAN = torch.nan
+CONSTANT = SGD(lr=0.1, momentum=0.0)
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def patterns(n_rows, n_variables, seed=0):
+    """Rows that are one of three patterns, with a few cells flipped: something to learn."""
+    generator = seeded(seed)
+    prototypes = (torch.rand(3, n_variables, generator=generator) < 0.5).float()
+    x = prototypes[torch.randint(3, (n_rows,), generator=generator)]
+    return (x - (torch.rand(x.shape, generator=generator) < 0.1).float()).abs()
+
+
+def small(n_variables=6, **options):
+    return nade_k(n_variables, **{"hidden": (8,), "steps": 2, "generator": seeded(1)} | options)
+
+
+def config(**options):
+    usual = {"phases": (Phase(epochs=3),), "optimizer": AdamW(lr=0.01), "batch_size": 20, "ema_decay": 0.0}
+    return TrainingConfig(**usual | options)
+
+
+def weights(model):
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def trained(x, *, model=None, validation=None, **options):
+    """A small model after training, and its history."""
+    model = small(x.shape[1]) if model is None else model
+    held_out = None if validation is None else prepare(validation, training=False)
+    return model, fit(model, prepare(x), held_out, config=config(**options))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recording(SGD):
+    """Plain gradient descent that writes down what training asks of it."""
+
+    lr: float = 0.1
+    momentum: float = 0.0
+    told: list = dataclasses.field(default_factory=list, compare=False)
+    built: list = dataclasses.field(default_factory=list, compare=False)
+    seen: list = dataclasses.field(default_factory=list, compare=False)
+
+    def build(self, model):
+        """The usual optimizer, watched."""
+        optimizer = super().build(model)
+        self.built.append(len(self.told))
+        optimizer.register_step_post_hook(lambda *_: self.seen.append(weights(model)))
+        return optimizer
+
+    def settings(self, progress):
+        """The usual settings, written down."""
+        if not self.told or self.told[-1] != progress:  # once for every parameter group
+            self.told.append(progress)
+        return super().settings(progress)
+
+
+# Optimizers
+
+
+class Toy(nn.Module):
+    """One matrix and one bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.matrix = nn.Parameter(torch.tensor([[0.5, -1.0], [2.0, 0.25]], dtype=torch.float64))
+        self.bias = nn.Parameter(torch.tensor([0.1, -0.3], dtype=torch.float64))
+
+
+def descend(optimizer_config, gradients):
+    """Parameters of a toy after every step; ``gradients`` are those of the matrix, the bias always has 1."""
+    toy = Toy()
+    optimizer = optimizer_config.build(toy)
+    path = [(toy.matrix.detach().numpy().copy(), toy.bias.detach().numpy().copy())]
+    for index, gradient in enumerate(gradients):
+        for group in optimizer.param_groups:
+            group.update(optimizer_config.settings(index / len(gradients)))
+        toy.matrix.grad, toy.bias.grad = torch.from_numpy(gradient), torch.ones(2, dtype=torch.float64)
+        optimizer.step()
+        path.append((toy.matrix.detach().numpy().copy(), toy.bias.detach().numpy().copy()))
+    return path
+
+
+def gradients(n, seed=0):
+    drawn = np.random.default_rng(seed).normal(size=(n, 2, 2))
+    drawn[:, 1, 1] = 0  # a weight that never has a gradient
+    return drawn
+
+
+def test_adadelta_follows_zeilers_equations_with_a_falling_epsilon():
+    drawn, rho, first = gradients(12), 0.95, 1e-3
+    path = descend(AdaDelta(decay=rho, epsilon=first), drawn)
+    x, squares, updates = path[0][0].copy(), np.zeros((2, 2)), np.zeros((2, 2))
+    for t, g in enumerate(drawn):
+        epsilon = first * (1 - t / len(drawn))
+        squares = rho * squares + (1 - rho) * g**2
+        delta = -np.sqrt(updates + epsilon) / np.sqrt(squares + epsilon) * g
+        updates = rho * updates + (1 - rho) * delta**2
+        x += delta
+        np.testing.assert_allclose(path[t + 1][0], x, rtol=1e-12)
+
+
+def test_adadelta_leaves_a_weight_without_gradient_where_it_is():
+    for matrix, _ in descend(AdaDelta(), gradients(50)):
+        assert matrix[1, 1] == 0.25
+        assert np.isfinite(matrix).all()
+
+
+def test_adadelta_is_finite_when_its_epsilon_has_fallen_to_nothing():
+    assert AdaDelta().settings(1.0)["eps"] > 0
+    toy = Toy().float()
+    optimizer = AdaDelta().build(toy)
+    for group in optimizer.param_groups:
+        group.update(AdaDelta().settings(1.0))
+    toy.matrix.grad, toy.bias.grad = torch.zeros(2, 2), torch.zeros(2)
+    optimizer.step()
+    assert toy.matrix.isfinite().all()
+
+
+def test_adamw_warms_up_and_falls_along_a_cosine():
+    optimizer = AdamW(lr=0.8, warmup=0.2, final=0.1)
+    rates = [optimizer.settings(progress)["lr"] for progress in (0.0, 0.1, 0.2, 0.6, 1.0)]
+    assert rates == pytest.approx([0, 0.4, 0.8, 0.8 * 0.55, 0.08])  # at 0.6 half of the way down
+
+
+def test_muon_moves_all_directions_of_a_matrix_equally_far_and_vectors_as_adamw():
+    lr, decay = 0.01, 0.3
+    path = descend(Muon(lr=lr, weight_decay=decay, warmup=0.0, final=1.0), [np.diag([1.0, 0.2])])
+    (before, bias), (after, moved) = path
+    update = (after - (1 - lr * decay) * before) / (-0.2 * lr * 2**0.5)  # 0.2 sqrt(longer side): as large as AdamW's
+    lengths = np.linalg.svd(update, compute_uv=False)
+    assert ((lengths > 0.6) & (lengths < 1.3)).all()  # its iteration stops when they are about 1
+    np.testing.assert_allclose(moved, bias - lr, rtol=1e-6)
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_muon_takes_filters_for_a_matrix(layout, generator, monkeypatch):
+    """As it moves the weights of a dense layer that reads the same patches; twice, so that momentum counts."""
+    monkeypatch.setattr("nadek.training.muon.quick_in_bfloat16", lambda _: False)
+    filters = torch.nn.Conv2d(3, 4, 2).double()
+    patches = torch.nn.Linear(12, 4).double()
+    patches.weight.data = filters.weight.detach().permute(0, 2, 3, 1).flatten(1).clone()
+    patches.bias.data = filters.bias.detach().clone()
+    filters.to(memory_format=layout)
+    config = Muon(lr=0.05)
+    optimizers = [config.build(filters), config.build(patches)]
+    for _ in range(2):
+        x = torch.randn(6, 3, 2, 2, dtype=torch.float64, generator=generator)
+        given = torch.randn(6, 4, dtype=torch.float64, generator=generator)
+        for optimizer in optimizers:
+            optimizer.zero_grad(set_to_none=True)
+        ((filters(x).flatten(1) - given) ** 2).sum().backward()
+        ((patches(x.permute(0, 2, 3, 1).flatten(1)) - given) ** 2).sum().backward()
+        for optimizer in optimizers:
+            optimizer.step()
+    moved = filters.weight.detach().permute(0, 2, 3, 1).flatten(1)
+    torch.testing.assert_close(moved, patches.weight.detach())
+    torch.testing.assert_close(filters.bias, patches.bias)
+
+
+@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon to compare with")
+@pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
+def test_muon_is_that_of_torch_to_the_bit_where_bfloat16_is_quick(shape, generator, monkeypatch):
+    monkeypatch.setattr("nadek.training.muon.quick_in_bfloat16", lambda _: True)
+    ours, theirs = (torch.nn.Parameter(torch.ones(shape)) for _ in range(2))
+    options = {"lr": 0.05, "weight_decay": 0.3, "momentum": 0.9}
+    optimizers = (
+        Orthogonalised([ours], **options),
+        torch.optim.Muon([theirs], adjust_lr_fn="match_rms_adamw", **options),
+    )
+    for _ in range(4):
+        ours.grad = theirs.grad = torch.randn(shape, generator=generator)
+        for optimizer in optimizers:
+            optimizer.step()
+    assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
+def test_an_orthogonal_update_keeps_the_directions_and_makes_their_lengths_one(shape, generator, monkeypatch):
+    monkeypatch.setattr("nadek.training.muon.quick_in_bfloat16", lambda _: False)
+    matrix = torch.randn(shape, dtype=torch.float64, generator=generator)
+    left, _, right = torch.linalg.svd(matrix, full_matrices=False)
+    lengths = left.T @ orthogonal(matrix) @ right.T
+    torch.testing.assert_close(lengths, lengths.diagonal().diag(), rtol=0, atol=1e-12)
+    assert ((lengths.diagonal() > 0.65) & (lengths.diagonal() < 1.25)).all()
+
+
+@pytest.mark.parametrize(("quick", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_muon_takes_bfloat16_only_where_the_processor_has_it(quick, dtype, monkeypatch):
+    monkeypatch.setattr("nadek.training.muon.quick_in_bfloat16", lambda _: quick)
+    assert orthogonal(torch.eye(3)).dtype == dtype
+
+
+def test_adamw_without_warmup_begins_at_its_rate():
+    assert AdamW(lr=0.8, warmup=0.0).settings(0.0)["lr"] == pytest.approx(0.8)
+
+
+def test_adamw_follows_its_equations_and_decays_matrices_only():
+    drawn, lr, decay = gradients(6), 0.01, 0.3
+    optimizer = AdamW(lr=lr, weight_decay=decay, warmup=0.0, final=1.0)
+    path = descend(optimizer, drawn)
+    x, bias, m, s = path[0][0].copy(), path[0][1].copy(), np.zeros((2, 2)), np.zeros((2, 2))
+    for t, g in enumerate(drawn, start=1):
+        m, s = 0.9 * m + 0.1 * g, 0.999 * s + 0.001 * g**2
+        x -= lr * decay * x + lr * (m / (1 - 0.9**t)) / (np.sqrt(s / (1 - 0.999**t)) + 1e-8)
+        bias -= lr  # its gradient is always 1, and it is not decayed
+        np.testing.assert_allclose(path[t][0], x, rtol=1e-9)
+        np.testing.assert_allclose(path[t][1], bias, rtol=1e-6)
+
+
+def test_sgd_follows_nesterovs_equations_at_a_rate_that_falls_linearly():
+    drawn, lr, momentum, decay = gradients(6), 0.1, 0.9, 0.05
+    path = descend(SGD(lr=lr, momentum=momentum, weight_decay=decay), drawn)
+    x, velocity = path[0][0].copy(), None
+    for t, g in enumerate(drawn):
+        g = g + decay * x
+        velocity = g if velocity is None else momentum * velocity + g
+        x -= lr * (1 - t / len(drawn)) * (g + momentum * velocity)
+        np.testing.assert_allclose(path[t + 1][0], x, rtol=1e-12)
+
+
+def test_sgd_decays_no_bias():
+    still = [descend(SGD(weight_decay=w), gradients(3))[-1][1] for w in (0.0, 10.0)]
+    np.testing.assert_array_equal(*still)
+
+
+# Phases and the schedule
+
+
+def test_the_schedule_runs_over_all_phases():
+    optimizer = Recording()
+    trained(patterns(40, 6), optimizer=optimizer, phases=(Phase(objective="all_steps", epochs=1), Phase(epochs=3)))
+    assert optimizer.told == pytest.approx([i / 8 for i in range(8)])
+    assert optimizer.built == [0]
+
+
+def test_a_fresh_phase_begins_with_a_new_optimizer_and_schedule():
+    optimizer = Recording()
+    phases = (Phase(objective="all_steps", epochs=1), Phase(epochs=1), Phase(epochs=2, fresh=True))
+    trained(patterns(40, 6), optimizer=optimizer, phases=phases)
+    assert optimizer.told == pytest.approx([0, 0.25, 0.5, 0.75, 0, 0.25, 0.5, 0.75])
+    assert optimizer.built == [0, 4]
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_only_a_fresh_phase_forgets_the_optimizers_memory(fresh):
+    """Gradients stop when the second phase begins: what is left of the motion is the optimizer's memory."""
+    memories = []
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Watching(AdamW):
+        def build(self, model):
+            optimizer = super().build(model)
+            optimizer.register_step_pre_hook(lambda o, *_: memories.append(len(o.state)))
+            return optimizer
+
+    phases = (Phase(epochs=1), Phase(epochs=1, fresh=fresh))
+    trained(patterns(40, 6), optimizer=Watching(), phases=phases)
+    assert [memory > 0 for memory in memories] == [False, True, not fresh, True]
+
+
+def test_history_names_the_phase_of_every_epoch():
+    phases = (Phase(objective="all_steps", epochs=2), Phase(objective="last_step", epochs=1))
+    _, history = trained(patterns(40, 6), phases=phases)
+    assert [(epoch.epoch, epoch.epochs, epoch.phase) for epoch in history] == [
+        (1, 3, "all_steps"),
+        (2, 3, "all_steps"),
+        (3, 3, "last_step"),
+    ]
+
+
+def test_history_has_the_costs_of_the_steps_that_count():
+    phases = (Phase(objective="all_steps", epochs=2), Phase(objective="last_step", epochs=2))
+    options = {"model": small(steps=4), "validation": patterns(20, 6, seed=1), "phases": phases}
+    _, history = trained(patterns(40, 6), **options)
+    assert [len(epoch.train) for epoch in history] == [4, 4, 1, 1]
+    assert [len(epoch.validation) for epoch in history] == [4] * 4
+    assert all(math.isfinite(cost) for epoch in history for cost in (*epoch.train, *epoch.validation))
+
+
+def test_a_single_minibatch_counts():
+    """At the very beginning of its schedule a warm-up has the rate 0."""
+    for optimizer in (AdamW(lr=0.01), Muon()):
+        model = small()
+        before = weights(model)
+        trained(patterns(20, 6), model=model, phases=(Phase(epochs=1),), optimizer=optimizer)
+        assert not torch.equal(model.W, before["W"])
+
+
+# Minibatches
+
+
+class Watched(Rows):
+    """Rows that write down which of them are asked for."""
+
+    def batch(self, rows):
+        """The usual minibatch, written down."""
+        self.asked.append(rows.tolist())
+        return super().batch(rows)
+
+
+def batches(epochs, **options):
+    """The rows of every minibatch, epoch by epoch."""
+    rows = Watched(*prepare(patterns(50, 6)))
+    rows.asked = []
+    fit(small(), rows, config=config(phases=(Phase(epochs=epochs),), **options))
+    per_epoch = len(rows.asked) // epochs
+    return [rows.asked[i : i + per_epoch] for i in range(0, len(rows.asked), per_epoch)]
+
+
+def test_every_epoch_visits_every_row_once_in_minibatches():
+    for epoch in batches(2):
+        assert [len(rows) for rows in epoch] == [20, 20, 10]
+        assert sorted(row for rows in epoch for row in rows) == list(range(50))
+
+
+def test_rows_are_reshuffled_every_epoch():
+    first, second, third = batches(3)
+    assert first != second != third != first
+
+
+def test_the_shuffle_is_a_function_of_seed_and_epoch():
+    assert batches(2, seed=4) == batches(3, seed=4)[:2]
+    assert batches(2, seed=4) != batches(2, seed=5)
+
+
+def test_the_randomness_of_an_epoch_needs_no_arithmetic_of_numpy(monkeypatch):
+    class Scalar:  # of NumPy 1, which shifts no uint64 by an int
+        def __int__(self):
+            return 2**64 - 1
+
+    before = randomness(3, 0, device=torch.device("cpu")).initial_seed()
+    assert before == int(np.random.SeedSequence([3, 1]).generate_state(1, np.uint64)[0]) // 2
+    monkeypatch.setattr(np.random, "SeedSequence", lambda _: SimpleNamespace(generate_state=lambda *_: [Scalar()]))
+    assert randomness(3, 0, device=torch.device("cpu")).initial_seed() == 2**63 - 1
+
+
+def test_training_is_a_function_of_its_seed():
+    x = patterns(40, 6)
+    a, b, other = (weights(trained(x, seed=seed)[0]) for seed in (1, 1, 2))
+    assert same(a, b)
+    assert not same(a, other)
+
+
+def test_training_leaves_every_global_random_state_alone():
+    core = DeepConfig(hidden=(8,), dropout=0.3)
+    model = IterativeNADE(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
+    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002 - it is what is watched
+    trained(patterns(40, 6), model=model, validation=patterns(20, 6, seed=1))
+    assert torch.equal(torch.random.get_rng_state(), before[0])
+    np.testing.assert_array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
+
+
+def test_global_random_state_changes_no_training():
+    outcomes = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        outcomes.append(weights(trained(patterns(40, 6), validation=patterns(20, 6, seed=1))[0]))
+    assert same(*outcomes)
+
+
+def test_l2_pulls_every_matrix_towards_zero_by_its_gradient():
+    """One minibatch of plain gradient descent: the penalty adds 2 x coefficient x W to the gradient of matrices."""
+    x, before = patterns(20, 6), weights(small())
+    plain, penalised = (
+        weights(trained(x, optimizer=CONSTANT, phases=(Phase(epochs=1),), l2=c)[0]) for c in (0.0, 0.05)
+    )
+    for name in ("W", "V"):
+        torch.testing.assert_close(penalised[name], plain[name] - 0.1 * 2 * 0.05 * before[name], atol=1e-6, rtol=0)
+    for name in ("b", "c"):
+        assert torch.equal(penalised[name], plain[name])
+
+
+def test_l2_is_no_part_of_the_costs_that_are_told():
+    x = patterns(20, 6)
+    costs = [trained(x, phases=(Phase(epochs=1),), l2=c)[1][0].train for c in (0.0, 100.0)]
+    assert costs[0] == costs[1]
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_minibatches_are_stratified_when_told_to(stratified, monkeypatch):
+    sizes = []
+
+    def watched(observed, **options):
+        missing = draw_missing(observed, **options)
+        sizes.append(np.bincount(missing.sum(1), minlength=7)[1:].tolist())
+        return missing
+
+    monkeypatch.setattr("nadek.training.batch_loss.draw_missing", watched)
+    trained(patterns(60, 6), batch_size=12, stratified=stratified)
+    assert all(size == [2] * 6 for size in sizes) == stratified
+
+
+def test_costs_are_weighed_by_the_tilt_that_rows_are_drawn_with(monkeypatch):
+    told = []
+    for name, asked in (("draw_missing", draw_missing), ("step_costs", step_costs)):
+
+        def watched(*arguments, asked=asked, **options):
+            told.append((asked.__name__, options["tilt"], options["masks"]))
+            return asked(*arguments, **options)
+
+        monkeypatch.setattr(f"nadek.training.batch_loss.{name}", watched)
+    for masks in (None, "holes"):
+        told.clear()
+        trained(patterns(20, 6), tilt=0.3, phases=(Phase(epochs=1, masks=masks),))
+        law = (0.3, masks or "orderings")
+        assert set(told) == {("draw_missing", *law), ("step_costs", *law)}
+
+
+def test_rows_are_validated_as_the_last_phase_hides_them(monkeypatch):
+    asked = []
+
+    def watched(*arguments, **options):
+        asked.append(options["masks"])
+        return prepare_validation(*arguments, **options)
+
+    monkeypatch.setattr("nadek.training.loop.prepare_validation", watched)
+    x, both = patterns(40, 6), (Phase(epochs=1), Phase(epochs=1, masks="holes"))
+    for phases, rows in ((both, x), (both, None), (both[::-1], x)):
+        trained(x, validation=rows, phases=phases)
+    assert asked == ["holes", "holes", "orderings"]
+
+
+def test_validation_costs_are_those_of_their_masks():
+    """Held to `step_costs` on the same rows and masks, which hide 7/12 of six cells on average, or 91/216."""
+    x, (model, _) = patterns(30, 6), trained(patterns(30, 6), phases=(Phase(epochs=1),))
+    for masks, hidden in (("orderings", 7 / 12), ("holes", 91 / 216)):
+        generator = torch.Generator().manual_seed(0)
+        asked = prepare_validation(prepare(x), model, "last_step", generator, masks=masks, at_least=60)
+        assert asked.missing.double().mean().item() == pytest.approx(hidden, abs=0.02)
+        expected = step_costs(model, asked.rows.values, asked.missing, masks=masks).double().mean(1)
+        torch.testing.assert_close(validation_costs(model, asked), expected, rtol=1e-6, atol=0)
+
+
+def test_bfloat16_products_train_to_nearly_the_same_cost():
+    x, held_out = patterns(200, 12), patterns(100, 12, seed=1)
+    costs = {}
+    for precision in ("float32", "bfloat16"):
+        model, history = trained(x, validation=held_out, precision=precision, phases=(Phase(epochs=10),))
+        costs[precision] = history[-1].validation[-1]
+        assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert costs["bfloat16"] != costs["float32"]
+    assert costs["bfloat16"] == pytest.approx(costs["float32"], rel=0.02)
+
+
+# The average
+
+
+def test_the_average_follows_its_recursion():
+    optimizer, decay = Recording(), 0.7
+    model, _ = trained(patterns(40, 6), optimizer=optimizer, ema_decay=decay)
+    average, *later = optimizer.seen
+    for current in later:
+        average = {name: decay * average[name] + (1 - decay) * current[name] for name in average}
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, average[name], rtol=0, atol=1e-6)
+
+
+def test_no_average_gives_the_weights_themselves():
+    optimizer = Recording()
+    model, _ = trained(patterns(40, 6), optimizer=optimizer, ema_decay=0.0)
+    assert same(weights(model), optimizer.seen[-1])
+
+
+@pytest.mark.parametrize(
+    ("asked", "epochs", "n_rows", "decay"),
+    [
+        (None, 50, 10_000, 0.999),
+        (None, 5, 1_000, 0.9),
+        (None, 1, 300, 0.0),
+        (0.999, 1, 300, 0.999),
+        (0.0, 50, 10_000, 0.0),
+    ],
+)
+def test_the_average_of_a_short_run_forgets_its_beginning(asked, epochs, n_rows, decay):
+    assert config(phases=(Phase(epochs=epochs),), batch_size=100, ema_decay=asked).average_decay(n_rows) == decay
+
+
+def test_a_short_run_is_averaged_as_it_says():
+    x, options = patterns(40, 6), {"phases": (Phase(epochs=10),)}
+    short, _ = trained(x, ema_decay=None, **options)
+    named, _ = trained(x, ema_decay=1 - 5 / 20, **options)
+    assert same(weights(short), weights(named))
+
+
+def test_validation_is_of_the_average():
+    x, held_out = patterns(40, 6), patterns(20, 6, seed=1)
+    histories = [trained(x, validation=held_out, ema_decay=decay)[1] for decay in (0.0, 0.99)]
+    assert [epoch.train for epoch in histories[0]] == [epoch.train for epoch in histories[1]]
+    assert histories[0][-1].validation != histories[1][-1].validation
+
+
+# Validation, the best weights, early stopping
+
+
+def test_unchanged_weights_validate_to_the_same_bits_every_time():
+    x, held_out = patterns(40, 6), patterns(20, 6, seed=1)
+    _, history = trained(x, validation=held_out, optimizer=AdamW(lr=0.0))
+    assert history[0].validation == history[1].validation == history[2].validation
+    _, again = trained(x, validation=held_out, optimizer=AdamW(lr=0.0))
+    assert again[0].validation == history[0].validation
+
+
+def test_validation_changes_no_training():
+    """Nor does it leave the model in eval mode, where there is no dropout."""
+    core = DeepConfig(hidden=(8,), dropout=0.5)
+    x, seen = patterns(40, 6), []
+    for held_out in (None, patterns(20, 6, seed=1)):
+        optimizer, model = (
+            Recording(),
+            IterativeNADE(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded()),
+        )
+        trained(x, model=model, validation=held_out, optimizer=optimizer)
+        seen.append(optimizer.seen)
+    assert all(same(a, b) for a, b in zip(*seen, strict=True))
+
+
+def test_the_best_weights_are_kept():
+    """Twelve rows and a high rate: it overfits, and the last epoch is not the best."""
+    model, after = small(12, hidden=(32,)), []
+    history = fit(
+        model,
+        prepare(patterns(12, 12)),
+        prepare(patterns(60, 12, seed=1), training=False),
+        config=config(phases=(Phase(epochs=12),), optimizer=SGD(lr=1.0)),
+        on_epoch=lambda _: after.append(weights(model)),
+    )
+    costs = [epoch.validation[-1] for epoch in history]
+    best = int(np.argmin(costs))
+    assert best < len(costs) - 1
+    assert same(weights(model), after[best])
+    assert [epoch.best for epoch in history] == np.minimum.accumulate(costs).tolist()
+
+
+def test_without_validation_the_last_weights_are_kept():
+    optimizer = Recording()
+    model, history = trained(patterns(40, 6), optimizer=optimizer)
+    assert same(weights(model), optimizer.seen[-1])
+    assert {(epoch.validation, epoch.best) for epoch in history} == {(None, None)}
+
+
+def test_the_model_ends_in_eval_mode():
+    assert not trained(patterns(20, 6))[0].training
+
+
+def test_validation_may_be_rarer_and_always_happens_at_the_end():
+    phases = (Phase(epochs=5),)
+    _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1), validate_every=2, phases=phases)
+    assert [epoch.validation is not None for epoch in history] == [False, True, False, True, True]
+
+
+def test_training_stops_when_patience_is_used_up():
+    """A frozen model gets no better after its first validation."""
+    options = {"optimizer": AdamW(lr=0.0), "patience": 2, "phases": (Phase(epochs=9),)}
+    _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1), **options)
+    assert len(history) == 3
+
+
+def test_patience_is_counted_in_the_last_phase_only():
+    phases = (Phase(objective="all_steps", epochs=5), Phase(epochs=9))
+    options = {"optimizer": AdamW(lr=0.0), "patience": 2, "phases": phases}
+    _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1), **options)
+    assert len(history) == 5 + 2
+
+
+def test_an_improving_training_is_not_stopped():
+    options = {"patience": 1, "phases": (Phase(epochs=6),), "optimizer": AdamW(lr=2e-3, warmup=0.0)}
+    _, history = trained(patterns(200, 6), validation=patterns(200, 6), **options)
+    assert len(history) == 6
+
+
+def test_a_trained_model_gets_no_worse_on_the_validation_rows():
+    x, held_out = patterns(40, 6), prepare(patterns(20, 6, seed=1), training=False)
+    model, _ = trained(x, validation=patterns(20, 6, seed=1), phases=(Phase(epochs=20),))
+    before = weights(model)
+    hasty = config(optimizer=SGD(lr=3.0), phases=(Phase(epochs=2),))
+    for known in (True, False):
+        model.load_state_dict(before)
+        history = fit(model, prepare(x), held_out, config=hasty, trained=known)
+        assert same(weights(model), before) == known
+        assert (history[-1].best < min(epoch.validation[-1] for epoch in history)) == known
+
+
+# Divergence
+
+
+@pytest.mark.parametrize("rate", [1e30, 1e38])
+@pytest.mark.parametrize("validated", [False, True])
+def test_a_diverged_training_stops_with_advice(rate, validated):
+    held_out = patterns(20, 6, seed=1) if validated else None
+    model = small()
+    with pytest.raises(TrainingDivergedError, match=r"diverged: the cost is .* in epoch \d. Lower the learning rate"):
+        trained(patterns(40, 6), model=model, validation=held_out, optimizer=AdamW(lr=rate))
+    assert all(value.isfinite().all() for value in model.state_dict().values())
+    assert not model.training
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Breaking(SGD):
+    """Good for two thirds of the run, then far too fast."""
+
+    lr: float = 0.1
+    momentum: float = 0.0
+
+    def settings(self, progress):
+        """A jump instead of a decay."""
+        return {"lr": self.lr if progress < 0.66 else 1e30}
+
+
+@pytest.mark.parametrize("validated", [False, True])
+def test_the_last_good_weights_and_their_history_stay(validated):
+    model, after = small(), []
+    held_out = prepare(patterns(20, 6, seed=1), training=False) if validated else None
+    run = config(phases=(Phase(epochs=6),), optimizer=Breaking())
+
+    def watch(_):
+        after.append(weights(model))
+
+    with pytest.raises(TrainingDivergedError, match="in epoch 5") as error:
+        fit(model, prepare(patterns(40, 6)), held_out, config=run, on_epoch=watch)
+    history = error.value.history
+    # without validation: the last weights that a whole epoch of finite costs began with
+    assert [epoch.epoch for epoch in history] == ([1, 2, 3, 4] if validated else [1, 2, 3])
+    good = int(np.argmin([epoch.validation[-1] for epoch in history])) if validated else 2
+    assert [epoch.epoch for epoch in pickle.loads(pickle.dumps(error.value)).history] == [e.epoch for e in history]
+    assert same(weights(model), after[good])
+
+
+def test_a_cost_is_absurd_by_what_it_is_a_variable():
+    assert diverged_cost([40_000.0], [], 50) is None
+    assert diverged_cost([0.7, 60_000.0], [], 50) == 60_000
+
+
+def test_advice_mentions_bfloat16_where_it_is_used():
+    with pytest.raises(TrainingDivergedError, match=r"float32 products \(now bfloat16\)"):
+        trained(patterns(40, 6), optimizer=AdamW(lr=1e30), precision="bfloat16")
+
+
+def test_weights_that_broke_in_the_last_minibatch_are_not_returned():
+    """The costs of the only epoch were finite; what its one step made of the weights is not."""
+    model = small()
+    with pytest.raises(TrainingDivergedError, match="the cost is nan in epoch 1"):
+        trained(patterns(20, 6), model=model, optimizer=SGD(lr=1e38, momentum=0.0), l2=1e30, phases=(Phase(epochs=1),))
+    assert all(value.isfinite().all() for value in model.state_dict().values())
+
+
+@pytest.mark.parametrize(
+    "make", [small, lambda: nade(6, hidden=8, generator=seeded(1))], ids=["any order", "one order"]
+)
+@pytest.mark.parametrize("average", [0.0, 0.5])
+def test_weights_that_the_last_minibatch_wrecked_are_not_returned(average, make):
+    """They are finite, and so are the costs of the only epoch, which its one step came after."""
+    model = make()
+    before, objective = weights(model), "last_step" if model.config.ordering is None else "fixed_order"
+    run = {"phases": (Phase(objective=objective, epochs=1),), "optimizer": SGD(lr=1e6), "ema_decay": average}
+    with pytest.raises(TrainingDivergedError, match=r"the cost is \d.* in epoch 1\. Lower") as error:
+        trained(patterns(20, 6), model=model, **run)
+    assert error.value.history == []
+    assert same(weights(model), before)
+    assert not model.training
+
+
+# It learns
+
+
+def four_bits():
+    """A random distribution over four bits: probabilities of the 16 rows, and rows that have them as frequencies."""
+    counts = np.random.default_rng(0).multinomial(2_000, np.random.default_rng(1).dirichlet(np.ones(16)))
+    rows = torch.from_numpy(reference.all_rows((2,) * 4)).float()
+    return torch.from_numpy(counts / counts.sum()), rows.repeat_interleave(torch.from_numpy(counts), 0)
+
+
+def divergences(model, p):
+    """Exact KL divergence under several orderings."""
+    rows = torch.from_numpy(reference.all_rows((2,) * 4)).float()
+    orderings = 1 if model.config.ordering is not None else random_orderings(6, 4, generator=seeded())
+    q = log_probs(model, rows, orderings, generator=seeded()).double()
+    return (torch.xlogy(p, p) - p * q).sum(1)
+
+
+LEARNERS = {
+    "nade-2": lambda mean: nade_k(4, hidden=(32,), steps=2, mean=mean, generator=seeded()),
+    "nade-mask": lambda mean: nade_mask(4, hidden=(32,), mean=mean, generator=seeded()),
+    "residual": lambda mean: residual_nade_k(4, width=16, blocks=1, steps=2, mean=mean, generator=seeded()),
+    "nade": lambda mean: nade(4, hidden=32, ordering=[2, 0, 3, 1], mean=mean, generator=seeded()),
+}
+
+
+@pytest.mark.parametrize("name", list(LEARNERS))
+def test_a_random_distribution_over_four_bits_is_learnt(name):
+    p, x = four_bits()
+    model = LEARNERS[name](data_mean(x))
+    objective = "last_step" if model.config.ordering is None else "fixed_order"
+    before = divergences(model, p)
+    phases = (Phase(objective=objective, epochs=200),)
+    run = config(phases=phases, batch_size=500, optimizer=AdamW(lr=0.03), ema_decay=0.98)
+    fit(model, prepare(x), config=run)
+    after = divergences(model, p)
+    assert before.min() > 0.2
+    assert after.max() < 0.02
+
+
+def test_constant_rows_are_learnt_to_nearly_no_loss():
+    x = torch.tensor([1.0, 0, 0, 1, 1]).expand(100, -1)
+    _, history = trained(x, model=small(5, mean=data_mean(x)), phases=(Phase(epochs=20),), optimizer=AdamW(lr=0.05))
+    assert history[-1].train[-1] < 1e-3
+
+
+def test_constant_columns_stay_finite():
+    x = patterns(60, 6)
+    x[:, 1], x[:, 4] = 0, 1
+    model = small(mean=data_mean(x))
+    _, history = trained(x, model=model, validation=x, optimizer=AdamW(lr=0.05), phases=(Phase(epochs=10),))
+    assert all(math.isfinite(cost) for epoch in history for cost in (*epoch.train, *epoch.validation))
+    rows = torch.from_numpy(reference.all_rows((2,) * 6)).float()
+    assert log_probs(model, rows, 3, generator=seeded()).isfinite().all()
+
+
+@pytest.mark.parametrize("build", [small, orderless_nade, nade, lambda D, **o: residual_nade_k(D, width=8, **o)])
+def test_a_single_variable_is_learnt(build):
+    x = torch.tensor([[1.0], [1], [1], [0]]).repeat(25, 1)
+    model = build(1, generator=seeded())
+    objective = "fixed_order" if model.config.ordering is not None else "last_step"
+    phases = (Phase(objective=objective, epochs=20),)
+    fit(model, prepare(x), prepare(x), config=config(phases=phases, optimizer=AdamW(lr=0.05)))
+    p = log_probs(model, torch.tensor([[0.0], [1]]), 1, generator=seeded()).exp()[0]
+    assert p.sum().item() == pytest.approx(1, abs=1e-6)
+    assert p[1].item() == pytest.approx(0.75, abs=0.02)
+
+
+# Holes
+
+
+def with_holes(n_rows, n_variables, seed=0):
+    x = patterns(n_rows, n_variables, seed)
+    return x.masked_fill(torch.rand(x.shape, generator=seeded(seed + 1)) < 0.3, NAN)
+
+
+def test_rows_with_holes_are_learnt_from():
+    x, held_out = with_holes(300, 8), with_holes(100, 8)
+    _, history = trained(x, validation=held_out, phases=(Phase(epochs=20),))
+    assert history[-1].validation[-1] < 0.8 * history[0].validation[-1]
+
+
+def test_what_stands_in_a_hole_is_neither_read_nor_a_target():
+    rows = prepare(with_holes(40, 6))
+    outcomes = []
+    for value in (0, 1):
+        model = small()
+        fit(model, rows._replace(values=rows.values.masked_fill(~rows.observed, value)), config=config())
+        outcomes.append(weights(model))
+    assert same(*outcomes)
+
+
+def test_a_row_without_values_is_skipped_and_counted():
+    x = torch.tensor([[0.0, 1], [NAN, NAN], [1, NAN], [NAN, NAN]])
+    rows = prepare(x)
+    assert rows.n_skipped == 2
+    assert rows.values.tolist() == [[0, 1], [1, 0]]
+    assert rows.observed.tolist() == [[True, True], [True, False]]
+
+
+def test_rows_without_values_change_no_training():
+    x = with_holes(40, 6)
+    padded = torch.cat([torch.full((1, 6), NAN), x[:10], torch.full((3, 6), NAN), x[10:]])
+    assert same(weights(trained(x)[0]), weights(trained(padded)[0]))
+
+
+def test_complete_rows_have_no_holes():
+    assert prepare(patterns(10, 3)).observed is None
+
+
+def test_a_column_without_values_is_named():
+    x = torch.tensor([[0.0, NAN, 1], [1, NAN, 1]])
+    with pytest.raises(ValueError, match='column "b" has no value in any row'):
+        prepare(x, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match="column number 1 has no value"):
+        prepare(x)
+
+
+def test_columns_without_values_are_named_together():
+    x = torch.tensor([[0.0, NAN, NAN, NAN]])
+    with pytest.raises(ValueError, match='columns "b", "c", "d" have no value in any row: leave them out'):
+        prepare(x, columns=["a", "b", "c", "d"])
+
+
+def test_a_column_that_only_skipped_rows_could_have_taught_is_named():
+    with pytest.raises(ValueError, match="column number 0"):
+        prepare(torch.tensor([[NAN, 1], [NAN, NAN]]))
+
+
+def test_validation_rows_may_lack_a_column():
+    assert prepare(torch.tensor([[0.0, NAN]]), training=False).observed.tolist() == [[True, False]]
+
+
+@pytest.mark.parametrize(("x", "told"), [(torch.empty(0, 3), "0 rows found"), (torch.full((2, 3), NAN), "2 of them")])
+def test_no_rows_to_learn_from(x, told):
+    with pytest.raises(ValueError, match=f"no rows to learn from.*{told}"):
+        prepare(x)
+
+
+def test_other_values_are_refused_by_their_cell():
+    with pytest.raises(ValueError, match=r"expected 0, 1 or NaN \(missing\), found 0.5 in the cell at index \(1, 2\)"):
+        prepare(torch.tensor([[0.0, 1, NAN], [1, 0, 0.5]]))
+
+
+def test_the_mean_is_of_observed_values():
+    torch.testing.assert_close(
+        data_mean(torch.tensor([[1.0, NAN, NAN], [0, 1, NAN]])), torch.tensor([0.5, 1.0, NAN]), equal_nan=True
+    )
+
+
+# What does not fit together
+
+
+def test_codes_of_levels_that_the_model_does_not_have_are_refused():
+    rows = prepare(torch.tensor([[0.0, 1.0], [1.0, 4.0]]), levels=(2, 5), columns=("a", "b"))
+    told = r"^column \"?b\"? of the training rows: expected codes from 0 to 1, as the model knows 2 levels, found 4$"
+    with pytest.raises(ValueError, match=told):
+        fit(small(2), rows, config=config())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"patience": 0}, "patience: expected at least 1, found 0"),
+        ({"seed": -1}, "seed: expected at least 0, found -1"),
+        ({"mirror": (-1, -6)}, r"mirror: expected the height and width of an image, found \(-1, -6\)"),
+    ],
+)
+def test_options_that_are_none_are_named(options, told):
+    with pytest.raises(ValueError, match=told):
+        config(**options)
+
+
+def test_a_matrix_of_one_column_needs_no_muon():
+    _, history = trained(patterns(40, 1), optimizer=Muon())
+    assert len(history) == 3
+
+
+def test_missing_values_can_be_refused():
+    x = torch.tensor([[0.0, 1, NAN], [1, 0, NAN], [1, 1, 0]])
+    rows = prepare(x, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r'\(missing = "refuse"\), found 2 in column "c" of the training rows'):
+        fit(small(3), rows, config=config(missing="refuse"))
+
+
+def test_a_row_without_values_is_refused_too():
+    rows = prepare(torch.tensor([[0.0, 1], [NAN, NAN]]))
+    with pytest.raises(ValueError, match=r'"refuse".*found 1 training rows without any value'):
+        fit(small(2), rows, config=config(missing="refuse"))
+
+
+def test_missing_values_are_refused_in_validation_rows_too():
+    held_out = prepare(torch.tensor([[NAN, 1]]), training=False)
+    with pytest.raises(ValueError, match="found 1 in column number 0 of the validation rows"):
+        fit(small(2), prepare(torch.ones(2, 2)), held_out, config=config(missing="refuse"))
+
+
+def test_complete_rows_are_not_refused():
+    assert len(trained(patterns(20, 6), missing="refuse")[1]) == 3
+
+
+FIXED = (Phase(objective="fixed_order", epochs=1),)
+
+
+def test_a_fixed_order_needs_complete_rows():
+    with pytest.raises(ValueError, match=r"fixed_order objective needs rows without missing.*in the training rows"):
+        trained(with_holes(20, 6), model=nade(6, hidden=4, generator=seeded()), phases=FIXED)
+
+
+def test_a_fixed_order_needs_complete_validation_rows():
+    model = nade(6, hidden=4, generator=seeded())
+    with pytest.raises(ValueError, match=r"needs rows without missing values.*in the validation rows"):
+        trained(patterns(20, 6), model=model, validation=with_holes(20, 6), phases=FIXED)
+
+
+def test_a_fixed_order_learns_from_every_so_many_conditionals():
+    phases = (Phase(objective="fixed_order", epochs=60),)
+    costs = {}
+    for stride in (1, 3):
+        model = nade(6, hidden=4, generator=seeded())
+        _, history = trained(patterns(40, 6), model=model, phases=phases, stride=stride, validation=patterns(40, 6))
+        costs[stride] = [epoch.validation[0] for epoch in history]
+    assert costs[3] != costs[1]  # it has learnt from other costs
+    assert costs[3][-1] < costs[3][0] - 0.5
+    assert abs(costs[3][-1] - costs[1][-1]) < 0.3  # towards the same
+
+
+def test_a_stride_is_no_longer_than_a_row():
+    with pytest.raises(ValueError, match="stride: expected at most 6, the number of columns, found 7"):
+        trained(patterns(20, 6), stride=7)
+    with pytest.raises(ValueError, match="stride: expected at least 1, found 0"):
+        config(stride=0)
+
+
+def test_a_fixed_order_needs_a_model_with_one():
+    with pytest.raises(ValueError, match="fixed_order objective needs a model with an ordering"):
+        trained(patterns(20, 6), phases=FIXED)
+
+
+@pytest.mark.parametrize("phases", [(Phase(epochs=1),), (Phase(epochs=1), *FIXED)])
+def test_a_model_of_one_order_is_not_trained_for_any(phases):
+    with pytest.raises(ValueError, match="one fixed ordering is trained with the fixed_order objective"):
+        trained(patterns(20, 6), model=nade(6, hidden=4, generator=seeded()), phases=phases)
+
+
+def test_rows_of_another_width_are_refused():
+    with pytest.raises(ValueError, match="expected 6 columns in the training rows, found 5"):
+        trained(patterns(20, 5), model=small(6))
+    with pytest.raises(ValueError, match="expected 6 columns in the validation rows, found 7"):
+        trained(patterns(20, 6), validation=patterns(20, 7))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"batch_size": 0}, "batch_size: expected at least 1, found 0"),
+        ({"validate_every": 0}, "validate_every: expected at least 1, found 0"),
+        ({"phases": ()}, "phases: expected at least one"),
+        ({"ema_decay": 1.0}, "ema_decay: expected at least 0 and below 1, found 1.0"),
+    ],
+)
+def test_impossible_options_are_refused(options, told):
+    with pytest.raises(ValueError, match=told):
+        TrainingConfig(**options)
+
+
+def test_a_phase_has_at_least_one_epoch():
+    with pytest.raises(ValueError, match="epochs: expected at least 1, found 0"):
+        Phase(epochs=0)
+
+
+# What the caller has switched on or off
+
+AROUND = {
+    "no gradients": lambda: torch.set_grad_enabled(False),
+    "inference": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize("options", [{}, {"l2": 1e-3}, {"centred": True}, {"recompute": True}, {"ema_decay": 0.9}])
+def test_a_training_is_the_same_whatever_is_switched_around_it(options, around):
+    x, model = patterns(60, 6), small()
+    expected = trained(x, model=small(), validation=patterns(20, 6, 1), **options)
+    with around():
+        found = trained(x, model=model, validation=patterns(20, 6, 1), **options)
+        assert torch.is_grad_enabled() == (around is AROUND["autocast"])
+    assert same(weights(found[0]), weights(expected[0]))
+    assert [epoch.train for epoch in found[1]] == [epoch.train for epoch in expected[1]]
+
+
+@pytest.mark.parametrize("make", [small, lambda: residual_nade_k(6, width=8, blocks=1, steps=2, generator=seeded(1))])
+def test_reduced_products_learn_from_the_weights_of_each_minibatch_within_an_autocast(make):
+    """One that keeps reduced weights until the outermost ends would show those of the first minibatch all along."""
+    x, options = patterns(200, 6), {"precision": "bfloat16", "phases": (Phase(epochs=8),), "recompute": True}
+    expected = trained(x, model=make(), **options)[1][-1].train
+    with torch.autocast("cpu", torch.bfloat16):
+        found = trained(x, model=make(), **options)[1][-1].train
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_weights_that_no_gradient_reaches_are_refused():
+    with torch.inference_mode():
+        model = small()
+    with pytest.raises(ValueError, match=r"found \w+ made under torch.inference_mode, .* load the model outside of it"):
+        trained(patterns(30, 6), model=model)
+    frozen = small().requires_grad_(False)
+    with pytest.raises(ValueError, match=r"expected a model with weights to learn, found all frozen"):
+        trained(patterns(30, 6), model=frozen)
+
+
+@pytest.mark.parametrize("name", ["W", "c"])
+def test_some_frozen_weights_stay_as_they_are(name):
+    model = small()
+    before = weights(model)
+    model.get_parameter(name).requires_grad_(False)
+    with pytest.raises(ValueError, match=f"^centred: expected W, A and c to be learnt, found {name} frozen"):
+        trained(patterns(30, 6), model=model, centred=True)
+    trained(patterns(30, 6), model=model)
+    assert {key for key, value in weights(model).items() if torch.equal(value, before[key])} >= {name}
+    assert not torch.equal(model.V if name == "c" else model.c, before["V" if name == "c" else "c"])
+
+
+# Phases of fewer steps
+
+
+def test_a_phase_of_one_step_trains_the_network_of_one_step():
+    x, weights = patterns(60, 6), []
+    for steps, phase in ((3, Phase(epochs=2, steps=1)), (1, Phase(epochs=2))):
+        model = small(steps=steps)
+        phases = (phase, Phase(epochs=1))
+        told = []
+        fit(
+            model,
+            prepare(x),
+            config=config(phases=phases, optimizer=SGD(lr=0.1, momentum=0.0)),
+            save_every=0.0,
+            save_state=lambda state, told=told: told.append(state),
+        )
+        weights.append({name: value for name, value in told[2].tensors.items() if name.startswith("model.")})
+    assert weights[0].keys() == weights[1].keys() != set()
+    for name, value in weights[0].items():
+        assert torch.equal(value, weights[1][name])
+
+
+def test_such_a_phase_is_not_validated_and_its_weights_are_not_kept():
+    x = patterns(80, 6)
+    _, history = trained(x[:60], validation=x[60:], phases=(Phase(epochs=3, steps=1), Phase(epochs=2)))
+    assert [epoch.validation is None for epoch in history] == [True, True, True, False, False]
+    assert [epoch.best is None for epoch in history] == [True, True, True, False, False]
+    assert [len(epoch.train) for epoch in history] == [1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Phase(steps=0), "steps: expected at least 1, found 0"),
+        (lambda: Phase(objective="fixed_order", steps=1), "the fixed_order objective takes all steps"),
+        (lambda: TrainingConfig(phases=(Phase(), Phase(steps=1))), "phases: expected the last one to use the network"),
+        (lambda: Phase(objective="fixed_order", masks="holes"), "masks: the fixed_order objective hides what its"),
+    ],
+)
+def test_phases_that_are_refused(make, told):
+    with pytest.raises(ValueError, match=told):
+        make()
+
+
+def test_the_usual_training_for_filling_in_hides_holes_and_begins_with_one_step():
+    large, small_table = (defaults(n, (2,) * 20, purpose="imputation")[1].phases for n in (20_000, 400))
+    assert [(phase.steps, phase.objective) for phase in large] == [(1, "last_step"), (None, "last_step")]
+    assert [phase.steps for phase in small_table] == [None, None]
+    assert [phase.masks for phase in (*large, *small_table)] == ["holes", "holes", None, None]
+    assert [phase.steps for phase in defaults(20_000, (2,) * 20, purpose="imputation", steps=1)[1].phases] == [None]
+    assert sum(phase.epochs for phase in grown(7, 3)) == 7
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("n_rows", [20_000, 400])
+def test_the_usual_training_for_rows_begins_with_holes_in_large_tables_and_ends_as_the_paper_does(n_rows, steps):
+    learnt = defaults(n_rows, (2,) * 20, steps=steps, epochs=7)[1].phases
+    large = n_rows == 20_000
+    first = [("holes" if large else None, "all_steps")] if large or steps > 1 else []
+    expected = [*first, (None, "last_step")]
+    assert [(phase.masks, phase.objective) for phase in learnt] == expected
+    assert [phase.steps for phase in learnt] == [None] * len(expected)
+    assert sum(phase.epochs for phase in learnt) == 7

@@ -1,0 +1,318 @@
+"""Configs to dictionaries and back, strictly."""
+
+import dataclasses
+import json
+import tomllib
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from nadek.models import ModelConfig
+from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
+from nadek.runs.recipe import Recipe, make_recipe
+from nadek.tabular.columns import Binary, Categorical, Numeric
+from nadek.tabular.schema import Schema
+from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig
+from nadek.utils.configs import check_choices, decode, difference, encode
+
+CONFIGS = [
+    DeepConfig(),
+    DeepConfig(hidden=(3,), activation="relu", dropout=0.25),
+    AlternatingConfig(hidden=(4, 3), tied=False),
+    ResidualConfig(width=7, blocks=3, carry=False),
+    AdamW(lr=1e-5, weight_decay=0.1),
+    AdaDelta(epsilon=1e-7),
+    Muon(lr=0.02, momentum=0.9),
+    SGD(momentum=0.0),
+    Phase(objective="all_steps", epochs=3, fresh=True),
+    TrainingConfig(),
+    TrainingConfig(optimizer=SGD(), ema_decay=0.0, patience=4, precision="bfloat16", missing="refuse", seed=9),
+    TrainingConfig(optimizer=AdaDelta(), phases=(Phase(epochs=1), Phase(epochs=2, fresh=True))),
+    ModelConfig(n_variables=5),
+    ModelConfig(n_variables=3, core=ResidualConfig(), ordering=(2, 0, 1), init_std=0.01, mask_input=True, fill="zero"),
+    ModelConfig(n_variables=5, core=AlternatingConfig(), tied=True),
+    Schema(),
+    Schema(columns=("a", 'b "quoted"', "ü"), image_shape=(1, 3)),
+    Schema(
+        columns=("a", "b", "c", "d"),
+        kinds=(
+            Binary(),
+            Binary(levels=(False, True)),
+            Categorical(levels=("x", "ü", '"')),
+            Numeric(edges=(1e-300, 0.1), means=(0.0, 0.5, 1.0), low=0.0, high=1.0, integer=False),
+        ),
+        dropped=("id",),
+    ),
+    Recipe(model=ModelConfig(n_variables=2), training=TrainingConfig(optimizer=SGD()), seed=3, notes="why"),
+]
+every_config = pytest.mark.parametrize("config", CONFIGS, ids=lambda config: type(config).__name__)
+
+
+def toml(values):
+    """A dictionary as TOML, inline tables and all."""
+    if isinstance(values, dict):
+        return "{" + ", ".join(f"{key} = {toml(value)}" for key, value in values.items()) + "}"
+    if isinstance(values, list):
+        return "[" + ", ".join(toml(value) for value in values) + "]"
+    return json.dumps(values)  # numbers, booleans and strings are written alike
+
+
+@every_config
+def test_a_config_comes_back(config):
+    assert decode(type(config), encode(config)) == config
+
+
+@every_config
+def test_a_config_comes_back_through_json(config):
+    assert decode(type(config), json.loads(json.dumps(encode(config)))) == config
+
+
+@every_config
+def test_a_config_comes_back_through_toml(config):
+    text = "\n".join(f"{key} = {toml(value)}" for key, value in encode(config).items())
+    assert decode(type(config), tomllib.loads(text)) == config
+
+
+@every_config
+def test_an_option_that_is_left_out_takes_its_default(config):
+    """None can only be said by leaving out, so it must be the default wherever it is allowed."""
+    for field in dataclasses.fields(config):
+        if getattr(config, field.name) is None:
+            assert field.default is None
+
+
+def test_encoding_gives_plain_values():
+    encoded = encode(ModelConfig(n_variables=2, core=DeepConfig(hidden=(3, 4)), ordering=(1, 0)))
+    assert encoded["core"] == {"hidden": [3, 4], "activation": "tanh", "dropout": 0.0, "kind": "deep"}
+    assert encoded["ordering"] == [1, 0]
+    assert "init_std" not in encoded
+
+
+def test_an_integer_will_do_for_a_float():
+    config = decode(AdamW, {"lr": 1})
+    assert config.lr == 1.0
+    assert type(config.lr) is float
+
+
+def test_null_is_none():
+    assert decode(ModelConfig, {"n_variables": 2, "init_std": None}).init_std is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strict:
+    """One option of every plain kind."""
+
+    whole: int = 0
+    real: float = 0.0
+    word: str = ""
+    flag: bool = False
+    scalar: str | int | float | bool = 0
+    two: tuple[int, float] = (0, 0.0)
+    any_: tuple[int | str, ...] = ()
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True, "1", 0.1])
+def test_a_plain_value_of_several_types_stays_what_it_is(value):
+    found = decode(Strict, json.loads(json.dumps({"scalar": value, "any_": ["1", 1]})))
+    assert found.scalar == value
+    assert type(found.scalar) is type(value)
+    assert found.any_ == ("1", 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"whole": 1.5}, "here.whole: expected int, found 1.5"),
+        ({"whole": True}, "here.whole: expected int, found True"),
+        ({"whole": "1"}, "here.whole: expected int, found '1'"),
+        ({"real": "1.0"}, "here.real: expected float, found '1.0'"),
+        ({"real": True}, "here.real: expected float, found True"),
+        ({"word": 3}, "here.word: expected str, found 3"),
+        ({"flag": 1}, "here.flag: expected bool, found 1"),
+        ({"flag": None}, "here.flag: expected bool, found None"),
+        ({"scalar": None}, "here.scalar: expected str or int or float or bool, found None"),
+        ({"scalar": [1]}, "here.scalar: expected str or int or float or bool, found [1]"),
+        ({"two": [1]}, "here.two: expected a list of 2, found [1]"),
+        ({"two": [1, "a"]}, "here.two[1]: expected float, found 'a'"),
+        ({"any_": ["a", 0.5]}, "here.any_[1]: expected int or str, found 0.5"),
+        ({"any_": [True]}, "here.any_[0]: expected int or str, found True"),
+        ({"hole": 1}, "unknown option here.hole; did you mean whole?"),
+        ({"zzz": 1}, "unknown option here.zzz; known are any_, flag, real, scalar, two, whole, word"),
+        ([], "here: expected a table of options, found []"),
+        (5, "here: expected a table of options, found 5"),
+    ],
+)
+def test_plain_values_of_another_kind_are_refused(values, told):
+    with pytest.raises(ValueError, match="here") as error:
+        decode(Strict, values, where="here")
+    assert str(error.value) == told
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (
+            {"kind": "cyclic"},
+            "schema.kinds[0].kind: expected one of binary, categorical, ordinal, numeric, found 'cyclic'",
+        ),
+        ({"kind": "binary", "levels": [0]}, "schema.kinds[0].levels: expected a list of 2, found [0]"),
+        ({"kind": "binary", "levels": [0, 0]}, "schema.kinds[0]: levels: expected each once, found (0, 0)"),
+        ({"kind": "binary", "levels": [0, None]}, "schema.kinds[0].levels[1]: expected str or int or float or bool, "),
+        ({"kind": "categorical"}, "option schema.kinds[0].levels is missing"),
+        ({"kind": "numeric", "integer": 1}, "schema.kinds[0].integer: expected bool, found 1"),
+    ],
+)
+def test_a_wrong_kind_of_column_is_named(kind, told):
+    with pytest.raises(ValueError, match=r".") as error:
+        decode(Schema, {"kinds": [kind]}, where="schema")
+    assert str(error.value).startswith(told)
+
+
+def wrong(**options):
+    """What is said of a recipe for three variables."""
+    with pytest.raises(ValueError, match=r".") as error:
+        make_recipe(options, n_variables=3)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ({"stepz": 2}, "unknown option model.stepz; did you mean steps?"),
+        ({"hidden": [8]}, "unknown option model.hidden; did you mean model.core.hidden?"),
+        ({"steps": 0}, "model: steps: expected at least 1, found 0"),
+        ({"steps": 2.0}, "model.steps: expected int, found 2.0"),
+        ({"fill": "median"}, "model.fill: expected one of 'mean', 'zero', found 'median'"),
+        ({"ordering": [0, 1]}, "model: ordering: expected each of 0..2 once, found (0, 1)"),
+        ({"ordering": 3}, "model.ordering: expected a list, found 3"),
+        ({"ordering": [0, "x", 2]}, "model.ordering[1]: expected int, found 'x'"),
+        ({"core": 3}, "model.core: expected a table of options, found 3"),
+        (
+            {"core": {"kind": "shallow"}},
+            "model.core.kind: expected one of deep, alternating, residual, found 'shallow'",
+        ),
+        (
+            {"core": {"hidden": []}},
+            "model.core: hidden layers need at least one layer of at least one unit, found ()",
+        ),
+        ({"core": {"hidden": 8}}, "model.core.hidden: expected a list, found 8"),
+        (
+            {"core": {"activation": "swish"}},
+            "model.core.activation: expected one of 'tanh', 'sigmoid', 'relu', 'gelu', found 'swish'",
+        ),
+        ({"core": {"dropout": 1.0}}, "model.core: dropout: expected a rate of at least 0 and below 1, found 1.0"),
+        (
+            {"core": {"kind": "alternating", "hidden": [3]}},
+            "model.core: an alternating core needs at least two hidden layers, found hidden=(3,)",
+        ),
+        (
+            {"core": {"kind": "residual", "blocks": 0}},
+            "model.core: a residual core needs at least one block, found blocks=0",
+        ),
+        ({"core": {"kind": "residual", "hidden": [3]}}, "unknown option model.core.hidden; "),
+        ({"n_variables": 4}, "the recipe is for 4 variables, the data have 3"),
+        ({"n_variables": 0}, "model: n_variables: expected at least 1, found 0"),
+    ],
+)
+def test_a_wrong_model_is_named_by_its_option(model, told):
+    assert wrong(model=model).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("training", "told"),
+    [
+        ({"epoch": 3}, "unknown option training.epoch; "),
+        ({"phases": []}, "training: phases: expected at least one"),
+        ({"phases": [{"epochs": 1}, {"epochs": 0}]}, "training.phases[1]: epochs: expected at least 1, found 0"),
+        ({"phases": [{"objective": "first_step"}]}, "training.phases[0].objective: expected one of 'last_step', "),
+        ({"phases": [3]}, "training.phases[0]: expected a table of options, found 3"),
+        (
+            {"optimizer": {"kind": "adam"}},
+            "training.optimizer.kind: expected one of adamw, muon, adadelta, sgd, found 'adam'",
+        ),
+        ({"optimizer": {"kind": "sgd", "warmup": 0.1}}, "unknown option training.optimizer.warmup; "),
+        ({"batch_size": 0}, "training: batch_size: expected at least 1, found 0"),
+        ({"precision": "float16"}, "training.precision: expected one of 'float32', 'bfloat16', found 'float16'"),
+        ({"missing": "drop"}, "training.missing: expected one of 'use', 'complete', 'refuse', found 'drop'"),
+        ({"ema_decay": 1}, "training: ema_decay: expected at least 0 and below 1, found 1.0"),
+    ],
+)
+def test_a_wrong_training_is_named_by_its_option(training, told):
+    assert wrong(training=training).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"modle": {}}, "unknown option modle; did you mean model?"),
+        ({"lr": 0.1}, "unknown option lr; did you mean training.optimizer.lr?"),
+        ({"lrr": 0.1}, "unknown option lrr; did you mean training.optimizer.lr?"),
+        ({"dropout": 0.1}, "unknown option dropout; did you mean model.dropout or model.core.dropout?"),
+        # it stands in a list
+        (
+            {"objective": "x"},
+            "unknown option objective; known are memory, model, notes, seed, start, teacher, training",
+        ),
+        ({"training": 3}, "training: expected a table of options, found 3"),
+        ({"model": 3}, "model: expected a table of options, found 3"),
+        ({"seed": "one"}, "seed: expected int, found 'one'"),
+    ],
+)
+def test_a_wrong_recipe_is_named_by_its_option(options, told):
+    assert wrong(**options) == told
+
+
+def test_a_missing_option_is_named():
+    with pytest.raises(ValueError, match=r"option model.n_variables is missing"):
+        decode(ModelConfig, {}, where="model")
+
+
+def test_a_message_names_the_file_of_a_recipe():
+    with pytest.raises(ValueError, match=r"^mine.toml: unknown option model.stepz; did you mean steps\?$"):
+        make_recipe({"model": {"stepz": 2}}, n_variables=3, where="mine.toml")
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """One option among some, and one that may be left out; nobody checks them while it is built."""
+
+    way: Literal["up", "down"] = "up"
+    by: Literal["hand", "foot"] | None = None
+
+
+def test_a_choice_that_is_none_is_named():
+    check_choices(Choosing("down"), "way", "by")
+    check_choices(Choosing("down", by="foot"), "way", "by")
+    with pytest.raises(ValueError, match=r"^way: expected one of 'up', 'down', found 'sideways'$"):
+        check_choices(Choosing("sideways"), "way")
+    with pytest.raises(ValueError, match=r"^by: expected one of 'hand', 'foot', None, found 'eye'$"):
+        check_choices(Choosing(by="eye"), "by")
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, None),
+        ({"steps": 3}, ("steps", 2, 3)),
+        ({"core": DeepConfig(hidden=(4,))}, ("core.hidden", [3], [4])),
+        ({"core": ResidualConfig(width=4)}, ("core.kind", "deep", "residual")),
+        ({"ordering": (1, 0)}, ("ordering", None, [1, 0])),
+    ],
+)
+def test_the_first_option_that_differs(change, found):
+    config = ModelConfig(n_variables=2, core=DeepConfig(hidden=(3,)), steps=2)
+    other = encode(dataclasses.replace(config, **change))
+    assert difference(encode(config), other) == found
+    assert difference(other, encode(config)) == (found and (found[0], found[2], found[1]))
+
+
+def test_numbers_of_numpys_are_written_as_pythons():
+    @dataclass(frozen=True)
+    class Measured:
+        widths: tuple[int, ...]
+        rate: float
+
+    told = encode(Measured(widths=(np.int64(8),), rate=np.float32(0.5)))
+    assert json.loads(json.dumps(told)) == told == {"widths": [8], "rate": 0.5}
