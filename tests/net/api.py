@@ -1,0 +1,334 @@
+"""The only file of the net that knows nadek's names: change the imports and the few lines of glue here after a move.
+
+net.py calls nothing of nadek's but what stands in this file. What a function is called here never changes.
+"""
+
+import io
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest import mock
+
+import torch
+
+# ---------------------------------------------------------------- imports: the only ones
+import nadek
+from nadek import (
+    NADEk,
+    NADEkImputer,
+    NADEkOutlierDetector,
+    beam,
+    best_of,
+    cell_log_probs,
+    conditional_log_probs,
+    data_mean,
+    dbm_like,
+    each_log_prob,
+    estimate_log_prob,
+    expected_information,
+    explain_cells,
+    from_rbm,
+    greedy,
+    impute,
+    level_probabilities,
+    load,
+    log_prob,
+    log_probs,
+    marginal_log_probs,
+    missing_probabilities,
+    mixture_log_prob,
+    nade,
+    nade_k,
+    nade_mask,
+    orderless_nade,
+    prepare,
+    random_orderings,
+    reconstruction_probabilities,
+    residual_nade_k,
+    sample,
+    save,
+    summarise,
+)
+from nadek import fit as _fit
+from nadek.checkpoints import SavedModel, Schema, load_saved
+from nadek.cli import main as _main
+from nadek.models import ImageConfig, ImageNetwork, IterativeNADE, ModelConfig, begin_as_rbm
+from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
+from nadek.models.memory import MemoryModel
+from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal
+from nadek.tabular.io import read_table, write_table
+from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig
+from nadek.training import remember as _remember
+from nadek.utils.configs import encode
+from nadek_paper.cli import main as _paper_main
+from nadek_paper.figures import make_picture, read_pictures
+from nadek_paper.grids import read_grid, run_grid
+from nadek_paper.jobs import Workplace
+from nadek_paper.rbm import AISConfig, Machine, MachineConfig, exact_log_partition, fit_machine, log_partition
+from nadek_paper.report import markdown_table, summary, write_report
+from nadek_paper.rows import read_row
+from nadek_paper.run_meanfield import read_meanfield, run_meanfield
+from nadek_paper.run_row import reproduce
+from nadek_paper.steps_at_test import log_probs_by_steps
+from nadek_paper.table3 import read_variability, variability_table
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+from baselines import ChowLiuTree, IndependentBernoulli  # noqa: E402
+from digits import demo as _demo  # noqa: E402
+
+PATHS = ("plain", "positions", "fast")
+"""What the ways to score are called in `log_prob(path=...)`."""
+
+OPTIMIZERS = {"adamw": AdamW, "muon": Muon, "adadelta": AdaDelta, "sgd": SGD}
+CORES = {"deep": DeepConfig, "alternating": AlternatingConfig, "residual": ResidualConfig}
+
+
+def where():
+    return nadek.__file__
+
+
+def core(kind, **options):
+    return CORES[kind](**options)
+
+
+def network(n_variables, mean=None, seed=0, **options):
+    """The paper's network by its config."""
+    generator = torch.Generator().manual_seed(seed)
+    return IterativeNADE(ModelConfig(n_variables=n_variables, **options), mean, generator=generator)
+
+
+def preset(name, n_variables, mean=None, seed=0, **options):
+    presets = {
+        "nade_k": nade_k, "nade_mask": nade_mask, "orderless_nade": orderless_nade, "nade": nade,
+        "dbm_like": dbm_like, "residual_nade_k": residual_nade_k,
+    }  # fmt: skip
+    return presets[name](n_variables, mean=mean, generator=torch.Generator().manual_seed(seed), **options)
+
+
+def image_network(mean=None, seed=0, **options):
+    return ImageNetwork(ImageConfig(**options), mean, generator=torch.Generator().manual_seed(seed))
+
+
+def with_memory(model, rows, known=None, seen=None, **options):
+    return MemoryModel(model, rows, known, seen, **options)
+
+
+def set_memory(model, trust, decay):
+    model.trust.copy_(torch.tensor(trust))
+    model.decay.fill_(decay)
+
+
+def rbm_network(W, b, c, steps, fill=None):
+    return from_rbm(W, b, c, steps=steps, fill=fill)
+
+
+def begin_as(model, W, b, c, mean=None):
+    begin_as_rbm(model, W, b, c, mean=mean)
+
+
+def rows(x, levels=None, training=True):
+    """What training takes."""
+    return prepare(x, levels=levels, training=training)
+
+
+def training(phases=None, optimizer=None, **options):
+    """A TrainingConfig: phases as dictionaries, the optimizer as (name, options)."""
+    if phases is not None:
+        options["phases"] = tuple(Phase(**phase) for phase in phases)
+    if optimizer is not None:
+        name, told = optimizer
+        options["optimizer"] = OPTIMIZERS[name](**told)
+    return TrainingConfig(**options)
+
+
+def fit(model, train, validation, config, **options):
+    """Returns the history as dictionaries without seconds."""
+    history = _fit(model, train, validation, config=config, **options)
+    return [without_seconds(epoch.asdict()) for epoch in history]
+
+
+def without_seconds(epoch):
+    return {key: value for key, value in epoch.items() if key != "seconds"}
+
+
+def remember(model, train, others, seed=0):
+    """Returns the model with its memory and (cost before, cost after, error)."""
+    kept, gain = _remember(model, train, others, generator=torch.Generator().manual_seed(seed))
+    return kept, (gain.before, gain.after, gain.error)
+
+
+def completed(found):
+    """Rows and log-probabilities of `greedy` and its like."""
+    return found.x, found.log_prob
+
+
+def explained(found):
+    return found.log_prob, found.expected, found.expected_log_prob, found.surprise
+
+
+def forward(model, x, missing, **options):
+    return model(x, missing, **options)
+
+
+def config_of(model):
+    return encode(model.config)
+
+
+def save_model(folder, model, columns=None, kinds=None, image_shape=None):
+    kinds = None if kinds is None else tuple(_kind(*kind) for kind in kinds)
+    save(folder, SavedModel(model, Schema(columns=columns, kinds=kinds, image_shape=image_shape)))
+
+
+def _kind(name, **options):
+    return {"binary": Binary, "categorical": Categorical, "ordinal": Ordinal, "numeric": Numeric}[name](**options)
+
+
+def load_model(folder):
+    return load(folder)
+
+
+def load_everything(folder):
+    saved = load_saved(folder)
+    return saved.model, encode(saved.schema), saved.metrics
+
+
+# ---------------------------------------------------------------- RBM
+
+
+def rbm(W, b, c):
+    return Machine(W, b, c)
+
+
+def train_rbm(x, **options):
+    """(W, b, c) of the average, the chains, and how far mean field moved a cell in each epoch."""
+    moved = []
+    state = fit_machine(x, MachineConfig(**options), on_epoch=lambda _, far: moved.append(far))
+    machine = state.average
+    return machine, (machine.W, machine.b, machine.c), state.chains, moved
+
+
+def rbm_partition(machine, mean, **options):
+    found = log_partition(machine, mean, AISConfig(**options))
+    return found.value, found.error
+
+
+def rbm_exact_partition(machine):
+    return exact_log_partition(machine)
+
+
+# ---------------------------------------------------------------- estimators
+
+ESTIMATORS = {"density": NADEk, "imputer": NADEkImputer, "outliers": NADEkOutlierDetector}
+
+
+def estimator(kind, **options):
+    return ESTIMATORS[kind](**options)
+
+
+def load_estimator(kind, folder):
+    return ESTIMATORS[kind].load(folder)
+
+
+def network_of(estimator):
+    return estimator.network_
+
+
+def history_of(estimator):
+    return [without_seconds(epoch.asdict()) for epoch in estimator.history_]
+
+
+def column_kinds(estimator):
+    return [None if column is None else encode(column) for column in estimator.columns_]
+
+
+# ---------------------------------------------------------------- command line
+
+
+PAPER_VERBS = ("reproduce", "report")
+
+
+def run_cli(arguments):
+    """(exit code, standard output, standard error) of a command, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    main = _paper_main if str(next(iter(arguments), "")) in PAPER_VERBS else _main
+    with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", ["nadek", *map(str, arguments)]):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    return code, out.getvalue(), err.getvalue()
+
+
+# ---------------------------------------------------------------- the paper
+
+
+def place(folder, quick=False):
+    folder = Path(folder)
+    return Workplace(
+        experiments=folder / "experiments", runs=folder / "runs", quick=quick, pictures=folder / "pictures"
+    )
+
+
+def run_row(path, kind, folder, quick=False):
+    return reproduce(read_row(path), kind, place(folder, quick))
+
+
+def run_grid_of(path, folder, only=None):
+    return run_grid(read_grid(path), place(folder), only=only)
+
+
+def run_meanfield_of(path, folder):
+    return run_meanfield(*read_meanfield(path), place(folder))
+
+
+def rows_table(folder, paths):
+    return markdown_table(Path(folder) / "experiments", [read_row(path) for path in paths])
+
+
+def spreads_table(folder, path):
+    return variability_table(Path(folder) / "experiments", read_variability(path))
+
+
+def tables_summary(folder):
+    return summary(Path(folder) / "experiments")
+
+
+def report(folder, page):
+    write_report(Path(folder) / "experiments", Path(page))
+
+
+def pictures(folder):
+    """Names of the figures that were made."""
+    made = []
+    for picture in read_pictures(Path(folder) / "experiments"):
+        make_picture(picture, place(folder))
+        made.append(picture.name)
+    return made
+
+
+def by_steps(model, x, steps, masks, seed=0):
+    return log_probs_by_steps(model, x, steps=steps, masks=masks, generator=torch.Generator().manual_seed(seed))
+
+
+def run_demo(folder, epochs):
+    return _demo(Path(folder), epochs=epochs).rows
+
+
+BASELINES = {"bernoulli": IndependentBernoulli, "chow-liu": ChowLiuTree}
+
+
+def run_cli_stopped(arguments, epochs):
+    """A `fit` whose user gives Ctrl-C after so many epochs."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def stopping(**_):
+        def update(epoch):
+            if epoch.epoch >= epochs:
+                raise KeyboardInterrupt
+
+        yield update
+
+    with mock.patch("nadek.cli.fit.epochs_progress", stopping):
+        return run_cli(arguments)
