@@ -2,7 +2,8 @@
 
     python experiments/ship.py table2-best-of-ours-modern caltech101-unet
 
-copies the trained model of that record from runs/ to src/nadek/pretrained/, without the history of its training, which the
+copies the trained model of that record from runs/ to src/nadek/pretrained/, without the history of its training,
+which the
 record keeps; --matrices bfloat16 makes the file half as large. The model card beside it (README.md) is written by hand;
 its numbers come from the record.
 """

@@ -39,7 +39,7 @@ UNFINISHED = "training.safetensors"
 
 FORMAT = 1
 
-SAVED = "only what its config says can be saved: a nadek.IterativeNADE with a core of nadek.models.cores, or a nadek.ImageNetwork"
+SAVED = "only what its config says can be saved: an IterativeNADE with a core of nadek.models.cores, or an ImageNetwork"
 
 
 @dataclass(frozen=True)

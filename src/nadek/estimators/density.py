@@ -55,7 +55,8 @@ class NADEk(DensityMixin, Questions):
             are joint up to 64 columns; of D columns beyond, D / 64 cells at a time (rounded up) are drawn as if they
             were independent given those before.
         memory: True keeps the training rows (20,000 at most) beside the network, and lets those that are like what is
-            known of a row have their word (see `nadek.models.memory`): often a much better density where the same rows come up
+            known of a row have their word (see `nadek.models.memory`): often a much better density where the same
+            rows come up
             again and again, and scored several times more slowly. What is sampled and saved then holds rows of the
             training table as they are, which may be nobody's business. "auto" does so where it spares a fiftieth of
             the cost of the rows held out, of which there must be 50.

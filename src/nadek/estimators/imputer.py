@@ -51,7 +51,8 @@ class NADEkImputer(TransformerMixin, Cells):
         add_indicator: add columns that tell which cells were missing, for the columns with holes in training.
         keep_empty_features: whether columns without any value in training stay (filled with 0, or "missing_value"
             where they are of text); otherwise they are left out.
-        memory: keep the training rows beside the network (see `nadek.models.memory`), where rows like these come up again and
+        memory: keep the training rows beside the network (see `nadek.models.memory`), where rows like these come up
+        again and
             again: "auto" does so where that spares a fiftieth of the cost of the rows held out, of which there must be
             50. What `save` writes then holds training rows, as other imputers do; False never keeps any.
         max_iter: this and all others: see `NADEk`. The draws of "sample" follow from ``random_state`` and the table:

@@ -41,7 +41,8 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
     """Finds rows that are improbable under what the others look like, as a scikit-learn outlier detector.
 
     The score of a row is its log-probability in nats; of a number that of its bin and how densely numbers lie in it
-    (one far outside is less likely than others of the outermost bin, see `nadek.tabular.columns`). In a row with holes it is
+    (one far outside is less likely than others of the outermost bin, see `nadek.tabular.columns`). In a row with
+    holes it is
     that of the observed cells, scaled to a whole row (times D, divided by their number), so that a row is not taken
     for usual because little is known of it; one of which nothing is known scores 0, which no threshold exceeds.
 

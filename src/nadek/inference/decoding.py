@@ -1,7 +1,7 @@
 """The walk: the one loop behind scoring, sampling, conditioning and imputing.
 
-Visit the variables in the ordering: get the scores of the next one from a path (`nadek.inference.decoders`), choose its value
-(the given one, or a draw where none is given), reveal it.
+Visit the variables in the ordering: get the scores of the next one from a path (`nadek.inference.decoders`), choose
+its value (the given one, or a draw where none is given), reveal it.
 """
 
 from collections.abc import Callable

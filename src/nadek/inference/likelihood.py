@@ -73,7 +73,8 @@ def log_prob(
             and errs by up to a few tenths of a nat on single rows and thousandths on means, or torch.float16. Sums are
             always float64.
         chunk: score the distribution in which so many variables at a time are independent given those before: the
-            one that `nadek.inference.sampling` draws from with the same option. What it costs in nats is the difference to 1.
+            one that `nadek.inference.sampling` draws from with the same option. What it costs in nats is the
+            difference to 1.
         max_bytes: bound on the working memory; the rows are scored in chunks that respect it (the fast path takes less
             than it may on a CPU, see `nadek.inference.decoders.NEAR_BYTES`).
         progress: called after each chunk.

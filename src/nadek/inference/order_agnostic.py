@@ -48,7 +48,8 @@ def step_costs(
         observed: True where x has a value; None when it has no holes. What is not observed is no target.
         tilt: that of the draw; a row counts the less, the more often its number of hidden cells is drawn with it.
         masks: the law of the draw. With "holes" the cost of a row's targets counts ``sqrt(n / targets)`` times, halfway
-            from rows that count alike to targets that do, over `nadek.inference.orderings.MEAN_ROOT`: nats a row still, about. It
+            from rows that count alike to targets that do, over `nadek.inference.orderings.MEAN_ROOT`: nats a row
+            still, about. It
             is another objective, with less noise and the same optimum for a network that can be anything; what few
             known cells tell of the many others counts little in it.
         taught: logits of a teacher for these rows and holes: what hidden cells hold on average by its word stands for
@@ -83,7 +84,8 @@ def fixed_order_costs(
 ) -> Float[Tensor, "1 B"]:
     """The exact -log p(x | ordering), all D conditionals at once: the objective of classic NADE.
 
-    A network of one step that can be cut (see `nadek.models.registry`) reads the shown values through W only, so the first
+    A network of one step that can be cut (see `nadek.models.registry`) reads the shown values through W only, so the
+    first
     layer of all D conditionals is one cumulative sum over the ordering (Larochelle and Murray 2011). Any other network,
     more steps, or variables that are not binary, take D network evaluations a row.
 

@@ -64,7 +64,8 @@ def sample(
             the same ordering share the fast path, so few orderings are quicker. None: a fresh ordering for every
             sample, that is the mixture over all D! orderings.
         chunk: draw so many variables at once, as if they were independent given those before: quicker, and less
-            faithful. `nadek.inference.likelihood.log_prob` with the same option is the exact log-likelihood of such samples.
+            faithful. `nadek.inference.likelihood.log_prob` with the same option is the exact log-likelihood of such
+            samples.
         max_bytes: bound on the working memory.
         generator: source of orderings and draws, on the device of the model.
 

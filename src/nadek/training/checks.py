@@ -113,7 +113,8 @@ def check_resumed(config: TrainingConfig, kept: Any) -> None:  # noqa: ANN401 - 
 
     Args:
         config: of the run that is to go on.
-        kept: what `nadek.utils.configs.encode` made of the config of the run that was stopped; options that came after it
+        kept: what `nadek.utils.configs.encode` made of the config of the run that was stopped; options that came
+        after it
             was written are at their defaults in it. None: not known, and let through.
 
     Raises:

@@ -54,7 +54,8 @@ def fit(
         validation: rows to choose the best epoch by, with the same masks every time; None takes the last epoch.
         config: the run.
         teacher: a trained network of the same variables, on the same device: the model learns what it expects of hidden
-            cells instead of what they hold (see `nadek.inference.order_agnostic.step_costs`). Validation looks at what they hold.
+            cells instead of what they hold (see `nadek.inference.order_agnostic.step_costs`). Validation looks at
+            what they hold.
         trained: the model knows such rows already: its weights are those to beat on the validation rows, and holes that
             are to be completed are so from the first epoch on.
         resume: the state that an interrupted run of the same config, model and rows left; the run goes on from

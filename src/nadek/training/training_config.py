@@ -26,8 +26,8 @@ class Phase:
             the last one cannot be such. None: as many steps as the network is made for.
         masks: what is hidden from the rows. "orderings": what is yet to come in an ordering drawn at random, as the
             likelihood of rows asks for. "holes": fewer cells, a third of them on average, and rows of many targets
-            count more (see `nadek.inference.orderings.draw_missing` and `nadek.inference.order_agnostic.step_costs`), for filling in. None
-            stands for the former.
+            count more (see `nadek.inference.orderings.draw_missing` and
+            `nadek.inference.order_agnostic.step_costs`), for filling in. None stands for the former.
         fresh: begin with a new optimizer and its schedule from the start (as the paper's fine-tuning did);
             otherwise optimizer and schedule run on from the phase before.
     """
@@ -67,8 +67,8 @@ class TrainingConfig:
         l2: coefficient of the sum of squares of all matrices, added to the cost (the paper's regulariser).
         stratified: spread the number of hidden cells evenly over each minibatch (less noise, same expectation).
         tilt: hide few cells more often than many, and weigh costs so that their expectation stays (see
-            `nadek.inference.orderings.hidden_probability`): less noise with many columns. 0: the paper's law. Phases with
-            ``masks = "holes"`` have a law of their own.
+            `nadek.inference.orderings.hidden_probability`): less noise with many columns. 0: the paper's law. Phases
+            with ``masks = "holes"`` have a law of their own.
         ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
             return that; 0 for the weights themselves. None: `EMA_DECAY`, and less in a short run (`average_decay`).
         centred: let the optimizer work as if the network read its inputs with their means taken off: the same model,

@@ -1,7 +1,8 @@
 """Ways through the conditionals of one variable after the other, and the memory they take.
 
 - `FullDecoder`: the whole network at every position. Obviously right; every row may have an ordering of its own.
-- `IncrementalDecoder`: for rows that share an ordering. It never multiplies by what is known already, nor computes a logit
+- `IncrementalDecoder`: for rows that share an ordering. It never multiplies by what is known already, nor computes a
+logit
   that nobody asks for.
 - `RaggedDecoder`: the fast path for rows that share an ordering and differ in which of its variables they visit.
 - `MemoryDecoder`: any of the last two beside a memory, whose distances follow what is revealed.

@@ -120,7 +120,7 @@ def _numbers(column: pa.ChunkedArray, *, text: bool) -> tuple[NDArray[np.float64
 
 
 def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Arrow's numbers as float64 [N], NaN where missing: the nearest ones to decimals; see `nadek.tabular.columns.widened`."""
+    """Arrow's numbers as float64 [N], NaN where missing: the nearest ones to decimals."""
     if pa.types.is_floating(column.type):
         return widened(column.to_numpy())
     if pa.types.is_decimal(column.type):
