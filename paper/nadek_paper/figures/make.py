@@ -21,6 +21,7 @@ from nadek_paper.figures.config import (
 )
 from nadek_paper.figures.images import filters, reconstructions, samples
 from nadek_paper.figures.references import find
+from nadek_paper.figures.structures import structures
 from nadek_paper.jobs import Workplace
 
 NO_MODEL = Curves | GridLines | Structures
@@ -70,7 +71,7 @@ def _drawn(picture: Picture, place: Workplace) -> tuple[Points, figures.Figure]:
         case Filters():
             return filters(shows, place)
         case Structures():
-            return [], figures.structures()
+            return [], structures()
 
 
 def _weights(picture: Picture, place: Workplace) -> str:
