@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from test_checkpoints import edit, seal
-from test_cli import COLUMNS, FIT, answers, nadek, ok, write_csv
 
 from nadek import checkpoints
 from nadek.checkpoints import load_saved
 from nadek.cli import main
 from nadek.tabular.io import read_table, write_table
+from support.command import COLUMNS, FIT, answers, nadek, ok, write_csv
+from support.damage import edit, seal
 
 NAN = np.nan
 

@@ -6,8 +6,8 @@ import io
 import json
 import re
 import sys
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from contextlib import redirect_stdout
+from dataclasses import replace
 from decimal import Decimal
 from importlib import metadata
 from unittest import mock
@@ -24,7 +24,6 @@ import typer
 import nadek as package
 from nadek import NADEkImputer
 from nadek.checkpoints import load, load_saved
-from nadek.cli import main
 from nadek.cli.app import app
 from nadek.cli.output import write_values
 from nadek.datasets import load as load_set
@@ -34,53 +33,11 @@ from nadek.models.cores import DeepConfig
 from nadek.tabular.io import read_table
 from nadek.training.defaults import defaults
 from nadek.utils.configs import encode
+from support.command import COLUMNS, FIT, answers, nadek, ok, run, write_csv
 
 CONSOLE = sys.modules["nadek.cli.console"]
 GALLERY = sys.modules["nadek.figures.model_card"]
 PNG = b"\x89PNG\r\n\x1a\n"
-COLUMNS = ("age", "b,c", "ü", "d", "e")
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def error(self) -> str:
-        """The one line that a mistake ends in."""
-        (line,) = self.err.splitlines()
-        assert self.out == ""
-        assert line.startswith("nadek: ")
-        return line.removeprefix("nadek: ")
-
-
-def nadek(*arguments):
-    """Run a command in this process, through its real entry point."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = run(*arguments)
-    return Result(code, out.getvalue(), err.getvalue())
-
-
-def run(*arguments):
-    """The exit code of a command in this process, with standard output and error as they are."""
-    with mock.patch.object(sys, "argv", ["nadek", *map(str, arguments)]), pytest.raises(SystemExit) as end:
-        main()
-    return end.value.code or 0
-
-
-def ok(*arguments):
-    """Run a command that must succeed."""
-    result = nadek(*arguments)
-    assert result.code == 0, result.err
-    return result
-
-
-FIT = ("--hidden", "8", "--steps", "2", "--epochs", "2")
 
 
 @pytest.fixture(scope="module")
@@ -90,23 +47,6 @@ def digits(tmp_path_factory):
     torch.set_num_threads(1)
     ok("fit", "digits", "-o", folder, *FIT, "--quiet")
     return folder
-
-
-def answers(n_rows, seed=0, missing=0.0):
-    """A table with names, some cells missing."""
-    rng = np.random.default_rng(seed)
-    x = (rng.random((n_rows, 5)) < [0.2, 0.4, 0.6, 0.8, 0.5]).astype(float)
-    x[rng.random(x.shape) < missing] = np.nan
-    return x
-
-
-def write_csv(path, x, columns=COLUMNS):
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        if columns is not None:
-            writer.writerow(columns)
-        writer.writerows([["" if np.isnan(v) else int(v) for v in row] for row in x])
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import io
 import numpy as np
 import pytest
 import torch
-from test_cli import COLUMNS, answers, nadek, ok, write_csv
 
 from nadek.checkpoints import SavedModel, load_saved, save
 from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, marginal_log_probs
@@ -16,6 +15,7 @@ from nadek.runs.data import rows_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, level_names, log_fall_within
 from nadek.tabular.io import read_table
 from nadek.tabular.schema import Schema
+from support.command import COLUMNS, answers, nadek, ok, write_csv
 from zoo import build
 
 KINDS = (

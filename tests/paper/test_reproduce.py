@@ -23,11 +23,11 @@ from nadek.runs.data import open_data
 from nadek.runs.evaluate import evaluate
 from nadek.training import AdamW, Phase, fit, prepare
 from nadek.utils.configs import encode
-from nadek_paper.jobs import Workplace
 from nadek_paper.report import markdown_table, summary, write_report
 from nadek_paper.rows import read_row, read_table, tables
 from nadek_paper.run_row import record_path, reproduce
 from nadek_paper.scoring import Scoring
+from support.paper_rows import TOML, place_in, write_row
 
 ROOT = Path(__file__).parents[2] / "experiments"
 SHIPPED = [row for table in tables(ROOT) for row in read_table(ROOT / table)]
@@ -42,34 +42,6 @@ CONSOLE = sys.modules["nadek.cli.console"]
 JOBS = sys.modules["nadek_paper.jobs"]
 SCORING = sys.modules["nadek_paper.scoring"]
 
-TOML = """
-title = "NADE-2"
-data = "digits"
-paper = -20.5
-paper_ensemble = -19.25
-orderings = 3
-ensemble_orderings = 4
-ensemble_rows = 10
-notes = ["smaller"]
-
-[model]
-n_variables = 64
-steps = 2
-core = { kind = "deep", hidden = [8] }
-
-[recipes.modern.training]
-ema_decay = 0.9
-phases = [{ objective = "all_steps", epochs = 1 }, { epochs = 2 }]
-
-[recipes.paper]
-seed = 3
-notes = "as it was"
-model = { init_std = 0.01 }
-
-[recipes.paper.training]
-phases = [{ epochs = 1 }]
-optimizer = { kind = "adadelta" }
-"""
 CITED = 'title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n'
 MACHINE = 'title = "RBM"\ndata = "digits"\n[rbm.training]\nhidden = 4\nepochs = 1\n'
 KEYS = {
@@ -79,18 +51,6 @@ KEYS = {
     "ensemble_spread_over_orderings", "ensemble_spread_over_rows", "test_seed", "scoring_dtype", "digest",
     "best_validation", "epochs", "seconds", "seed", "config", "commit", "versions", "hardware", "evaluation", "curve",
 }  # fmt: skip
-
-
-def write_row(folder, name="nade-2", text=TOML, table="table9"):
-    """A row in the folder of tables."""
-    path = folder / "experiments" / table / f"{name}.toml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
-
-
-def place_in(folder, *, quick=False):
-    return Workplace(experiments=folder / "experiments", runs=folder / "runs", quick=quick)
 
 
 class StopError(Exception):

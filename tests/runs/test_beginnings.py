@@ -19,8 +19,8 @@ from nadek_paper.run_row import reproduce
 from nadek_paper.jobs import Job
 from nadek.models import ModelConfig, IterativeNADE, nade_k
 from nadek.training import AdamW, Phase, TrainingConfig
-from test_cli import nadek, ok
-from test_reproduce import TOML, place_in, write_row
+from support.command import nadek, ok
+from support.paper_rows import TOML, place_in, write_row
 
 D = 6
 NAMES = tuple("abcdef")

@@ -22,6 +22,7 @@ from nadek.models.base import ConditionalModel
 from nadek.models.cores import Deep, DeepConfig
 from nadek.models import ModelConfig, IterativeNADE, nade_k
 from nadek.training import TrainingState
+from support.damage import edit, seal
 from zoo import ZOO, build
 
 SCHEMA = Schema(columns=("a", "b", "ü, quoted", "d"), image_shape=(2, 2))
@@ -41,19 +42,6 @@ def folder(tmp_path):
 
 def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def edit(path, change):
-    """Change a JSON file in place."""
-    values = json.loads(path.read_text())
-    change(values)
-    path.write_text(json.dumps(values))
-
-
-def seal(folder):
-    """Make ``config.json`` vouch for whatever the weights file is now, as someone who edits both could."""
-    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    edit(folder / "config.json", lambda config: config.update(weights_sha256=digest))
 
 
 def refused(folder, kind=ValueError):

@@ -29,7 +29,7 @@ from nadek.training import (
     fit,
     prepare,
 )
-from test_cli import nadek
+from support.command import nadek
 
 D = 6
 PHASES = (Phase(objective="all_steps", epochs=2), Phase(epochs=2))

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from test_cli import nadek, ok
 
 import reference
 from nadek.checkpoints import SavedModel, load, load_saved, save
@@ -17,6 +16,7 @@ from nadek.runs.train import train
 from nadek.tabular.columns import Categorical, Numeric
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
+from support.command import nadek, ok
 from zoo import ZOO, build
 
 D = 6
