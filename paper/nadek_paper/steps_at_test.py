@@ -7,8 +7,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.order_agnostic import step_costs
-from nadek.inference.orderings import draw_missing
 from nadek.models import IterativeNADE
 from nadek.models.base import evaluation_mode
 
@@ -33,7 +33,7 @@ def log_probs_by_steps(
     longer.eval()
     total = torch.zeros(steps, len(x), dtype=torch.float64, device=x.device)
     for _ in range(masks):
-        missing = draw_missing(torch.ones_like(x, dtype=torch.bool), stratified=True, generator=generator)
+        missing = MaskDistribution(stratified=True).sample(torch.ones_like(x, dtype=torch.bool), generator=generator)
         for rows in chunks(len(x), bytes_per_row(longer) * (steps + 1), MAX_BYTES):
             total[:, rows] -= step_costs(longer, x[rows], missing[rows]).double()
     return total / masks

@@ -8,11 +8,13 @@ import torch
 from scipy import stats
 
 import reference
+from nadek.inference.mask_distribution import MEAN_ROOT, PAPER, MaskDistribution
 from nadek.inference.order_agnostic import fixed_order_costs, l2_penalty, reduce, step_costs
-from nadek.inference.orderings import MEAN_ROOT, draw_missing
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
 from zoo import ZOO, build
+
+STRATIFIED = MaskDistribution(stratified=True)
 
 every_model = pytest.mark.parametrize("name", list(ZOO))
 
@@ -25,25 +27,25 @@ def code(rows):
 # The mask law
 
 
-def law(size, n, tilt=0.0, masks="orderings"):
+def probability(size, n, tilt=0.0, law="orderings"):
     """P(hidden = S) for a set of so many cells out of n: 1 / (n C(n, |S|)) without a tilt."""
-    if masks == "holes":
+    if law == "holes":
         return (2 * (n - size) + 1) / n**2 / math.comb(n, size)
     return ((size / n) ** (1 - tilt) - ((size - 1) / n) ** (1 - tilt)) / math.comb(n, size)
 
 
-@pytest.mark.parametrize("options", [{}, {"tilt": 0.6}, {"masks": "holes"}], ids=["plain", "tilted", "holes"])
+@pytest.mark.parametrize("options", [{}, {"tilt": 0.6}, {"law": "holes"}], ids=["plain", "tilted", "holes"])
 @pytest.mark.parametrize("stratified", [False, True])
 @pytest.mark.parametrize("cells", ["1111", "1011", "0110"])
 def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, options, generator):
     """Over the sets of observed cells, and never-observed cells are missing too."""
     observed = torch.tensor([cell == "1" for cell in cells])
     n, draws = int(observed.sum()), 100_000
-    missing = draw_missing(observed.expand(draws, -1), stratified=stratified, **options, generator=generator)
+    missing = MaskDistribution(stratified=stratified, **options).sample(observed.expand(draws, -1), generator=generator)
     assert missing[:, ~observed].all()
     hidden = reference.all_rows((2,) * 4).astype(bool) & observed.numpy()
     sets = np.unique(hidden[hidden.any(1)], axis=0)
-    expected = np.array([law(int(s.sum()), n, **options) for s in sets])
+    expected = np.array([probability(int(s.sum()), n, **options) for s in sets])
     assert expected.sum() == pytest.approx(1)
     counts = np.bincount(code(missing & observed), minlength=16)[code(torch.from_numpy(sets))]
     assert counts.sum() == draws  # nothing but these sets: never the empty one
@@ -51,7 +53,7 @@ def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, opti
     assert stats.chisquare(counts, expected * draws).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("options", [*({"tilt": tilt} for tilt in (0.0, 0.5, 0.95, 0.999)), {"masks": "holes"}])
+@pytest.mark.parametrize("options", [*({"tilt": tilt} for tilt in (0.0, 0.5, 0.95, 0.999)), {"law": "holes"}])
 @pytest.mark.parametrize("cells", ["1111", "1011"])
 def test_something_is_hidden_whatever_is_drawn(cells, options, generator, monkeypatch):
     """Also where the number drawn is so near to one that its power is one."""
@@ -59,38 +61,38 @@ def test_something_is_hidden_whatever_is_drawn(cells, options, generator, monkey
     real = torch.rand
     for largest in (1 - 2**-28, 1 - 2**-53):
         monkeypatch.setattr(torch, "rand", lambda *shape, u=largest, **told: real(*shape, **told).fill_(u))
-        assert (draw_missing(observed, **options) & observed).any(1).all()
+        assert (MaskDistribution(**options).sample(observed) & observed).any(1).all()
     monkeypatch.undo()
     for _ in range(50):
-        missing = draw_missing(observed, stratified=True, **options, generator=generator)
+        missing = MaskDistribution(stratified=True, **options).sample(observed, generator=generator)
         assert (missing & observed).any(1).all()
 
 
 def test_every_row_of_a_stratified_batch_follows_the_same_law(generator):
     observed = torch.ones(6, 4, dtype=torch.bool)
-    sizes = torch.stack([draw_missing(observed, stratified=True, generator=generator).sum(1) for _ in range(4_000)])
+    sizes = torch.stack([STRATIFIED.sample(observed, generator=generator).sum(1) for _ in range(4_000)])
     for row in range(6):
         counts = np.bincount(sizes[:, row], minlength=5)[1:]
         assert stats.chisquare(counts).pvalue > 1e-3
 
 
 def test_a_stratified_batch_has_every_number_of_hidden_cells_equally_often(generator):
-    missing = draw_missing(torch.ones(12, 4, dtype=torch.bool), stratified=True, generator=generator)
+    missing = STRATIFIED.sample(torch.ones(12, 4, dtype=torch.bool), generator=generator)
     assert np.bincount(missing.sum(1), minlength=5).tolist() == [0, 3, 3, 3, 3]
 
 
 def test_an_unstratified_batch_has_not(generator):
-    missing = [draw_missing(torch.ones(12, 4, dtype=torch.bool), generator=generator) for _ in range(20)]
+    missing = [PAPER.sample(torch.ones(12, 4, dtype=torch.bool), generator=generator) for _ in range(20)]
     assert {tuple(np.bincount(m.sum(1), minlength=5)) for m in missing} != {(0, 3, 3, 3, 3)}
 
 
 def test_one_variable_is_always_hidden(generator):
-    assert draw_missing(torch.ones(50, 1, dtype=torch.bool), generator=generator).all()
+    assert PAPER.sample(torch.ones(50, 1, dtype=torch.bool), generator=generator).all()
 
 
 def test_drawing_leaves_the_global_random_state_alone(generator):
     before = torch.random.get_rng_state()
-    draw_missing(torch.ones(5, 3, dtype=torch.bool), stratified=True, generator=generator)
+    STRATIFIED.sample(torch.ones(5, 3, dtype=torch.bool), generator=generator)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -110,8 +112,12 @@ def test_a_tilt_leaves_the_expected_cost_as_it_is(name, generator):
         for hidden in torch.from_numpy(reference.all_rows((2,) * 4)).bool():
             targets = hidden & observed
             rows = ((~hidden | observed).all(1) & targets.any(1)).nonzero().squeeze(1)  # this set can be hidden there
-            chances = torch.tensor([law(int(hidden.sum()), int(of), tilt) for of in n[rows]], dtype=torch.float64)
-            costs = step_costs(model, x[rows], targets[rows] | ~observed[rows], observed[rows], tilt=tilt)
+            chances = torch.tensor(
+                [probability(int(hidden.sum()), int(of), tilt) for of in n[rows]], dtype=torch.float64
+            )
+            costs = step_costs(
+                model, x[rows], targets[rows] | ~observed[rows], observed[rows], masks=MaskDistribution(tilt=tilt)
+            )
             total[:, rows] += chances * costs
         return total
 
@@ -124,11 +130,11 @@ def test_what_is_hidden_as_holes_counts_by_the_root_of_its_targets(name, generat
     model, x = build(name, 5), torch.from_numpy(reference.all_rows((2,) * 5))
     observed = torch.rand(x.shape, generator=generator) < 0.7
     observed[:, 0] = True
-    missing = draw_missing(observed, masks="holes", generator=generator)
+    missing = MaskDistribution("holes").sample(observed, generator=generator)
     share = (missing & observed).sum(1) / observed.sum(1)
     expected = step_costs(model, x, missing, observed) * share.double().sqrt() * 15 / 8
     for tilt in (0.0, 0.5):
-        found = step_costs(model, x, missing, observed, masks="holes", tilt=tilt)
+        found = step_costs(model, x, missing, observed, masks=MaskDistribution("holes", tilt))
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
 
 
@@ -143,7 +149,7 @@ def test_values_in_holes_change_no_cost(name, generator):
     model, x = build(name, 5), torch.from_numpy(reference.all_rows((2,) * 5))
     observed = torch.rand(x.shape, generator=generator) < 0.7
     observed[:, 0] = True
-    missing = draw_missing(observed, generator=generator)
+    missing = PAPER.sample(observed, generator=generator)
     a = step_costs(model, x.masked_fill(~observed, 0), missing, observed)
     b = step_costs(model, x.masked_fill(~observed, 1), missing, observed)
     assert torch.equal(a, b)
@@ -191,11 +197,13 @@ def test_rows_weigh_the_same_in_networks_of_fewer_digits(dtype, tilt):
         for value in model.parameters():
             value.zero_()
     x, missing = torch.zeros(50, 50, dtype=torch.uint8), torch.ones(50, 50).tril().bool()
-    expected = step_costs(model, x, missing, tilt=tilt)
+    expected = step_costs(model, x, missing, masks=MaskDistribution(tilt=tilt))
     order = torch.arange(50)
     exact = fixed_order_costs(model, x, order)
     model = model.to(dtype)
-    torch.testing.assert_close(step_costs(model, x, missing, tilt=tilt), expected, rtol=1e-6, atol=0)
+    torch.testing.assert_close(
+        step_costs(model, x, missing, masks=MaskDistribution(tilt=tilt)), expected, rtol=1e-6, atol=0
+    )
     torch.testing.assert_close(fixed_order_costs(model, x, order), exact, rtol=1e-6, atol=0)
 
 
@@ -212,7 +220,7 @@ def dropping(request, generator):
     """A model with dropout, rows and masks."""
     model = IterativeNADE(ModelConfig(n_variables=6, core=CORES[request.param], steps=2), generator=generator)
     x = torch.from_numpy(reference.all_rows((2,) * 6))
-    return model, x, draw_missing(torch.ones(x.shape, dtype=torch.bool), generator=generator)
+    return model, x, PAPER.sample(torch.ones(x.shape, dtype=torch.bool), generator=generator)
 
 
 def seeded(seed):

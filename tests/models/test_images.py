@@ -18,7 +18,7 @@ from nadek.runs.recipe import make_recipe
 from nadek.runs.train import train
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
-from nadek.training.prepare import mirrored
+from nadek.training.prepare import mirror_images
 from nadek.utils.configs import encode
 
 SMALL = {"channels": (4, 6), "dense": 8}
@@ -203,7 +203,7 @@ def test_it_learns():
 
 def test_mirrored_images():
     x = torch.arange(12).view(2, 6)
-    turned = mirrored(x, torch.tensor([False, True]), (2, 3))
+    turned = mirror_images(x, torch.tensor([False, True]), (2, 3))
     assert turned.tolist() == [[0, 1, 2, 3, 4, 5], [8, 7, 6, 11, 10, 9]]
 
 

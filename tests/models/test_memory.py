@@ -24,18 +24,18 @@ from nadek.models.registry import build as build_network
 from nadek.models.registry import without_memory
 from nadek.models.variables import variables_of
 from nadek.tabular.schema import Schema
-from nadek.training import Gain, Phase, TrainingConfig, fit, prepare, remember
+from nadek.training import Gain, Phase, TrainingConfig, add_memory, fit, prepare
 from nadek.training.validation import prepare_validation
 from zoo import build
 
-REMEMBERING = sys.modules["nadek.training.fit_memory"]
+FIT_MEMORY = sys.modules["nadek.training.fit_memory"]
 LEVELS = (2, 3, 1, 4, 2)
 
 
 @pytest.fixture(autouse=True)
 def few_judges(monkeypatch):
     """Enough for tables as small as these, and quicker."""
-    monkeypatch.setattr(REMEMBERING, "JUDGES", 600)
+    monkeypatch.setattr(FIT_MEMORY, "FIT_ROWS", 600)
 
 
 def seeded(seed=0):
@@ -188,7 +188,7 @@ def learnt(x, others, *, levels=None, seed=0):
     levels = (2,) * x.shape[1] if levels is None else levels
     alone = network(levels)
     rows, judges = prepare(x, levels=levels), prepare(others, levels=levels, training=False)
-    return remember(alone, rows, judges, generator=seeded(seed)), rows, judges
+    return add_memory(alone, rows, judges, generator=seeded(seed)), rows, judges
 
 
 def test_rows_that_come_up_again_are_worth_remembering_and_others_are_not():
@@ -204,7 +204,7 @@ def test_rows_that_come_up_again_are_worth_remembering_and_others_are_not():
         for parameter in truth.parameters():
             parameter.zero_()  # one half, everywhere
     rows, judges = prepare(noise[:300]), prepare(noise[300:], training=False)
-    _, gain = remember(truth, rows, judges, generator=seeded())
+    _, gain = add_memory(truth, rows, judges, generator=seeded())
     assert not gain.is_worth_it
     assert abs(gain.after - gain.before) < 0.01
 
@@ -219,7 +219,7 @@ def test_the_gain_is_that_of_the_costs_with_and_without_it(holes):
     (model, gain), rows, judges = learnt(x, others, levels=LEVELS)
     same = seeded()
     torch.randperm(len(rows.values), generator=same)
-    asked = prepare_validation(judges, model, "last_step", same, at_least=REMEMBERING.JUDGES)
+    asked = prepare_validation(judges, model, "last_step", same, min_rows=FIT_MEMORY.FIT_ROWS)
     for network_, told in ((model.network, gain.before), (model, gain.after)):
         cost = step_costs(network_, asked.rows.values, asked.missing, asked.rows.observed)[-1].mean()
         assert cost.item() == pytest.approx(told, abs=1e-10)
@@ -230,7 +230,7 @@ def test_no_other_trust_is_better():
     (model, gain), _, judges = learnt(x[:300], x[300:])
     same = seeded()
     torch.randperm(300, generator=same)
-    asked = prepare_validation(judges, model, "last_step", same, at_least=REMEMBERING.JUDGES)
+    asked = prepare_validation(judges, model, "last_step", same, min_rows=FIT_MEMORY.FIT_ROWS)
 
     def cost():
         return step_costs(model, asked.rows.values, asked.missing)[-1].mean().item()
@@ -241,13 +241,13 @@ def test_no_other_trust_is_better():
         assert cost() > gain.after
         model.trust[k] -= change
     best = model.decay.item()
-    for decay in set(REMEMBERING.DECAYS) - {best}:
+    for decay in set(FIT_MEMORY.DECAYS) - {best}:
         model.decay.fill_(decay)
         assert cost() > gain.after
 
 
 def test_of_very_many_rows_some_are_remembered(monkeypatch):
-    monkeypatch.setattr(REMEMBERING, "MOST_ROWS", 40)
+    monkeypatch.setattr(FIT_MEMORY, "MAX_ROWS", 40)
     x = codes(100).double()
     (model, _), *_ = learnt(x, codes(50, seed=5).double(), levels=LEVELS)
     assert model.seen.sum() == 40
@@ -262,18 +262,18 @@ def test_rows_with_other_holes_are_other_rows():
 
 
 def test_of_very_many_judges_some_are_asked(monkeypatch):
-    monkeypatch.setattr(REMEMBERING, "JUDGES", 30)
+    monkeypatch.setattr(FIT_MEMORY, "FIT_ROWS", 30)
     others = torch.from_numpy(again_and_again(200, kinds=2, D=5))
-    kept = REMEMBERING._some(prepare(others[others[:, 0].argsort()]), seeded())
+    kept = FIT_MEMORY._choose(prepare(others[others[:, 0].argsort()]), seeded())
     assert len(kept.values) == 30
     assert len(kept.values.unique(dim=0)) == 2  # the table is sorted
-    assert len(REMEMBERING._some(prepare(others[:30]), seeded()).values) == 30
+    assert len(FIT_MEMORY._choose(prepare(others[:30]), seeded()).values) == 30
 
 
 def test_a_cell_that_no_remembered_row_knows_can_be_asked_about(monkeypatch):
     x = codes(60).double()
     x[:, 3] = torch.where(torch.arange(60) == 0, x[:, 3], torch.nan)
-    monkeypatch.setattr(REMEMBERING, "MOST_ROWS", 10)
+    monkeypatch.setattr(FIT_MEMORY, "MAX_ROWS", 10)
     for seed in range(20):  # until the row that knows it is left out
         (model, gain), *_ = learnt(x, codes(50, seed=5).double(), levels=LEVELS, seed=seed)
         assert np.isfinite([gain.before, gain.after, gain.error, *model.trust.tolist()]).all()
@@ -288,7 +288,7 @@ def test_a_cell_that_no_remembered_row_knows_can_be_asked_about(monkeypatch):
 def test_a_network_of_one_ordering_cannot_remember(tmp_path, capsys):
     x = codes(20, (2,) * 4).double()
     with pytest.raises(ValueError, match="expected a network of every ordering"):
-        remember(nade(4, hidden=3, ordering=(0, 1, 2, 3)), prepare(x), prepare(x), generator=seeded())
+        add_memory(nade(4, hidden=3, ordering=(0, 1, 2, 3)), prepare(x), prepare(x), generator=seeded())
     table(tmp_path / "t.csv")
     ordered = ("--set", "model.ordering=[0,1,2,3,4,5]", "--set", "model.steps=1", "--hidden", 4)
     assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 1, "--memory", *ordered) != 0

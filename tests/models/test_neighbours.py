@@ -24,8 +24,7 @@ from nadek.models.variables import variables_of
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, describe
 from nadek.tabular.schema import Schema
 from nadek.training import SGD, AdamW, Phase, TrainingConfig, fit, prepare
-from nadek.training.ordinal_preconditioning import neighbourly
-from nadek.training.preconditioning import FLAGS, centred
+from nadek.training.preconditioning import MEAN_FLAG, preconditioned
 from nadek.utils.configs import decode, encode
 
 LEVELS = (2, 5, 3, 5, 16, 4)
@@ -126,7 +125,7 @@ def twin_of(model, centre):
     if model.V is not None:
         register_parametrization(model, "V", Shared(root, rows=True))
     if centre is not None:
-        flags = 0 if model.A is None else FLAGS
+        flags = 0 if model.A is None else MEAN_FLAG
 
         def taken_off():
             return model.W @ centre + (flags * model.A.sum(1) if flags else 0)
@@ -150,7 +149,7 @@ def test_steps_are_those_of_the_parameters_that_neighbours_share(options, optimi
         for one in (ours, theirs):
             one.zero_grad()
         cost(model).backward()
-        with centred(model, centre), neighbourly(model):
+        with preconditioned(model, centre):
             ours.step()
         cost(twin).backward()
         theirs.step()
@@ -182,7 +181,7 @@ def test_without_an_order_a_step_is_the_ordinary_one():
             optimizer = SGD(lr=0.1, momentum=0.0).build(one)
             cost(one).backward()
             if around:
-                with neighbourly(one):
+                with preconditioned(one):
                     optimizer.step()
             else:
                 optimizer.step()
@@ -230,7 +229,7 @@ def test_an_autocast_around_changes_nothing():
 
 def test_images_have_no_columns_to_share():
     model = ImageNetwork(ImageConfig(image_shape=(2, 4), channels=(4,), dense=4))
-    with neighbourly(model):
+    with preconditioned(model):
         pass
 
 

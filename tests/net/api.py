@@ -58,7 +58,7 @@ from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal
 from nadek.tabular.io import read_table, write_table
 from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig
-from nadek.training import remember as _remember
+from nadek.training import add_memory as _add_memory
 from nadek.utils.configs import encode
 from nadek_paper.cli import main as _paper_main
 from nadek_paper.figures import make_picture, read_pictures
@@ -153,7 +153,7 @@ def without_seconds(epoch):
 
 def remember(model, train, others, seed=0):
     """Returns the model with its memory and (cost before, cost after, error)."""
-    kept, gain = _remember(model, train, others, generator=torch.Generator().manual_seed(seed))
+    kept, gain = _add_memory(model, train, others, generator=torch.Generator().manual_seed(seed))
     return kept, (gain.before, gain.after, gain.error)
 
 

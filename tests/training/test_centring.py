@@ -9,7 +9,7 @@ from nadek.models.cores import DeepConfig
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
 from nadek.training import SGD, Phase, TrainingConfig, fit, prepare
-from nadek.training.preconditioning import FLAGS, centre_of, centred
+from nadek.training.preconditioning import MEAN_FLAG, mean_input, preconditioned
 
 D = 5
 PLAIN = SGD(lr=0.1, momentum=0.0)
@@ -48,13 +48,13 @@ def test_a_step_is_that_of_the_centred_parameters(options):
         W = model.W - lr * (model.W.grad - torch.outer(gradient, centre))
         c = bias - lr * gradient - W @ centre
         if model.A is not None:
-            flags = torch.full((D,), FLAGS, dtype=torch.float64)
+            flags = torch.full((D,), MEAN_FLAG, dtype=torch.float64)
             A = model.A - lr * (model.A.grad - torch.outer(gradient, flags))
             c = c + model.A @ flags - A @ flags
 
     optimizer = PLAIN.build(moved)
     cost(moved).backward()
-    with centred(moved, centre):
+    with preconditioned(moved, centre):
         optimizer.step()
     torch.testing.assert_close(moved.W.detach(), W, rtol=1e-12, atol=1e-14)
     torch.testing.assert_close(moved.c.detach(), c, rtol=1e-12, atol=1e-14)
@@ -67,7 +67,7 @@ def test_a_centre_of_nothing_is_the_ordinary_step():
     for one, centre in ((model, None), (moved, torch.zeros(D, dtype=torch.float64))):
         optimizer = PLAIN.build(one)
         cost(one).backward()
-        with centred(one, centre):
+        with preconditioned(one, centre):
             optimizer.step()
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), moved.parameters(), strict=True))
 
@@ -78,7 +78,7 @@ def test_the_centre_lies_half_way_between_what_is_seen_and_what_stands_for_it():
     mean = x.nanmean(0).double()
     for options in ({}, {"fill": "zero"}):
         model = network(**options)
-        torch.testing.assert_close(centre_of(model, prepare(x)), 0.5 * (mean + model.fill), rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(mean_input(model, prepare(x)), 0.5 * (mean + model.fill), rtol=1e-6, atol=1e-6)
 
 
 def test_training_uses_it():

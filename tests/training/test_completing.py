@@ -6,7 +6,7 @@ import torch
 from nadek.inference.likelihood import log_prob
 from nadek.models import residual_nade_k
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
-from nadek.training.stochastic_em import begins, completed, due
+from nadek.training.stochastic_em import completion_due, draw_missing_values, first_completion
 from reference import all_rows
 
 D, N = 3, 3000
@@ -76,17 +76,17 @@ def test_observed_cells_stay_and_the_others_are_drawn(n_variables):
     x = (torch.rand(30, n_variables, generator=generator) < 0.5).float()
     holed = x.masked_fill(torch.rand(x.shape, generator=generator) < 0.5, torch.nan)
     rows = prepare(holed)
-    first, second = (completed(network, rows, generator) for _ in range(2))
+    first, second = (draw_missing_values(network, rows, generator) for _ in range(2))
     assert first.observed is None
     assert torch.equal(first.values[rows.observed], rows.values[rows.observed])
     assert not torch.equal(first.values, second.values)
-    assert completed(network, first, generator) is first
+    assert draw_missing_values(network, first, generator) is first
 
 
 def test_patience_waits_until_rows_were_completed():
     rows = prepare(with_holes(drawn(50, 0), 1))
     standing = config(missing="complete", patience=2, optimizer=AdamW(lr=0.0), phases=(Phase(epochs=20),))
-    assert len(fit(model(), rows, rows, config=standing)) == begins(20) + 2
+    assert len(fit(model(), rows, rows, config=standing)) == first_completion(20) + 2
     leaving_out = config(patience=2, optimizer=AdamW(lr=0.0), phases=(Phase(epochs=20),))
     assert len(fit(model(), rows, rows, config=leaving_out)) == 3
 
@@ -118,7 +118,7 @@ def test_completing_goes_on_from_the_best_weights(ema_decay):
     ("epochs", "which"), [(1, []), (2, [1]), (3, [2]), (8, [5, 6, 7]), (60, [40, 43, 46, 49, 52, 55, 58])]
 )
 def test_the_last_third_of_a_run_is_completed(epochs, which):
-    assert [number for number in range(epochs) if due(number, epochs, begins(epochs))] == which
+    assert [number for number in range(epochs) if completion_due(number, epochs, first_completion(epochs))] == which
 
 
 def test_a_trained_model_completes_from_the_first_epoch_on():

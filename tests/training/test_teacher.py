@@ -6,6 +6,7 @@ import torch
 import reference
 from nadek.checkpoints import SavedModel, load, load_saved, save
 from nadek.inference.likelihood import log_probs
+from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
@@ -72,8 +73,8 @@ def test_the_cost_is_the_one_expected_when_hidden_cells_follow_the_teacher(name,
         held = torch.where(missing, row, x)
         chance = torch.where(missing, chances.gather(-1, held.long().unsqueeze(-1)).squeeze(-1), 1.0).prod(1)
         again = torch.stack([chosen.sum() for chosen in missing_twins(rows, row, missing)])
-        expected += chance / again * step_costs(model, held, missing, observed, tilt=tilt)
-    told = step_costs(model, x, missing, observed, tilt=tilt, taught=taught)
+        expected += chance / again * step_costs(model, held, missing, observed, masks=MaskDistribution(tilt=tilt))
+    told = step_costs(model, x, missing, observed, masks=MaskDistribution(tilt=tilt), teacher_logits=taught)
     torch.testing.assert_close(told, expected, rtol=1e-10, atol=1e-10)
 
 

@@ -12,8 +12,9 @@ from torch import nn
 
 import reference
 from nadek.inference.likelihood import log_probs
+from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.order_agnostic import step_costs
-from nadek.inference.orderings import draw_missing, random_orderings
+from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
 from nadek.models.cores import DeepConfig
 from nadek.training import (
@@ -29,10 +30,10 @@ from nadek.training import (
     fit,
     prepare,
 )
-from nadek.training.defaults import defaults, grown
-from nadek.training.divergence import diverged_cost
+from nadek.training.defaults import defaults, imputation_phases
+from nadek.training.history import diverged_cost
 from nadek.training.muon import Orthogonalised, orthogonal
-from nadek.training.schedule import randomness
+from nadek.training.schedule import epoch_generator
 from nadek.training.validation import prepare_validation, validation_costs
 
 NAN = torch.nan
@@ -373,10 +374,10 @@ def test_the_randomness_of_an_epoch_needs_no_arithmetic_of_numpy(monkeypatch):
         def __int__(self):
             return 2**64 - 1
 
-    before = randomness(3, 0, device=torch.device("cpu")).initial_seed()
+    before = epoch_generator(3, 0, device=torch.device("cpu")).initial_seed()
     assert before == int(np.random.SeedSequence([3, 1]).generate_state(1, np.uint64)[0]) // 2
     monkeypatch.setattr(np.random, "SeedSequence", lambda _: SimpleNamespace(generate_state=lambda *_: [Scalar()]))
-    assert randomness(3, 0, device=torch.device("cpu")).initial_seed() == 2**63 - 1
+    assert epoch_generator(3, 0, device=torch.device("cpu")).initial_seed() == 2**63 - 1
 
 
 def test_training_is_a_function_of_its_seed():
@@ -425,54 +426,55 @@ def test_l2_is_no_part_of_the_costs_that_are_told():
 def test_minibatches_are_stratified_when_told_to(stratified, monkeypatch):
     sizes = []
 
-    def watched(observed, **options):
-        missing = draw_missing(observed, **options)
+    def watched(self, observed, **options):
+        missing = sample(self, observed, **options)
         sizes.append(np.bincount(missing.sum(1), minlength=7)[1:].tolist())
         return missing
 
-    monkeypatch.setattr("nadek.training.batch_loss.draw_missing", watched)
+    sample = MaskDistribution.sample
+    monkeypatch.setattr(MaskDistribution, "sample", watched)
     trained(patterns(60, 6), batch_size=12, stratified=stratified)
-    assert all(size == [2] * 6 for size in sizes) == stratified
+    assert all(size == [2] * 6 for size in sizes[:-1]) == stratified  # the last are those of the check
 
 
 def test_costs_are_weighed_by_the_tilt_that_rows_are_drawn_with(monkeypatch):
-    told = []
-    for name, asked in (("draw_missing", draw_missing), ("step_costs", step_costs)):
+    calls = []
+    for method in (MaskDistribution.sample, MaskDistribution.weight):
 
-        def watched(*arguments, asked=asked, **options):
-            told.append((asked.__name__, options["tilt"], options["masks"]))
-            return asked(*arguments, **options)
+        def watched(self, *arguments, method=method, **options):
+            calls.append((method.__name__, self))
+            return method(self, *arguments, **options)
 
-        monkeypatch.setattr(f"nadek.training.batch_loss.{name}", watched)
+        monkeypatch.setattr(MaskDistribution, method.__name__, watched)
     for masks in (None, "holes"):
-        told.clear()
-        trained(patterns(20, 6), tilt=0.3, phases=(Phase(epochs=1, masks=masks),))
-        law = (0.3, masks or "orderings")
-        assert set(told) == {("draw_missing", *law), ("step_costs", *law)}
+        calls.clear()
+        trained(patterns(20, 6), tilt=0.3, phases=(Phase(epochs=1, masks=masks),), stratified=False)
+        law = MaskDistribution(masks or "orderings", 0.3)
+        assert calls[:2] == [("sample", law), ("weight", law)]
 
 
 def test_rows_are_validated_as_the_last_phase_hides_them(monkeypatch):
-    asked = []
+    laws = []
 
     def watched(*arguments, **options):
-        asked.append(options["masks"])
+        laws.append(options["law"])
         return prepare_validation(*arguments, **options)
 
     monkeypatch.setattr("nadek.training.loop.prepare_validation", watched)
     x, both = patterns(40, 6), (Phase(epochs=1), Phase(epochs=1, masks="holes"))
     for phases, rows in ((both, x), (both, None), (both[::-1], x)):
         trained(x, validation=rows, phases=phases)
-    assert asked == ["holes", "holes", "orderings"]
+    assert laws == ["holes", "holes", "orderings"]
 
 
 def test_validation_costs_are_those_of_their_masks():
     """Held to `step_costs` on the same rows and masks, which hide 7/12 of six cells on average, or 91/216."""
     x, (model, _) = patterns(30, 6), trained(patterns(30, 6), phases=(Phase(epochs=1),))
-    for masks, hidden in (("orderings", 7 / 12), ("holes", 91 / 216)):
+    for law, hidden in (("orderings", 7 / 12), ("holes", 91 / 216)):
         generator = torch.Generator().manual_seed(0)
-        asked = prepare_validation(prepare(x), model, "last_step", generator, masks=masks, at_least=60)
+        asked = prepare_validation(prepare(x), model, "last_step", generator, law=law, min_rows=60)
         assert asked.missing.double().mean().item() == pytest.approx(hidden, abs=0.02)
-        expected = step_costs(model, asked.rows.values, asked.missing, masks=masks).double().mean(1)
+        expected = step_costs(model, asked.rows.values, asked.missing, masks=MaskDistribution(law)).double().mean(1)
         torch.testing.assert_close(validation_costs(model, asked), expected, rtol=1e-6, atol=0)
 
 
@@ -1078,7 +1080,7 @@ def test_the_usual_training_for_filling_in_hides_holes_and_begins_with_one_step(
     assert [phase.steps for phase in small_table] == [None, None]
     assert [phase.masks for phase in (*large, *small_table)] == ["holes", "holes", None, None]
     assert [phase.steps for phase in defaults(20_000, (2,) * 20, purpose="imputation", steps=1)[1].phases] == [None]
-    assert sum(phase.epochs for phase in grown(7, 3)) == 7
+    assert sum(phase.epochs for phase in imputation_phases(7, 3)) == 7
 
 
 @pytest.mark.parametrize("steps", [1, 3])

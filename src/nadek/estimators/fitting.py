@@ -20,12 +20,12 @@ from nadek.training import (
     Epoch,
     Rows,
     TrainingConfig,
+    add_memory,
     data_mean,
     fit,
     isolated,
     needed_rows,
     prepare,
-    remember,
 )
 from nadek.training.defaults import Purpose, defaults
 
@@ -223,7 +223,7 @@ def _remembering(
     if others is None or (wanted == "auto" and len(others.values) < ENOUGH):
         return network
     generator = torch.Generator(rows.values.device).manual_seed(seed)
-    model, gain = remember(network, rows, others, generator=generator)
+    model, gain = add_memory(network, rows, others, generator=generator)
     kept = wanted != "auto" or gain.is_worth_it
     if verbose > 0:
         told = f"validation {gain.before:.3f} without, {gain.after:.3f} with it{'' if kept else ': left out'}"

@@ -25,6 +25,7 @@ from nadek.inference.decoders import (
     shared_path,
 )
 from nadek.inference.decoding import as_count, as_orderings, check_chunk, walk
+from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.missing_patterns import check_own, missing_cells
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.orderings import (
@@ -32,7 +33,6 @@ from nadek.inference.orderings import (
     Orderings,
     are_permutations,
     as_tensor,
-    draw_missing,
     missing_at,
     rank_of,
 )
@@ -221,7 +221,7 @@ def estimate_log_prob(
     observed = torch.ones_like(x, dtype=torch.bool)
     total = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     for _ in range(n_masks):
-        missing = draw_missing(observed, stratified=True, generator=generator)
+        missing = MaskDistribution(stratified=True).sample(observed, generator=generator)
         for rows in chunks(len(x), bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
             total[rows] -= step_costs(model, x[rows], missing[rows])[-1].double()
     return total / n_masks

@@ -12,7 +12,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.inference.orderings import MEAN_ROOT, Masks, hidden_probability, missing_at, rank_of
+from nadek.inference.mask_distribution import PAPER, MaskDistribution
+from nadek.inference.orderings import missing_at, rank_of
 from nadek.models import IterativeNADE
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import Core
@@ -28,49 +29,41 @@ def step_costs(
     missing: Bool[Tensor, "B D"],
     observed: Bool[Tensor, "B D"] | None = None,
     *,
-    tilt: float = 0.0,
-    masks: Masks = "orderings",
-    taught: Float[Tensor, "B C"] | None = None,
+    masks: MaskDistribution = PAPER,
+    teacher_logits: Float[Tensor, "B C"] | None = None,
     steps: int | None = None,
     last_only: bool = False,
     recompute: bool = False,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B"]:
-    """Order-agnostic cost of each row after every step (Eq. 4 and 10).
+    """Return the order-agnostic cost of each row (Eq. 4 and 10).
 
-    ``n / (n - d + 1)`` times the negative log-probability of the hidden cells given the shown ones, where n of the
-    row's cells are observed and n - d + 1 of them are hidden: the weight is n over the number of targets.
+    It is the negative log-probability of the targets, the hidden cells that were observed, given the shown cells, times
+    the weight of the mask distribution (``n / (n - d + 1)`` in the paper).
 
     Args:
         model: any conditional network.
-        x: codes; anything finite where nothing was observed.
-        missing: what the network does not see, drawn by `nadek.inference.orderings.draw_missing`.
-        observed: True where x has a value; None when it has no holes. What is not observed is no target.
-        tilt: that of the draw; a row counts the less, the more often its number of hidden cells is drawn with it.
-        masks: the law of the draw. With "holes" the cost of a row's targets counts ``sqrt(n / targets)`` times, halfway
-            from rows that count alike to targets that do, over `nadek.inference.orderings.MEAN_ROOT`: nats a row
-            still, about. It
-            is another objective, with less noise and the same optimum for a network that can be anything; what few
-            known cells tell of the many others counts little in it.
-        taught: logits of a teacher for these rows and holes: what hidden cells hold on average by its word stands for
-            what they hold, and the cost is a cross-entropy. Its gradient has the same aim with less noise, as far as
-            the teacher is right (Hinton, Vinyals and Dean 2015).
+        x: codes [B, D]; anything finite where nothing was observed.
+        missing: cells that the network does not see, drawn from ``masks``.
+        observed: True where x has a value; None when no value is missing.
+        masks: the distribution that ``missing`` was drawn from.
+        teacher_logits: logits of a teacher for these rows and masks. The cost is then the cross-entropy with its
+            distribution: the same aim with less noise, as far as the teacher is right (Hinton, Vinyals and Dean 2015).
         steps: use the network so many times, see `nadek.models.base.ConditionalModel.forward`.
-        last_only: leave out the costs of the steps before the last, [1, B]: a sixth of a training step's time.
-        recompute: keep less for the way back, see `nadek.models.IterativeNADE.forward`.
+        last_only: leave out the costs of the steps before the last: a sixth of a training step's time.
+        recompute: keep less for the backward pass, see `nadek.models.IterativeNADE.forward`.
         generator: source of dropout while training.
+
+    Returns:
+        Costs in nats a row after every step, [k, B]; [1, B] with ``last_only``.
     """
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
-    n_hidden = targets.sum(1)
-    weight = n_observed / n_hidden.to(_precise(model.b.dtype))
-    if masks == "holes":
-        weight = weight.sqrt() / MEAN_ROOT
-    elif tilt:
-        weight = (weight / (n_observed * hidden_probability(n_hidden, n_observed, tilt))).to(weight.dtype)
+    weight = masks.weight(targets.sum(1), n_observed, dtype=_precise(model.b.dtype))
     outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator)
     counted = outputs[-1:] if last_only else outputs
-    return torch.stack([weight * _hidden_cost(model.variables, logits, x, targets, taught) for logits in counted])
+    costs = [_hidden_cost(model.variables, logits, x, targets, teacher_logits) for logits in counted]
+    return torch.stack([weight * cost for cost in costs])
 
 
 def fixed_order_costs(
@@ -123,11 +116,16 @@ def _precise(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
-def _hidden_cost(variables: Variables, logits: Tensor, x: Tensor, targets: Tensor, taught: Tensor | None) -> Tensor:
-    """Negative log-probability of the targets, or of what a teacher expects there, summed by row; at least float32."""
+def _hidden_cost(
+    variables: Variables, logits: Tensor, x: Tensor, targets: Tensor, teacher_logits: Tensor | None
+) -> Tensor:
+    """Return the negative log-probability of the targets by row, or their cross-entropy with a teacher."""
     logits = logits.to(_precise(logits.dtype))
-    costs = variables.costs(logits, x) if taught is None else variables.expected_costs(logits, taught.to(logits.dtype))
-    # a product with the 0/1 targets, not a selection: holes may hold anything finite, and shapes stay fixed
+    if teacher_logits is None:
+        costs = variables.costs(logits, x)
+    else:
+        costs = variables.expected_costs(logits, teacher_logits.to(logits.dtype))
+    # a product with the 0/1 targets, not a selection: missing cells may hold anything finite, and shapes stay fixed
     return (costs * targets).sum(1)
 
 

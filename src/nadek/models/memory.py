@@ -10,7 +10,7 @@ Aitchison and Aitken 1976, for discrete rows); the more rows are like it, the mo
 
 That is one distribution of each missing cell for each set of known ones, as a network has, so every ordering still has
 an exact likelihood, and all that is asked of a network can be asked of it. Three numbers are learnt, on rows that are
-not remembered (`nadek.training.remember`).
+not remembered (`nadek.training.add_memory`).
 """
 
 from collections.abc import Sequence

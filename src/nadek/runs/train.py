@@ -21,7 +21,7 @@ from nadek.runs.provenance import provenance
 from nadek.runs.recipe import Recipe
 from nadek.models.unet_config import ImageConfig
 from nadek.models.registry import build
-from nadek.training import Epoch, Rows, TrainingDivergedError, data_mean, fit, remember, isolated
+from nadek.training import Epoch, Rows, TrainingDivergedError, data_mean, fit, add_memory, isolated
 
 
 @isolated()
@@ -102,7 +102,7 @@ def train(
         kept: ConditionalModel = model
         if recipe.memory and held_out is not None and not diverged:
             generator = torch.Generator(rows.values.device).manual_seed(recipe.seed)
-            kept, gain = remember(model, rows, held_out, generator=generator)
+            kept, gain = add_memory(model, rows, held_out, generator=generator)
             metrics["memory"] = {"rows": kept.config.n_rows, **encode(gain)}
         saved = SavedModel(kept, schema, metrics)
         save(folder, saved)

@@ -1,9 +1,8 @@
-"""Training as data (`TrainingConfig`) and the loop that carries it out (`fit`)."""
+"""Training configs (`TrainingConfig`) and the training loop (`fit`)."""
 
 from nadek.training.checks import check_teacher
-from nadek.training.divergence import TrainingDivergedError
-from nadek.training.fit_memory import Gain, remember
-from nadek.training.history import Epoch
+from nadek.training.fit_memory import Gain, add_memory
+from nadek.training.history import Epoch, TrainingDivergedError
 from nadek.training.isolation import isolated
 from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
@@ -24,11 +23,11 @@ __all__ = [
     "TrainingConfig",
     "TrainingDivergedError",
     "TrainingState",
+    "add_memory",
     "check_teacher",
     "data_mean",
     "fit",
     "isolated",
     "needed_rows",
     "prepare",
-    "remember",
 ]

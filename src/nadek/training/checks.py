@@ -1,4 +1,4 @@
-"""Whether rows, model and run fit together, before a long training begins."""
+"""Checks that rows, model and config fit together before a training begins."""
 
 import math
 from typing import Any
@@ -10,97 +10,53 @@ from nadek.utils.configs import decode, difference, encode
 
 
 def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what: str) -> None:
-    """Refuse rows that this model, or this run, cannot learn from.
+    """Check that model and config can learn from the rows.
 
     Args:
-        model: the model to be.
+        model: the model to train.
         config: the run.
         rows: its rows.
-        what: what messages call them.
+        what: name of the rows in messages.
 
     Raises:
-        TypeError: on a model that is no network, and on rows that `nadek.training.prepare` did not make.
-        ValueError: on another width than the model's, on codes that it does not know, on holes that are refused, and on
-            an objective that does not fit the model or the rows.
+        TypeError: for a model that is no network, or rows that `nadek.training.prepare` did not make.
+        ValueError: for another width than the model's, codes beyond its levels, missing values that are refused, or an
+            objective that does not fit the model or the rows.
     """
     check_network(model)
     if not isinstance(rows, Rows):
         raise TypeError(f"expected {what} rows made by nadek.prepare, found {type(rows).__name__}")
     if rows.values.shape[1] != model.n_variables:
         raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
-    top = rows.values.amax(0).tolist() if len(rows.values) else []
-    for column, (level, levels) in enumerate(zip(top, model.levels, strict=False)):
-        if level >= levels:
-            told = f"expected codes from 0 to {levels - 1}, as the model knows {levels} levels, found {level}"
-            raise ValueError(f"column {rows.name(column)} of the {what} rows: {told}")
-    if config.mirror is not None and math.prod(config.mirror) != model.n_variables:
-        raise ValueError(f"mirror: expected height and width of {model.n_variables} pixels, found {config.mirror}")
-    if config.stride > model.n_variables:
-        raise ValueError(f"stride: expected at most {model.n_variables}, the number of columns, found {config.stride}")
+    _check_levels(model, rows, what)
+    _check_options(model, config)
     objectives = {phase.objective for phase in config.phases}
     if model.config.ordering is not None and objectives != {"fixed_order"}:
         raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")
     if "fixed_order" in objectives and rows.observed is not None:
         raise ValueError(f"the fixed_order objective needs rows without missing values, found some in the {what} rows")
     if config.missing == "refuse" and (rows.observed is not None or rows.n_skipped):
-        raise ValueError(f'missing values are refused (missing = "refuse"), found {_holes(rows, what)}')
+        raise ValueError(f'missing values are refused (missing = "refuse"), found {_describe_missing(rows, what)}')
 
 
-def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
-    """Refuse weights that no gradient can reach; some of them may be frozen.
-
-    Args:
-        model: the model to be.
-        config: the run.
-
-    Raises:
-        ValueError: on tensors that were made under `torch.inference_mode`, where nothing is left to learn, and on
-            frozen weights that the option ``centred`` moves; names them.
-    """
-    for name, value in (*model.named_parameters(), *model.named_buffers()):
-        if value.is_inference():
-            told = f"found {name} made under torch.inference_mode, which cannot be"
-            raise ValueError(f"expected a model that can be trained, {told}: build or load the model outside of it")
-    frozen = {name for name, value in model.named_parameters() if not value.requires_grad}
-    if frozen == {name for name, _ in model.named_parameters()}:
-        raise ValueError("expected a model with weights to learn, found all frozen (requires_grad is False)")
-    if config.centred and (held := sorted(frozen & {"W", "A", "c"})):
-        raise ValueError(f"centred: expected W, A and c to be learnt, found {held[0]} frozen (requires_grad is False)")
+def _check_levels(model: ConditionalModel, rows: Rows, what: str) -> None:
+    top = rows.values.amax(0).tolist() if len(rows.values) else []
+    for column, (level, levels) in enumerate(zip(top, model.levels, strict=False)):
+        if level >= levels:
+            raise ValueError(
+                f"column {rows.name(column)} of the {what} rows: expected codes from 0 to {levels - 1}, "
+                f"as the model knows {levels} levels, found {level}"
+            )
 
 
-def check_teacher(model: ConditionalModel, config: TrainingConfig, teacher: ConditionalModel | None) -> None:
-    """Refuse a teacher that cannot tell this model what it is to learn.
-
-    Args:
-        model: the model to be.
-        config: the run.
-        teacher: the trained network; None where there is none.
-
-    Raises:
-        ValueError: on the model itself, on other variables, on one that knows one ordering only, and on an objective
-            that has no use for it.
-    """
-    if teacher is None:
-        return
-    if teacher is model:
-        raise ValueError("teacher: expected another network, found the model itself: copy.deepcopy makes one of it")
-    if teacher.levels != model.levels:
-        raise ValueError(f"teacher: expected {_variables(model)} as in the model, found {_variables(teacher)}")
-    if teacher.config.ordering is not None:
-        raise ValueError("teacher: expected a model of every ordering, found one that knows one ordering only")
-    if any(phase.objective == "fixed_order" for phase in config.phases):
-        raise ValueError("teacher: expected objectives over all orderings, found fixed_order")
+def _check_options(model: ConditionalModel, config: TrainingConfig) -> None:
+    if config.mirror is not None and math.prod(config.mirror) != model.n_variables:
+        raise ValueError(f"mirror: expected height and width of {model.n_variables} pixels, found {config.mirror}")
+    if config.stride > model.n_variables:
+        raise ValueError(f"stride: expected at most {model.n_variables}, the number of columns, found {config.stride}")
 
 
-def _variables(model: ConditionalModel) -> str:
-    """The variables of a model, in words."""
-    levels = set(model.levels)
-    told = f"{min(levels)}" if len(levels) == 1 else f"{min(levels)} to {max(levels)}"
-    return f"{model.n_variables} variables of {told} levels"
-
-
-def _holes(rows: Rows, what: str) -> str:
-    """Which values are missing, in words."""
+def _describe_missing(rows: Rows, what: str) -> str:
     if rows.observed is None:
         return f"{rows.n_skipped} {what} rows without any value"
     missing = (~rows.observed).sum(0)
@@ -108,21 +64,75 @@ def _holes(rows: Rows, what: str) -> str:
     return f"{int(missing[column])} in column {rows.name(column)} of the {what} rows"
 
 
-def check_resumed(config: TrainingConfig, kept: Any) -> None:  # noqa: ANN401 - whatever JSON held
-    """Refuse to go on with what a run of another config left.
+def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
+    """Check that gradients can reach the weights; some may be frozen.
 
     Args:
-        config: of the run that is to go on.
-        kept: what `nadek.utils.configs.encode` made of the config of the run that was stopped; options that came
-        after it
-            was written are at their defaults in it. None: not known, and let through.
+        model: the model to train.
+        config: the run.
+
+    Raises:
+        ValueError: for tensors made under `torch.inference_mode`, if all weights are frozen, or if the option
+            ``centred`` moves a frozen one.
+    """
+    for name, value in (*model.named_parameters(), *model.named_buffers()):
+        if value.is_inference():
+            raise ValueError(
+                f"expected a model that can be trained, found {name} made under torch.inference_mode, "
+                "which cannot be: build or load the model outside of it"
+            )
+    frozen = {name for name, value in model.named_parameters() if not value.requires_grad}
+    if frozen == {name for name, _ in model.named_parameters()}:
+        raise ValueError("expected a model with weights to learn, found all frozen (requires_grad is False)")
+    if config.centred and (fixed := sorted(frozen & {"W", "A", "c"})):
+        raise ValueError(f"centred: expected W, A and c to be learnt, found {fixed[0]} frozen (requires_grad is False)")
+
+
+def check_teacher(model: ConditionalModel, config: TrainingConfig, teacher: ConditionalModel | None) -> None:
+    """Check that a teacher fits model and config.
+
+    Args:
+        model: the model to train.
+        config: the run.
+        teacher: the trained network; None for no teacher.
+
+    Raises:
+        ValueError: for the model itself, other variables, a fixed-order teacher, or a fixed-order objective.
+    """
+    if teacher is None:
+        return
+    if teacher is model:
+        raise ValueError("teacher: expected another network, found the model itself: copy.deepcopy makes one of it")
+    if teacher.levels != model.levels:
+        raise ValueError(
+            f"teacher: expected {_describe_variables(model)} as in the model, found {_describe_variables(teacher)}"
+        )
+    if teacher.config.ordering is not None:
+        raise ValueError("teacher: expected a model of every ordering, found one that knows one ordering only")
+    if any(phase.objective == "fixed_order" for phase in config.phases):
+        raise ValueError("teacher: expected objectives over all orderings, found fixed_order")
+
+
+def _describe_variables(model: ConditionalModel) -> str:
+    levels = set(model.levels)
+    text = f"{min(levels)}" if len(levels) == 1 else f"{min(levels)} to {max(levels)}"
+    return f"{model.n_variables} variables of {text} levels"
+
+
+def check_resumed(config: TrainingConfig, saved: Any) -> None:  # noqa: ANN401 - whatever JSON held
+    """Check that a saved state belongs to a run of the same config.
+
+    Args:
+        config: of the run that goes on.
+        saved: encoded config of the run that stopped; options that are newer than it are at their defaults. None is
+            not checked.
 
     Raises:
         ValueError: names the first option that differs.
     """
-    told = encode(config)
-    if kept is None or kept == told:
+    encoded = encode(config)
+    if saved is None or saved == encoded:
         return
-    if (found := difference(encode(decode(TrainingConfig, kept)), told)) is not None:
-        name, was, now = found
-        raise ValueError(f"resume: expected the state of a run with {name} {now!r}, found one of a run with {was!r}")
+    if (different := difference(encode(decode(TrainingConfig, saved)), encoded)) is not None:
+        name, old, new = different
+        raise ValueError(f"resume: expected the state of a run with {name} {new!r}, found one of a run with {old!r}")

@@ -1,7 +1,7 @@
-"""Settings that need no tuning: the model and its training, chosen from the shape of the table.
+"""Default model and training, chosen from the shape of a table.
 
-All the numbers stand here. They were chosen on validation rows of real tables, not out of loyalty to the paper: a
-residual core that carries its stream from step to step, and a network that is told which cells are missing.
+The numbers were chosen on validation rows of real tables: a residual core that carries its stream from step to step,
+and a network that reads the mask.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 
-from nadek.inference.orderings import Masks
+from nadek.inference.mask_distribution import MaskLaw
 from nadek.kernels.cpu import quick_in_bfloat16
 from nadek.models import ModelConfig
 from nadek.models.cores import ResidualConfig
@@ -21,27 +21,26 @@ Purpose = Literal["density", "imputation"]
 
 STEPS = 3
 WIDTH = 400
-"""Units of the stream, for tables that can teach so many; see `_width`."""
+"""Units of the stream in large tables; see `_width`."""
 BLOCKS = 2
 WEIGHT_DECAY = 0.1
-ROWS_SEEN, ROWS_FILLED = 1_500_000, 1_100_000
-"""How many rows a run shall read, counted each time, within `FEWEST_EPOCHS` and `MOST_EPOCHS`; and one of `grown`,
-which does with so many what the paper's masks took the former for."""
-FEWEST_EPOCHS, MOST_EPOCHS = 10, 400
+ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 1_100_000
+"""Rows that a run reads in all its epochs, and a run of `imputation_phases`."""
+MIN_EPOCHS, MAX_EPOCHS = 10, 400
 DROPOUT, SMALL_TABLE = 0.2, 5000
-"""Part of the hidden units left out while training on tables of fewer rows: these can be learnt by heart."""
+"""Dropout for tables of fewer rows, which a network could learn by heart."""
 FINE, COARSE = (100, 2e-3), (300, 4e-3)
-"""Rows a minibatch and learning rate. The coarse training takes half the time of the fine one and fills in cells as
-well; the tails of the joint distribution, which the likelihood of rows hangs on, are learnt later."""
+"""Batch size and learning rate. The coarse training takes half the time and imputes as well; the likelihood of rows
+needs the tails of the joint distribution, which are learnt later."""
 LARGE_TABLE = 100_000
-"""From so many rows on the training is coarse whatever it is for."""
-UNSEEN = 8192
-"""Rows to learn from before the next validation, which reads thousands of rows itself, and a tenth of a run at most;
-four times as many where it would be a tenth of the time of `grown`."""
+"""From so many rows on the training is coarse for every purpose."""
+ROWS_BETWEEN = 8192
+"""Rows read between validations, at most a tenth of a run; four times as many with `imputation_phases`, which would
+spend a tenth of their time on them."""
 PATIENCE = 0.2
-"""Part of the epochs that may bring nothing better before a run is stopped."""
-WIDE = 384
-"""From this width on the products are large enough for bfloat16 to be the quicker, where the processor has it."""
+"""Patience of early stopping, as part of the epochs."""
+BFLOAT16_WIDTH = 384
+"""From this width on bfloat16 products are faster, where the processor has them."""
 
 
 def defaults(
@@ -56,20 +55,20 @@ def defaults(
     width: int | None = None,
     device: torch.device | str = "cpu",
 ) -> tuple[ModelConfig, TrainingConfig]:
-    """A model and a training for a table.
+    """Return the default model and training of a table.
 
     Args:
         n_rows: rows to learn from.
         levels: number of levels of each variable.
-        ordinal: places of those variables whose levels have an order.
-        purpose: what it is for: the likelihood of rows, or filling in cells. From `SMALL_TABLE` rows on the former
-            hides cells as holes are for half of its training; the latter does for all of it, which is shorter, half
-            with one step (`grown`).
-        epochs: another number of passes over the rows; what hangs on it follows.
-        batch_size: another number of rows a minibatch; what hangs on it follows.
-        steps: another number of refining steps.
-        width: another number of units of the stream.
-        device: where it will be trained.
+        ordinal: indices of the variables whose levels have an order.
+        purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on
+            density training uses the law of missing cells for its first half, imputation for all of it, which is
+            shorter (`imputation_phases`).
+        epochs: number of epochs; None for the default, likewise below.
+        batch_size: rows a minibatch.
+        steps: number of refining steps.
+        width: units of the stream.
+        device: where the model will be trained.
 
     Example:
         >>> model, training = defaults(500, (2,) * 16)
@@ -89,20 +88,19 @@ def defaults(
         mask_input=True,
     )
     coarse = n_rows >= (SMALL_TABLE if purpose == "imputation" else LARGE_TABLE)
-    usual_batch_size, learning_rate = COARSE if coarse else FINE
-    batch_size = usual_batch_size if batch_size is None else batch_size
-    quicker = coarse and purpose == "imputation"
-    first_masks: Masks | None = "holes" if n_rows >= SMALL_TABLE else None
+    default_batch_size, learning_rate = COARSE if coarse else FINE
+    imputation = coarse and purpose == "imputation"
+    first_masks: MaskLaw | None = "holes" if n_rows >= SMALL_TABLE else None
     if epochs is None:
-        seen = ROWS_FILLED if quicker else ROWS_SEEN
-        epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(seen / n_rows)))
-    between = 4 * UNSEEN if quicker else UNSEEN
+        n_read = ROWS_IMPUTATION if imputation else ROWS_DENSITY
+        epochs = min(MAX_EPOCHS, max(MIN_EPOCHS, round(n_read / n_rows)))
+    between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
     every = max(1, min(between // n_rows, epochs // 10))
     training = TrainingConfig(
-        phases=grown(epochs, steps) if quicker else phases(epochs, steps, first_masks=first_masks),
+        phases=imputation_phases(epochs, steps) if imputation else phases(epochs, steps, first_masks=first_masks),
         optimizer=AdamW(lr=learning_rate, weight_decay=WEIGHT_DECAY),
-        batch_size=batch_size,
-        precision="bfloat16" if width >= WIDE and quick_in_bfloat16(device) else "float32",
+        batch_size=default_batch_size if batch_size is None else batch_size,
+        precision="bfloat16" if width >= BFLOAT16_WIDTH and quick_in_bfloat16(device) else "float32",
         patience=max(5, round(PATIENCE * epochs / every)),
         validate_every=every,
     )
@@ -110,29 +108,36 @@ def defaults(
 
 
 def _width(n_rows: int, n_variables: int) -> int:
-    """Narrower for few rows, which it would learn by heart, and for few variables; a multiple of 16."""
+    """Return the width, a multiple of 16: narrower for few rows or variables."""
     width = min(WIDTH, 32 * n_variables, 8 * math.sqrt(n_rows))
     return max(16, 16 * int(width / 16))
 
 
-def phases(epochs: int, steps: int, *, first_masks: Masks | None = None) -> tuple[Phase, ...]:
-    """The usual schedule: half of the epochs on the costs of all steps, half on the last one's (all, of one step).
+def phases(epochs: int, steps: int, *, first_masks: MaskLaw | None = None) -> tuple[Phase, ...]:
+    """Return the default phases.
+
+    Half of the epochs minimise the costs of all steps, half that of the last step. A model of one step needs the
+    second half only.
 
     Args:
         epochs: of both halves.
         steps: of the model.
-        first_masks: what the first half hides, see `nadek.training.Phase`; the second hides what the paper does.
+        first_masks: masks of the first half, see `nadek.training.Phase`; the second has the paper's.
     """
     first = epochs // 2 if steps > 1 or first_masks is not None else 0
     last = Phase(objective="last_step", epochs=epochs - first)
     return (Phase(objective="all_steps", epochs=first, masks=first_masks), last) if first else (last,)
 
 
-def grown(epochs: int, steps: int) -> tuple[Phase, ...]:
-    """The schedule for filling in: half of the epochs with one step, half with all, on the last one's costs of holes.
+def imputation_phases(epochs: int, steps: int) -> tuple[Phase, ...]:
+    """Return the phases for imputation: first one step, then all.
 
-    Of three steps it takes two thirds of the time, and where it was tried it lost a hundredth of the log-loss at most.
-    What is hidden as holes are won one to four hundredths.
+    The masks are those of missing cells, which won one to four hundredths of the log-loss. With three steps the first
+    half saves a third of the time and cost a hundredth of the log-loss at most.
+
+    Args:
+        epochs: of both halves.
+        steps: of the model.
     """
     first = epochs // 2 if steps > 1 else 0
     last = Phase(epochs=epochs - first, masks="holes")

@@ -1,7 +1,7 @@
-"""What a network should remember: rows it was trained on, and how far these are to be trusted (`nadek.models.memory`).
+"""Fitting of the memory beside a network (`nadek.models.memory`).
 
-The three numbers of a memory are learnt on rows that are not in it: by these alone can be seen whether rows come up
-again. The decay is tried out, and for each the trust that makes the order-agnostic cost of these rows least is found.
+The three numbers of a memory are fitted on rows that are not in it: only they show if rows come up again. Each decay
+is tried with the trust that minimises the order-agnostic cost of these rows.
 """
 
 import math
@@ -14,30 +14,31 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.mask_distribution import PAPER
 from nadek.models.base import ConditionalModel, evaluation_mode
 from nadek.models.memory import MemoryModel
 from nadek.training.prepare import Rows
 from nadek.training.validation import Validation, prepare_validation
 
 DECAYS = (1.0, 2.0, 4.0, 8.0)
-"""What a known cell that a remembered row has otherwise may cost it, in nats."""
-MOST_ROWS = 20_000
-"""That are remembered; of more, some are chosen at random."""
-JUDGES = 4096
-"""Rows at most, and cases at least, from which the use of a memory is learnt."""
+"""Candidates for the penalty of a differing cell, in nats."""
+MAX_ROWS = 20_000
+"""Largest number of remembered rows; of more, some are chosen at random."""
+FIT_ROWS = 4096
+"""Largest number of rows, and least number of cases, to fit a memory on."""
 START = (-1.0, 0.3)
-"""Trust to begin with."""
-LEAST = -10.0
-"""The logarithm of the least slope of trust: none at all would leave a word to rows that do not know a cell."""
-NEVER = 1e6
-"""What counts for -log S where no remembered row knows a cell."""
-WORTH = 0.02
-"""The part of the cost that a memory must spare."""
+"""Trust before the fit."""
+MIN_LOG_SLOPE = -10.0
+"""Least logarithm of the trust's slope: a slope of 0 would count rows that do not know a cell."""
+MAX_EVIDENCE = 1e6
+"""Value of -log S where no remembered row knows a cell."""
+MIN_GAIN = 0.02
+"""Part of the cost that a memory must save."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What a memory brings on rows that it does not hold.
+    """Gain by a memory on rows that it does not hold.
 
     Attributes:
         before: mean cost without it, in nats a row.
@@ -51,41 +52,43 @@ class Gain:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether it is beyond doubt, and at least `WORTH` of the cost: a memory takes space and time."""
+        """True if the gain is significant, and at least `MIN_GAIN` of the cost."""
         gain = self.before - self.after
-        return gain >= max(2 * self.error, WORTH * self.before)
+        return gain >= max(2 * self.error, MIN_GAIN * self.before)
 
 
 @evaluation_mode
-def remember(
+def add_memory(
     network: ConditionalModel, train: Rows, others: Rows, *, generator: torch.Generator
 ) -> tuple[MemoryModel, Gain]:
-    """Give a trained network a memory.
+    """Add a fitted memory to a trained network.
 
     Args:
-        network: without a memory; it is inside of what comes back, not copied.
+        network: without a memory; the result holds it, not a copy.
         train: the rows to remember, on its device.
-        others: like these, and not among them: what is learnt here is learnt from them.
-        generator: source of what is hidden from them, and of the rows to remember where these are too many.
+        others: similar rows that are not among them, to fit the memory on.
+        generator: source of the masks and of the choice of rows.
 
     Returns:
-        The network with its memory, and what that brings on the others.
+        The network with its memory, and the gain on the others.
 
     Raises:
-        ValueError: on a network of one ordering, which cannot tell of cells that are hidden anywhere.
+        ValueError: for a fixed-order network.
     """
     if network.config.ordering is not None:
         raise ValueError("memory: expected a network of every ordering, found one that knows one only")
-    model, others = MemoryModel(network, *_different(train, generator)), _some(others, generator)
-    asked = prepare_validation(others, network, "last_step", generator, at_least=JUDGES)
-    found = [_answers(model, asked, rows) for rows in chunks(len(asked.missing), bytes_per_row(model), MAX_BYTES)]
-    alone = torch.cat([one.alone for one in found])
-    told, evidence = ([torch.cat(parts) for parts in zip(*(one[k] for one in found), strict=True)] for k in (1, 2))
-    weight = _weights(asked)
-    before = (weight * alone).sum(1)
-    tried = [_trusted(alone, *one, weight) for one in zip(told, evidence, strict=True)]
-    best = min(range(len(DECAYS)), key=lambda i: tried[i][1].mean().item())
-    trust, after = tried[best]
+    model, others = MemoryModel(network, *_unique_rows(train, generator)), _choose(others, generator)
+    validation = prepare_validation(others, network, "last_step", generator, min_rows=FIT_ROWS)
+    parts = chunks(len(validation.missing), bytes_per_row(model), MAX_BYTES)
+    scores = _Scores.concatenate([_score(model, validation, rows) for rows in parts])
+    weight = _cell_weights(validation)
+    before = (weight * scores.network).sum(1)
+    fits = [
+        _fit_trust(scores.network, memory, evidence, weight)
+        for memory, evidence in zip(scores.memory, scores.evidence, strict=True)
+    ]
+    best = min(range(len(DECAYS)), key=lambda i: fits[i][1].mean().item())
+    trust, after = fits[best]
     model.decay.fill_(DECAYS[best])
     model.trust.copy_(trust)
     n_rows = len(others.values)
@@ -94,47 +97,54 @@ def remember(
     return model.eval(), Gain(before.mean().item(), after.mean().item(), error.item())
 
 
-class _Answers(NamedTuple):
-    """What was said of some rows; costs are -log p of what every cell holds, and count where it was hidden."""
+class _Scores(NamedTuple):
+    """Costs (-log p) of all cells of some rows, and the memory's evidence."""
 
-    alone: Float[Tensor, "V D"]
-    """Costs by the network's word."""
-    told: list[Float[Tensor, "V D"]]
-    """Costs by the memory's word, for every decay."""
+    network: Float[Tensor, "V D"]
+    """Costs under the network."""
+    memory: list[Float[Tensor, "V D"]]
+    """Costs under the memory, for every decay."""
     evidence: list[Float[Tensor, "V D"]]
-    """Log S, likewise."""
+    """Log S for every decay."""
+
+    @classmethod
+    def concatenate(cls, parts: "list[_Scores]") -> "_Scores":
+        memory = [torch.cat(costs) for costs in zip(*(part.memory for part in parts), strict=True)]
+        evidence = [torch.cat(values) for values in zip(*(part.evidence for part in parts), strict=True)]
+        return cls(torch.cat([part.network for part in parts]), memory, evidence)
 
 
-def _answers(model: MemoryModel, asked: Validation, rows: slice) -> _Answers:
-    x, missing, variables = asked.rows.values[rows], asked.missing[rows], model.variables
+def _score(model: MemoryModel, validation: Validation, rows: slice) -> _Scores:
+    x, missing, variables = validation.rows.values[rows], validation.missing[rows], model.variables
     logits = model.network(x, missing)[-1].double()
-    apart, all_of_it = model.apart(x, missing), logits.new_ones(len(x), 1)
-    told, evidence = zip(*(model.recollect(model.lines, apart, decay) for decay in DECAYS), strict=True)
-    costs = [variables.costs(variables.blended(logits, one.double(), all_of_it), x) for one in told]
+    apart, certain = model.apart(x, missing), logits.new_ones(len(x), 1)
+    answers, evidence = zip(*(model.recollect(model.lines, apart, decay) for decay in DECAYS), strict=True)
+    costs = [variables.costs(variables.blended(logits, answer.double(), certain), x) for answer in answers]
     first = [variables.start(j) if model.config.holes else 0 for j in range(model.n_variables)]  # of its columns
-    of_each = [one.double()[:, first].clamp(min=-NEVER) for one in evidence]  # infinity has no gradient
-    return _Answers(variables.costs(logits, x), costs, of_each)
+    finite = [value.double()[:, first].clamp(min=-MAX_EVIDENCE) for value in evidence]  # infinity has no gradient
+    return _Scores(variables.costs(logits, x), costs, finite)
 
 
-def _weights(asked: Validation) -> Float[Tensor, "V D"]:
-    """What each cell counts in the order-agnostic cost (Eq. 4), see `nadek.inference.order_agnostic.step_costs`."""
-    targets = asked.missing if asked.rows.observed is None else asked.missing & asked.rows.observed
-    n_observed = targets.shape[1] if asked.rows.observed is None else asked.rows.observed.sum(1, keepdim=True)
-    return targets * (n_observed / targets.sum(1, keepdim=True).double())
+def _cell_weights(validation: Validation) -> Float[Tensor, "V D"]:
+    """Return the weight of each cell in the order-agnostic cost (Eq. 4)."""
+    observed = validation.rows.observed
+    targets = validation.missing if observed is None else validation.missing & observed
+    n_observed = targets.shape[1] if observed is None else observed.sum(1, keepdim=True)
+    return targets * PAPER.weight(targets.sum(1, keepdim=True), n_observed, dtype=torch.float64)
 
 
-def _trusted(
-    alone: Tensor, told: Tensor, evidence: Tensor, weight: Tensor
+def _fit_trust(
+    network: Tensor, memory: Tensor, evidence: Tensor, weight: Tensor
 ) -> tuple[Float[Tensor, " 2"], Float[Tensor, " V"]]:
-    """The trust under which the costs are least on average, and these costs; more evidence never counts for less."""
-    free = torch.tensor([START[0], math.log(START[1])], dtype=torch.float64, device=alone.device, requires_grad=True)
+    """Return the trust of the least mean cost, and the rows' costs."""
+    free = torch.tensor([START[0], math.log(START[1])], dtype=torch.float64, device=network.device, requires_grad=True)
 
     def slope() -> Tensor:
-        return free[1].clamp(min=LEAST).exp()
+        return free[1].clamp(min=MIN_LOG_SLOPE).exp()  # positive: more evidence never counts for less
 
     def costs() -> Tensor:
         certainty = free[0] + slope() * evidence
-        p = torch.logaddexp(F.logsigmoid(-certainty) - alone, F.logsigmoid(certainty) - told)
+        p = torch.logaddexp(F.logsigmoid(-certainty) - network, F.logsigmoid(certainty) - memory)
         return -(weight * p).sum(1)
 
     def closure() -> float:
@@ -149,21 +159,19 @@ def _trusted(
     return torch.stack([free[0], slope()]).detach(), costs().detach()
 
 
-def _some(others: Rows, generator: torch.Generator) -> Rows:
-    """So many of the rows as are asked, chosen at random: tables may be sorted."""
-    if len(others.values) <= JUDGES:
+def _choose(others: Rows, generator: torch.Generator) -> Rows:
+    """Choose at most `FIT_ROWS` rows at random: tables may be sorted."""
+    if len(others.values) <= FIT_ROWS:
         return others
-    values, observed = others.batch(
-        torch.randperm(len(others.values), generator=generator, device=generator.device)[:JUDGES]
-    )
+    chosen = torch.randperm(len(others.values), generator=generator, device=generator.device)[:FIT_ROWS]
+    values, observed = others.batch(chosen)
     return others._replace(values=values, observed=observed)
 
 
-def _different(train: Rows, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
-    """Rows, each once, where they have values, and how often each was there."""
+def _unique_rows(train: Rows, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
+    """Return distinct rows, their observed cells, and their counts."""
     values, observed = train.batch(torch.randperm(len(train.values), generator=generator, device=generator.device))
-    values, observed = values[:MOST_ROWS], None if observed is None else observed[:MOST_ROWS]
+    values, observed = values[:MAX_ROWS], None if observed is None else observed[:MAX_ROWS]
     cells = values.short() if observed is None else torch.where(observed, values.short(), -1)
-    different, seen = cells.unique(dim=0, return_counts=True)
-    known = None if observed is None else different >= 0
-    return different.clamp(min=0).to(torch.uint8), known, seen
+    rows, counts = cells.unique(dim=0, return_counts=True)
+    return rows.clamp(min=0).to(torch.uint8), None if observed is None else rows >= 0, counts

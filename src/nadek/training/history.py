@@ -1,7 +1,14 @@
-"""What is remembered of each epoch."""
+"""Record of each epoch, and the error of a diverged training."""
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from torch import Tensor
+
+MAX_COST = 1000.0
+"""Largest sensible mean cost, in nats a variable. A guess costs 0.7."""
 
 
 @dataclass(frozen=True)
@@ -10,7 +17,7 @@ class Epoch:
 
     Attributes:
         epoch: its number, from 1.
-        epochs: how many the run has in all.
+        epochs: number of epochs of the run.
         phase: the objective it was trained on.
         train: mean cost on the minibatches as they were trained, after every step t = 1..k that the objective counts
             (all_steps), or after the last alone.
@@ -29,9 +36,40 @@ class Epoch:
     seconds: float
 
     def asdict(self) -> dict[str, Any]:
-        """For a JSON record."""
+        """Return the fields, for a JSON record."""
         return asdict(self)
 
     def __str__(self) -> str:
         validation = "" if self.validation is None else f"  validation {self.validation[-1]:.3f}"
         return f"epoch {self.epoch}/{self.epochs} ({self.phase})  cost {self.train[-1]:.3f}{validation}"
+
+
+class TrainingDivergedError(ArithmeticError):
+    """Training diverged: a cost or weight is not finite, or a cost is absurd.
+
+    The model holds the last good weights.
+
+    Attributes:
+        history: the epochs up to these weights.
+    """
+
+    def __init__(self, message: str, history: Sequence[Epoch] = ()) -> None:  # a pickle gives the message alone
+        super().__init__(message)
+        self.history = list(history)
+
+
+def diverged_cost(costs: Sequence[float], weights: Iterable[Tensor], n_variables: int) -> float | None:
+    """Return the cost by which a training diverged, or None.
+
+    Args:
+        costs: mean costs of an epoch, in nats a row.
+        weights: after the epoch.
+        n_variables: of the model.
+
+    Returns:
+        The worst cost if it is not finite or above `MAX_COST` a variable, NaN if a weight is not finite.
+    """
+    worst = max(costs, key=lambda cost: cost if math.isfinite(cost) else math.inf)
+    if not math.isfinite(worst) or worst > MAX_COST * n_variables:
+        return worst
+    return None if all(value.isfinite().all() for value in weights) else math.nan

@@ -1,4 +1,4 @@
-"""A training is the same, whatever its caller has switched on or off around it."""
+"""Isolation of a training from its caller's gradient, autocast and dtype settings."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,11 +8,11 @@ import torch
 
 @contextmanager
 def isolated(kind: str = "cpu", *, dtype: torch.dtype | None = None) -> Iterator[None]:
-    """Record gradients, and reduce no products but those that the run itself says. Serves as a decorator, too.
+    """Record gradients and switch the caller's autocast off; also a decorator.
 
     Args:
-        kind: of the device.
-        dtype: of new numbers, whatever PyTorch is set to; None leaves it.
+        kind: type of the device.
+        dtype: default dtype of new tensors; None leaves it.
     """
     with ExitStack() as stack:
         if dtype is not None:
@@ -21,6 +21,6 @@ def isolated(kind: str = "cpu", *, dtype: torch.dtype | None = None) -> Iterator
         stack.enter_context(torch.inference_mode(mode=False))
         stack.enter_context(torch.enable_grad())
         if torch.is_autocast_enabled(kind):
-            # no cache: it would keep the weights of one minibatch for all others until the caller's own autocast ends
+            # no cache: it would keep the weights of one minibatch until the caller's own autocast ends
             stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
         yield

@@ -1,11 +1,10 @@
-"""The training loop: phases of epochs of minibatches, and the weights that did best on validation rows."""
+"""Training loop: epochs of minibatches, validation, early stopping and the best weights."""
 
 import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
@@ -14,21 +13,19 @@ from nadek.inference.order_agnostic import l2_penalty, reduce
 from nadek.models.base import ConditionalModel
 from nadek.training.batch_loss import BatchLoss
 from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights
-from nadek.training.divergence import TrainingDivergedError, advice, diverged_cost
-from nadek.training.history import Epoch
+from nadek.training.history import Epoch, TrainingDivergedError, diverged_cost
 from nadek.training.isolation import isolated
-from nadek.training.ordinal_preconditioning import neighbourly
-from nadek.training.preconditioning import centre_of, centred
+from nadek.training.preconditioning import mean_input, preconditioned
 from nadek.training.prepare import Rows
-from nadek.training.schedule import Turn, randomness, turns
-from nadek.training.state import TrainingState, pack, unpack, weights_in
-from nadek.training.stochastic_em import begins, completed, due
+from nadek.training.schedule import EpochPlan, epoch_generator, plan_epochs
+from nadek.training.state import TrainingState, extra_tensors, pack, unpack
+from nadek.training.stochastic_em import completion_due, draw_missing_values, first_completion
 from nadek.training.training_config import Phase, TrainingConfig
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
 from nadek.utils.configs import encode
 
-LOOKED_AT = 256
-"""Training rows that the weights of the last epoch are looked at with, where there are no validation rows."""
+CHECKED_ROWS = 256
+"""Training rows that check the last epoch's weights where there are no validation rows."""
 
 
 def fit(
@@ -44,35 +41,33 @@ def fit(
     save_state: Callable[[TrainingState], None] | None = None,
     save_every: float = 15.0,
 ) -> list[Epoch]:
-    """Train a model in place; it ends in eval mode with the best weights that validation saw (else the last).
+    """Train a model in place.
 
-    Gradients that are switched off around it, and an autocast, change nothing.
+    It ends in eval mode with the weights that were best on the validation rows. The caller's gradient mode and autocast
+    change nothing.
 
     Args:
         model: any conditional network, on the device of the rows.
         train: from `nadek.training.prepare`.
         validation: rows to choose the best epoch by, with the same masks every time; None takes the last epoch.
         config: the run.
-        teacher: a trained network of the same variables, on the same device: the model learns what it expects of hidden
-            cells instead of what they hold (see `nadek.inference.order_agnostic.step_costs`). Validation looks at
-            what they hold.
-        trained: the model knows such rows already: its weights are those to beat on the validation rows, and holes that
-            are to be completed are so from the first epoch on.
-        resume: the state that an interrupted run of the same config, model and rows left; the run goes on from
-            there and ends with the same weights, to the bit, as one that was never stopped (CPU, same threads).
-        on_epoch: told what happened after each epoch.
-        save_state: given the state to keep, at the end of an epoch; called at the start too.
+        teacher: a trained network of the same variables, on the same device: the model learns its distribution of the
+            hidden cells instead of their values. Validation looks at the values.
+        trained: the model was trained before: its weights are those to beat on the validation rows, and missing values
+            that are to be completed are so from the first epoch on.
+        resume: state of an interrupted run of the same config, model and rows; the run goes on from there and ends
+            with the same weights, to the bit, as one that was never stopped (CPU, same threads).
+        on_epoch: called after each epoch.
+        save_state: called with the state to save, at the start and at the end of epochs.
         save_every: seconds between two calls of ``save_state``.
 
     Returns:
-        What happened in every epoch, those before a resumption included.
+        All epochs, those before a resumption included.
 
     Raises:
         TrainingDivergedError: when a cost or a weight is not finite, or a cost absurd; the model then holds the last
             good weights.
-        ValueError: on rows of another width than the model's, on holes that are refused, on an objective or a teacher
-            that does not fit the model or the rows, on weights that cannot be learnt, and on the state of a run of
-            another config or model.
+        ValueError: when rows, model, teacher, config or state do not fit together, see `nadek.training.checks`.
     """
     check_rows(model, config, train, "training")
     check_weights(model, config)
@@ -83,7 +78,7 @@ def fit(
         run = _Run(model, config, train, validation, teacher, trained)
         if resume is not None:
             run.restore(resume)
-        last_saved = -np.inf
+        last_saved = float("-inf")
         started = time.monotonic() - run.seconds
         while not run.finished:
             if save_state is not None and time.monotonic() - last_saved >= save_every:
@@ -92,14 +87,13 @@ def fit(
             run.epoch(lambda: time.monotonic() - started)
             if on_epoch is not None:
                 on_epoch(run.history[-1])
-        model.load_state_dict(run.weights() if run.best is None else run.best)
-        model.eval()
+        run.load_best()
         return run.history
 
 
 @dataclass
 class _Run:
-    """What changes while training, and how an epoch changes it."""
+    """A run in progress: model, optimizer, average, best weights and history."""
 
     model: ConditionalModel
     config: TrainingConfig
@@ -114,71 +108,79 @@ class _Run:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        self.turns = turns(self.config.phases)
-        ordering: Tensor | None = None
-        if "fixed_order" in {phase.objective for phase in self.config.phases}:
-            ordering = ordering_of(self.model)
-        self.lessons = BatchLoss(self.model, self.config, self.teacher, ordering)
-        self.given = self.train, self.validation_rows
-        holes = self.config.missing == "complete" and self.train.observed is not None
-        self.completing_from = begins(self.config.epochs, trained=self.trained) if holes else None
-        self._prepare_validation()
+        config = self.config
+        self.plans = plan_epochs(config.phases)
+        fixed_order = "fixed_order" in {phase.objective for phase in config.phases}
+        ordering = ordering_of(self.model) if fixed_order else None
+        self.batch_loss = BatchLoss(self.model, config, self.teacher, ordering)
+        self.original_rows = self.train, self.validation_rows
+        completes = config.missing == "complete" and self.train.observed is not None
+        self.first_completion = first_completion(config.epochs, trained=self.trained) if completes else None
         self.average: AveragedModel | None = None
-        if (decay := self.config.average_decay(len(self.train.values))) > 0:
+        if (decay := config.average_decay(len(self.train.values))) > 0:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(decay))
         if self.teacher is not None:
             self.teacher.eval()
-        self.optimizer = self.config.optimizer.build(self.model)
-        self._look_at_model()
+        self.optimizer = config.optimizer.build(self.model)
+        self._prepare_validation()
+        self._use_weights()
         if self.trained and self.validation is not None:
-            self._keep_best(validation_costs(self._current(), self.validation).tolist()[-1])
+            self._update_best(self._validation_cost(self._current()))
 
     def _prepare_validation(self) -> None:
-        """What follows from the validation rows that there are now."""
-        self.validation: Validation | None = None
-        if self.validation_rows is not None:
-            self.validation = self._looking_at(self.validation_rows)
+        rows = self.validation_rows
+        self.validation: Validation | None = None if rows is None else self._with_masks(rows)
 
-    def _look_at_model(self) -> None:
-        """What follows from the weights that the model has now."""
-        self.centre = centre_of(self.model, self.train) if self.config.centred else None
+    def _use_weights(self) -> None:
+        """Set what depends on the model's present weights."""
+        self.centre = mean_input(self.model, self.train) if self.config.centred else None
         self.last_good = self.weights()
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or the last phase's patience is used up."""
-        n_done = len(self.history)
-        patience = self.config.patience
-        in_last_phase = n_done > max(self.config.epochs - self.config.phases[-1].epochs, self.completing_from or 0)
-        return n_done == self.config.epochs or (patience is not None and in_last_phase and self.since_best >= patience)
+        """True if all epochs are done, or the patience of the last phase is used up."""
+        n_done, config = len(self.history), self.config
+        in_last_phase = n_done > max(config.epochs - config.phases[-1].epochs, self.first_completion or 0)
+        stops = config.patience is not None and in_last_phase and self.since_best >= config.patience
+        return n_done == config.epochs or stops
 
     def epoch(self, clock: Callable[[], float]) -> None:
-        """Train one epoch, validate, and remember what happened."""
+        """Train one epoch, validate, and add it to the history.
+
+        Args:
+            clock: returns the seconds since the run began.
+        """
         number = len(self.history)
-        turn = self.turns[number]
-        if turn.begins:
+        plan = self.plans[number]
+        if plan.begins:
             self.since_best = 0
-            if turn.phase.fresh:
+            if plan.phase.fresh:
                 self.optimizer = self.config.optimizer.build(self.model)
-        if self.completing_from is not None and due(number, self.config.epochs, self.completing_from):
-            self._complete(number)
+        first = self.first_completion
+        if first is not None and completion_due(number, self.config.epochs, first):
+            self._complete_rows(number)
         before = self.weights()
-        train = self._train(turn, number)
-        validation = self._validate(turn, number)
-        self._check_sane(number, [*train, *(validation or self._last_look(number))])
+        train = self._train_epoch(plan, number)
+        validation = self._validate(plan, number)
+        self._check_diverged(number, [*train, *(validation or self._check_costs(number))])
         if validation is not None:
-            self._keep_best(validation[-1])
-        self.last_good = before  # those after the epoch have not shown their cost yet
+            self._update_best(validation[-1])
+        self.last_good = before  # the new weights have not shown their cost yet
         self.seconds = clock()
         numbers = (number + 1, self.config.epochs)
-        self.history.append(Epoch(*numbers, turn.phase.objective, train, validation, self.best_cost, self.seconds))
+        self.history.append(Epoch(*numbers, plan.phase.objective, train, validation, self.best_cost, self.seconds))
 
     def weights(self) -> dict[str, Tensor]:
-        """A copy of the weights that a user would get now."""
+        """Copy the weights that training would return now."""
         return {name: value.detach().clone() for name, value in self._current().state_dict().items()}
 
+    def load_best(self) -> None:
+        """Load the best weights into the model, or the last without validation."""
+        self.model.load_state_dict(self.weights() if self.best is None else self.best)
+        self.model.eval()
+
     def state(self) -> TrainingState:
-        """All that `restore` needs."""
+        """Return the state that `restore` needs."""
         info = {
             "history": [epoch.asdict() for epoch in self.history],
             "best_cost": self.best_cost,
@@ -186,116 +188,124 @@ class _Run:
             "seconds": self.seconds,
             "config": encode(self.config),
         }
-        kept = {"best": self.best, "good": self.last_good if self.best is None else None}
-        if self.completing_from is not None and self.train.observed is None:
+        extra = {"best": self.best, "good": self.last_good if self.best is None else None}
+        if self.first_completion is not None and self.train.observed is None:
             parts = {"train": self.train, "validation": self.validation_rows}
-            kept["completed"] = {name: rows.values for name, rows in parts.items() if rows is not None}
-        return pack(self.model, self.optimizer, self.average, kept, info)
+            extra["completed"] = {name: rows.values for name, rows in parts.items() if rows is not None}
+        return pack(self.model, self.optimizer, self.average, extra, info)
 
     def restore(self, state: TrainingState) -> None:
         """Go on from a saved state."""
         check_resumed(self.config, state.info.get("config"))
         unpack(state, self.model, self.optimizer, self.average)
-        self._look_at_model()
-        self.best = weights_in(state, "best")
-        self.last_good = weights_in(state, "good") or self.last_good
+        self._use_weights()
+        self.best = extra_tensors(state, "best")
+        self.last_good = extra_tensors(state, "good") or self.last_good
         self.history = [Epoch(**epoch) for epoch in state.info["history"]]
         self.best_cost, self.since_best = state.info["best_cost"], state.info["since_best"]
         self.seconds = state.info["seconds"]
-        if kept := weights_in(state, "completed"):
-            self.train = self.train.filled(kept["train"])
+        if completed := extra_tensors(state, "completed"):
+            self.train = self.train.filled(completed["train"])
             if self.validation_rows is not None:
-                self.validation_rows = self.validation_rows.filled(kept["validation"])
+                self.validation_rows = self.validation_rows.filled(completed["validation"])
             self._prepare_validation()
 
-    def _complete(self, number: int) -> None:
-        """Fill the holes of the rows with new draws, the first time those of the best weights, and go on from these."""
-        model, (train, validation), generator = self._current(), self.given, self._generator(number, 1)
-        if number == self.completing_from:
+    def _complete_rows(self, number: int) -> None:
+        """Draw the missing values anew; the first time from the best weights, which training goes on from."""
+        model, (train, validation), generator = self._current(), self.original_rows, self._generator(number, 1)
+        if number == self.first_completion:
             self.since_best = 0
             if self.best is not None:
                 self.model.load_state_dict(self.best)
                 model.load_state_dict(self.best)
-        self.train = completed(model, train, generator)
+        self.train = draw_missing_values(model, train, generator)
         if validation is None:
             return
-        self.validation_rows = completed(model, validation, generator)
+        self.validation_rows = draw_missing_values(model, validation, generator)
         self._prepare_validation()
-        if self.best is not None and self.validation is not None:  # what was best is looked at again on the new rows
+        if self.best is not None:  # its cost on the new rows is the one to beat
             best = copy.deepcopy(model)
             best.load_state_dict(self.best)
-            self.best_cost = validation_costs(best, self.validation).tolist()[-1]
+            self.best_cost = self._validation_cost(best)
 
-    def _train(self, turn: Turn, number: int) -> list[float]:
-        """One pass over the reshuffled rows; nothing is read back from the device until its end."""
+    def _train_epoch(self, plan: EpochPlan, number: int) -> list[float]:
+        """Train on the reshuffled rows; nothing is read back from the device before the end."""
         self.model.train()
         generator = self._generator(number)
         device = self.train.values.device
         n_rows = len(self.train.values)
         batches = torch.randperm(n_rows, device=device, generator=generator).split(self.config.batch_size)
         total = torch.zeros(1, dtype=torch.float64, device=device)
-        for index, places in enumerate(batches):
-            progress = turn.progress(number, index, len(batches), warmup=self.config.optimizer.warmup)
+        for index, rows in enumerate(batches):
+            progress = plan.progress(number, index, len(batches), warmup=self.config.optimizer.warmup)
             for group in self.optimizer.param_groups:
                 group.update(self.config.optimizer.settings(progress))
-            total = total + self._step(turn.phase, places, generator)
+            total = total + self._step(plan.phase, rows, generator)
         return (total / n_rows).tolist()
 
-    def _step(self, phase: Phase, places: Tensor, generator: torch.Generator) -> Tensor:
-        """One minibatch; returns the summed cost after every step of the network that the phase counts."""
-        costs = self.lessons.costs(self.train, places, phase, generator)
+    def _step(self, phase: Phase, rows: Tensor, generator: torch.Generator) -> Tensor:
+        """Train on one minibatch and return its summed costs by step."""
+        costs = self.batch_loss.costs(self.train, rows, phase, generator)
         loss = reduce(costs, phase.objective)
         if self.config.l2:
             loss = loss + self.config.l2 * l2_penalty(self.model)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        with centred(self.model, self.centre), neighbourly(self.model):
+        with preconditioned(self.model, self.centre):
             self.optimizer.step()
         if self.average is not None:
             self.average.update_parameters(self.model)
         return costs.detach().double().sum(1)
 
-    def _validate(self, turn: Turn, number: int) -> list[float] | None:
-        """Costs on the validation rows, every so many epochs and after the last, in phases of all steps."""
+    def _validate(self, plan: EpochPlan, number: int) -> list[float] | None:
+        """Return the validation costs if they are due: never in phases of fewer steps."""
         last = number + 1 == self.config.epochs
-        due = turn.phase.steps is None and (last or (number + 1) % self.config.validate_every == 0)
+        due = plan.phase.steps is None and (last or (number + 1) % self.config.validate_every == 0)
         if self.validation is None or not due:
             return None
         return validation_costs(self._current(), self.validation).tolist()
 
-    def _last_look(self, number: int) -> list[float]:
-        """Costs on some training rows after the last epoch: no other one would show what its last minibatch did."""
+    def _validation_cost(self, model: ConditionalModel) -> float:
+        assert self.validation is not None
+        return float(validation_costs(model, self.validation)[-1])
+
+    def _check_costs(self, number: int) -> list[float]:
+        """Return costs on some training rows after the last epoch, which only they would show to have diverged."""
         if self.validation is not None or number + 1 < self.config.epochs:
             return []
-        return validation_costs(self._current(), self._looking_at(self.train.first(LOOKED_AT), at_least=1)).tolist()
+        rows = self._with_masks(self.train.first(CHECKED_ROWS), min_rows=1)
+        return validation_costs(self._current(), rows).tolist()
 
-    def _looking_at(self, rows: Rows, **options: int) -> Validation:
-        """Rows to look at the weights with, as the last phase asks."""
+    def _with_masks(self, rows: Rows, **options: int) -> Validation:
+        """Draw the masks of the last phase for validation rows."""
         last = self.config.phases[-1]
-        return prepare_validation(rows, self.model, last.objective, self._generator(-1), masks=last.hides, **options)
+        return prepare_validation(rows, self.model, last.objective, self._generator(-1), law=last.mask_law, **options)
 
     def _current(self) -> ConditionalModel:
-        """The model that a user would get now: the averaged one where an average is kept."""
+        """Return the model that training would return now: the average, if there is one."""
         if self.average is None:
             return self.model
         averaged: ConditionalModel = self.average.module  # type: ignore[assignment]
         return averaged
 
-    def _keep_best(self, cost: float) -> None:
+    def _update_best(self, cost: float) -> None:
         self.since_best += 1
         if self.best_cost is None or cost < self.best_cost:
             self.best_cost, self.since_best, self.best = cost, 0, self.weights()
 
-    def _check_sane(self, number: int, costs: list[float]) -> None:
-        """Stop on costs or weights that are not finite, or absurd costs, leaving the last good weights in the model."""
+    def _check_diverged(self, number: int, costs: list[float]) -> None:
+        """Raise if the run diverged, with the last good weights in the model."""
         cost = diverged_cost(costs, self._current().state_dict().values(), self.model.n_variables)
         if cost is None:
             return
         self.model.load_state_dict(self.last_good if self.best is None else self.best)
         self.model.eval()
-        told = f"training diverged: the cost is {cost:.3g} in epoch {number + 1}"
-        known = self.history if self.best is not None else self.history[:-1]  # the last good weights are an epoch older
-        raise TrainingDivergedError(f"{told}. {advice(self.config)}", known)
+        precision, rate = self.config.precision, self.config.optimizer.lr
+        products = "" if precision == "float32" else f", or use float32 products (now {precision})"
+        message = f"training diverged: the cost is {cost:.3g} in epoch {number + 1}. "
+        message += f"Lower the learning rate (now {rate:g}), or warm up for longer{products}"
+        # the last good weights are an epoch older
+        raise TrainingDivergedError(message, self.history if self.best is not None else self.history[:-1])
 
-    def _generator(self, number: int, *what: int) -> torch.Generator:
-        return randomness(self.config.seed, number, *what, device=self.train.values.device)
+    def _generator(self, number: int, *purpose: int) -> torch.Generator:
+        return epoch_generator(self.config.seed, number, *purpose, device=self.train.values.device)

@@ -1,4 +1,4 @@
-"""What Muon does to matrices and filters: momentum whose update is made orthogonal."""
+"""Muon: momentum with an orthogonalised update, for matrices and filters."""
 
 import math
 from collections.abc import Iterable
@@ -12,18 +12,18 @@ from nadek.kernels.cpu import quick_in_bfloat16
 
 ITERATIONS = 5
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""Of Jordan's quintic, steepest at zero: lengths end between about 0.7 and 1.2, which serves as well as 1."""
+"""Coefficients of Jordan's quintic: singular values end between about 0.7 and 1.2, which serves as well as 1."""
 
-LIKE_ADAMW = 0.2
-"""The root mean square of AdamW's updates, which Liu and others (2025) scale Muon's to."""
+ADAMW_RMS = 0.2
+"""Root mean square of AdamW's updates, to which Liu and others (2025) scale Muon's."""
 
 
 class Orthogonalised(torch.optim.Optimizer):
-    """Momentum whose update is made orthogonal (Jordan and others 2024): all directions of a matrix move equally far.
+    """Momentum with an orthogonalised update (Jordan and others 2024).
 
-    Where the processor has bfloat16 products it moves matrices by the bits of `torch.optim.Muon`. That one takes them
-    everywhere, many times as long where the processor has none, and knows no filters: here products are float32 then,
-    and the filters of a convolution are a matrix with a row for each channel.
+    All directions of a matrix move equally far. The filters of a convolution are a matrix with a row a channel. Where
+    the processor has fast bfloat16 products, updates equal those of `torch.optim.Muon` to the bit; elsewhere products
+    are float32.
 
     Args:
         params: matrices [o, i] and filters [o, i, h, w].
@@ -37,19 +37,19 @@ class Orthogonalised(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Move every weight that has a gradient."""
+        """Update every weight that has a gradient."""
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is not None:
-                    gradient = _lying(weight.grad, weight).flatten(1)
-                    matrix = _lying(weight, weight).view(gradient.shape)
+                    gradient = _memory_order(weight.grad, weight).flatten(1)
+                    matrix = _memory_order(weight, weight).view(gradient.shape)
                     _move(matrix, gradient, self.state[weight], group)
 
 
 def _move(
     matrix: Float[Tensor, "o i"], gradient: Float[Tensor, "o i"], state: dict[str, Tensor], group: dict[str, Any]
 ) -> None:
-    """One step of one matrix, in place, with Nesterov's momentum."""
+    """Update one matrix in place, with Nesterov's momentum."""
     if "momentum_buffer" not in state:
         state["momentum_buffer"] = torch.zeros_like(gradient)
     average = state["momentum_buffer"]
@@ -57,13 +57,13 @@ def _move(
     update = orthogonal(gradient.lerp(average, group["momentum"]))
     lr = group["lr"]
     matrix.mul_(1 - lr * group["weight_decay"])
-    matrix.add_(update, alpha=-lr * (LIKE_ADAMW * math.sqrt(max(matrix.shape))))
+    matrix.add_(update, alpha=-lr * (ADAMW_RMS * math.sqrt(max(matrix.shape))))
 
 
 def orthogonal(matrix: Float[Tensor, "o i"]) -> Float[Tensor, "o i"]:
-    """A matrix of the same directions, all nearly of length 1, by Newton and Schulz's iteration.
+    """Return the matrix with all singular values near 1 (Newton-Schulz iteration).
 
-    Its products are bfloat16 where the processor has them, and of the matrix's own dtype elsewhere.
+    Products are bfloat16 where the processor has them, else of the matrix's dtype.
 
     Args:
         matrix: the matrix.
@@ -84,6 +84,6 @@ def orthogonal(matrix: Float[Tensor, "o i"]) -> Float[Tensor, "o i"]:
     return x.T if tall else x
 
 
-def _lying(values: Tensor, weight: Tensor) -> Tensor:
-    """Filters [o, i, h, w], or their gradient, with the axes in the order in which ``weight`` lies in memory."""
+def _memory_order(values: Tensor, weight: Tensor) -> Tensor:
+    """Permute filters [o, i, h, w] to the order of ``weight`` in memory."""
     return values if weight.is_contiguous() else values.permute(0, 2, 3, 1)

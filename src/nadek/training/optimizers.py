@@ -1,4 +1,4 @@
-"""Optimizers as data: each config builds its optimizer and says its settings at every point of a run."""
+"""Optimizer configs: each builds its optimizer and schedules its settings."""
 
 import math
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ from nadek.training.muon import Orthogonalised
 
 
 @dataclass(frozen=True, kw_only=True)
-class _UpAndDown:
-    """A learning rate that rises linearly from 0, then falls as a cosine to nearly nothing."""
+class _CosineSchedule:
+    """Linear warm-up from 0, then cosine decay to nearly nothing."""
 
     lr: float
     weight_decay: float
@@ -25,7 +25,7 @@ class _UpAndDown:
         _check_fraction(warmup=self.warmup)
 
     def settings(self, progress: float) -> dict[str, float]:
-        """Settings of every parameter group when ``progress`` (0 to 1) of the run is done."""
+        """Return the settings of all groups at ``progress``, 0 to 1."""
         if progress < self.warmup:
             return {"lr": self.lr * progress / self.warmup}
         cosine = 0.5 * (1 + math.cos(math.pi * (progress - self.warmup) / (1 - self.warmup)))
@@ -33,8 +33,8 @@ class _UpAndDown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdamW(_UpAndDown):
-    """Adam with decoupled weight decay on the matrices; linear warm-up, then cosine decay to nearly nothing.
+class AdamW(_CosineSchedule):
+    """Adam with decoupled weight decay; linear warm-up, cosine decay.
 
     Attributes:
         lr: learning rate after the warm-up.
@@ -48,17 +48,16 @@ class AdamW(_UpAndDown):
     kind: Literal["adamw"] = "adamw"
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """The optimizer of a model's parameters."""
+        """Build the optimizer of a model's parameters."""
         return torch.optim.AdamW(_groups(model.parameters(), self.weight_decay), lr=self.lr, fused=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Muon(_UpAndDown):
-    """Momentum whose update is made orthogonal (Jordan and others 2024) for matrices, Adam for all else.
+class Muon(_CosineSchedule):
+    """Muon (Jordan and others 2024) for matrices, AdamW for vectors.
 
-    All directions of a matrix move equally far. A step takes longer than AdamW's and brings more where minibatches are
-    large; the size of the updates is matched to AdamW's, so that learning rates and decays compare. The filters of a
-    convolution are taken for a matrix, with a row for each channel.
+    A step takes longer than AdamW's and brings more with large minibatches. Updates have the size of AdamW's, so
+    learning rates and decays compare.
 
     Attributes:
         lr: learning rate after the warm-up.
@@ -78,19 +77,19 @@ class Muon(_UpAndDown):
         _check_fraction(momentum=self.momentum)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """The optimizer of a model's parameters."""
+        """Build the optimizer of a model's parameters."""
         matrices = [p for p in model.parameters() if _is_matrix(p)]
         others = _groups([p for p in model.parameters() if not _is_matrix(p)], self.weight_decay)
         rest = torch.optim.AdamW(others, lr=self.lr, fused=True)
         if not matrices:
             return rest
         first = Orthogonalised(matrices, lr=self.lr, weight_decay=self.weight_decay, momentum=self.momentum)
-        return _Several(first, rest)
+        return _CombinedOptimizer(first, rest)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaDelta:
-    """AdaDelta (Zeiler 2012) as the authors ran it: its epsilon falls linearly to nothing over a phase.
+    """AdaDelta (Zeiler 2012); its epsilon falls linearly over a phase.
 
     Attributes:
         lr: factor on the updates.
@@ -109,17 +108,17 @@ class AdaDelta:
         _check_fraction(decay=self.decay)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """The optimizer of a model's parameters."""
+        """Build the optimizer of a model's parameters."""
         return torch.optim.Adadelta(_groups(model.parameters(), 0.0), lr=self.lr, rho=self.decay, eps=self.epsilon)
 
     def settings(self, progress: float) -> dict[str, float]:
-        """Settings of every parameter group when ``progress`` (0 to 1) of the run is done."""
+        """Return the settings of all groups at ``progress``, 0 to 1."""
         return {"eps": max(self.epsilon * (1 - progress), 1e-20)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SGD:
-    """Stochastic gradient descent with Nesterov momentum; the learning rate falls linearly to nothing.
+    """Stochastic gradient descent with Nesterov momentum and linear decay.
 
     Attributes:
         lr: learning rate at the start.
@@ -138,20 +137,20 @@ class SGD:
         _check_fraction(momentum=self.momentum)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """The optimizer of a model's parameters."""
+        """Build the optimizer of a model's parameters."""
         groups = _groups(model.parameters(), self.weight_decay)
         return torch.optim.SGD(groups, lr=self.lr, momentum=self.momentum, nesterov=self.momentum > 0)
 
     def settings(self, progress: float) -> dict[str, float]:
-        """Settings of every parameter group when ``progress`` (0 to 1) of the run is done."""
+        """Return the settings of all groups at ``progress``, 0 to 1."""
         return {"lr": self.lr * (1 - progress)}
 
 
 OptimizerConfig = AdamW | Muon | AdaDelta | SGD
 
 
-class _Several(torch.optim.Optimizer):
-    """Optimizers of different parameters as one: they step in turn, and share its groups and state."""
+class _CombinedOptimizer(torch.optim.Optimizer):
+    """Several optimizers of different parameters as one; they share groups and state."""
 
     def __init__(self, *parts: torch.optim.Optimizer) -> None:
         super().__init__([group for part in parts for group in part.param_groups], {})
@@ -164,7 +163,7 @@ class _Several(torch.optim.Optimizer):
             part.step()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Torch puts new groups and a new state in place of the old ones."""
+        """Load a state; torch replaces groups and state by new objects."""
         super().load_state_dict(state_dict)
         self._share()
 
@@ -176,16 +175,16 @@ class _Several(torch.optim.Optimizer):
 
 
 def _is_matrix(parameter: Tensor) -> bool:
-    """Whether Muon is for it; a matrix of one row or one column has nothing to be made orthogonal."""
+    """Return True for matrices and filters of several rows and columns."""
     return parameter.ndim in (2, 4) and min(len(parameter), parameter[0].numel()) > 1
 
 
 def _groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict[str, Any]]:
-    """Matrices with the decay, biases and gains without."""
-    all_of_them = list(parameters)
+    """Split parameters into matrices, which decay, and vectors, which do not."""
+    parameters = list(parameters)
     return [
-        {"params": [p for p in all_of_them if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in all_of_them if p.ndim < 2], "weight_decay": 0.0},
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
 
 

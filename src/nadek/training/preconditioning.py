@@ -1,10 +1,12 @@
-"""Training as if the network read its inputs with their means taken off. The model stays what it is.
+"""Optimizer steps in other parameters than the model's own. The model stays the same.
 
-Where a pixel is mostly 1, every gradient of W in its column is about that of the bias c, and the two get in each
-other's way. In the parameters W and ``c' = c + W centre`` of ``u = W (v - centre) + c'`` they do not. An optimizer's
-step in those is one in ours with two corrections: the gradient of W there is ``g(W) - g(c) centre'``, and what W moves
-by must be taken back from c. (Centring: Montavon and Mueller 2012; the enhanced gradient of Cho, Raiko and Ilin 2013
-is its kin.)
+Centring (Montavon and Mueller 2012; the enhanced gradient of Cho, Raiko and Ilin 2013 is close to it): where a column
+is mostly 1, its gradient in W is about that of the bias c. In the parameters W and ``c' = c + W centre`` of
+``u = W (v - centre) + c'`` it is not. There the gradient of W is ``g(W) - g(c) centre'``, and c must give back what W
+moves by.
+
+Ordinal variables: levels in an order learn from their neighbours (`nadek.models.ordinal_kernel`). With ``W = U R`` and
+a symmetric R the gradient of U is that of W times R.
 """
 
 from collections.abc import Iterator
@@ -18,13 +20,15 @@ from nadek.models.base import ConditionalModel
 from nadek.models.registry import has_columns
 from nadek.training.prepare import Rows
 
-FLAGS = 0.5
-"""What the mask input reads on average: the objectives hide every cell half of the time."""
+MEAN_FLAG = 0.5
+"""Mean of the mask input: the objectives hide every cell half of the time."""
 
 
 @torch.no_grad()
-def centre_of(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
-    """What each column of the network reads on average in training: half its mean, half what stands for missing cells.
+def mean_input(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
+    """Return the mean input of each column in training.
+
+    It is half the mean of the observed values plus half the value that stands for missing cells.
 
     Raises:
         ValueError: if the network has no columns.
@@ -34,29 +38,57 @@ def centre_of(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
     total, count = torch.zeros_like(model.fill), torch.zeros_like(model.fill)
     for part in torch.arange(len(rows.values), device=rows.values.device).split(8192):
         values, observed = rows.batch(part)
-        known = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
-        seen = model.variables.spread(known)
-        total += (model.variables.encode(values) * seen).sum(0)
-        count += seen.sum(0)
+        shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
+        shown_columns = model.variables.spread(shown)
+        total += (model.variables.encode(values) * shown_columns).sum(0)
+        count += shown_columns.sum(0)
     return 0.5 * (total / count.clamp(min=1) + model.fill)
 
 
 @contextmanager
-def centred(model: ConditionalModel, centre: Float[Tensor, " C"] | None) -> Iterator[None]:
-    """Around an optimizer's step: make it one in the centred parameters; an ordinary one where there is no centre."""
+def preconditioned(model: ConditionalModel, centre: Float[Tensor, " C"] | None = None) -> Iterator[None]:
+    """Precondition the optimizer's step inside of the block.
+
+    Args:
+        model: the network; ordinal variables share their gradients.
+        centre: of the inputs, see `mean_input`; None does not centre them.
+    """
+    with _centred(model, centre), _ordinal(model):
+        yield
+
+
+@contextmanager
+def _centred(model: ConditionalModel, centre: Tensor | None) -> Iterator[None]:
+    """Make an optimizer's step one in the centred parameters."""
     if centre is None or not has_columns(model):
         yield
         return
     readers = [(model.W, centre)]
     if model.A is not None:
-        readers.append((model.A, torch.full_like(model.A[0], FLAGS)))
+        readers.append((model.A, torch.full_like(model.A[0], MEAN_FLAG)))
     with torch.no_grad():
-        for weight, read in readers:
+        for weight, mean in readers:
             assert weight.grad is not None  # the network reads through it, and adds c, in every step
             assert model.c.grad is not None
-            weight.grad.addr_(model.c.grad, read, alpha=-1.0)
-        before = [weight @ read for weight, read in readers]
+            weight.grad.addr_(model.c.grad, mean, alpha=-1.0)
+        before = [weight @ mean for weight, mean in readers]
     yield
     with torch.no_grad():
-        for (weight, read), was in zip(readers, before, strict=True):
-            model.c.sub_(weight @ read - was)
+        for (weight, mean), product in zip(readers, before, strict=True):
+            model.c.sub_(weight @ mean - product)
+
+
+@contextmanager
+def _ordinal(model: ConditionalModel) -> Iterator[None]:
+    """Make an optimizer's step one in the parameters that neighbouring levels share; frozen ones stay."""
+    if not has_columns(model) or not model.config.ordinal:
+        yield
+        return
+    both = [(weight, dim) for weight, dim in ((model.W, 1), (model.V, 0)) if weight is not None]
+    trainable = [(weight, weight.grad, dim) for weight, dim in both if weight.grad is not None]
+    for weight, gradient, dim in trainable:
+        model.neighbours.gather(weight, dim=dim)
+        model.neighbours.spread(gradient, dim=dim)
+    yield
+    for weight, _, dim in trainable:
+        model.neighbours.spread(weight, dim=dim)

@@ -1,4 +1,4 @@
-"""Rows made ready for training: values and holes apart, on the device, nothing that could not be learnt from."""
+"""Rows prepared for training: values and observed cells, on the device."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,15 +9,15 @@ from torch import Tensor
 
 from nadek.models.variables import check_tensor, split_missing, variables_of
 
-MOST_NAMED = 8
-"""Columns, in a message."""
+MAX_NAMED = 8
+"""Largest number of columns named in a message."""
 
 
 class EmptyColumnsError(ValueError):
-    """Columns have no value in any row, so nothing can be learnt of them.
+    """Columns without a value in any row.
 
     Attributes:
-        columns: their places.
+        columns: their indices.
     """
 
     def __init__(self, message: str, *, columns: list[int]) -> None:
@@ -26,36 +26,36 @@ class EmptyColumnsError(ValueError):
 
 
 class Rows(NamedTuple):
-    """A data set on the device."""
+    """Rows of a data set on the device."""
 
     values: UInt8[Tensor, "N D"]
-    """Codes; 0 in the holes."""
+    """Codes; 0 where missing."""
     observed: Bool[Tensor, "N D"] | None
-    """False in the holes; None when there are none."""
+    """False where missing; None if no value is missing."""
     n_skipped: int
-    """Rows left out because nothing was observed in them."""
+    """Number of rows left out, without any value."""
     columns: tuple[str, ...] | None = None
-    """Names for the messages."""
+    """Names of the columns, for messages."""
 
     def batch(self, rows: Tensor | slice) -> tuple[Tensor, Tensor | None]:
-        """Values and holes of some rows."""
+        """Return values and observed cells of some rows."""
         return self.values[rows], None if self.observed is None else self.observed[rows]
 
     def first(self, number: int) -> "Rows":
-        """The first rows."""
+        """Return the first rows."""
         observed = None if self.observed is None else self.observed[:number]
         return Rows(self.values[:number], observed, self.n_skipped, self.columns)
 
     def filled(self, values: Tensor) -> "Rows":
-        """The same rows without holes.
+        """Return the same rows with all values.
 
         Args:
-            values: codes [N, D], also where there were holes.
+            values: codes [N, D].
         """
         return self._replace(values=values.to(self.values), observed=None)
 
     def name(self, column: int) -> str:
-        """What messages call a column."""
+        """Return the name of a column for messages."""
         return f"number {column}" if self.columns is None else f'"{self.columns[column]}"'
 
 
@@ -67,28 +67,27 @@ def prepare(
     device: torch.device | str | None = None,
     training: bool = True,
 ) -> Rows:
-    """Split holes from values, leave out rows without any value, and check what is left.
+    """Split values from missing cells and drop rows without values.
 
     Args:
-        x: codes and NaN for missing.
-        levels: how many levels each variable has; two each when None.
-        columns: names for the messages.
-        device: where the rows shall live.
-        training: also refuse columns without any value: their distribution cannot be learnt.
+        x: codes, NaN where missing, [N, D].
+        levels: number of levels of each variable; None for two each.
+        columns: names for messages.
+        device: of the result.
+        training: refuse columns without any value, which cannot be learnt.
 
     Raises:
-        TypeError: if they are no tensor.
-        EmptyColumnsError: on columns without values (named); it is a ValueError.
-        ValueError: on no rows, on what is no table, on more or fewer levels or names than it has columns, or on other
-            values.
+        TypeError: if x is no tensor.
+        EmptyColumnsError: names the columns without values; it is a ValueError.
+        ValueError: for no rows, another shape, a wrong number of levels or names, or values that are no codes.
     """
     check_tensor(x)
     if x.ndim != 2:
         hint = ": images are flattened, x.flatten(1)" if x.ndim > 2 else ""
         raise ValueError(f"x: expected a table [rows, columns], found shape {tuple(x.shape)}{hint}")
-    for what, given in (("levels", levels), ("columns", columns)):
+    for option, given in (("levels", levels), ("columns", columns)):
         if given is not None and len(given) != x.shape[1]:
-            raise ValueError(f"{what}: expected {x.shape[1]}, one for each column, found {len(given)}")
+            raise ValueError(f"{option}: expected {x.shape[1]}, one for each column, found {len(given)}")
     values, missing = split_missing(x, levels)
     keep = ~missing.all(1)
     n_skipped = int((~keep).sum())
@@ -99,25 +98,28 @@ def prepare(
     rows = Rows(values.to(torch.uint8).to(device), observed, n_skipped, None if columns is None else tuple(columns))
     empty = missing.all(0).nonzero().flatten().tolist()
     if training and empty:
-        raise EmptyColumnsError(_about_empty([rows.name(column) for column in empty]), columns=empty)
+        raise EmptyColumnsError(_describe_empty([rows.name(column) for column in empty]), columns=empty)
     return rows
 
 
-def _about_empty(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+def _describe_empty(names: list[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     if len(names) == 1:
         return f"column {names[0]} has no value in any row: leave it out, or find some values"
-    return (
-        f"columns {', '.join(names[:MOST_NAMED])}{more} have no value in any row: leave them out, or find some values"
-    )
+    return f"columns {', '.join(names[:MAX_NAMED])}{more} have no value in any row: leave them out, or find some values"
 
 
 def needed_rows(observed: Bool[Tensor, "N D"], held_out: Int[Tensor, " V"]) -> Bool[Tensor, " V"]:
-    """Which of the rows held out have to be learnt from: those that know a column of which no other row knows a value.
+    """Find held-out rows that hold the only values of a column.
+
+    Training needs them.
 
     Args:
-        observed: where there are values.
-        held_out: places of the rows that are to be held out.
+        observed: True where there is a value.
+        held_out: indices of the rows to hold out.
+
+    Returns:
+        True for the held-out rows that training needs.
 
     Example:
         >>> observed = torch.tensor([[True, True], [True, False], [True, False]])
@@ -130,32 +132,35 @@ def needed_rows(observed: Bool[Tensor, "N D"], held_out: Int[Tensor, " V"]) -> B
     return observed[held_out][:, lost].any(1)
 
 
-def mirrored(
-    x: Shaped[Tensor, "B D"], turned: Bool[Tensor, " B"], image_shape: tuple[int, int]
+def mirror_images(
+    x: Shaped[Tensor, "B D"], chosen: Bool[Tensor, " B"], image_shape: tuple[int, int]
 ) -> Shaped[Tensor, "B D"]:
-    """Images, some of them with left and right exchanged.
+    """Exchange left and right of some images.
 
     Args:
-        x: values, or whether there are any.
-        turned: which images to turn.
+        x: values, or observed cells.
+        chosen: the images to mirror.
         image_shape: height and width.
 
     Example:
-        >>> mirrored(torch.tensor([[0, 1, 2, 3]] * 2), torch.tensor([True, False]), (2, 2)).tolist()
+        >>> mirror_images(torch.tensor([[0, 1, 2, 3]] * 2), torch.tensor([True, False]), (2, 2)).tolist()
         [[1, 0, 3, 2], [0, 1, 2, 3]]
     """
-    return torch.where(turned[:, None], x.unflatten(1, image_shape).flip(2).flatten(1), x)
+    return torch.where(chosen[:, None], x.unflatten(1, image_shape).flip(2).flatten(1), x)
 
 
 def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> Float[Tensor, " C"]:
-    """Mean of the observed values of each column of the network (the paper's E[x]); NaN where there are none.
+    """Return the mean of the observed values (the paper's E[x]).
 
     Args:
-        x: codes and NaN for missing.
-        levels: how many levels each variable has; two each when None.
+        x: codes, NaN where missing, [N, D].
+        levels: number of levels of each variable; None for two each.
+
+    Returns:
+        One mean for each column of the network, [C]; NaN for a column without values.
 
     Raises:
-        TypeError: if they are no tensor.
+        TypeError: if x is no tensor.
     """
     check_tensor(x)
     variables = variables_of((2,) * x.shape[1] if levels is None else levels)

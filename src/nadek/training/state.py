@@ -1,4 +1,4 @@
-"""All that a run needs to go on from the end of an epoch, as plain tensors and a JSON-able dictionary."""
+"""State of a run at the end of an epoch: plain tensors and a JSON-able dictionary."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,14 @@ from torch.optim.swa_utils import AveragedModel
 
 @dataclass(frozen=True)
 class TrainingState:
-    """A run at the end of an epoch. The randomness of an epoch is derived from its number, so none is stored."""
+    """State of a run at the end of an epoch.
+
+    No generator is stored: the randomness of an epoch follows from its number.
+
+    Attributes:
+        tensors: weights and optimizer state by name.
+        info: history, early stopping and config, as JSON has them.
+    """
 
     tensors: dict[str, Tensor]
     info: dict[str, Any] = field(default_factory=dict)
@@ -21,15 +28,15 @@ def pack(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     average: AveragedModel | None,
-    kept: Mapping[str, dict[str, Tensor] | None],
+    extra: Mapping[str, dict[str, Tensor] | None],
     info: dict[str, Any],
 ) -> TrainingState:
-    """Copy weights, optimizer, average and other weights that are kept, by name, into one flat dictionary."""
+    """Copy weights, optimizer, average and extra tensors into a state."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     if average is not None:
         tensors |= {f"average.{name}": value for name, value in average.state_dict().items()}
-    for which, weights in kept.items():
-        tensors |= {f"{which}.{name}": value for name, value in (weights or {}).items()}
+    for group, values in extra.items():
+        tensors |= {f"{group}.{name}": value for name, value in (values or {}).items()}
     for index, entries in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(v) for name, v in entries.items() if v is not None}
     return TrainingState({name: value.detach().cpu().clone() for name, value in tensors.items()}, info)
@@ -38,39 +45,40 @@ def pack(
 def unpack(
     state: TrainingState, model: nn.Module, optimizer: torch.optim.Optimizer, average: AveragedModel | None
 ) -> None:
-    """Load a state into what a run works with.
+    """Load a state into model, optimizer and average.
 
     Raises:
         ValueError: if the state belongs to a model of another structure.
     """
     try:
-        model.load_state_dict(_part(state, "model."))
+        model.load_state_dict(_group(state, "model"))
         if average is not None:
-            average.load_state_dict(_part(state, "average."))
+            average.load_state_dict(_group(state, "average"))
     except RuntimeError as error:
         raise ValueError(f"the saved training state does not fit this model: {error}") from None
     entries: dict[int, dict[str, Tensor]] = {}
-    for name, value in _part(state, "optimizer.").items():
+    for name, value in _group(state, "optimizer").items():
         index, entry = name.split(".", 1)
-        entries.setdefault(int(index), {})[entry] = value.clone()  # an optimizer works in place on what it is given
+        entries.setdefault(int(index), {})[entry] = value.clone()  # an optimizer changes it in place
     optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
-    for parameter, kept in optimizer.state.items():
-        kept |= {name: _laid_out(value, parameter) for name, value in kept.items()}
+    for parameter, values in optimizer.state.items():
+        values |= {name: _match_layout(value, parameter) for name, value in values.items()}
 
 
-def weights_in(state: TrainingState, which: str) -> dict[str, Tensor] | None:
-    """What `pack` was given to keep under a name."""
-    return _part(state, f"{which}.") or None
+def extra_tensors(state: TrainingState, group: str) -> dict[str, Tensor] | None:
+    """Return the extra tensors that `pack` stored under a name."""
+    return _group(state, group) or None
 
 
-def _laid_out(value: Any, parameter: Tensor) -> Any:  # noqa: ANN401 - whatever an optimizer remembers
-    """What is remembered of each entry of a parameter, in the order of the parameter's own memory.
+def _match_layout(value: Any, parameter: Tensor) -> Any:  # noqa: ANN401 - any entry of an optimizer's state
+    """Give a tensor the memory order of its parameter.
 
-    Files know one order only, filters are kept in another one, and fused optimizers go through both as they lie.
+    Files know one order only, filters have another one, and fused optimizers go through both as they lie.
     """
-    alike = isinstance(value, Tensor) and value.shape == parameter.shape
-    return torch.empty_like(parameter, dtype=value.dtype).copy_(value) if alike else value
+    same = isinstance(value, Tensor) and value.shape == parameter.shape
+    return torch.empty_like(parameter, dtype=value.dtype).copy_(value) if same else value
 
 
-def _part(state: TrainingState, prefix: str) -> dict[str, Tensor]:
+def _group(state: TrainingState, group: str) -> dict[str, Tensor]:
+    prefix = f"{group}."
     return {name.removeprefix(prefix): value for name, value in state.tensors.items() if name.startswith(prefix)}

@@ -1,16 +1,16 @@
-"""A training run as data."""
+"""Training runs as data: phases and options."""
 
 import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nadek.inference.mask_distribution import MaskDistribution, MaskLaw
 from nadek.inference.order_agnostic import Objective
-from nadek.inference.orderings import Masks
 from nadek.training.optimizers import AdamW, OptimizerConfig
 from nadek.utils.configs import check_choices, check_whole
 
 EMA_DECAY = 0.999
-"""Of averaged weights, a minibatch, unless something else is asked for."""
+"""Default decay of the averaged weights, a minibatch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +20,7 @@ class Phase:
     Attributes:
         objective: "all_steps" (pretraining, Eq. 10 of Raiko, Yao, Cho and Bengio 2014), "last_step" (fine-tuning,
             Eq. 4) or "fixed_order" (all conditionals of the model's one ordering, classic NADE).
+    <<<<<<< HEAD
         epochs: how many.
         steps: use the network so many times only. One step takes a third of the time of three, and teaches W, the core
             and V nearly as much; later phases teach it to go on from its own guess. Such a phase is not validated, and
@@ -30,12 +31,20 @@ class Phase:
             `nadek.inference.order_agnostic.step_costs`), for filling in. None stands for the former.
         fresh: begin with a new optimizer and its schedule from the start (as the paper's fine-tuning did);
             otherwise optimizer and schedule run on from the phase before.
+    =======
+        epochs: number of epochs.
+        steps: use the network so many times only; None for as many as it has. One step takes a third of the time of
+            three and trains W, the core and V nearly as well. Such a phase is not validated and cannot be the last one.
+        masks: law of the hidden cells, see `nadek.inference.mask_distribution`: "orderings" for the likelihood of
+            rows, "holes" (missing cells) for imputation. None is "orderings".
+        fresh: begin with a new optimizer and schedule, as the paper's fine-tuning did; otherwise both go on.
+    >>>>>>> b955e5a (One object draws the training masks and weighs their costs; the training's parts have plain names)
     """
 
     objective: Objective = "last_step"
     epochs: int = 10
     steps: int | None = None
-    masks: Masks | None = None
+    masks: MaskLaw | None = None
     fresh: bool = False
 
     def __post_init__(self) -> None:
@@ -51,20 +60,21 @@ class Phase:
             raise ValueError("masks: the fixed_order objective hides what its ordering says, leave the option out")
 
     @property
-    def hides(self) -> Masks:
-        """What is hidden from the rows: ``masks``, or what None stands for."""
+    def mask_law(self) -> MaskLaw:
+        """Law of the hidden cells: ``masks``, or its default."""
         return self.masks or "orderings"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """Everything that a run of `nadek.training.fit` depends on, besides model and data.
+    """Options of a run of `nadek.training.fit`.
 
     Attributes:
         phases: one after the other.
         optimizer: see `nadek.training.optimizers`.
         batch_size: rows a minibatch; rows are reshuffled every epoch.
         l2: coefficient of the sum of squares of all matrices, added to the cost (the paper's regulariser).
+    <<<<<<< HEAD
         stratified: spread the number of hidden cells evenly over each minibatch (less noise, same expectation).
         tilt: hide few cells more often than many, and weigh costs so that their expectation stays (see
             `nadek.inference.orderings.hidden_probability`): less noise with many columns. 0: the paper's law. Phases
@@ -75,18 +85,28 @@ class TrainingConfig:
             meant for columns whose means are far from 0.5 (see `nadek.training.preconditioning`).
         stride: the fixed_order objective counts every so many-th conditional of the rows of a minibatch, from a place
             drawn anew each time: as much less work, and more noise. 1 for all of them.
+    =======
+        stratified: spread the number of hidden cells evenly over each minibatch: less noise, same expectation.
+        tilt: hide few cells more often and weigh their costs less: less noise with many columns. 0 is the paper's
+            law. Phases with ``masks = "holes"`` ignore it.
+        ema_decay: decay of the average of the weights, a minibatch. The average is validated and returned; 0 for the
+            weights themselves. None: `EMA_DECAY`, and less in a short run (`average_decay`).
+        centred: optimize as if the mean of each column was subtracted from the input: the same model, meant for
+            columns with means far from 0.5 (see `nadek.training.preconditioning`).
+        stride: the fixed_order objective counts every so many-th conditional, from a random start: less work, more
+            noise. 1 for all of them.
+    >>>>>>> b955e5a (One object draws the training masks and weighs their costs; the training's parts have plain names)
         precision: of the matrix products; weights, costs and sums stay float32.
-        recompute: keep no activations of the k steps for the way back, but compute them again: less memory, which
-            counts for large k and batches, and more time. The fixed_order objective does not know it.
-        patience: stop when so many validations of the last phase brought no better one; None never stops early.
+        recompute: store no activations of the k steps for the backward pass: less memory, more time. The fixed_order
+            objective ignores it.
+        patience: stop after so many validations of the last phase without a better one; None never stops early.
         validate_every: epochs between validations.
-        mirror: height and width, where rows are images that may as well be seen from behind: half of them, drawn anew
-            for every minibatch, are shown with left and right exchanged. None: rows stay as they are.
-        missing: "use" rows with holes (what is missing is never a target and never read), which is right where it is
-            chance what is missing; "complete" them for the last third of the run (see `nadek.training.stochastic_em`),
-            which is right as well where it follows from what is observed, and takes longer; or "refuse" them. In
-            validation rows too. What completes a row are joint draws up to 64 variables; of D variables beyond,
-            D / 64 at a time (rounded up) are drawn as if they were independent given those before.
+        mirror: height and width of images; half of each minibatch is mirrored left to right. None mirrors nothing.
+        missing: what to do with missing values, in validation rows too. "use": they are never read and never a target,
+            right where it is chance which are missing. "complete": for the last third of the run the model draws them
+            (`nadek.training.stochastic_em`), right also where it follows from the observed values, and slower; beyond
+            64 variables D / 64 cells are drawn at a time (rounded up), independent given those before. "refuse": an
+            error.
         seed: of everything random in training.
     """
 
@@ -112,33 +132,45 @@ class TrainingConfig:
         lowest = {"batch_size": 1, "validate_every": 1, "stride": 1, "patience": 1, "seed": 0}
         check_whole(self, *lowest)
         for name, least in lowest.items():
-            found = getattr(self, name)
-            if found is not None and found < least:
-                raise ValueError(f"{name}: expected at least {least}, found {found}")
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name}: expected at least {least}, found {value}")
         if self.mirror is not None and (len(self.mirror) != 2 or min(self.mirror) < 1):
             raise ValueError(f"mirror: expected the height and width of an image, found {self.mirror}")
         if not 0 <= self.l2 < math.inf:
             raise ValueError(f"l2: expected a number of at least 0, found {self.l2}")
+        for name in ("ema_decay", "tilt"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < 1:
+                raise ValueError(f"{name}: expected at least 0 and below 1, found {value}")
+        self._check_phases()
+
+    def _check_phases(self) -> None:
         if not self.phases:
             raise ValueError("phases: expected at least one")
         if (steps := self.phases[-1].steps) is not None:
-            told = f"found steps = {steps}, after which no weights would have been validated"
-            raise ValueError(f"phases: expected the last one to use the network as often as it is made for, {told}")
-        for name in ("ema_decay", "tilt"):
-            found = getattr(self, name)
-            if found is not None and not 0 <= found < 1:
-                raise ValueError(f"{name}: expected at least 0 and below 1, found {found}")
+            raise ValueError(
+                "phases: expected the last one to use the network as often as it is made for, found "
+                f"steps = {steps}, after which no weights would have been validated"
+            )
 
     @property
     def epochs(self) -> int:
         """Epochs of all phases."""
         return sum(phase.epochs for phase in self.phases)
 
-    def average_decay(self, n_rows: int) -> float:
-        """Decay of the averaged weights in a run over so many rows: what ``ema_decay`` says.
+    def mask_distribution(self, phase: Phase) -> MaskDistribution:
+        """Return the distribution of a phase's masks."""
+        return MaskDistribution(phase.mask_law, self.tilt, self.stratified)
 
-        If it says nothing: `EMA_DECAY`, but never so much that the average reaches over more than the last fifth of the
-        run. It would hold the weights that the run began with otherwise.
+    def average_decay(self, n_rows: int) -> float:
+        """Return the decay of the averaged weights in a run.
+
+        Without ``ema_decay`` it is `EMA_DECAY`, or less, so that the average covers at most the last fifth of the run
+        and not the weights that it began with.
+
+        Args:
+            n_rows: number of training rows.
         """
         if self.ema_decay is not None:
             return self.ema_decay

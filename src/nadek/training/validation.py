@@ -1,4 +1,4 @@
-"""Validation with the same masks every time, so that two epochs differ by their weights and nothing else."""
+"""Validation with the same masks every time: two epochs differ by their weights only."""
 
 from typing import NamedTuple
 
@@ -8,23 +8,23 @@ from torch import Tensor
 
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.likelihood import log_prob
+from nadek.inference.mask_distribution import MaskDistribution, MaskLaw
 from nadek.inference.order_agnostic import Objective, step_costs
-from nadek.inference.orderings import Masks, draw_missing
 from nadek.models.base import ConditionalModel
 from nadek.training.prepare import Rows
 
-AT_LEAST = 4096
-"""Small validation sets are repeated, with other masks, until they have so many rows."""
+MIN_ROWS = 4096
+"""Smaller validation sets are repeated, with other masks."""
 
 
 class Validation(NamedTuple):
-    """Validation rows and what is hidden from each."""
+    """Validation rows and their masks."""
 
     rows: Rows
     missing: Tensor
     ordering: Tensor | None
-    masks: Masks = "orderings"
-    """How it was drawn what is hidden."""
+    """Of a fixed-order model, which needs no masks."""
+    masks: MaskDistribution
 
 
 def prepare_validation(
@@ -33,23 +33,35 @@ def prepare_validation(
     objective: Objective,
     generator: torch.Generator,
     *,
-    masks: Masks = "orderings",
-    at_least: int = AT_LEAST,
+    law: MaskLaw = "orderings",
+    min_rows: int = MIN_ROWS,
 ) -> Validation:
-    """Draw the masks once; a model trained on one ordering is validated on the exact cost of that one."""
+    """Draw the masks of the validation rows.
+
+    A fixed-order model needs none: its cost is exact.
+
+    Args:
+        rows: validation rows.
+        model: the network to validate.
+        objective: of the last phase.
+        generator: source of the masks.
+        law: of the masks, see `nadek.inference.mask_distribution`.
+        min_rows: repeat fewer rows, with other masks.
+    """
+    masks = MaskDistribution(law, stratified=True)
     if objective == "fixed_order":
-        return Validation(rows, torch.empty(0), ordering_of(model))
-    repeats = -(-at_least // len(rows.values))
+        return Validation(rows, torch.empty(0), ordering_of(model), masks)
+    repeats = -(-min_rows // len(rows.values))
     values = rows.values.repeat(repeats, 1)
     observed = None if rows.observed is None else rows.observed.repeat(repeats, 1)
     shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
-    missing = draw_missing(shown, stratified=True, masks=masks, generator=generator)
+    missing = masks.sample(shown, generator=generator)
     return Validation(Rows(values, observed, rows.n_skipped), missing, None, masks)
 
 
 @torch.no_grad()
 def validation_costs(model: ConditionalModel, validation: Validation) -> Float[Tensor, " k"]:
-    """Mean cost after every step, in nats a row, float64 sums."""
+    """Return the mean cost after every step, in nats a row (float64 sums)."""
     model.eval()
     if validation.ordering is not None:
         return -log_prob(model, validation.rows.values, validation.ordering).mean(0, keepdim=True).cpu()
@@ -63,7 +75,7 @@ def validation_costs(model: ConditionalModel, validation: Validation) -> Float[T
 
 
 def ordering_of(model: ConditionalModel) -> Tensor:
-    """The one ordering of a fixed-order model.
+    """Return the ordering of a fixed-order model.
 
     Raises:
         ValueError: for a model of every ordering.
