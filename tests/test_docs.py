@@ -1,5 +1,6 @@
-"""What the README and the docs say is true: code runs, commands exist, numbers are those of the records."""
+"""The README and the docs are true: code runs, commands and names exist, numbers are those of the records."""
 
+import importlib
 import json
 import re
 import runpy
@@ -16,53 +17,74 @@ import typer.main
 
 from nadek.cli.app import app
 from nadek.runs.recipe import make_recipe
+from nadek_paper.cli import app as paper_app
 
 ROOT = Path(__file__).parents[1]
 README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
+STYLE = runpy.run_path(str(ROOT / "docs" / "style.py"))
+PAGES = STYLE["pages"]()
 
 
 def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
 
 
-def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, _ = blocks(README, "python")
-    code, phases = re.subn(r"epochs=\d+", "epochs=1", code)
-    assert phases == 2
-    names = {}
-    exec(compile(code, "README.md", "exec"), names)
-    assert not names["whole"].isnan().any()
-    assert names["log_p"].shape == (16, 300)
+def commands(page):
+    """Yield the words of every command line of a page."""
+    shell = "\n".join(blocks(page, "shell"))
+    indented = re.findall(r"^    (.*)$", page.read_text(), re.MULTILINE)
+    for line in [*shell.splitlines(), *indented]:
+        if re.match(r"nadek(?:-paper)? ", line):
+            yield shlex.split(line, comments=True)
 
 
-def test_the_scikit_learn_of_the_readme_runs():
-    _, code = blocks(README, "python")
+def test_scikit_learn_of_the_readme_runs():
+    (code,) = blocks(README, "python")
     names = {}
     exec(compile(code.replace("random_state=0", "random_state=0, max_iter=20"), "README.md", "exec"), names)
     assert names["people"].isna().any(axis=None)
     assert not names["whole"].isna().any(axis=None)
     assert (names["log_p"] < 0).all()
     assert set(names["odd"]) == {-1, 1}
-    asked = names["people"][names["people"]["smokes"].isna()].isna().to_numpy()
-    assert (np.isfinite(names["ask"]) == asked).all()
+    smokes_missing = names["people"][names["people"]["smokes"].isna()].isna().to_numpy()
+    assert (np.isfinite(names["ask"]) == smokes_missing).all()
 
 
-@pytest.mark.parametrize("line", [line for block in blocks(README, "shell") for line in block.splitlines()])
-def test_the_commands_of_the_readme_exist(line):
-    words = shlex.split(line, comments=True)
-    assert words[0] == "nadek"
-    verb = typer.main.get_command(app).commands[words[1]]
-    known = {option for parameter in verb.params for option in parameter.opts} | {"--help"}
-    assert {word for word in words[2:] if word.startswith("-")} <= known
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_of_pages_exist(page):
+    for words in commands(page):
+        if words[0] == "nadek-paper" and (ROOT / "experiments").exists():
+            continue  # until its verbs are those of the page
+        command, arguments = typer.main.get_command(app if words[0] == "nadek" else paper_app), words[1:]
+        while hasattr(command, "commands"):
+            command, arguments = command.commands[arguments[0]], arguments[1:]
+        options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+        assert {word for word in arguments if word.startswith("-")} <= options, shlex.join(words)
 
 
-def test_the_python_of_the_guide_runs():
+def test_commands_are_read_from_pages():
+    assert sum(1 for _ in commands(README)) == 10
+    assert ["nadek-paper", "report"] in list(commands(GUIDE))
+
+
+def test_tensors_of_the_guide_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = (code for code in blocks(GUIDE, "python") if "TrainingConfig" in code)
+    code, phases = re.subn(r"epochs=\d+", "epochs=1", code)
+    assert phases == 2
+    names = {}
+    exec(compile(code, "guide.md", "exec"), names)
+    assert not names["whole"].isnan().any()
+    assert names["log_p"].shape == (16, 300)
+
+
+def test_python_of_the_guide_runs():
     for code in blocks(GUIDE, "python"):
-        exec(compile(code, "guide.md", "exec"), {})
+        if "TrainingConfig" not in code:
+            exec(compile(code, "guide.md", "exec"), {})
 
 
-def test_the_steps_of_the_guide_are_those_of_the_model():
+def test_steps_by_hand_match_the_model():
     by_hand, of_a_table = (code for code in blocks(GUIDE, "python") if "reconstruction_probabilities" in code)
     names = {}
     exec(compile(by_hand, "guide.md", "exec"), names)
@@ -70,21 +92,21 @@ def test_the_steps_of_the_guide_are_those_of_the_model():
     assert not torch.equal(names["v"], names["states"][0])
     exec(compile(of_a_table, "guide.md", "exec"), names)
     of_town = names["states"][-1][:, names["town"]].numpy()
-    np.testing.assert_allclose(of_town, names["model"].predict_missing_proba(names["asked"])["town"], atol=1e-6)
+    np.testing.assert_allclose(of_town, names["model"].predict_missing_proba(names["incomplete"])["town"], atol=1e-6)
 
 
-def test_the_recipe_of_the_guide_is_one():
+def test_recipe_of_the_guide_is_valid():
     (text,) = blocks(GUIDE, "toml")
     recipe = make_recipe(tomllib.loads(text), n_variables=784)
     assert recipe.model.steps == 5
 
 
-def test_numbers_in_the_docs_are_those_of_the_records():
+def test_numbers_match_the_records():
     done = subprocess.run([sys.executable, ROOT / "docs" / "numbers.py", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_examples_print_was_printed_by_the_code_above_it(monkeypatch):
+def test_printed_output_matches_the_code(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     examples = runpy.run_path(str(ROOT / "benchmarks" / "examples.py"))
     shown = {name: code for code, name in examples["blocks"](examples["PAGE"].read_text()) if name is not None}
@@ -92,7 +114,72 @@ def test_what_examples_print_was_printed_by_the_code_above_it(monkeypatch):
     assert shown == json.loads((ROOT / "benchmarks" / "results" / "examples.json").read_text())["code"]
 
 
-def test_links_in_the_docs_lead_somewhere():
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page):
+    for target, heading in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", page.read_text()):
+        linked = page.parent / target if target else page
+        assert linked.exists(), f"{page.name}: {target}"
+        assert not heading or heading in anchors(linked), f"{page.name}: {target}#{heading}"
+
+
+def anchors(page):
+    """Return the names that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_names_in_backticks_exist(page):
+    for code in re.findall(r"`([^`\n]+)`", page.read_text()):
+        for name in re.findall(r"(?<![\w.-])nadek(?:_paper)?(?:\.\w+)+", code):
+            assert exists(name), f"{page.name}: {name}"
+        for path in re.findall(r"[a-z][\w./-]*/[\w./-]+\.(?:py|toml)", code):
+            assert "NAME" in path or any((root / path).exists() for root in ROOTS), f"{page.name}: {path}"
+
+
+ROOTS = (ROOT, ROOT / "src" / "nadek", ROOT / "paper" / "nadek_paper" / "recipes", ROOT / "experiments")
+
+
+def exists(name):
+    """Check that a dotted name can be imported, with attributes of classes."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            thing = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[end:]:
+            if not hasattr(thing, part) and part not in getattr(thing, "__dataclass_fields__", {}):
+                return False
+            thing = getattr(thing, part, None)
+        return True
+    return False
+
+
+def test_names_that_do_not_exist_are_noticed():
+    assert exists("nadek.NADEk.score_samples")
+    assert not exists("nadek.nothing")
+    assert not exists("nadek.NADEk.nothing")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_style_of_pages(page):
+    assert STYLE["problems"](page) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("word\n" * 41 + "end. Short. Short.", "42 words in a sentence"),
+        ("word\n" * 24 + "end.", "25.0 words in a sentence on average"),
+        ("x" * 101, "more than 100 characters"),
+        ("Some\n<!--=record.key d-->3<!--.--> rows.", "begins with"),
+    ],
+)
+def test_faults_of_style_are_noticed(text, fault):
+    (problem,) = STYLE["faults"]("page.md", text)
+    assert fault in problem
+
+
+def test_style_counts_words_without_comments():
+    assert STYLE["count_words"]("two <!--=record.key d-->words<!--.-->") == 2
