@@ -23,8 +23,9 @@ types: $(READY)
 layers: $(READY)
 	$(BIN)/lint-imports --no-logo
 
-docs: $(READY)  ## no number in README or docs that is not in a record
+docs: $(READY)  ## every number of README and docs is from a record, and their style is plain
 	$(BIN)/python docs/numbers.py --check
+	$(BIN)/python docs/style.py
 
 bench: $(READY)  ## the short form of the benchmarks, ratios only; --record in each writes benchmarks/results
 	$(BIN)/python benchmarks/likelihood.py --rows 100
