@@ -11,7 +11,7 @@ import torch
 from common import seconds, show, write
 
 from nadek.inference.order_agnostic import reduce, step_costs
-from nadek.kernels.cpu import quick_in_bfloat16
+from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
 from nadek.training import AdamW, Muon
@@ -52,11 +52,11 @@ def main() -> None:
     }
     columns = ["what", "ms_a_step"]
     rows = [[name, 1e3 * seconds(way, repeats=5)] for name, way in ways.items()]
-    quick = quick_in_bfloat16("cpu")
+    quick = has_fast_bfloat16("cpu")
     show(f"U-Net, {BATCH} images, float32; bfloat16 is {'quick' if quick else 'slow'} here", columns, rows)
     if options.record:
         table = [dict(zip(columns, row, strict=True)) for row in rows]
-        write("muon", {"batch": BATCH, "quick_in_bfloat16": quick, "table": table})
+        write("muon", {"batch": BATCH, "has_fast_bfloat16": quick, "table": table})
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from nadek.models import (
 )
 from nadek.models.cores import DeepConfig, ResidualConfig
 from nadek.models.memory import MemoryModel
-from nadek.models.registry import has_columns, is_walked_fast
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
 from nadek.models.variables import variables_of
@@ -108,10 +107,10 @@ def build(name, n_variables, *, seed=0, noise=0.7):
 
 def paths_of(name):
     """The paths that serve a model: the fast one needs a network that single variables can be cut out of."""
-    return ["plain", "positions", "fast"] if is_walked_fast(build(name, 2)) else ["plain", "positions"]
+    return ["plain", "positions", "fast"] if build(name, 2).can_decode_incrementally else ["plain", "positions"]
 
 
-WITH_COLUMNS = [name for name in ZOO if has_columns(build(name, 2))]
+WITH_COLUMNS = [name for name in ZOO if isinstance(build(name, 2), IterativeNADE)]
 
 
 def orderings_of(model, n, generator):

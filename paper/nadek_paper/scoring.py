@@ -16,7 +16,6 @@ from nadek.inference.decoding import as_orderings
 from nadek.inference.likelihood import Progress, log_prob
 from nadek.inference.summary import summarise
 from nadek.models.base import ConditionalModel
-from nadek.models.registry import is_walked_fast
 from nadek.utils.files import replacing
 from nadek_paper.rows import Row
 
@@ -110,7 +109,7 @@ class Scoring:
         """Log-probabilities [orderings, rows]; every piece is kept in a file as soon as it is done."""
         digest = self._digest([*self.model.state_dict().values(), x, orderings])
         scores = _kept(cache, digest, (len(orderings), len(x)))
-        size = len(x) if is_walked_fast(self.model) else PIECE
+        size = len(x) if self.model.can_decode_incrementally else PIECE
         for index in range(len(orderings)):
             for start in range(0, len(x), size):
                 rows = slice(start, min(start + size, len(x)))

@@ -10,7 +10,7 @@ from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.order_agnostic import step_costs
 from nadek.models import IterativeNADE
-from nadek.models.base import evaluation_mode
+from nadek.models.evaluation import evaluation_mode
 
 
 @evaluation_mode

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from nadek import pretrained
 from nadek.models.base import ConditionalModel, Structure
-from nadek.models.registry import AnyConfig, build, outline
+from nadek.models.registry import AnyConfig, build, build_meta
 from nadek.tabular.columns import n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
@@ -259,7 +259,7 @@ def _structure_of(model: ConditionalModel) -> dict[str, Any]:
         raise TypeError(f"{SAVED}; found {type(model).__name__} with a config of class {found.__name__}")
     structure: dict[str, Any] = json.loads(_as_json(encode(model.config)))
     try:
-        twin = outline(decode(_Structure, {"model": structure}).model)
+        twin = build_meta(decode(_Structure, {"model": structure}).model)
     except ValueError as error:
         raise TypeError(f"{SAVED}; found another structure: {error}") from None
     kinds = [{name: type(part).__name__ for name, part in whole.named_modules()} for whole in (twin, model)]
@@ -275,7 +275,7 @@ def _structure_of(model: ConditionalModel) -> dict[str, Any]:
 def _check_fit(folder: Path, structure: AnyConfig, tensors: dict[str, Tensor]) -> None:
     """Refuse weights that are not those of a structure, before memory is taken for what the structure asks for."""
     try:
-        expected = outline(structure).state_dict()
+        expected = build_meta(structure).state_dict()
     except RuntimeError as error:
         raise ValueError(f"{folder}: the config asks for weights that no memory holds: {error}") from None
     if different := _difference(expected, tensors):

@@ -64,12 +64,12 @@ def survey(tmp_path_factory):
 
 def test_fit_says_where_the_processor_is_slow_in_bfloat16(tmp_path, monkeypatch):
     options = ("--set", "training.precision=bfloat16")
-    monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: False)
+    monkeypatch.setattr(CONSOLE, "has_fast_bfloat16", lambda _: False)
     told = ok("fit", "digits", "-o", tmp_path / "slow", *FIT, *options).err
     assert "this processor has no bfloat16 products of its own, and the training works in them: " in told
     assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "float32", *FIT).err
     assert ok("fit", "digits", "-o", tmp_path / "quiet", *FIT, *options, "--quiet").err == ""
-    monkeypatch.setattr(CONSOLE, "quick_in_bfloat16", lambda _: True)
+    monkeypatch.setattr(CONSOLE, "has_fast_bfloat16", lambda _: True)
     assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "quick", *FIT, *options).err
 
 

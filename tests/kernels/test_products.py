@@ -9,13 +9,23 @@ from torch.nn.utils import parametrizations, prune
 from nadek.inference.decoders import IncrementalDecoder
 from nadek.inference.likelihood import log_prob
 from nadek.kernels import linear as products
-from nadek.kernels.cpu import quick_in_bfloat16
-from nadek.kernels.linear import ACTIVATIONS, BLOCK, WORTH, activate, added, affine, block_of, prepack_weight
+from nadek.kernels.cpu import has_fast_bfloat16
+from nadek.kernels.linear import (
+    ACTIVATIONS,
+    BLOCK,
+    MIN_PRODUCT,
+    activate,
+    add_product,
+    affine,
+    block_size,
+    prepack_weight,
+)
 from nadek.models import IterativeNADE, ModelConfig, nade_k
-from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig, for_many, sigmoids
+from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
+from nadek.models.fast_cores import prepacked_core, sigmoid_core
 
 ROWS, WIDE, NARROW = 512, 160, 128  # just large enough to be worth it
-DTYPES = [torch.float32, *([torch.bfloat16] if quick_in_bfloat16("cpu") else [])]
+DTYPES = [torch.float32, *([torch.bfloat16] if has_fast_bfloat16("cpu") else [])]
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
 SERVED = pytest.mark.skipif(not products._fuses(torch.float32), reason="this PyTorch comes without oneDNN")
 
@@ -67,9 +77,9 @@ def test_added_is_the_product_and_what_stands_there(dtype, parts):
     x, weight, base = parts[0].to(dtype), parts[1].t().to(dtype), torch.randn(ROWS, NARROW).to(dtype)
     kept = base.clone()
     with torch.no_grad():
-        close(added(base, x, weight.t()), base.double() + x.double() @ weight.double(), dtype)
+        close(add_product(base, x, weight.t()), base.double() + x.double() @ weight.double(), dtype)
         part = base.double() + x[:, 32:].double() @ weight[32:].double()
-        close(added(base, x[:, 32:], weight[32:].t()), part, dtype)
+        close(add_product(base, x[:, 32:], weight[32:].t()), part, dtype)
     assert torch.equal(base, kept)
 
 
@@ -85,7 +95,7 @@ def test_arranged_weights_give_the_same_products(rows, dtype, parts):
             assert laid_out.is_mkldnn
             expected = x.double() @ weight.double().t()
             close(affine(x, laid_out, bias, "tanh"), (expected + bias.double()).tanh(), dtype)
-            close(added(base, x, laid_out), expected + base.double(), dtype)
+            close(add_product(base, x, laid_out), expected + base.double(), dtype)
 
 
 def test_weights_are_arranged_only_where_that_serves(parts):
@@ -112,7 +122,7 @@ def test_a_core_for_many_calls_is_the_same_core(config):
         for parameter in core.parameters():
             parameter.normal_(std=WIDE**-0.5, generator=generator)
         u = torch.randn(ROWS, WIDE, generator=generator)
-        quick = for_many(core, ROWS)
+        quick = prepacked_core(core, ROWS)
         state = expected_state = None
         for _ in range(2):
             found, state = quick(u.clone(), state)
@@ -124,7 +134,7 @@ def test_a_core_for_many_calls_is_the_same_core(config):
     assert all(
         isinstance(layer.weight, torch.nn.Parameter) for layer in core.modules() if hasattr(layer, "in_features")
     )
-    assert for_many(core, 8) is core
+    assert prepacked_core(core, 8) is core
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.float64])
@@ -161,13 +171,13 @@ def test_who_needs_gradients_or_exactness_is_not_served(parts, called):
 
 def test_shapes_are_rounded_where_products_are_made_for_them(monkeypatch):
     served = BLOCK if products._fuses(torch.float32) else 1
-    assert block_of(torch.float32, "cpu", WORTH) == served
-    assert block_of(torch.float32, "cpu", WORTH - 1) == 1
-    assert block_of(torch.float64, "cpu", WORTH) == 1
-    assert block_of(torch.bfloat16, "cpu", 1) == BLOCK
-    assert block_of(torch.bfloat16, "cuda", WORTH) == 1
+    assert block_size(torch.float32, "cpu", MIN_PRODUCT) == served
+    assert block_size(torch.float32, "cpu", MIN_PRODUCT - 1) == 1
+    assert block_size(torch.float64, "cpu", MIN_PRODUCT) == 1
+    assert block_size(torch.bfloat16, "cpu", 1) == BLOCK
+    assert block_size(torch.bfloat16, "cuda", MIN_PRODUCT) == 1
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
-    assert block_of(torch.float32, "cpu", WORTH) == 1
+    assert block_size(torch.float32, "cpu", MIN_PRODUCT) == 1
 
 
 @SERVED
@@ -200,7 +210,7 @@ def test_likelihoods_are_those_of_pytorchs_own_products(options, called):
     assert (asked > 0) == (model.steps > 1)
     assert len(called) == asked
     fast = IncrementalDecoder(model.float(), ordering, len(x))
-    assert fast.block == (BLOCK if 1000 * model.W.numel() >= WORTH else 1)
+    assert fast.block == (BLOCK if 1000 * model.W.numel() >= MIN_PRODUCT else 1)
 
 
 def test_the_twin_of_sigmoids_gives_half_of_the_units_plus_one():
@@ -210,12 +220,12 @@ def test_the_twin_of_sigmoids_gives_half_of_the_units_plus_one():
         for parameter in core.parameters():
             parameter.normal_(generator=generator)
         u = torch.randn(3, 6, dtype=torch.float64, generator=generator)
-        twin = sigmoids(core)
+        twin = sigmoid_core(core)
         torch.testing.assert_close(2 * twin(2 * u)[0] - 1, core(u)[0], rtol=0, atol=1e-12)
     assert core.activation == "tanh"
-    assert sigmoids(core.train()) is None  # it would drop units, which the twin cannot
-    assert sigmoids(DeepConfig(hidden=(6,), activation="relu").build()) is None
-    assert sigmoids(AlternatingConfig(hidden=(6, 5)).build()) is None
+    assert sigmoid_core(core.train()) is None  # it would drop units, which the twin cannot
+    assert sigmoid_core(DeepConfig(hidden=(6,), activation="relu").build()) is None
+    assert sigmoid_core(AlternatingConfig(hidden=(6, 5)).build()) is None
 
 
 @pytest.mark.parametrize("path", ["fast", "plain", "positions"])
@@ -304,7 +314,7 @@ def test_cores_that_are_not_of_the_package_are_asked_as_they_are(change):
     model = IterativeNADE(config, generator=generator).eval()
     change(model)
     with torch.no_grad():
-        assert for_many(model.core, ROWS) is model.core
+        assert prepacked_core(model.core, ROWS) is model.core
     x, ordering = torch.randint(0, 2, (ROWS, 9), generator=generator), torch.randperm(9, generator=generator)
     found, expected = (log_prob(model, x, ordering, path=path) for path in ("fast", "plain"))
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)

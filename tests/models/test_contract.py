@@ -28,7 +28,8 @@ from nadek.inference.sampling import (
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
-from nadek.models.variables import MixedVariables, variables_of
+from nadek.models.mixed_variables import MixedVariables
+from nadek.models.variables import variables_of
 from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
 
 every_model = pytest.mark.parametrize("name", list(ZOO))
@@ -169,14 +170,14 @@ def test_tables_of_levels_count_as_memory(monkeypatch, generator):
         generator=generator,
     )
     x, bound, seen = torch.zeros(100, 21), 2**18, []
-    table = MixedVariables._log_levels
+    table = MixedVariables._log_probs
 
     def watched(*arguments):
         found = table(*arguments)
         seen.append(found.numel() * found.element_size())
         return found
 
-    monkeypatch.setattr(MixedVariables, "_log_levels", watched)
+    monkeypatch.setattr(MixedVariables, "_log_probs", watched)
     monkeypatch.setattr("nadek.inference.sampling.MAX_BYTES", bound)
     log_prob(model, x, torch.arange(21), path="plain", max_bytes=bound)
     explain_cells(model, x, max_bytes=bound)
@@ -271,7 +272,7 @@ def test_an_observed_value_is_read(name):
     x, missing = torch.tensor([[0.0, 1, 0, 1, 1, 0]], dtype=torch.float64), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
     changed = x.clone()
     changed[0, 0] = 1
-    assert (model(x, missing)[-1] != model(changed, missing)[-1])[model.variables.spread(missing)].all()
+    assert (model(x, missing)[-1] != model(changed, missing)[-1])[model.variables.expand(missing)].all()
 
 
 @every_model
@@ -279,7 +280,7 @@ def test_observed_values_stay_clamped_at_every_step(name):
     model = build(name, 6)
     x, missing = torch.tensor([[0, 1, 0, 1, 1, 0]]), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
     states = reconstruction_probabilities(model, x, missing, steps=4)
-    hidden, shown = model.variables.spread(missing), torch.tensor(reference.one_hot(model.levels, x[0].numpy()))
+    hidden, shown = model.variables.expand(missing), torch.tensor(reference.one_hot(model.levels, x[0].numpy()))
     assert states.shape == (5, 1, model.variables.n_columns)
     assert (states[:, 0, ~hidden[0]] == shown[~hidden[0]]).all()
     torch.testing.assert_close(states[0, hidden], model.fill[hidden[0]])

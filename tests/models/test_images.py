@@ -11,7 +11,7 @@ from nadek.figures.model_card import draw_model
 from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.orderings import random_orderings
-from nadek.models.registry import build, has_columns
+from nadek.models.registry import build
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
 from nadek.runs.recipe import make_recipe
@@ -151,7 +151,7 @@ def test_many_rows_at_once_are_those_rows_one_by_one(monkeypatch):
     x = stripes(10)
     missing = some_missing(x)
     whole = model(x, missing)[-1].detach()
-    monkeypatch.setattr("nadek.models.unet.PIECE", 3 * 16)
+    monkeypatch.setattr("nadek.models.unet.CHUNK_PIXELS", 3 * 16)
     with torch.no_grad():
         torch.testing.assert_close(model(x, missing)[-1], whole)
 
@@ -170,7 +170,7 @@ def test_dropout_is_a_function_of_the_generator_and_ends_with_training():
 
 def test_columns_cannot_be_cut_out_of_it():
     model = network()
-    assert not has_columns(model)
+    assert not model.can_decode_incrementally
     with pytest.raises(ValueError, match="the fast path needs a network that single variables can be cut out of"):
         log_prob(model, stripes(2), torch.arange(16), path="fast")
 

@@ -21,7 +21,6 @@ from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
 from nadek.models.cores import DeepConfig
 from nadek.models.memory import MemoryConfig, MemoryModel
 from nadek.models.registry import build as build_network
-from nadek.models.registry import without_memory
 from nadek.models.variables import variables_of
 from nadek.tabular.schema import Schema
 from nadek.training import Gain, Phase, TrainingConfig, add_memory, fit, prepare
@@ -132,7 +131,8 @@ def test_a_memory_counts_the_same_in_every_precision_of_products():
         coarse = model(x, missing)[-1]
     exact = model(x, missing)[-1]
     assert (coarse - exact).abs().max() < 0.1
-    assert torch.equal(model.apart(x, missing), ((x[:, None] != model.rows) & ~missing[:, None]).sum(-1).float())
+    differs = (x[:, None] != model.rows) & ~missing[:, None]
+    assert torch.equal(model.hamming_distance(x, missing), differs.sum(-1).float())
 
 
 def test_one_memory_is_enough():
@@ -145,7 +145,7 @@ def test_the_structure_says_what_it_is():
     assert (config.n_variables, config.steps, config.ordering, config.levels) == (4, 3, None, None)
     with pytest.raises(ValueError, match="n_rows: expected at least 1, found 0"):
         MemoryConfig(network=config.network, n_rows=0)
-    assert without_memory(build_network(config)).config == config.network
+    assert build_network(config).base_model.config == config.network
 
 
 @pytest.mark.parametrize("name", ["memory", "memory, mixed, with holes"])
@@ -360,10 +360,10 @@ def test_a_row_does_not_remember_itself_where_it_had_a_hole():
 def test_a_warm_start_goes_on_with_the_network_and_remembers_anew():
     X = again_and_again(600)
     model = fitted(NADEk, X, memory=True, warm_start=True)
-    first = without_memory(model.network_).W.clone()
+    first = model.network_.base_model.W.clone()
     model.fit(X)
     assert isinstance(model.network_, MemoryModel)
-    assert not torch.equal(without_memory(model.network_).W, first)
+    assert not torch.equal(model.network_.base_model.W, first)
     model.set_params(memory=False).fit(X)
     assert isinstance(model.network_, IterativeNADE)
 

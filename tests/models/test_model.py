@@ -12,7 +12,7 @@ import nadek
 from nadek.inference.sampling import reconstruction_probabilities
 from nadek.models import IterativeNADE, ModelConfig, begin_as_rbm, from_rbm
 from nadek.models.cores import AlternatingConfig, Deep, DeepConfig, ResidualConfig
-from nadek.models.manual_backward import unrolls
+from nadek.models.manual_backward import has_manual_backward
 from nadek.models.variables import variables_of
 from zoo import WITH_COLUMNS, ZOO, build
 
@@ -280,7 +280,7 @@ def test_unrolled_by_hand_and_by_autograd_agree(name, steps, dropout, generator,
         return logits, {name: value.grad for name, value in model.named_parameters()}
 
     logits, by_hand = gradients()
-    monkeypatch.setattr("nadek.models.iterative_nade.unrolls", lambda *_: False)
+    monkeypatch.setattr("nadek.models.acceleration.has_manual_backward", lambda *_: False)
     expected, by_autograd = gradients()
     torch.testing.assert_close(logits, expected, rtol=0, atol=1e-13)
     for name, gradient in by_autograd.items():
@@ -289,11 +289,11 @@ def test_unrolled_by_hand_and_by_autograd_agree(name, steps, dropout, generator,
 
 def test_what_unrolls_by_hand():
     binary = variables_of((2, 2))
-    assert unrolls(DeepConfig(hidden=(3,)).build(), binary)
-    assert unrolls(DeepConfig(hidden=(3,), dropout=0.5).build(), binary)
-    assert not unrolls(DeepConfig(hidden=(3,), activation="gelu").build(), binary)
-    assert not unrolls(DeepConfig(hidden=(3,)).build(), variables_of((2, 3)))
-    assert not unrolls(ResidualConfig(width=3).build(), binary)
+    assert has_manual_backward(DeepConfig(hidden=(3,)).build(), binary)
+    assert has_manual_backward(DeepConfig(hidden=(3,), dropout=0.5).build(), binary)
+    assert not has_manual_backward(DeepConfig(hidden=(3,), activation="gelu").build(), binary)
+    assert not has_manual_backward(DeepConfig(hidden=(3,)).build(), variables_of((2, 3)))
+    assert not has_manual_backward(ResidualConfig(width=3).build(), binary)
 
 
 class Skipping(Deep):
@@ -401,8 +401,8 @@ def test_probabilities_of_the_last_variables_are_those_of_all(levels, first, gen
     """In float32 few levels are made wide; the slow way has them as they are."""
     variables = variables_of(levels)
     h, V = torch.randn(20, 4, generator=generator), 3 * torch.randn(variables.n_columns, 4, generator=generator)
-    start, b = variables.start(first), torch.randn(variables.n_columns, generator=generator)
+    start, b = variables.first_column(first), torch.randn(variables.n_columns, generator=generator)
     expected = variables.probabilities(h.double() @ V.double().t() + b)[:, start:]
     for dtype, atol in ((torch.float32, 1e-6), (torch.float64, 1e-14)):
-        found = variables.probabilities_of(h.to(dtype), V[start:].to(dtype), b[start:].to(dtype), first)
+        found = variables.probabilities_from(h.to(dtype), V[start:].to(dtype), b[start:].to(dtype), first)
         torch.testing.assert_close(found.double(), expected, rtol=0, atol=atol)

@@ -17,7 +17,7 @@ from nadek.checkpoints import SavedModel, load, save
 from nadek.inference.order_agnostic import step_costs
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import ResidualConfig
-from nadek.models.ordinal_kernel import OWN, REACH, Neighbours
+from nadek.models.ordinal_kernel import LENGTH_SCALE, NUGGET, OrdinalKernel
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
 from nadek.models.variables import variables_of
@@ -61,11 +61,11 @@ def dense_root(levels=LEVELS, ordinal=ORDINAL):
     variables = variables_of(levels)
     root = torch.eye(variables.n_columns, dtype=torch.float64)
     for j in ordinal:
-        n, start = levels[j], variables.start(j)
+        n, start = levels[j], variables.first_column(j)
         if n < 3:
             continue
-        kernel = [[math.exp(-0.5 * ((a - b) / (n - 1) / REACH) ** 2) for a in range(n)] for b in range(n)]
-        mixed = (1 - OWN) * np.array(kernel) + OWN * np.eye(n)
+        kernel = [[math.exp(-0.5 * ((a - b) / (n - 1) / LENGTH_SCALE) ** 2) for a in range(n)] for b in range(n)]
+        mixed = (1 - NUGGET) * np.array(kernel) + NUGGET * np.eye(n)
         values, vectors = np.linalg.eigh(mixed)
         block = vectors @ np.diag(np.sqrt(values)) @ vectors.T
         root[start : start + n, start : start + n] = torch.from_numpy(block)
@@ -73,15 +73,15 @@ def dense_root(levels=LEVELS, ordinal=ORDINAL):
 
 
 def test_spreading_is_the_product_with_the_root_and_gathering_its_inverse():
-    root, neighbours = dense_root(), Neighbours(variables_of(LEVELS), ORDINAL)
+    root, kernel = dense_root(), OrdinalKernel(variables_of(LEVELS), ORDINAL)
     weight = torch.randn(7, len(root), dtype=torch.float64, generator=seeded())
     spread, turned = weight.clone(), weight.t().clone()
-    neighbours.spread(spread, dim=1)
-    neighbours.spread(turned, dim=0)
+    kernel.multiply(spread, dim=1)
+    kernel.multiply(turned, dim=0)
     torch.testing.assert_close(spread, weight @ root, rtol=0, atol=1e-12)
     torch.testing.assert_close(turned, root @ weight.t(), rtol=0, atol=1e-12)
-    neighbours.gather(spread, dim=1)
-    neighbours.gather(turned, dim=0)
+    kernel.solve(spread, dim=1)
+    kernel.solve(turned, dim=0)
     torch.testing.assert_close(spread, weight, rtol=0, atol=1e-11)
     torch.testing.assert_close(turned, weight.t(), rtol=0, atol=1e-11)
 
@@ -321,6 +321,6 @@ def test_sharing_pays_where_rows_are_few(monkeypatch):
     """Held out, in nats a row; by more than seeds change."""
     options = {"max_iter": 100, "categorical_features": [4], "random_state": 0}
     sharing = NADEk(**options).fit(table(150)).score(table(500, 1))
-    monkeypatch.setattr("nadek.models.ordinal_kernel.FEWEST", 1000)
+    monkeypatch.setattr("nadek.models.ordinal_kernel.MIN_LEVELS", 1000)
     alone = NADEk(**options).fit(table(150)).score(table(500, 1))
     assert sharing > alone + 0.1

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 WEIGHT = "weight = n_observed / n_hidden.to(_precise(model.b.dtype))"
 COST = "variables.costs(logits, "
-STATE = "p = self.variables.probabilities(outputs[-1])"
+STATE = "self.variables.probabilities(logits[-1])"
 FAULTS = {
     "loss weight D/(D-d+2)": (
         ("objectives.py", WEIGHT, WEIGHT.replace("n_hidden", "(n_hidden + 1)")),
@@ -28,7 +28,7 @@ FAULTS = {
         "order_agnostic_cost_has_the_mean_log_prob_as_expectation",
     ),
     "a missing bit leaks after step 1": (
-        ("model/network.py", STATE, f"{STATE} + 0.1 * x.double().mean()"),
+        ("models/iterative_nade.py", STATE, f"{STATE} + 0.1 * x.double().mean()"),
         "a_missing_value_is_never_read",
     ),
     "mask term not updated in the fast walk": (
@@ -44,7 +44,7 @@ FAULTS = {
         "samples_along_one_ordering_follow_log_prob or keep_the_evidence",
     ),
     "one step too many": (
-        ("model/network.py", "self.steps if steps is None", "self.steps + 1 if steps is None"),
+        ("models/iterative_nade.py", "self.steps if steps is None", "self.steps + 1 if steps is None"),
         "equal_to_a_numpy_reference",
     ),
     "one step too many in the fast walk": (
@@ -61,14 +61,14 @@ FAULTS = {
     ),
     "a level of the wrong variable in the fast walk": (
         (
-            "variables.py",
+            "models/mixed_variables.py",
             "index_select(-1, place)",
             "index_select(-1, place.roll(1))",
         ),
         "paths_agree",
     ),
     "levels that a variable lacks take part in its softmax": (
-        ("variables.py", "return chosen.masked_fill(self.absent[variable], -torch.inf)", "return chosen"),
+        ("models/mixed_variables.py", "return chosen.masked_fill(self.absent[variable], -torch.inf)", "return chosen"),
         "probabilities_of_all_rows_sum_to_one",
     ),
     "pretraining leaves out the first step": (
@@ -116,13 +116,13 @@ TOGETHER_FAULTS = {
 }
 NEIGHBOUR_FAULTS = {
     "the gradient of levels in an order is not shared": (
-        ("training/neighbours.py", "model.neighbours.spread(gradient, dim=dim)", "pass"),
+        ("training/neighbours.py", "model.ordinal_kernel.multiply(gradient, dim=dim)", "pass"),
         "steps_are_those_of_the_parameters_that_neighbours_share",
     ),
 }
 MEMORY_FAULTS = {
     "rows that do not know a cell have a word in it": (
-        ("memory.py", "if lines.known is None else weight @ lines.known", ""),
+        ("models/memory.py", "if stored.observed is None else weight @ stored.observed", ""),
         "the_formula",
     ),
     "the trust is learnt from cells that were shown": (

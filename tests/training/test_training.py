@@ -181,7 +181,7 @@ def test_muon_moves_all_directions_of_a_matrix_equally_far_and_vectors_as_adamw(
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_muon_takes_filters_for_a_matrix(layout, generator, monkeypatch):
     """As it moves the weights of a dense layer that reads the same patches; twice, so that momentum counts."""
-    monkeypatch.setattr("nadek.training.muon.quick_in_bfloat16", lambda _: False)
+    monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: False)
     filters = torch.nn.Conv2d(3, 4, 2).double()
     patches = torch.nn.Linear(12, 4).double()
     patches.weight.data = filters.weight.detach().permute(0, 2, 3, 1).flatten(1).clone()
@@ -206,7 +206,7 @@ def test_muon_takes_filters_for_a_matrix(layout, generator, monkeypatch):
 @pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon to compare with")
 @pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
 def test_muon_is_that_of_torch_to_the_bit_where_bfloat16_is_quick(shape, generator, monkeypatch):
-    monkeypatch.setattr("nadek.training.muon.quick_in_bfloat16", lambda _: True)
+    monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: True)
     ours, theirs = (torch.nn.Parameter(torch.ones(shape)) for _ in range(2))
     options = {"lr": 0.05, "weight_decay": 0.3, "momentum": 0.9}
     optimizers = (
@@ -222,7 +222,7 @@ def test_muon_is_that_of_torch_to_the_bit_where_bfloat16_is_quick(shape, generat
 
 @pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
 def test_an_orthogonal_update_keeps_the_directions_and_makes_their_lengths_one(shape, generator, monkeypatch):
-    monkeypatch.setattr("nadek.training.muon.quick_in_bfloat16", lambda _: False)
+    monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: False)
     matrix = torch.randn(shape, dtype=torch.float64, generator=generator)
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
     lengths = left.T @ orthogonal(matrix) @ right.T
@@ -232,7 +232,7 @@ def test_an_orthogonal_update_keeps_the_directions_and_makes_their_lengths_one(s
 
 @pytest.mark.parametrize(("quick", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
 def test_muon_takes_bfloat16_only_where_the_processor_has_it(quick, dtype, monkeypatch):
-    monkeypatch.setattr("nadek.training.muon.quick_in_bfloat16", lambda _: quick)
+    monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: quick)
     assert orthogonal(torch.eye(3)).dtype == dtype
 
 

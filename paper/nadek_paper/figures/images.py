@@ -11,7 +11,7 @@ from torch import Tensor
 from nadek import figures
 from nadek.checkpoints import SavedModel
 from nadek.inference.sampling import reconstruction_probabilities, sample
-from nadek.models.registry import has_columns
+from nadek.models import IterativeNADE
 from nadek_paper.figures.charts import Points
 from nadek_paper.figures.config import Filters, Reconstructions, Samples
 from nadek_paper.figures.references import find
@@ -30,7 +30,7 @@ def samples(shows: Samples, place: Workplace) -> tuple[Points, figures.Figure]:
 def filters(shows: Filters, place: Workplace) -> tuple[Points, figures.Figure]:
     """Weights of a random choice of hidden units."""
     saved = find(shows.model, shows.recipe, place).model()
-    if not has_columns(saved.model):
+    if not isinstance(saved.model, IterativeNADE):
         raise ValueError(f"{shows.model}: expected a network with a matrix to show, found one of images")
     weights = saved.model.W if shows.side == "encoder" else saved.model.output_weight.t()
     chosen = torch.randperm(len(weights), generator=torch.Generator().manual_seed(shows.seed))[: shows.number]

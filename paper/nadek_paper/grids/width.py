@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from nadek.models import ModelConfig
 from nadek.models.cores import ResidualConfig
-from nadek.models.registry import NetworkConfig, outline
+from nadek.models.registry import NetworkConfig, build_meta
 from nadek.runs.recipe import Recipe
 
 
@@ -27,7 +27,7 @@ def widest(recipe: Recipe, parameters: int) -> Recipe:
 
 def n_parameters(model: NetworkConfig) -> int:
     """How many numbers a network learns."""
-    return sum(weights.numel() for weights in outline(model).parameters())
+    return sum(weights.numel() for weights in build_meta(model).parameters())
 
 
 def _of_width(model: ModelConfig, width: int) -> ModelConfig:

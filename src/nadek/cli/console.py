@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from nadek.kernels.cpu import quick_in_bfloat16
+from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.runs.records import finite
 from nadek.tabular.io import TextStream
 from nadek.training import Epoch, TrainingConfig
@@ -76,7 +76,7 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 def tell_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet: bool = False) -> None:
     """Say so where a training works in bfloat16 and the processor does not: the same takes several times longer."""
-    if training.precision == "bfloat16" and not quick_in_bfloat16(device):
+    if training.precision == "bfloat16" and not has_fast_bfloat16(device):
         say(
             "this processor has no bfloat16 products of its own, and the training works in them: it takes several times"
             " longer here than with training.precision=float32",

@@ -24,8 +24,9 @@ from nadek.inference import marginal_log_probs
 from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import impute
 from nadek.models.base import ConditionalModel
+from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
-from nadek.models.registry import AnyConfig, build, has_columns, without_memory
+from nadek.models.registry import AnyConfig, build
 from nadek.tabular.columns import Column, Numeric, draw, n_levels, ordinal, read_cells
 from nadek.tabular.encode_table import codes_of, columns_by, learn_columns, most_bins
 from nadek.tabular.frames import Table, read_table
@@ -311,8 +312,8 @@ def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np
 
 def _for_questions(network: ConditionalModel) -> ConditionalModel:
     """The network in the precision that questions are answered in; see `EXACT_COST`."""
-    alone = without_memory(network)
-    assert has_columns(alone)
+    alone = network.base_model
+    assert isinstance(alone, IterativeNADE)
     hidden = sum(p.numel() for p in alone.core.parameters())
     remembered = 2 * network.rows.numel() if isinstance(network, MemoryModel) else 0
     cost = network.steps * (hidden + 2 * alone.W.numel()) + remembered

@@ -14,7 +14,6 @@ from numpy.random import RandomState
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import ResidualConfig
-from nadek.models.registry import has_columns, without_memory
 from nadek.training import (
     AdamW,
     Epoch,
@@ -95,7 +94,7 @@ def learn(
         generator = torch.Generator().manual_seed(seeds[2])
         network = IterativeNADE(model, data_mean(x[train], levels), generator=generator).to(device)
     else:
-        network = _going_on(without_memory(before), options).to(device)
+        network = _going_on(before.base_model, options).to(device)
         training = replace(training, phases=tuple(replace(phase, steps=None) for phase in training.phases))
     verbose = int(options["verbose"])
     history = fit(network, rows, others, config=training, trained=before is not None, on_epoch=reporter(verbose))
@@ -233,7 +232,7 @@ def _remembering(
 
 def _going_on(before: ConditionalModel, options: Mapping[str, Any]) -> IterativeNADE:
     """A copy of a network, which must be what the options now ask for."""
-    assert has_columns(before)
+    assert isinstance(before, IterativeNADE)
     core = before.config.core
     found = {"steps": before.steps} | {name: getattr(core, name, None) for name in ("width", "blocks", "dropout")}
     check_going_on(found, {name: found[name] if options[name] == "auto" else options[name] for name in found})

@@ -18,7 +18,7 @@ import torch
 
 from nadek.checkpoints import SavedModel, load_saved, save
 from nadek.models.base import ConditionalModel
-from nadek.models.registry import has_columns, without_memory
+from nadek.models.iterative_nade import IterativeNADE
 from nadek.tabular.columns import Binary, Column, decode, is_plain
 from nadek.tabular.dtypes import retyped
 from nadek.tabular.schema import Schema
@@ -93,7 +93,7 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
     saved = load_saved(folder, device=device)
     if saved.model.config.ordering is not None:
         raise ValueError(f"{folder}: expected a model of every ordering, found one that knows one ordering only")
-    if not has_columns(without_memory(saved.model)):
+    if not isinstance(saved.model.base_model, IterativeNADE):
         raise ValueError(f"{folder}: expected a model of a table, found one of images; use nadek.load for it")
     extra = saved.metrics.get(KEY, {})
     kinds = saved.schema.kinds or (Binary(),) * saved.model.n_variables

@@ -10,7 +10,7 @@ from torch import Tensor
 from nadek import figures
 from nadek.checkpoints import SavedModel
 from nadek.inference.sampling import impute, reconstruction_probabilities, sample
-from nadek.models.registry import has_columns, without_memory
+from nadek.models.iterative_nade import IterativeNADE
 
 
 def draw_model(
@@ -38,8 +38,8 @@ def draw_model(
         generator = torch.Generator(saved.model.b.device).manual_seed(seed)
         drawn = sample(saved.model, 100, orderings=10, generator=generator).cpu().numpy()
         pictures["samples"] = figures.samples(drawn, image_shape=shape)
-        network = without_memory(saved.model)
-        if has_columns(network):
+        network = saved.model.base_model
+        if isinstance(network, IterativeNADE):
             pictures["filters"] = figures.filters(network.W.detach().cpu().numpy(), image_shape=shape)
         if x is not None and why_rows_are_not_drawn(saved) is None:
             pictures["inpainting"] = _inpainting(saved, _spread(x), shape, hidden, generator)

@@ -11,7 +11,9 @@ from nadek.inference.cell_questions import each_cell, in_turn, tell_rows
 from nadek.inference.decoders import MAX_BYTES
 from nadek.inference.likelihood import Progress
 from nadek.inference.missing_patterns import missing_cells
-from nadek.models.base import ConditionalModel, dtype_asked, evaluation_mode
+from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import evaluation_mode
+from nadek.models.precision import checked_dtype
 
 
 class Explanation(NamedTuple):
@@ -63,7 +65,7 @@ def explain_cells(
         >>> explain_cells(model, torch.tensor([[0, 0, torch.nan]])).expected
         tensor([[1., 0., nan]], dtype=torch.float64)
     """
-    missing, dtype = missing_cells(model, x), dtype_asked(model, dtype)
+    missing, dtype = missing_cells(model, x), checked_dtype(model.b.dtype, dtype)
     place = torch.arange(x.shape[1], device=x.device)
 
     def hidden(row: Tensor, variable: Tensor) -> Tensor:

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.missing_patterns import check_flags, missing_cells
-from nadek.models.base import ConditionalModel, evaluation_mode
+from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import evaluation_mode
 
 
 @evaluation_mode

@@ -36,9 +36,10 @@ from nadek.inference.orderings import (
     missing_at,
     rank_of,
 )
-from nadek.models.base import ConditionalModel, check_question, dtype_asked, evaluation_mode
-from nadek.models.registry import is_walked_fast
-from nadek.models.variables import check_tensor
+from nadek.models.base import ConditionalModel
+from nadek.models.codes import check_tensor
+from nadek.models.evaluation import check_model_and_rows, evaluation_mode
+from nadek.models.precision import checked_dtype
 
 PathName = Literal["auto", "fast", "plain", "positions"]
 FEW_ROWS = 8
@@ -93,7 +94,7 @@ def log_prob(
     x = complete_rows(model, x)
     ordering = checked_ordering(model, x, ordering)
     check_chunk(chunk)
-    dtype = dtype_asked(model, dtype)
+    dtype = checked_dtype(model.b.dtype, dtype)
     path = _choose(model, path, x.shape[0], ordering)
     out = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
     at_once = min(max_bytes, NEAR_BYTES) if path == "fast" and x.device.type == "cpu" else max_bytes
@@ -155,7 +156,7 @@ def each_log_prob(
         generator: source of the orderings.
         progress: called with the rows scored, counted over all orderings.
     """
-    check_question(model, x)
+    check_model_and_rows(model, x)
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
     n_rows, total = x.shape[0], orderings.shape[0] * x.shape[0]
     for index in range(orderings.shape[0]):
@@ -281,12 +282,12 @@ def _choose(model: ConditionalModel, path: PathName, n_rows: int, ordering: Tens
         raise ValueError(f"path: expected one of {', '.join(get_args(PathName))}, found {path!r}")
     if path == "fast" and ordering.ndim == 2:
         raise ValueError("the fast path needs one ordering [D] shared by all rows, found one a row")
-    if path == "fast" and not is_walked_fast(model):
+    if path == "fast" and not model.can_decode_incrementally:
         needs = "the fast path needs a network that single variables can be cut out of, without hooks on it"
         raise ValueError(f"{needs}; use another path")
     if path != "auto":
         return path
-    if n_rows <= FEW_ROWS or not is_walked_fast(model):
+    if n_rows <= FEW_ROWS or not model.can_decode_incrementally:
         return "positions"
     return "fast" if ordering.ndim == 1 else "plain"
 

@@ -16,7 +16,8 @@ from nadek.inference.likelihood import checked_ordering
 from nadek.inference.missing_patterns import in_stages, missing_cells
 from nadek.inference.orderings import Ordering, as_tensor
 from nadek.inference.sampling import ABLE, Completed, complete, draws
-from nadek.models.base import ConditionalModel, evaluation_mode
+from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import evaluation_mode
 from nadek.models.variables import Variables
 
 

@@ -16,7 +16,9 @@ from nadek.inference.decoding import as_orderings, walk_together
 from nadek.inference.likelihood import FEW_ROWS, Progress
 from nadek.inference.missing_patterns import SCORE_FROM, check_flags, groups, missing_cells
 from nadek.inference.orderings import Orderings, missing_at, rank_of
-from nadek.models.base import ConditionalModel, check_question, dtype_asked, evaluation_mode
+from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import check_model_and_rows, evaluation_mode
+from nadek.models.precision import checked_dtype
 
 
 def marginal_log_probs(
@@ -53,7 +55,7 @@ def marginal_log_probs(
         >>> marginal_log_probs(model, torch.tensor([[0, torch.nan, 1], [torch.nan] * 3]), 2)[:, 1]
         tensor([0., 0.], dtype=torch.float64)
     """
-    check_question(model, x)
+    check_model_and_rows(model, x)
     nothing = torch.zeros(x.shape[1:], dtype=torch.bool, device=x.device)
     return conditional_log_probs(
         model, x, nothing, orderings, dtype=dtype, max_bytes=max_bytes, generator=generator, progress=progress
@@ -94,7 +96,7 @@ def conditional_log_probs(
     """
     missing = missing_cells(model, x)
     check_flags("given", given, x.shape[1:])
-    dtype = dtype_asked(model, dtype)
+    dtype = checked_dtype(model.b.dtype, dtype)
     stage = torch.where(missing, 2, (~given.to(x.device)).long())
     orderings = as_orderings(model, orderings, device=x.device, generator=generator)
     score = _cell_by_cell if len(x) <= FEW_ROWS else _walked

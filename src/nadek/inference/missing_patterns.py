@@ -7,7 +7,7 @@ from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from nadek.models.base import ConditionalModel
-from nadek.models.variables import check_tensor, split_missing
+from nadek.models.codes import check_tensor, split_missing
 
 SHARE_FROM = 8
 """From so many rows with one pattern of missing cells it pays to walk them by themselves on the fast path."""

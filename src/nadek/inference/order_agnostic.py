@@ -16,9 +16,9 @@ from nadek.inference.mask_distribution import PAPER, MaskDistribution
 from nadek.inference.orderings import missing_at, rank_of
 from nadek.models import IterativeNADE
 from nadek.models.base import ConditionalModel
+from nadek.models.binary_variables import BinaryVariables
 from nadek.models.cores import Core
-from nadek.models.registry import can_be_cut
-from nadek.models.variables import BinaryVariables, Variables
+from nadek.models.variables import Variables
 
 Objective = Literal["last_step", "all_steps", "fixed_order"]
 
@@ -92,7 +92,8 @@ def fixed_order_costs(
         generator: source of dropout while training.
     """
     visited = x[:, ordering].to(model.b.dtype)
-    if can_be_cut(model) and model.steps == 1 and isinstance(model.variables, BinaryVariables):
+    incremental = isinstance(model, IterativeNADE) and model.can_decode_incrementally
+    if incremental and model.steps == 1 and isinstance(model.variables, BinaryVariables):
         scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
     else:
         scores = _conditionals(model, x, ordering, torch.arange(start, x.shape[1], stride, device=x.device), generator)
@@ -124,7 +125,7 @@ def _hidden_cost(
     if teacher_logits is None:
         costs = variables.costs(logits, x)
     else:
-        costs = variables.expected_costs(logits, teacher_logits.to(logits.dtype))
+        costs = variables.cross_entropy(logits, teacher_logits.to(logits.dtype))
     # a product with the 0/1 targets, not a selection: missing cells may hold anything finite, and shapes stay fixed
     return (costs * targets).sum(1)
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from nadek.models.variables import MAX_LEVELS
+from nadek.models.codes import MAX_LEVELS
 
 WORTH = 0.9
 """Rows are told apart no longer once there are so many states for each row: they never become fewer again."""

@@ -17,8 +17,10 @@ from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.decoding import as_count, as_orderings, check_chunk, walk_apart, walk_together
 from nadek.inference.missing_patterns import check_flags, groups, in_stages, missing_cells
 from nadek.inference.orderings import Orderings, random_orderings
-from nadek.models.base import ConditionalModel, evaluation_mode
-from nadek.models.variables import Variables, check_codes
+from nadek.models.base import ConditionalModel
+from nadek.models.codes import check_codes
+from nadek.models.evaluation import evaluation_mode
+from nadek.models.variables import Variables
 
 PROBABILITIES = 2**24
 """Of all levels of all cells: so many at a time, see `rows_at_once`."""
@@ -42,7 +44,7 @@ class Completed(NamedTuple):
 
 def draws(generator: torch.Generator | None) -> Choose:
     """The choice that makes a completion a sample."""
-    return lambda variables, scores: variables.draw(scores, generator)
+    return lambda variables, scores: variables.sample(scores, generator)
 
 
 @evaluation_mode
@@ -187,7 +189,7 @@ def missing_probabilities(model: ConditionalModel, x: Float[Tensor, "B D"]) -> F
     _check_marginals(model, missing)
     out = model.variables.encode(x).to(x.dtype, copy=True)
     for rows, logits in _one_pass(model, x, missing):
-        hidden = model.variables.spread(missing[rows])
+        hidden = model.variables.expand(missing[rows])
         out[rows] = torch.where(hidden, model.variables.probabilities(logits).to(x.dtype), out[rows])
     return out
 
@@ -259,7 +261,7 @@ def reconstruction_probabilities(
     also = torch.zeros_like(x, dtype=torch.bool) if missing is None else missing
     check_flags("missing", also, x.shape)
     missing = also | missing_cells(model, x.masked_fill(also, 0))
-    observed, hidden = model.variables.encode(x).to(model.b.dtype), model.variables.spread(missing)
+    observed, hidden = model.variables.encode(x).to(model.b.dtype), model.variables.expand(missing)
     outputs = model(x, missing, steps=steps)
     states = [model.fill.expand_as(observed), *(model.variables.probabilities(logits) for logits in outputs)]
     return torch.stack([torch.where(hidden, v, observed) for v in states])

@@ -1,4 +1,4 @@
-"""What a processor is good at, and what its memory needs."""
+"""Facts about the processor and its memory."""
 
 from collections.abc import Callable
 from functools import cache
@@ -6,27 +6,29 @@ from functools import cache
 import torch
 
 
-def quick_in_bfloat16(device: torch.device | str) -> bool:
-    """Whether the processor multiplies bfloat16 itself, and so quicker than float32; others take several times longer.
+def has_fast_bfloat16(device: torch.device | str) -> bool:
+    """Return True if the processor multiplies bfloat16 itself, faster than float32.
+
+    Other processors emulate it, which takes several times longer.
 
     Example:
-        >>> isinstance(quick_in_bfloat16("cpu"), bool)
+        >>> isinstance(has_fast_bfloat16("cpu"), bool)
         True
     """
     if torch.device(device).type == "cuda":
         return bool(torch.cuda.is_bf16_supported())
-    ask: Callable[[], dict[str, object]] = getattr(torch.cpu, "get_capabilities", dict)  # older ones cannot tell
-    capabilities = ask()
+    get_capabilities: Callable[[], dict[str, object]] = getattr(torch.cpu, "get_capabilities", dict)  # new in PyTorch
+    capabilities = get_capabilities()
     return any(capabilities.get(name) for name in ("amx_bf16", "avx512_bf16", "bf16"))
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Have the C library keep memory that is freed, where it would give it back and fetch it anew, page by page.
+    """Make the C library keep freed memory instead of returning it.
 
-    A walk makes and frees tensors of some MiB at every position. glibc gives what is free at the end of the heap back
-    to the system as soon as it is more than a threshold, twice the largest block that was ever freed (up to 32 MiB; see
-    mallopt(3)), and the faults of fetching the pages again can take a third of a walk's time. Freeing one large block
-    raises the threshold to 64 MiB; it is never written to, so it takes no memory. Other libraries don't care.
+    Decoding makes and frees tensors of some MiB at every position. glibc returns free memory at the end of the heap to
+    the system above a threshold: twice the largest block ever freed, at most 32 MiB (see mallopt(3)). Fetching the
+    pages again can take a third of the time of decoding. Freeing one large block raises the threshold to 64 MiB. The
+    block is never written to, so it takes no memory. Other C libraries are not affected.
     """
     torch.empty(2**25 - 2**16, dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""NADE-k as a network: its config, the network, and the paper's models as settings of it."""
+"""NADE-k and its relatives: configs, models, and the presets of the paper."""
 
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import ModelConfig

@@ -5,14 +5,15 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.kernels.activation_checkpointing import checkpointed_step
 from nadek.kernels.linear import affine
-from nadek.models.base import ConditionalModel, product_dtype
-from nadek.models.cores import Core, State
-from nadek.models.manual_backward import unroll, unrolls
+from nadek.models.acceleration import Inputs, Weights, accelerated
+from nadek.models.base import ConditionalModel
+from nadek.models.cores import AnyCore, State
+from nadek.models.layers import is_modified
 from nadek.models.model_config import ModelConfig
-from nadek.models.ordinal_kernel import Neighbours
-from nadek.models.variables import variables_of
+from nadek.models.ordinal_kernel import OrdinalKernel
+from nadek.models.precision import product_dtype
+from nadek.models.variables import Variables, masked_columns, variables_of
 
 
 class IterativeNADE(ConditionalModel):
@@ -28,11 +29,16 @@ class IterativeNADE(ConditionalModel):
 
     Args:
         config: the structure.
-        mean: the mean of each column [C] in the data (NaN where unknown); None stands for equally frequent levels.
+        mean: mean of each column [C] in the data (NaN where unknown); None stands for equally frequent levels.
         generator: source of the initial weights.
+
+    Raises:
+        ValueError: if tied weights meet a core whose first and last layers differ in width.
     """
 
     config: ModelConfig
+    core: AnyCore
+    variables: Variables
     W: Tensor
     c: Tensor
     V: Tensor | None
@@ -49,7 +55,7 @@ class IterativeNADE(ConditionalModel):
         self.config = config
         self.core = config.core.build()
         self.variables = variables_of((2,) * config.n_variables if config.levels is None else config.levels)
-        self.neighbours = Neighbours(self.variables, config.ordinal or ())
+        self.ordinal_kernel = OrdinalKernel(self.variables, config.ordinal or ())
         n_columns, n_in, n_out = self.variables.n_columns, self.core.n_in, self.core.n_out
         if config.tied and n_in != n_out:
             raise ValueError(f"tied weights need equally wide first and last layers, found {n_in} and {n_out}")
@@ -68,6 +74,11 @@ class IterativeNADE(ConditionalModel):
         return 8 * max(self.core.n_in, self.core.n_out) + 4 * self.variables.n_columns
 
     @property
+    def can_decode_incrementally(self) -> bool:
+        """See `ConditionalModel`: W and V touch one variable a column, the core none."""
+        return type(self).forward is IterativeNADE.forward and not is_modified(self)
+
+    @property
     def output_weight(self) -> Float[Tensor, "C H"]:
         """V, or W transposed when tied."""
         return self.W.t() if self.V is None else self.V
@@ -81,17 +92,16 @@ class IterativeNADE(ConditionalModel):
         recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch C"]]:
-        """Logits of every column after each step: ``steps`` tensors, of which the last is the answer.
+        """Return the logits of every column after each step: ``steps`` tensors, the answer last.
 
         A binary variable has one column, the logit of 1, any other one a level; `nadek.reconstruction_probabilities`
-        gives them as probabilities, with the observed cells as they are. Logits of observed cells mean nothing.
+        turns them into probabilities, with the observed cells as they are. Logits of observed cells mean nothing.
 
         Args:
             x: codes; what stands where ``missing`` is True is never read, and may be NaN.
             missing: True where a value is to be predicted.
-            steps: how many steps instead of the configured number.
-            recompute: where gradients are recorded, keep no activations of the steps but compute them again on the way
-                back: less memory and more time. Gradients are equal to rounding.
+            steps: number of steps instead of the configured one.
+            recompute: use activation checkpointing: less memory and more time. Gradients are equal to rounding.
             generator: source of dropout, while training only.
 
         Example:
@@ -100,51 +110,52 @@ class IterativeNADE(ConditionalModel):
             >>> [len(model(x, x.isnan(), steps=k)) for k in (None, 2)]
             [5, 2]
         """
-        core: Core = self.core
-        dtype, hidden = product_dtype(self.W), self.variables.spread(missing)
-        columns = self.variables.encode(x)
-        # whatever stood in the missing cells, NaN too, is gone; a product is many times quicker, but keeps NaN
-        shown = columns.masked_fill(hidden, 0) if columns.is_floating_point() else columns * ~hidden
-        shown = shown.to(dtype)
-        m = hidden.to(dtype)
-        flags = m if hidden is missing else missing.to(dtype)
-        mask_input = None if self.A is None else F.linear(flags, self.A)
-        n_steps = self.steps if steps is None else steps
-        of_weights = torch.is_grad_enabled() and not x.requires_grad  # all that the fast twin knows gradients of
-        if of_weights and not recompute and x.ndim == 2 and unrolls(core, self.variables):
-            base = self.c.unsqueeze(0) if mask_input is None else mask_input + self.c
-            weights = {"W": self.W, "V": self.output_weight, "b": self.b}
-            return list(unroll(core, shown, m, self.fill, base, **weights, steps=n_steps, generator=generator))
-        p, state = self.fill.to(m.dtype).expand_as(shown), None
-        outputs: list[Tensor] = []
+        inputs, n_steps = self._inputs(x, missing), self.steps if steps is None else steps
+        weights = Weights(self.W, self.c, self.output_weight, self.b)
+        logits = accelerated(
+            self.step, self.core, self.variables, weights, inputs, n_steps, recompute=recompute, generator=generator
+        )
+        if logits is not None:
+            return logits
+        state, logits = None, []
+        for t in range(n_steps):
+            p = self.variables.probabilities(logits[-1]) if t else inputs.fill  # Eq. 8; before the first step, Eq. 5
+            output, state = self.step(inputs, p, state, generator)
+            logits.append(output)
+        return logits
 
-        def step(p: Tensor, state: State, generator: torch.Generator | None) -> tuple[Tensor, State]:
-            u = affine(torch.addcmul(shown, m, p), self.W, self.c)  # v = m * p + (1 - m) * x
-            h, state = core(u if mask_input is None else u + mask_input, state, generator=generator)
-            return affine(h, self.output_weight, self.b), state
+    def step(
+        self, inputs: Inputs, p: Tensor, state: State, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, State]:
+        """Return the logits of one step from probabilities, and the state for the next (Eq. 5 to 7)."""
+        v = torch.addcmul(inputs.observed, inputs.mask, p)  # v = mask * p + (1 - mask) * x
+        u = affine(v, self.W, self.c)
+        h, state = self.core(u if inputs.offset is None else u + inputs.offset, state, generator=generator)  # Eq. 6
+        return affine(h, self.output_weight, self.b), state  # Eq. 7
 
-        anew = recompute and torch.is_grad_enabled()
-        for i in range(n_steps):
-            if i > 0:
-                p = self.variables.probabilities(outputs[-1])
-            logits, state = checkpointed_step(step, p, state, generator) if anew else step(p, state, generator)
-            outputs.append(logits)
-        return outputs
+    def _inputs(self, x: Tensor, missing: Tensor) -> Inputs:
+        """Return rows as columns, in the dtype of the products."""
+        dtype, hidden = product_dtype(self.W), self.variables.expand(missing)
+        mask = hidden.to(dtype)
+        observed = masked_columns(self.variables.encode(x), hidden).to(dtype)
+        flags = mask if hidden is missing else missing.to(dtype)
+        offset = None if self.A is None else F.linear(flags, self.A)
+        return Inputs(observed, mask, self.fill.to(dtype), offset)
 
     @torch.no_grad()
     def _initialise(self, mean: Tensor | None, generator: torch.Generator | None) -> None:
-        """Normal weights, zero biases, visible bias where it gives the clamped mean."""
+        """Draw normal weights; biases are 0, and the visible bias gives the clamped mean."""
         if self.b.is_meta:
-            return  # nothing to write to, see `nadek.models.registry.outline`
+            return  # nothing to write to, see `nadek.models.registry.build_meta`
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
                 std = parameter.shape[1] ** -0.5 if self.config.init_std is None else self.config.init_std
                 parameter.normal_(0.0, std, generator=generator)
             elif not name.endswith("norm.weight"):  # the gains of normalisation start at one
                 parameter.zero_()
-        self.neighbours.spread(self.W, dim=1)
+        self.ordinal_kernel.multiply(self.W, dim=1)
         if self.V is not None:
-            self.neighbours.spread(self.V, dim=0)
+            self.ordinal_kernel.multiply(self.V, dim=0)
         means = self._begin_at(mean)
         if self.config.fill == "mean":
             self.fill.copy_(means)

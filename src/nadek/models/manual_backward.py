@@ -1,14 +1,14 @@
-"""All steps of a deep binary network as one differentiable function: the fast twin of the loop in `network`.
+"""All steps of a deep binary model as one function with gradients by hand.
 
-Training spends its time in matrix products. Automatic differentiation makes one product a step and weight for the
-gradients of the weights, and adds them up; since every step uses the same weights, their sum is one product over the
-rows of all steps, which is quicker and rounds once. That is what the backward pass here does, by hand:
+Training spends its time in matrix products. Automatic differentiation makes one product for each step and weight, and
+adds them up. As every step uses the same weights, their sum is one product over the rows of all steps, which is faster
+and rounds once. With
 
-    l_t = V h_t + b,  p_t = sigmoid(l_t),  v_(t+1) = shown + m p_t,  h_(t+1) = core(W v_(t+1) + c)
+    l_t = V h_t + b,  p_t = sigmoid(l_t),  v_(t+1) = observed + mask p_t,  h_(t+1) = core(W v_(t+1) + c)
 
-with ``g`` for the gradient of the cost with respect to what is named: ``g(l_t) = given + g(v_(t+1)) m p_t (1 - p_t)``,
-down through the layers, and at the end ``g(V) = sum_t g(l_t)' h_t`` as one product; W and the layers likewise. With
-dropout every layer above reads what was left of ``h``, and ``g(h)`` is thinned out by the same draws.
+and ``g`` for the gradient of the cost, ``g(l_t) = g_out(l_t) + g(v_(t+1)) mask p_t (1 - p_t)``, then down through the
+layers, and at the end ``g(V) = sum_t g(l_t)' h_t`` as one product; likewise for W and the layers. With dropout every
+layer reads the rescaled units of the layer below, and ``g(h)`` takes the same mask.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nadek.kernels.linear import IN_PLACE, activate, affine
-from nadek.models.cores import Core, Deep, changed, keep, thinned
+from nadek.models.cores import Core, Deep
+from nadek.models.layers import dropout_mask, is_modified, rescaled
 from nadek.models.variables import BinaryVariables, Variables
 
 BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -27,22 +28,26 @@ BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "sigmoid": torch.ops.aten.sigmoid_backward,
     "relu": lambda g, h: torch.ops.aten.threshold_backward(g, h, 0),
 }
-"""From g(h) and h to the gradient of what the activation read."""
+"""From g(h) and h to the gradient of the pre-activation."""
 
 
-def unrolls(core: Core, variables: Variables) -> TypeGuard[Deep]:
-    """Whether `unroll` serves a network: deep, an activation of `BACK`, binary variables.
+def has_manual_backward(core: Core, variables: Variables) -> TypeGuard[Deep]:
+    """Return True for an unmodified deep core with an activation of `BACK` and binary variables.
 
-    A class made from `Deep` may compute something else, of which the gradients here know nothing; so may hooks.
+    A subclass of `Deep` or a hook may compute something else, of which the gradients here know nothing.
     """
-    of_paper = type(core) is Deep and core.activation in BACK and not changed(core)
-    return of_paper and isinstance(variables, BinaryVariables)
+    return (
+        type(core) is Deep
+        and core.activation in BACK
+        and not is_modified(core)
+        and isinstance(variables, BinaryVariables)
+    )
 
 
-def unroll(
+def manual_backward_steps(
     core: Deep,
-    shown: Float[Tensor, "B D"],
-    m: Float[Tensor, "B D"],
+    observed: Float[Tensor, "B D"],
+    mask: Float[Tensor, "B D"],
     fill: Float[Tensor, " D"],
     base: Float[Tensor, "#B H"],
     *,
@@ -52,29 +57,29 @@ def unroll(
     steps: int,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B D"]:
-    """Logits after every step.
+    """Return the logits after every step.
 
     Args:
         core: the hidden layers.
-        shown: values, 0 where missing; its dtype is that of the products.
-        m: 1 where missing.
-        fill: what a missing cell reads before the first step.
-        base: what the first layer reads besides W v: c, plus A missing where there is a mask input.
+        observed: values, 0 where missing; their dtype is that of the products.
+        mask: 1 where missing.
+        fill: values of missing cells before the first step.
+        base: what the first layer reads besides W v: c, plus A mask with a mask input.
         W: input weights.
         V: output weights.
         b: visible biases.
         steps: k.
-        generator: source of the randomness of dropout, drawn from as the loop draws.
+        generator: source of dropout, drawn from in the order of the plain loop.
     """
     dropout = core.dropout if core.training else 0.0
     layers = [parameter for layer in core.layers for parameter in (layer.weight, layer.bias)]
-    settings = (core.activation, steps, dropout, generator)
-    logits: Tensor = _Unrolled.apply(*settings, shown, m, fill, base, W, V, b, *layers)  # type: ignore[no-untyped-call]
+    weights, settings = (base, W, V, b, *layers), (core.activation, steps, dropout, generator)
+    logits: Tensor = _Steps.apply(*settings, observed, mask, fill, *weights)  # type: ignore[no-untyped-call]
     return logits
 
 
-class _Unrolled(torch.autograd.Function):
-    """See the module. What a step read is kept with the rows of all steps below one another."""
+class _Steps(torch.autograd.Function):
+    """The loop over steps; tensors [k, B, ...] hold what all steps read."""
 
     @staticmethod
     def forward(
@@ -83,54 +88,54 @@ class _Unrolled(torch.autograd.Function):
         steps: int,
         dropout: float,
         generator: torch.Generator | None,
-        shown: Tensor,
-        m: Tensor,
+        observed: Tensor,
+        mask: Tensor,
         fill: Tensor,
         *weights: Tensor,
     ) -> Tensor:
-        """The loop. ``h`` are the units, ``read`` what the layer above reads of them, the same without dropout."""
-        base, W, V, b, *layers = (weight.to(shown.dtype) for weight in weights)
+        """Run the plain loop; ``h`` holds units, ``read`` the same after dropout."""
+        base, W, V, b, *layers = (weight.to(observed.dtype) for weight in weights)
         base = base[0] if len(base) == 1 else base
         U, d = layers[::2], layers[1::2]
-        v = shown.new_empty(steps, *shown.shape)
+        v = observed.new_empty(steps, *observed.shape)
         logits = torch.empty_like(v)
-        h = [shown.new_empty(steps, len(shown), len(weight)) for weight in (W, *U)]
+        h = [observed.new_empty(steps, len(observed), len(weight)) for weight in (W, *U)]
         read = [torch.empty_like(units) for units in h] if dropout else h
-        kept = [torch.empty_like(units, dtype=torch.bool) for units in h] if dropout else []
-        p = fill.to(shown.dtype).expand_as(shown)
+        masks = [torch.empty_like(units, dtype=torch.bool) for units in h] if dropout else []
+        p = fill.to(observed.dtype)
         for t in range(steps):
-            below = torch.addcmul(shown, m, p, out=v[t])
+            below = torch.addcmul(observed, mask, p, out=v[t])
             for i, (weight, bias) in enumerate(zip((W, *U), (base, *d), strict=True)):
-                h[i][t] = units(activation, below, weight, bias)
+                h[i][t] = _units(activation, below, weight, bias)
                 if dropout:
-                    kept[i][t] = keep(h[i][t], dropout, generator)
-                    read[i][t] = thinned(h[i][t], kept[i][t], dropout)
+                    masks[i][t] = dropout_mask(h[i][t], dropout, generator)
+                    read[i][t] = rescaled(h[i][t], masks[i][t], dropout)
                 below = read[i][t]
             torch.addmm(b, below, V.t(), out=logits[t])
             if t + 1 < steps:
                 p = logits[t].sigmoid()
-        ctx.save_for_backward(m, v, V, W, *U, *h, *read, *kept)
+        ctx.save_for_backward(mask, v, V, W, *U, *h, *read, *masks)
         ctx.activation, ctx.dropout, ctx.n_layers = activation, dropout, len(h)
         ctx.dtypes, ctx.base_rows = [weight.dtype for weight in weights], len(weights[0])
         return logits
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401 - torch's
-        """Down through every step, last first; then each weight's gradient in one product."""
-        m, v, V, *rest = ctx.saved_tensors
-        matrices, h, read, kept = (rest[i * ctx.n_layers : (i + 1) * ctx.n_layers] for i in range(4))
+    def backward(ctx: Any, g_out: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401 - torch's
+        """Go down through every step, last first; then make each weight's gradient in one product."""
+        mask, v, V, *rest = ctx.saved_tensors
+        matrices, h, read, masks = (rest[i * ctx.n_layers : (i + 1) * ctx.n_layers] for i in range(4))
         back = BACK[ctx.activation]
         g_logits, g_units = torch.empty_like(v), [torch.empty_like(units) for units in h]
         for t in reversed(range(len(v))):
             if t + 1 == len(v):
-                g_logits[t] = given[t]
-            else:  # v[t + 1] is p where m is 1
+                g_logits[t] = g_out[t]
+            else:  # v[t + 1] is p where the mask is 1
                 g_v = torch.ops.aten.sigmoid_backward(g_units[0][t + 1] @ matrices[0], v[t + 1])
-                torch.addcmul(given[t], g_v, m, out=g_logits[t])
+                torch.addcmul(g_out[t], g_v, mask, out=g_logits[t])
             g = g_logits[t] @ V
             for i in reversed(range(len(h))):
-                g = thinned(g, kept[i][t], ctx.dropout) if kept else g
+                g = rescaled(g, masks[i][t], ctx.dropout) if masks else g
                 g_units[i][t] = back(g, h[i][t])
                 g = g_units[i][t] @ matrices[i] if i > 0 else g
         g_base = g_units[0].sum(0) if ctx.base_rows > 1 else g_units[0].sum((0, 1)).unsqueeze(0)
@@ -140,8 +145,8 @@ class _Unrolled(torch.autograd.Function):
         return (None,) * 7 + tuple(g.to(dtype) for g, dtype in zip(gradients, ctx.dtypes, strict=True))
 
 
-def units(activation: str, below: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """A layer's units from the layer below. In float32 a training keeps to the products that its records came from."""
+def _units(activation: str, below: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return a layer's units; in float32 by the products of earlier records."""
     if bias.ndim == 1 and below.dtype == torch.bfloat16:
         return affine(below, weight, bias, activation)
     u = torch.addmm(bias, below, weight.t())
@@ -149,5 +154,5 @@ def units(activation: str, below: Tensor, weight: Tensor, bias: Tensor) -> Tenso
 
 
 def _outer(g: Tensor, read: Tensor) -> Tensor:
-    """The gradient of a weight, from those of what it gave and from what it read, over all steps and rows."""
+    """Return the gradient of a weight, summed over all steps and rows."""
     return g.flatten(0, 1).t() @ read.flatten(0, 1)

@@ -1,30 +1,30 @@
-"""The frozen description of a model: what is saved beside its weights, and enough to build it again."""
+"""The structure of an `IterativeNADE`, as ``config.json`` of a saved model holds it."""
 
 import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nadek.models.codes import MAX_LEVELS
 from nadek.models.cores import CoreConfig, DeepConfig
-from nadek.models.variables import MAX_LEVELS
 from nadek.utils.configs import check_choices
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Everything that fixes the structure of a `IterativeNADE`; what `config.json` of a saved model holds.
+    """Structure of an `IterativeNADE`.
 
     Attributes:
         n_variables: D, the number of variables.
         core: the hidden part, see `nadek.models.cores`.
-        steps: k, how often the network is used.
-        fill: what a missing cell reads before the first step: the data "mean" (Eq. 5 of Raiko, Yao, Cho and
+        steps: k, the number of uses of the network.
+        fill: value of a missing cell before the first step: the data "mean" (Eq. 5 of Raiko, Yao, Cho and
             Bengio 2014: NADE-k) or "zero" (NADE-mask).
-        mask_input: whether a second matrix A reads which cells are missing (NADE-mask).
-        tied: whether the output layer is the transposed input layer (as in an RBM).
+        mask_input: True for a second matrix A that reads the mask (NADE-mask).
+        tied: True if the output layer is the transposed input layer (as in an RBM).
         ordering: the one ordering of a fixed-order NADE; None for models of every ordering.
-        levels: how many levels each variable has (see `nadek.models.variables`); None: all are binary.
-        ordinal: variables whose levels have an order, such as numbers in bins; what is learnt of a level holds for its
-            neighbours then (see `nadek.models.ordinal_kernel`).
+        levels: number of levels of each variable (see `nadek.models.variables`); None: all are binary.
+        ordinal: indices of variables whose levels have an order, such as numbers in bins; neighbouring levels learn
+            together (see `nadek.models.ordinal_kernel`).
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
     """
 

@@ -1,4 +1,4 @@
-"""The models that the paper compares, each a setting of the one network. No forward of their own."""
+"""The models that the paper compares, as settings of `IterativeNADE` (Raiko, Yao, Cho and Bengio 2014)."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def nade_k(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """NADE-k (the paper's model): missing cells start at the data mean, ``steps`` refining steps, no mask input.
+    """Return NADE-k, the paper's model: missing cells start at the data mean, no mask input.
 
     Args:
         n_variables: D.
@@ -37,7 +37,7 @@ def nade_k(
         >>> tuple(model.W.shape), tuple(model.V.shape)
         ((500, 784), (784, 500))
     """
-    core = DeepConfig(hidden=_widths(hidden)) if core is None else core
+    core = _deep(hidden) if core is None else core
     return IterativeNADE(ModelConfig(n_variables=n_variables, core=core, steps=steps), mean, generator=generator)
 
 
@@ -48,7 +48,7 @@ def nade_mask(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """NADE-mask (Uria, Murray and Larochelle 2014): one step, missing cells read 0, a second matrix reads the mask.
+    """Return NADE-mask (Uria, Murray and Larochelle 2014): one step, zero fill, mask input.
 
     Args:
         n_variables: D.
@@ -56,8 +56,7 @@ def nade_mask(
         mean: data mean [D], see `IterativeNADE`.
         generator: source of the initial weights.
     """
-    core = DeepConfig(hidden=_widths(hidden))
-    config = ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero", mask_input=True)
+    config = ModelConfig(n_variables=n_variables, core=_deep(hidden), steps=1, fill="zero", mask_input=True)
     return IterativeNADE(config, mean, generator=generator)
 
 
@@ -68,7 +67,7 @@ def orderless_nade(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Orderless NADE: NADE-mask without the mask input (the rows "NADE 1HL" and "NADE 2HL" of Table 1).
+    """Return NADE-mask without the mask input (the rows "NADE 1HL" and "NADE 2HL" of Table 1).
 
     Args:
         n_variables: D.
@@ -76,10 +75,8 @@ def orderless_nade(
         mean: data mean [D], see `IterativeNADE`.
         generator: source of the initial weights.
     """
-    core = DeepConfig(hidden=_widths(hidden))
-    return IterativeNADE(
-        ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero"), mean, generator=generator
-    )
+    config = ModelConfig(n_variables=n_variables, core=_deep(hidden), steps=1, fill="zero")
+    return IterativeNADE(config, mean, generator=generator)
 
 
 def nade(
@@ -90,7 +87,7 @@ def nade(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Classic NADE (Larochelle and Murray 2011): one step, zero fill, logistic units, one fixed ordering.
+    """Return classic NADE (Larochelle and Murray 2011): one step, zero fill, logistic units, one ordering.
 
     Train it with the exact objective of its ordering (`nadek.inference.order_agnostic.fixed_order_costs`).
 
@@ -101,13 +98,9 @@ def nade(
         mean: data mean [D].
         generator: source of the initial weights.
     """
-    config = ModelConfig(
-        n_variables=n_variables,
-        core=DeepConfig(hidden=(hidden,), activation="sigmoid"),
-        steps=1,
-        fill="zero",
-        ordering=tuple(range(n_variables)) if ordering is None else tuple(ordering),
-    )
+    core = DeepConfig(hidden=(hidden,), activation="sigmoid")
+    ordering = tuple(range(n_variables)) if ordering is None else tuple(ordering)
+    config = ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero", ordering=ordering)
     return IterativeNADE(config, mean, generator=generator)
 
 
@@ -120,7 +113,7 @@ def dbm_like(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """The structure of Fig. 1 (right): mean field in a deep Boltzmann machine, which the paper proposes.
+    """Return mean field in a deep Boltzmann machine, which the paper proposes (Fig. 1 right).
 
     Args:
         n_variables: D.
@@ -131,9 +124,8 @@ def dbm_like(
         generator: source of the initial weights.
     """
     core = AlternatingConfig(hidden=_widths(hidden), tied=tied)
-    return IterativeNADE(
-        ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied), mean, generator=generator
-    )
+    config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied)
+    return IterativeNADE(config, mean, generator=generator)
 
 
 def residual_nade_k(
@@ -145,7 +137,7 @@ def residual_nade_k(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Ours: residual blocks whose stream is carried from step to step, zero fill, mask input.
+    """Return our model: residual blocks on a carried stream, zero fill, mask input.
 
     Args:
         n_variables: D.
@@ -155,22 +147,17 @@ def residual_nade_k(
         mean: data mean [D], see `IterativeNADE`.
         generator: source of the initial weights.
     """
-    config = ModelConfig(
-        n_variables=n_variables,
-        core=ResidualConfig(width=width, blocks=blocks),
-        steps=steps,
-        fill="zero",
-        mask_input=True,
-    )
+    core = ResidualConfig(width=width, blocks=blocks)
+    config = ModelConfig(n_variables=n_variables, core=core, steps=steps, fill="zero", mask_input=True)
     return IterativeNADE(config, mean, generator=generator)
 
 
-def _widths(hidden: Sequence[int]) -> tuple[int, ...]:
-    """The widths of the hidden layers, of which there may be one only.
+def _deep(hidden: Sequence[int]) -> DeepConfig:
+    return DeepConfig(hidden=_widths(hidden))
 
-    Raises:
-        TypeError: on a number, which might be meant as that width.
-    """
+
+def _widths(hidden: Sequence[int]) -> tuple[int, ...]:
+    """Return the widths of the hidden layers; a single number is refused as ambiguous."""
     if isinstance(hidden, int):
         raise TypeError(f"hidden: expected the width of each layer, such as ({hidden},), found {hidden}")
     return tuple(hidden)

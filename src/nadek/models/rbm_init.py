@@ -1,7 +1,7 @@
-"""Networks that begin as an RBM: its mean field is a NADE-k, the relation that the paper tells.
+"""Models that begin as an RBM, whose mean field is a NADE-k (the paper's section on probabilistic inference).
 
 The RBM is ``p(v, h)`` proportional to ``exp(b'v + c'h + h'Wv)``. A mean-field update of its hidden units and then of
-the visible ones, with the observed ones clamped, is a step of the network with logistic units and V = W transposed.
+the visible ones, with the observed ones clamped, is a step of the model with logistic units and V = W transposed.
 """
 
 import math
@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from nadek.models.binary_variables import BinaryVariables
 from nadek.models.cores import DeepConfig
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import ModelConfig
-from nadek.models.variables import BinaryVariables
 
 
 def from_rbm(
@@ -24,16 +24,16 @@ def from_rbm(
     steps: int,
     fill: Float[Tensor, " D"] | None = None,
 ) -> IterativeNADE:
-    """The NADE-k that performs ``steps`` mean-field updates of an RBM with the observed units clamped.
+    """Return the NADE-k whose steps are mean-field updates of an RBM.
 
-    Logistic units, and one matrix used both ways (the paper's section on probabilistic inference).
+    It has logistic units, and one matrix used both ways; the observed units are clamped.
 
     Args:
         W: weights between hidden and visible units.
         b: visible biases.
         c: hidden biases.
         steps: number of mean-field updates of (hidden, visible).
-        fill: where the missing units start; ``sigmoid(b)`` when None.
+        fill: initial values of the missing units; ``sigmoid(b)`` when None.
 
     Raises:
         ValueError: if the shapes do not fit together.
@@ -57,23 +57,23 @@ def begin_as_rbm(
     *,
     mean: Float[Tensor, " D"] | None = None,
 ) -> None:
-    """Overwrite a network's weights: its steps are then mean-field updates of an RBM, or near to them.
+    """Overwrite a model's weights so that its steps are mean-field updates of an RBM.
 
     One layer of logistic units does that exactly, and so does one of tanh units, since
     ``sigmoid(u) = (1 + tanh(u / 2)) / 2``. Further layers of tanh units begin as ``tanh`` of the layer below, unit by
-    unit, and V takes back what a unit at 1 loses on the way: exact where the first layer is at -1, 0 or 1, as those of
-    a trained RBM nearly are.
+    unit, and V is scaled to undo their effect on a unit at 1: exact where the first layer is at -1, 0 or 1, which the
+    units of a trained RBM nearly are.
 
     Args:
-        model: a network of binary variables whose hidden layers are as wide as the RBM; its ``fill`` is left as it is.
+        model: a model of binary variables whose hidden layers are as wide as the RBM; its ``fill`` is not changed.
         W: weights between hidden and visible units.
         b: visible biases.
         c: hidden biases.
-        mean: what the one step of a network with mask input and zero fill shall take missing cells for;
-            ``sigmoid(b)`` when None. Any other network begins with a mask input that says nothing.
+        mean: values of missing cells in a model of one step with mask input and zero fill; ``sigmoid(b)`` when None.
+            In any other model the mask input begins at 0.
 
     Raises:
-        ValueError: if the shapes do not fit together, or such a network cannot begin so.
+        ValueError: if the shapes do not fit together, or the model has another structure.
     """
     n_hidden, n_variables = W.shape
     if b.shape != (n_variables,) or c.shape != (n_hidden,):
@@ -93,18 +93,18 @@ def begin_as_rbm(
             f"begin_as_rbm: expected hidden layers of {n_hidden} units and {n_variables} columns as in the RBM,"
             f" found {list(core.hidden)} and {model.W.shape[1]}"
         )
-    half = 1.0 if core.activation == "sigmoid" else 0.5
-    model.W.copy_(half * W)
-    model.c.copy_(half * c)
-    model.b.copy_(b if half == 1 else b + half * W.sum(0))
-    passed_on = 1.0
-    further = list(model.core.parameters())  # a matrix and a bias for each layer
-    for U, d in zip(further[::2], further[1::2], strict=True):
-        passed_on = math.tanh(passed_on)
+    scale = 1.0 if core.activation == "sigmoid" else 0.5
+    model.W.copy_(scale * W)
+    model.c.copy_(scale * c)
+    model.b.copy_(b if scale == 1 else b + scale * W.sum(0))
+    gain = 1.0
+    layers = list(model.core.parameters())  # a matrix and a bias for each layer
+    for U, d in zip(layers[::2], layers[1::2], strict=True):
+        gain = math.tanh(gain)
         nn.init.eye_(U)
         d.zero_()
     if model.V is not None:
-        model.V.copy_(half / passed_on * W.t())
+        model.V.copy_(scale / gain * W.t())
     if model.A is not None:
-        reads = torch.sigmoid(b) if mean is None else mean
-        model.A.copy_(model.W * reads if model.steps == 1 and model.config.fill == "zero" else torch.zeros_like(W))
+        values = torch.sigmoid(b) if mean is None else mean
+        model.A.copy_(model.W * values if model.steps == 1 and model.config.fill == "zero" else torch.zeros_like(W))

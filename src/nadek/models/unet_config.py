@@ -1,4 +1,4 @@
-"""The frozen description of an image network: what is saved beside its weights, and enough to build it again."""
+"""The structure of an image network, as ``config.json`` of a saved model holds it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,16 +6,16 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class ImageConfig:
-    """Everything that fixes the structure of an `ImageNetwork`.
+    """Structure of an `ImageNetwork`.
 
     Attributes:
         image_shape: height and width; row by row, the pixels are the D variables.
-        channels: width of the stream at each scale, from that of the pixels on; every scale halves height and width.
+        channels: width of the stream at each scale, finest first; every scale halves height and width.
         blocks: residual blocks at each scale, on the way down and again on the way up.
-        dense: units of the layer that sees the whole image, at the coarsest scale; 0 for none.
-        dropout: part of the feature maps, and of the dense units, that is dropped while training.
-        steps: k, how often the network is used.
-        kind: what tells this network from others.
+        dense: units of the dense layer at the coarsest scale; 0 for none.
+        dropout: fraction of feature maps and dense units that is dropped in training.
+        steps: k, the number of uses of the network.
+        kind: tells this config from others.
     """
 
     image_shape: tuple[int, int]
@@ -44,17 +44,17 @@ class ImageConfig:
 
     @property
     def ordering(self) -> None:
-        """An image network answers for every ordering."""
+        """None: an image network serves every ordering."""
         return
 
     @property
     def levels(self) -> None:
-        """Pixels are binary."""
+        """None: pixels are binary."""
         return
 
     @property
     def padded(self) -> tuple[int, int]:
-        """Height and width as the network sees them: the next that can be halved at every scale."""
-        cut = 2 ** (len(self.channels) - 1)
-        height, width = (-(-size // cut) * cut for size in self.image_shape)
+        """Height and width, rounded up so that they can be halved at every scale."""
+        factor = 2 ** (len(self.channels) - 1)
+        height, width = (-(-size // factor) * factor for size in self.image_shape)
         return height, width

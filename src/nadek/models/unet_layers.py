@@ -1,7 +1,7 @@
-"""The layers of the image network. Weights are drawn by the network: torch's own would come from the global generator.
+"""Layers of the image network, with weights that the network draws.
 
-Normalisation is over all that a row holds at a scale, in one go: on a CPU that costs no more than the activation does,
-where normalising groups of channels, or every pixel by itself, costs several times as much as the convolutions.
+`row_norm` normalises all that a row holds at a scale in one go. On a CPU that costs no more than the activation;
+normalising groups of channels, or every pixel by itself, costs several times as much as the convolutions.
 """
 
 import torch
@@ -9,63 +9,62 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.models.cores import drop, undrawn
+from nadek.models.layers import drop, uninitialised
 
 
-def conv(n_in: int, n_out: int) -> nn.Conv2d:
-    """A convolution of 3 x 3 pixels, which keeps height and width."""
-    return undrawn(nn.Conv2d, n_in, n_out, 3, padding=1)
+def conv3x3(n_in: int, n_out: int) -> nn.Conv2d:
+    """Return a convolution of 3 x 3 pixels, which keeps height and width."""
+    return uninitialised(nn.Conv2d, n_in, n_out, 3, padding=1)
 
 
-def halve(n_in: int, n_out: int) -> nn.Conv2d:
-    """Every 2 x 2 pixels become one."""
-    return undrawn(nn.Conv2d, n_in, n_out, 2, stride=2)
+def downsample(n_in: int, n_out: int) -> nn.Conv2d:
+    """Return a layer that turns 2 x 2 pixels into one."""
+    return uninitialised(nn.Conv2d, n_in, n_out, 2, stride=2)
 
 
-def double(n_in: int, n_out: int) -> nn.ConvTranspose2d:
-    """Every pixel becomes 2 x 2."""
-    return undrawn(nn.ConvTranspose2d, n_in, n_out, 2, stride=2)
+def upsample(n_in: int, n_out: int) -> nn.ConvTranspose2d:
+    """Return a layer that turns every pixel into 2 x 2."""
+    return uninitialised(nn.ConvTranspose2d, n_in, n_out, 2, stride=2)
 
 
-def normalised(stream: Float[Tensor, "B c h w"]) -> Float[Tensor, "B c h w"]:
-    """Every row with mean 0 and variance 1 over channels and pixels."""
-    lying = stream.permute(0, 2, 3, 1)  # as it lies in memory
-    return F.layer_norm(lying, lying.shape[1:]).permute(0, 3, 1, 2)
+def row_norm(stream: Float[Tensor, "B c h w"]) -> Float[Tensor, "B c h w"]:
+    """Return every row with mean 0 and variance 1 over channels and pixels."""
+    channels_last = stream.permute(0, 2, 3, 1)  # as it lies in memory
+    return F.layer_norm(channels_last, channels_last.shape[1:]).permute(0, 3, 1, 2)
 
 
-class Block(nn.Module):
-    """A residual block: ``s + outer(phi(inner(phi(norm(s)))))``, two 3 x 3 convolutions."""
+class ConvBlock(nn.Module):
+    """Residual block of two 3 x 3 convolutions: ``s + outer(phi(inner(phi(norm(s)))))``."""
 
     def __init__(self, channels: int, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
-        self.inner = conv(channels, channels)
-        self.outer = conv(channels, channels)
+        self.inner = conv3x3(channels, channels)
+        self.outer = conv3x3(channels, channels)
 
     def forward(
         self, stream: Float[Tensor, "B c h w"], *, generator: torch.Generator | None = None
     ) -> Float[Tensor, "B c h w"]:
-        """The stream with what the block adds."""
-        maps = F.silu(self.inner(F.silu(normalised(stream))))
-        added: Tensor = self.outer(drop(maps, self.dropout if self.training else 0.0, generator, whole=2))
+        """Return the stream plus the block's output."""
+        maps = F.silu(self.inner(F.silu(row_norm(stream))))
+        added: Tensor = self.outer(drop(maps, self.dropout if self.training else 0.0, generator, n_tied_axes=2))
         return stream + added
 
 
-class Whole(nn.Module):
-    """A dense layer that sees the whole image, as a residual block: ``s + outer(phi(inner(phi(norm(s)))))``."""
+class DenseBlock(nn.Module):
+    """Residual block with a dense layer over the whole image: ``s + outer(phi(inner(phi(norm(s)))))``."""
 
     def __init__(self, channels: int, height: int, width: int, units: int, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
-        self.inner = undrawn(nn.Linear, channels * height * width, units)
-        self.outer = undrawn(nn.Linear, units, channels * height * width)
+        self.inner = uninitialised(nn.Linear, channels * height * width, units)
+        self.outer = uninitialised(nn.Linear, units, channels * height * width)
 
     def forward(
         self, stream: Float[Tensor, "B c h w"], *, generator: torch.Generator | None = None
     ) -> Float[Tensor, "B c h w"]:
-        """The stream with what the layer adds."""
-        pixels = F.silu(normalised(stream)).permute(0, 2, 3, 1)
+        """Return the stream plus the block's output."""
+        pixels = F.silu(row_norm(stream)).permute(0, 2, 3, 1)
         units = F.silu(self.inner(pixels.flatten(1)))
         added: Tensor = self.outer(drop(units, self.dropout if self.training else 0.0, generator))
-        maps = added.view(pixels.shape).permute(0, 3, 1, 2)
-        return stream + maps
+        return stream + added.view(pixels.shape).permute(0, 3, 1, 2)

@@ -10,7 +10,6 @@ from nadek.tabular.schema import Schema
 from nadek.models.base import ConditionalModel
 from nadek.utils.configs import difference, encode
 from nadek.runs.recipe import Recipe, trained_alike
-from nadek.models.registry import without_memory
 from nadek.training import check_teacher
 
 
@@ -40,7 +39,7 @@ def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schem
         ValueError: if its structure or its columns are others; names the first option that differs.
     """
     saved = load_saved(start)
-    trained = without_memory(saved.model)
+    trained = saved.model.base_model
     differs = difference(encode(trained_alike(trained.config)), encode(trained_alike(model.config)))
     if differs is not None:
         option, there, here = differs

@@ -3,7 +3,8 @@
 import math
 from typing import Any
 
-from nadek.models.base import ConditionalModel, check_network
+from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import check_model
 from nadek.training.prepare import Rows
 from nadek.training.training_config import TrainingConfig
 from nadek.utils.configs import decode, difference, encode
@@ -23,7 +24,7 @@ def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what
         ValueError: for another width than the model's, codes beyond its levels, missing values that are refused, or an
             objective that does not fit the model or the rows.
     """
-    check_network(model)
+    check_model(model)
     if not isinstance(rows, Rows):
         raise TypeError(f"expected {what} rows made by nadek.prepare, found {type(rows).__name__}")
     if rows.values.shape[1] != model.n_variables:

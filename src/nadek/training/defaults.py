@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 
 from nadek.inference.mask_distribution import MaskLaw
-from nadek.kernels.cpu import quick_in_bfloat16
+from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.models import ModelConfig
 from nadek.models.cores import ResidualConfig
 from nadek.training import AdamW, Phase, TrainingConfig
@@ -100,7 +100,7 @@ def defaults(
         phases=imputation_phases(epochs, steps) if imputation else phases(epochs, steps, first_masks=first_masks),
         optimizer=AdamW(lr=learning_rate, weight_decay=WEIGHT_DECAY),
         batch_size=default_batch_size if batch_size is None else batch_size,
-        precision="bfloat16" if width >= BFLOAT16_WIDTH and quick_in_bfloat16(device) else "float32",
+        precision="bfloat16" if width >= BFLOAT16_WIDTH and has_fast_bfloat16(device) else "float32",
         patience=max(5, round(PATIENCE * epochs / every)),
         validate_every=every,
     )

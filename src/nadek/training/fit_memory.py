@@ -15,7 +15,8 @@ from torch.nn import functional as F
 
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.mask_distribution import PAPER
-from nadek.models.base import ConditionalModel, evaluation_mode
+from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import evaluation_mode
 from nadek.models.memory import MemoryModel
 from nadek.training.prepare import Rows
 from nadek.training.validation import Validation, prepare_validation
@@ -117,10 +118,10 @@ class _Scores(NamedTuple):
 def _score(model: MemoryModel, validation: Validation, rows: slice) -> _Scores:
     x, missing, variables = validation.rows.values[rows], validation.missing[rows], model.variables
     logits = model.network(x, missing)[-1].double()
-    apart, certain = model.apart(x, missing), logits.new_ones(len(x), 1)
-    answers, evidence = zip(*(model.recollect(model.lines, apart, decay) for decay in DECAYS), strict=True)
-    costs = [variables.costs(variables.blended(logits, answer.double(), certain), x) for answer in answers]
-    first = [variables.start(j) if model.config.holes else 0 for j in range(model.n_variables)]  # of its columns
+    distance, certain = model.hamming_distance(x, missing), logits.new_ones(len(x), 1)
+    answers, evidence = zip(*(model.kernel_average(model.stored, distance, decay) for decay in DECAYS), strict=True)
+    costs = [variables.costs(variables.mix_logits(logits, answer.double(), certain), x) for answer in answers]
+    first = [variables.first_column(j) if model.config.holes else 0 for j in range(model.n_variables)]  # of its columns
     finite = [value.double()[:, first].clamp(min=-MAX_EVIDENCE) for value in evidence]  # infinity has no gradient
     return _Scores(variables.costs(logits, x), costs, finite)
 

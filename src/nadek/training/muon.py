@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.kernels.cpu import quick_in_bfloat16
+from nadek.kernels.cpu import has_fast_bfloat16
 
 ITERATIONS = 5
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -75,7 +75,7 @@ def orthogonal(matrix: Float[Tensor, "o i"]) -> Float[Tensor, "o i"]:
     """
     a, b, c = COEFFICIENTS
     tall = matrix.shape[0] > matrix.shape[1]
-    x = matrix.bfloat16() if quick_in_bfloat16(matrix.device) else matrix
+    x = matrix.bfloat16() if has_fast_bfloat16(matrix.device) else matrix
     x = x.T if tall else x
     x = x / x.norm().clamp(min=1e-7)
     for _ in range(ITERATIONS):

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nadek.models.base import ConditionalModel
-from nadek.models.registry import has_columns
+from nadek.models.iterative_nade import IterativeNADE
 from nadek.training.prepare import Rows
 
 MEAN_FLAG = 0.5
@@ -33,13 +33,13 @@ def mean_input(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
     Raises:
         ValueError: if the network has no columns.
     """
-    if not has_columns(model):
+    if not isinstance(model, IterativeNADE):
         raise ValueError(f"centred: a {type(model).__name__} has no matrix that reads columns; leave the option out")
     total, count = torch.zeros_like(model.fill), torch.zeros_like(model.fill)
     for part in torch.arange(len(rows.values), device=rows.values.device).split(8192):
         values, observed = rows.batch(part)
         shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
-        shown_columns = model.variables.spread(shown)
+        shown_columns = model.variables.expand(shown)
         total += (model.variables.encode(values) * shown_columns).sum(0)
         count += shown_columns.sum(0)
     return 0.5 * (total / count.clamp(min=1) + model.fill)
@@ -60,7 +60,7 @@ def preconditioned(model: ConditionalModel, centre: Float[Tensor, " C"] | None =
 @contextmanager
 def _centred(model: ConditionalModel, centre: Tensor | None) -> Iterator[None]:
     """Make an optimizer's step one in the centred parameters."""
-    if centre is None or not has_columns(model):
+    if centre is None or not isinstance(model, IterativeNADE):
         yield
         return
     readers = [(model.W, centre)]
@@ -81,14 +81,14 @@ def _centred(model: ConditionalModel, centre: Tensor | None) -> Iterator[None]:
 @contextmanager
 def _ordinal(model: ConditionalModel) -> Iterator[None]:
     """Make an optimizer's step one in the parameters that neighbouring levels share; frozen ones stay."""
-    if not has_columns(model) or not model.config.ordinal:
+    if not isinstance(model, IterativeNADE) or not model.config.ordinal:
         yield
         return
     both = [(weight, dim) for weight, dim in ((model.W, 1), (model.V, 0)) if weight is not None]
     trainable = [(weight, weight.grad, dim) for weight, dim in both if weight.grad is not None]
     for weight, gradient, dim in trainable:
-        model.neighbours.gather(weight, dim=dim)
-        model.neighbours.spread(gradient, dim=dim)
+        model.ordinal_kernel.solve(weight, dim=dim)
+        model.ordinal_kernel.multiply(gradient, dim=dim)
     yield
     for weight, _, dim in trainable:
-        model.neighbours.spread(weight, dim=dim)
+        model.ordinal_kernel.multiply(weight, dim=dim)

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from torch import Tensor
 
-from nadek.models.variables import check_tensor, split_missing, variables_of
+from nadek.models.codes import check_tensor, split_missing
+from nadek.models.variables import variables_of
 
 MAX_NAMED = 8
 """Largest number of columns named in a message."""
@@ -164,5 +165,5 @@ def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> 
     """
     check_tensor(x)
     variables = variables_of((2,) * x.shape[1] if levels is None else levels)
-    columns = variables.encode(x).to(torch.float64).masked_fill(variables.spread(x.isnan()), torch.nan)
+    columns = variables.encode(x).to(torch.float64).masked_fill(variables.expand(x.isnan()), torch.nan)
     return columns.nanmean(0).to(torch.float32)

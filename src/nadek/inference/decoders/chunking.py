@@ -19,7 +19,7 @@ exponential, and what is gathered from it."""
 def bytes_per_row(model: ConditionalModel) -> int:
     """A generous count of the bytes that one row keeps alive along a path."""
     variables = model.variables
-    return model.b.element_size() * (model.units_per_row + TABLES * variables.n_cells) + 24 * variables.n_columns
+    return model.b.element_size() * (model.units_per_row + TABLES * variables.table_size) + 24 * variables.n_columns
 
 
 def chunks(n_rows: int, bytes_per_row: int, max_bytes: int) -> Iterator[slice]:

@@ -7,9 +7,9 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.decoders.base import ALL, Rows
-from nadek.kernels.linear import added, block_of, by_sigmoid, prepack_weight
+from nadek.kernels.linear import add_product, block_size, prepack_weight, uses_sigmoid
 from nadek.models import IterativeNADE
-from nadek.models.cores import for_many, sigmoids
+from nadek.models.fast_cores import prepacked_core, sigmoid_core
 
 PARTS = 8
 """Where products are compiled for their shapes, a number of rows is rounded up to a multiple of this part of all."""
@@ -37,18 +37,18 @@ class IncrementalDecoder:
     ) -> None:
         exact = model.b.dtype
         dtype = exact if dtype is None else dtype
-        self.steps, self.block = model.steps, block_of(dtype, model.W.device, n_rows * model.W.numel())
-        self.variables, columns = model.variables.ordered(ordering), model.variables.columns(ordering)
+        self.steps, self.block = model.steps, block_size(dtype, model.W.device, n_rows * model.W.numel())
+        self.variables, columns = model.variables.permute(ordering), model.variables.column_order(ordering)
         self.shared, self.fill = True, model.fill[columns]
         W, V, b = model.W.t()[columns].contiguous(), model.output_weight[columns].contiguous(), model.b[columns]
         A = None if model.A is None else model.A.t()[ordering]
         seen = (model.c if A is None else model.c + A.sum(0)).expand(n_rows, -1).clone()
         core = model.core if dtype == exact else copy.deepcopy(model.core).to(dtype)
-        twin = sigmoids(core) if dtype == exact and by_sigmoid(seen) else None
+        twin = sigmoid_core(core) if dtype == exact and uses_sigmoid(seen) else None
         if twin is not None:  # the same logits from half of tanh + 1, which is a sigmoid of twice its sums
             core, W, A, seen = twin, 2 * W, A if A is None else 2 * A, 2 * seen
             V, b = 2 * V, (b.double() - V.double().sum(1)).to(exact)
-        self.core = for_many(core, n_rows)
+        self.core = prepacked_core(core, n_rows)
         self.W_exact, self.V_exact, self.b_exact, self.A = W, V, b, A
         self.W, self.V, self.b = (weight.to(dtype) for weight in (W, V, b))
         self.seen, self.guess = seen, (self.fill @ W).unsqueeze(0)
@@ -62,18 +62,21 @@ class IncrementalDecoder:
         h, state = self.core((seen + guess).to(self.dtype), None)
         if self.steps > 1:
             low = self._low(positions.start)
-            start = self.variables.start(low)
+            start = self.variables.first_column(low)
             W, V = self._weights(start)
             b = self.b[start:]
             base = seen.to(self.dtype)
-            known, missing = self.variables.start(positions.start) - start, self._missing(positions.start, chosen)
+            known, missing = (
+                self.variables.first_column(positions.start) - start,
+                self._missing(positions.start, chosen),
+            )
             for _ in range(self.steps - 1):
-                v = self.variables.probabilities_of(h, V, b, low)
+                v = self.variables.probabilities_from(h, V, b, low)
                 if missing is None:
                     v[:, :known] = 0  # revealed already, part of the sum
                 else:
                     v *= missing
-                h, state = self.core(added(base, v, W), state)
+                h, state = self.core(add_product(base, v, W), state)
         asked, h = self._columns(positions), h if chosen is rows else h[: len(rows)]  # type: ignore[arg-type]
         logits = torch.addmm(self.b_exact[asked], h.to(seen.dtype), self.V_exact[asked].t())
         return self.variables.scores_at(logits, positions)
@@ -81,7 +84,7 @@ class IncrementalDecoder:
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
         """See `Path`; this path's rows are all told the same variables."""
         assert told is None
-        shown = self.variables.encode_at(value, positions).to(self.seen.dtype)
+        shown = self.variables.encode(value, positions).to(self.seen.dtype)
         self._add(positions, shown, self.fill[self._columns(positions)].unsqueeze(0))
 
     def _add(self, positions: slice, shown: Tensor, guessed: Tensor, told: Tensor | None = None) -> None:
@@ -115,7 +118,7 @@ class IncrementalDecoder:
 
     def _columns(self, positions: slice) -> slice:
         """The columns, as permuted, of the variables visited at some positions."""
-        return slice(self.variables.start(positions.start), self.variables.start(positions.stop))
+        return slice(self.variables.first_column(positions.start), self.variables.first_column(positions.stop))
 
     def _rounded(self, rows: Rows) -> Rows:
         """Some rows; where products are compiled, with the first one repeated, so that few different numbers occur."""

@@ -42,8 +42,8 @@ class RaggedDecoder(IncrementalDecoder):
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
         """See `Path`."""
         told = torch.ones_like(value, dtype=torch.bool) if told is None else told
-        columns, hidden = self._columns(positions), ~self.variables.spread_at(told, positions)
-        shown = self.variables.encode_at(value, positions).to(self.seen.dtype).masked_fill(hidden, 0)
+        columns, hidden = self._columns(positions), ~self.variables.expand(told, positions)
+        shown = self.variables.encode(value, positions).to(self.seen.dtype).masked_fill(hidden, 0)
         self._add(positions, shown, self.fill[columns] * ~hidden, told)
         if self.steps > 1:
             self.missing[:, columns] *= hidden
@@ -54,4 +54,4 @@ class RaggedDecoder(IncrementalDecoder):
 
     def _missing(self, position: int, rows: Rows) -> Tensor | None:
         """See `IncrementalDecoder`."""
-        return self.missing[rows, self.variables.start(self._low(position)) :]
+        return self.missing[rows, self.variables.first_column(self._low(position)) :]

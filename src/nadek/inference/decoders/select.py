@@ -10,7 +10,8 @@ from nadek.inference.decoders.incremental import IncrementalDecoder
 from nadek.inference.decoders.ragged import RaggedDecoder
 from nadek.inference.decoders.with_memory import MemoryDecoder
 from nadek.models.base import ConditionalModel
-from nadek.models.registry import can_be_cut, remembers
+from nadek.models.iterative_nade import IterativeNADE
+from nadek.models.memory import MemoryModel
 
 
 def shared_path(
@@ -30,11 +31,12 @@ def shared_path(
         stage: see `RaggedDecoder`, for rows that differ in what they visit.
         dtype: of the matrix products; the model's own when None.
     """
-    if remembers(model):
+    if not model.can_decode_incrementally:
+        return FullDecoder(model, ordering.expand(n_rows, -1), dtype=dtype)
+    if isinstance(model, MemoryModel):
         alone = shared_path(model.network, ordering, n_rows, stage=stage, dtype=dtype)
         return MemoryDecoder(alone, model, ordering, n_rows)
-    if not can_be_cut(model):
-        return FullDecoder(model, ordering.expand(n_rows, -1), dtype=dtype)
+    assert isinstance(model, IterativeNADE)
     if stage is None:
         return IncrementalDecoder(model, ordering, n_rows, dtype=dtype)
     return RaggedDecoder(model, ordering, stage, dtype=dtype)

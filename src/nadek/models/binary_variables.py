@@ -1,0 +1,148 @@
+"""Binary variables: one logistic column each."""
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nadek.kernels.linear import affine
+
+MEAN_MARGIN = 1e-4
+"""Distance of data means from 0 and 1, so that a constant column has finite logits."""
+
+
+class BinaryVariables(nn.Module):
+    """D variables of two levels: one column each, logistic.
+
+    Args:
+        n_variables: D.
+    """
+
+    def __init__(self, n_variables: int) -> None:
+        super().__init__()
+        self.levels = (2,) * n_variables
+        self.n_columns, self.table_size = n_variables, 0
+
+    def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
+        """Return codes as columns.
+
+        Args:
+            x: codes of all variables, or of those at ``places``.
+            places: consecutive variables; None for all.
+        """
+        return x
+
+    def expand(self, mask: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
+        """Repeat the mask of each variable, or any other value, for all of its columns; see `encode`."""
+        return mask
+
+    def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
+        """Return the mean of each column (Eq. 8 of Raiko, Yao, Cho and Bengio 2014)."""
+        return logits.sigmoid()
+
+    def probabilities_from(
+        self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, " c"], first: int
+    ) -> Float[Tensor, "B c"]:
+        """Return `probabilities` for the logits ``h V' + b`` of variable ``first`` and all after it."""
+        return affine(h, V, b, "sigmoid")
+
+    def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
+        """Return the probability of each level of each variable."""
+        return torch.stack([(-logits).sigmoid(), logits.sigmoid()], dim=-1)
+
+    def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+        """Return the negative log-probability of each code, in nats; any finite ``x`` may stand where missing."""
+        return F.binary_cross_entropy_with_logits(logits, x.to(logits.dtype), reduction="none")
+
+    def cross_entropy(
+        self, logits: Float[Tensor, "*batch C"], teacher_logits: Float[Tensor, "*batch C"]
+    ) -> Float[Tensor, "*batch D"]:
+        """Return the expectation of `costs` under a teacher's logits, in nats."""
+        return self.costs(logits, self.probabilities(teacher_logits))
+
+    def mix_logits(
+        self,
+        logits: Float[Tensor, "*batch C"],
+        means: Float[Tensor, "*batch C"],
+        share: Float[Tensor, "*batch #C"],
+    ) -> Float[Tensor, "*batch C"]:
+        """Return the logits of ``(1 - share) probabilities(logits) + share means``.
+
+        Args:
+            logits: logits of the first distribution.
+            means: mean of each column under the second.
+            share: weight of the second, from 0 to 1.
+        """
+        return _log_mix(logits.sigmoid(), means, share) - _log_mix((-logits).sigmoid(), 1 - means, share)
+
+    def mix_scores(
+        self, scores: Float[Tensor, "B w"], means: Float[Tensor, "B w"], share: Float[Tensor, "B _"], places: slice
+    ) -> Float[Tensor, "B w"]:
+        """Return `mix_logits` of the scores of consecutive variables, with means and share of their columns."""
+        return self.mix_logits(scores, means, share)
+
+    def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """Return the scores of one variable a row: its logit."""
+        return logits.gather(-1, variable.unsqueeze(-1)).squeeze(-1)
+
+    def scores_at(self, logits: Float[Tensor, "*batch c"], places: slice) -> Float[Tensor, "*batch w"]:
+        """Return the scores of consecutive variables from the logits of their columns."""
+        return logits
+
+    def log_prob(self, scores: Float[Tensor, "*batch"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """Return the log-probability of one level a row, in nats."""
+        return log_bernoulli(scores, level)
+
+    def level_log_probs(self, scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
+        """Return the log-probability of every level, in nats."""
+        return F.logsigmoid(torch.stack([-scores, scores], dim=-1))
+
+    def sample(
+        self, scores: Float[Tensor, "*batch"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "*batch"]:
+        """Draw a level for each of the scores."""
+        u = torch.rand(scores.shape, dtype=scores.dtype, device=scores.device, generator=generator)
+        return (u < scores.sigmoid()).to(scores.dtype)
+
+    def permute(self, ordering: Int[Tensor, " D"]) -> "BinaryVariables":
+        """Return the variables in visiting order."""
+        return self
+
+    def column_order(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
+        """Return the columns of all variables in visiting order."""
+        return ordering
+
+    def first_column(self, variable: int) -> int:
+        """Return the first column of a variable; C for D."""
+        return variable
+
+    def uniform_mean(self) -> Float[Tensor, " C"]:
+        """Return the mean of each column under equally frequent levels."""
+        return torch.full((self.n_columns,), 0.5)
+
+    def logits_of_mean(self, mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
+        """Return the logits that give each column its mean, kept `MEAN_MARGIN` from 0 and 1."""
+        return torch.logit(clamped_mean(mean))
+
+
+def log_bernoulli(logits: Float[Tensor, "*shape"], x: Shaped[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Return the log-probability of binary values in nats.
+
+    ``log p(x) = -softplus(-logit)`` for x = 1 and ``-softplus(logit)`` for x = 0 (the logarithm of
+    Eq. 8 of the paper), in the dtype of the logits; finite for every finite logit.
+
+    Example:
+        >>> log_bernoulli(torch.tensor([0.0, 800.0]), torch.tensor([1, 0])).tolist()
+        [-0.6931471824645996, -800.0]
+    """
+    return -F.softplus(logits * (1 - 2 * x.to(logits.dtype)))
+
+
+def clamped_mean(mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
+    """Return the data mean, kept `MEAN_MARGIN` from 0 and 1."""
+    return mean.clamp(MEAN_MARGIN, 1 - MEAN_MARGIN)
+
+
+def _log_mix(p: Tensor, q: Tensor, share: Tensor) -> Tensor:
+    """Return the logarithm of a mixture of probabilities; finite."""
+    return torch.lerp(p, q, share).clamp(min=torch.finfo(p.dtype).tiny).log()

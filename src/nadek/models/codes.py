@@ -1,0 +1,71 @@
+"""Checks of rows of codes, and their missing values."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Shaped
+from torch import Tensor
+
+MAX_LEVELS = 256
+"""Levels of one variable: training rows are bytes."""
+
+DTYPES = (
+    *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+)
+"""Dtypes of codes; PyTorch has more, and lacks much of its arithmetic for them."""
+
+
+def check_tensor(x: object, name: str = "x") -> None:
+    """Check that rows, or another option, are a tensor.
+
+    Raises:
+        TypeError: if they are not; names the type.
+    """
+    if not isinstance(x, Tensor):
+        kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
+        hint = f"torch.as_tensor({name}) makes one of an array or a list"
+        raise TypeError(f"{name}: expected a tensor, found {kind}: {hint}")
+
+
+def check_codes(x: object) -> None:
+    """Check that rows are a tensor of one of `DTYPES`.
+
+    Raises:
+        TypeError: if they are not.
+    """
+    check_tensor(x)
+    assert isinstance(x, Tensor)
+    if x.dtype not in DTYPES:
+        names = ", ".join(str(dtype).removeprefix("torch.") for dtype in DTYPES)
+        raise TypeError(f"x: expected numbers in one of {names}, found {x.dtype}: x.float() makes such of them")
+
+
+def split_missing(
+    x: Shaped[Tensor, "*batch D"], levels: Sequence[int] | None = None
+) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
+    """Split codes with NaN for missing into codes (0 where missing) and mask.
+
+    Args:
+        x: codes.
+        levels: number of levels of each variable; two each when None.
+
+    Raises:
+        TypeError: if they are no tensor, or of a dtype that `check_codes` refuses.
+        ValueError: if an observed value is no code of its variable; the message names the first such cell.
+    """
+    check_codes(x)
+    missing = x.isnan()
+    values = x.masked_fill(missing, 0)
+    if levels is None or set(levels) == {2}:
+        bad = (values != 0) & (values != 1)
+    else:
+        bad = (values < 0) | (values >= torch.tensor(levels, device=x.device))
+        if values.is_floating_point():
+            bad |= values != values.floor()
+    if bad.any():
+        cell = tuple(bad.nonzero()[0].tolist())
+        top = 1 if levels is None else levels[cell[-1]] - 1
+        expected = {0: "0", 1: "0, 1"}.get(top, f"a whole number from 0 to {top}")
+        raise ValueError(f"expected {expected} or NaN (missing), found {x[cell].item():g} in the cell at index {cell}")
+    return values, missing

@@ -1,0 +1,85 @@
+"""Evaluation mode for functions of a model, and checks of their arguments."""
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from nadek.kernels.cpu import keep_freed_memory
+from nadek.models.base import ConditionalModel
+from nadek.models.codes import check_tensor
+
+Options = ParamSpec("Options")
+Result = TypeVar("Result")
+Model = TypeVar("Model", bound=ConditionalModel)
+
+_LOCK = threading.Lock()
+_RUNNING: WeakKeyDictionary[nn.Module, tuple[int, list[nn.Module]]] = WeakKeyDictionary()
+"""Number of running evaluations of a model, and its modules that return to training mode after the last."""
+
+
+def evaluation_mode(
+    function: Callable[Concatenate[Model, Options], Result],
+) -> Callable[Concatenate[Model, Options], Result]:
+    """Run a function of a model without gradients and in eval mode.
+
+    Afterwards every module returns to its own mode. Dropout is off even for a new model, one in training, and one that
+    several threads evaluate at a time. A surrounding autocast does not count: functions that allow other dtypes have
+    an option for it.
+    """
+
+    @functools.wraps(function)
+    def evaluate(model: Model, *args: Options.args, **options: Options.kwargs) -> Result:
+        check_model(model)
+        keep_freed_memory()
+        with _eval_mode(model), torch.no_grad(), torch.autocast(model.b.device.type, enabled=False):
+            return function(model, *args, **options)
+
+    return evaluate  # type: ignore[return-value]  # mypy wants `model` positional only; callers may name it
+
+
+@contextmanager
+def _eval_mode(model: nn.Module) -> Iterator[None]:
+    """Keep a model in eval mode until the last of its evaluations ends."""
+    with _LOCK:
+        n_running, training = _RUNNING.get(model, (0, []))
+        if n_running == 0:
+            training = [module for module in model.modules() if module.training]
+            model.eval()
+        _RUNNING[model] = n_running + 1, training
+    try:
+        yield
+    finally:
+        with _LOCK:
+            n_running, training = _RUNNING.pop(model)
+            if n_running > 1:
+                _RUNNING[model] = n_running - 1, training
+            else:
+                for module in training:
+                    module.training = True
+
+
+def check_model(model: object) -> None:
+    """Check that the first argument is a model, not an estimator that holds one.
+
+    Raises:
+        TypeError: if it is none; names its type.
+    """
+    if not isinstance(model, nn.Module):
+        message = f"expected a network, found {type(model).__name__}"
+        raise TypeError(f"{message}: ask an estimator by its own methods, or pass its network_")
+
+
+def check_model_and_rows(model: object, x: object) -> None:
+    """Check that a function got a model and a tensor of rows.
+
+    Raises:
+        TypeError: if it did not; names the type.
+    """
+    check_model(model)
+    check_tensor(x)

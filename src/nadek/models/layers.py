@@ -1,0 +1,52 @@
+"""Parts of all models: layers with undrawn weights, and dropout from an explicit generator."""
+
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+Layer = TypeVar("Layer", bound=nn.Module)
+
+
+def uninitialised(kind: type[Layer], *args: Any, **options: Any) -> Layer:  # noqa: ANN401 - those of any layer
+    """Return a layer whose weights the model draws later.
+
+    PyTorch would draw them from the global generator.
+    """
+    layer: Layer = nn.utils.skip_init(kind, *args, **options, device=torch.get_default_device())
+    return layer
+
+
+def is_modified(module: nn.Module) -> bool:
+    """Return True if a module has hooks or a forward of its own.
+
+    Faster ways to compute the same must leave such a module to its call.
+    """
+    hooks = (
+        *(module._forward_hooks, module._forward_pre_hooks),
+        *(module._backward_hooks, module._backward_pre_hooks),
+    )
+    return any(hooks) or "forward" in vars(module)
+
+
+def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, n_tied_axes: int = 0) -> Tensor:
+    """Apply inverted dropout with draws from ``generator``.
+
+    Args:
+        h: units.
+        rate: fraction of units that is dropped.
+        generator: source of randomness; PyTorch's own dropout knows the global one only.
+        n_tied_axes: number of last axes that are dropped as a whole (2 for feature maps).
+    """
+    return h if rate == 0.0 else rescaled(h, dropout_mask(h, rate, generator, n_tied_axes=n_tied_axes), rate)
+
+
+def dropout_mask(h: Tensor, rate: float, generator: torch.Generator | None, *, n_tied_axes: int = 0) -> Tensor:
+    """Draw the mask of `drop`: True where a unit stays."""
+    shape = (*h.shape[: h.ndim - n_tied_axes], *(1,) * n_tied_axes)
+    return torch.rand(shape, generator=generator, device=h.device) >= rate
+
+
+def rescaled(h: Tensor, mask: Tensor, rate: float) -> Tensor:
+    """Return the units under the mask, scaled up by ``1 / (1 - rate)``."""
+    return h * mask / (1 - rate)
