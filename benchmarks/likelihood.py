@@ -1,8 +1,8 @@
-"""Exact log-likelihood of rows under one ordering: the walk against its floor and the straightforward way.
+"""Exact log-likelihood of rows under one ordering: decoding against its floor and the straightforward way.
 
     python benchmarks/likelihood.py [--rows 1000] [--record]
 
-The floor is the walk's flops at the peak of its dtype: the best that this run saw, before and after every model.
+The floor is the decoder's flops at the peak of its dtype: the best that this run saw, before and after every model.
 """
 
 import argparse
@@ -36,10 +36,10 @@ def twin(model: IterativeNADE) -> StraightforwardNADEk:
 
 
 def flops(n_rows: int, n_layers: int, steps: int) -> tuple[float, float]:
-    """Flops of the walk, and of the whole network at every position."""
+    """Flops of decoding, and of the whole network at every position."""
     inner = 2.0 * (n_layers - 1) * H * H * steps
-    walk = sum((steps - 1) * 4.0 * (D - d) * H + inner + 4.0 * H for d in range(D))
-    return n_rows * walk, n_rows * D * (steps * 4.0 * D * H + inner)
+    decoding = sum((steps - 1) * 4.0 * (D - d) * H + inner + 4.0 * H for d in range(D))
+    return n_rows * decoding, n_rows * D * (steps * 4.0 * D * H + inner)
 
 
 def measure(name: str, n_rows: int) -> Iterator[dict[str, object]]:
@@ -49,7 +49,10 @@ def measure(name: str, n_rows: int) -> Iterator[dict[str, object]]:
     model = nade_k(D, hidden=hidden, steps=steps, mean=torch.full((D,), 0.13), generator=generator).eval()
     x = (torch.rand(n_rows, D, generator=generator) < 0.13).float()
     ordering = torch.randperm(D, generator=generator)
-    ways = {dtype: partial(log_prob, model, x, ordering, path="fast", dtype=dtype) for dtype in (None, torch.bfloat16)}
+    ways = {
+        dtype: partial(log_prob, model, x, ordering=ordering, decoder="incremental", dtype=dtype)
+        for dtype in (None, torch.bfloat16)
+    }
     plain = partial(straightforward_log_prob, twin(model), x, ordering)
     exact = plain()
     slow, took = math.inf, dict.fromkeys(ways, math.inf)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from peers.mixture import Mixture
 from peers.tree import Tree
 
-from nadek.inference.likelihood import log_probs, mixture_log_prob
+from nadek.inference.likelihood import log_prob
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE
 from nadek.tabular.columns import Column, encode, infer, n_levels, ordinal
@@ -97,7 +97,7 @@ def _log_prob(model: Any, x: Array) -> Array:  # noqa: ANN401 - a network, or on
     if not isinstance(model, IterativeNADE):
         return model.log_prob(x)
     orderings = random_orderings(32, x.shape[1], generator=torch.Generator().manual_seed(0))
-    return mixture_log_prob(log_probs(model, torch.from_numpy(x), orderings)).numpy()
+    return log_prob(model, torch.from_numpy(x), orderings=orderings, reduce="mixture").numpy()
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def chunked(
             "seconds": timed(lambda work=work: sample(model, n_rows, **work)),
         }
         if x is not None:
-            row["log_likelihood"] = float(log_prob(model, x, ordering, chunk=chunk).mean())
+            row["log_likelihood"] = float(log_prob(model, x, ordering=ordering, chunk=chunk).mean())
             row["cost_in_nats"] = table[0]["log_likelihood"] - row["log_likelihood"] if table else 0.0
         table.append(row)
     return table

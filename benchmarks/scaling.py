@@ -19,9 +19,10 @@ import numpy as np
 import torch
 from common import memory_peak, seconds, show, write
 
+from nadek.inference.check_inputs import complete_rows
 from nadek.inference.decoders import NEAR_BYTES, IncrementalDecoder, bytes_per_row, chunks
-from nadek.inference.decoding import walk
-from nadek.inference.likelihood import complete_rows, log_prob, log_probs
+from nadek.inference.decoding import decode
+from nadek.inference.likelihood import log_prob
 from nadek.inference.order_agnostic import step_costs
 from nadek.models import nade_k
 
@@ -44,7 +45,7 @@ def scoring(D: int, H: int, k: int, rows: int, orderings: int) -> Callable[[], o
     model = nade_k(D, hidden=(H,), steps=k, mean=torch.full((D,), 0.5), generator=generator).eval()
     x = torch.randint(0, 2, (rows, D), generator=generator).to(torch.uint8)
     along = torch.stack([torch.randperm(D, generator=generator) for _ in range(orderings)])
-    return lambda: [log_prob(model, x, ordering, path="fast") for ordering in along]
+    return lambda: [log_prob(model, x, ordering=ordering, decoder="incremental") for ordering in along]
 
 
 def grown(sizes: dict[str, tuple[int, ...]]) -> list[dict[str, Any]]:
@@ -65,13 +66,13 @@ def evaluating(n_rows: int, n_orderings: int, n_positions: int) -> dict[str, flo
     generator = torch.Generator().manual_seed(0)
     model = nade_k(D, hidden=(500, 500), steps=5, generator=generator).eval()
     x = torch.randint(0, 2, (n_rows, D), generator=generator).to(torch.uint8)
-    log_probs(model, x[:16, :], 1, generator=generator)  # libraries warm up
+    log_prob(model, x[:16, :], orderings=1, generator=generator)  # libraries warm up
     before = memory_peak()
     table = torch.zeros(n_orderings, n_rows, dtype=torch.float64)
     with torch.no_grad():
         for rows in chunks(n_rows, bytes_per_row(model), NEAR_BYTES):
             path = IncrementalDecoder(model, torch.randperm(D, generator=generator), rows.stop - rows.start)
-            table[-1, rows] = walk(path, complete_rows(model, x)[rows], stop=n_positions).log_probs.sum(1)
+            table[-1, rows] = decode(path, complete_rows(model, x)[rows], stop=n_positions).log_probs.sum(1)
     return {"peak_mib": memory_peak() - before, "chunk_rows": float(NEAR_BYTES // bytes_per_row(model))}
 
 

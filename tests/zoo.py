@@ -105,9 +105,9 @@ def build(name, n_variables, *, seed=0, noise=0.7):
     return model
 
 
-def paths_of(name):
-    """The paths that serve a model: the fast one needs a network that single variables can be cut out of."""
-    return ["plain", "positions", "fast"] if build(name, 2).can_decode_incrementally else ["plain", "positions"]
+def decoders_of(name):
+    """Return the decoders that serve a model."""
+    return ["full", "batched", "incremental"] if build(name, 2).can_decode_incrementally else ["full", "batched"]
 
 
 WITH_COLUMNS = [name for name in ZOO if isinstance(build(name, 2), IterativeNADE)]

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from nadek.checkpoints import load_state, save_state
-from nadek.inference.likelihood import Progress
+from nadek.inference.decoders import Progress
 from nadek.models import IterativeNADE, begin_as_rbm
 from nadek.models.base import ConditionalModel
 from nadek.runs.data import Split, open_data

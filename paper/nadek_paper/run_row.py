@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nadek.inference.likelihood import Progress
+from nadek.inference.decoders import Progress
 from nadek.runs.records import brought_up_to_date, read_record, write_record
 from nadek.runs.warm_start import Beginning
 from nadek.training import Epoch

@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nadek.inference.decoding import as_orderings
-from nadek.inference.likelihood import Progress, log_prob
+from nadek.inference.check_inputs import as_orderings
+from nadek.inference.decoders import Progress
+from nadek.inference.likelihood import log_prob
 from nadek.inference.summary import summarise
 from nadek.models.base import ConditionalModel
 from nadek.utils.files import replacing
@@ -121,7 +122,7 @@ class Scoring:
                         progress(before + done, scores.size)
 
                 along = orderings[index] if orderings.ndim == 2 else orderings[index, rows]
-                found = log_prob(self.model, x[rows], along, dtype=self.dtype, progress=told)
+                found = log_prob(self.model, x[rows], ordering=along, dtype=self.dtype, progress=told)
                 scores[index, rows] = found.cpu().numpy()
                 with replacing(cache) as stream:
                     np.savez(stream, digest=np.array(digest), scores=scores)
@@ -132,7 +133,7 @@ class Scoring:
         if self.dtype is None:
             return {}
         x, ordering = self.x[:CHECKED_ROWS], self.orderings[0]
-        away = log_prob(self.model, x, ordering, dtype=self.dtype) - log_prob(self.model, x, ordering)
+        away = log_prob(self.model, x, ordering=ordering, dtype=self.dtype) - log_prob(self.model, x, ordering=ordering)
         told = {"rows": len(x), "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
         return {"reduced_precision": told}
 

@@ -27,7 +27,7 @@ from nadek.checkpoints import load, load_saved
 from nadek.cli.app import app
 from nadek.cli.output import write_values
 from nadek.datasets import load as load_set
-from nadek.inference.likelihood import log_probs
+from nadek.inference.likelihood import log_prob
 from nadek.inference.sampling import sample
 from nadek.models.cores import DeepConfig
 from nadek.tabular.io import read_table
@@ -300,7 +300,7 @@ def test_evaluate_prints_a_table(digits):
 def test_evaluate_as_json_is_the_likelihood(digits):
     told = json.loads(ok("evaluate", digits, "digits", "--orderings", "2", "--json", "--quiet", "--seed", "3").out)
     x = torch.from_numpy(load_set("digits").test).float()
-    expected = log_probs(load(digits), x, 2, generator=torch.Generator().manual_seed(3)).mean().item()
+    expected = log_prob(load(digits), x, orderings=2, generator=torch.Generator().manual_seed(3)).mean().item()
     assert told["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
     assert (told["rows"], told["orderings"], told["data"], told["split"]) == (300, 2, "digits", "test")
     for key in ("standard_error", "ensemble", "epochs", "seconds", "config", "commit", "training", "evaluation"):
@@ -324,7 +324,7 @@ def test_evaluate_takes_rows_at_random(digits):
     told = json.loads(ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "7", "--seed", "3", "--json").out)
     x = torch.from_numpy(load_set("digits").test).float()
     chosen = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(3))[:7]]
-    expected = log_probs(load(digits), chosen, 1, generator=torch.Generator().manual_seed(3)).mean().item()
+    expected = log_prob(load(digits), chosen, orderings=1, generator=torch.Generator().manual_seed(3)).mean().item()
     assert told["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
 
 
@@ -375,7 +375,7 @@ def test_score_gives_every_row_its_numbers(digits, tmp_path):
     scores = read_table(tmp_path / "scores.csv", binary=False)
     assert scores.columns == ("log_likelihood", "mean_over_orderings", "spread_over_orderings")
     x = torch.from_numpy(load_set("digits").test).float()
-    table = log_probs(load(digits), x, 3, generator=torch.Generator().manual_seed(4))
+    table = log_prob(load(digits), x, orderings=3, generator=torch.Generator().manual_seed(4))
     np.testing.assert_allclose(scores.values[:, 1], table.mean(0).numpy(), rtol=1e-5)
     assert (scores.values[:, 0] >= scores.values[:, 1]).all()
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, load_saved, save
-from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, marginal_log_probs
-from nadek.inference.likelihood import mixture_log_prob
+from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, log_prob
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.runs.data import rows_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, level_names, log_fall_within
@@ -70,7 +69,7 @@ def test_explain_names_the_most_surprising_cells(people):
     ages = torch.tensor([4, 12.5, torch.nan, 40, torch.nan], dtype=torch.float64)
     falls = torch.from_numpy(log_fall_within(KINDS[2], ages.numpy()))
     cells.log_prob[:, 2] += falls
-    scores = mixture_log_prob(marginal_log_probs(saved.model, x, 3, generator=torch.Generator().manual_seed(4)))
+    scores = log_prob(saved.model, x, orderings=3, generator=torch.Generator().manual_seed(4), reduce="mixture")
     scores += falls.nan_to_num(0)
     assert [int(line["row"]) for line in told] == [1, 1, 2, 2, 3, 4, 4, 5]
     for line in told:

@@ -12,18 +12,9 @@ import pytest
 import torch
 
 import reference
-from nadek.inference import (
-    beam,
-    best_of,
-    cell_log_probs,
-    conditional_log_probs,
-    expected_information,
-    explain_cells,
-    greedy,
-    marginal_log_probs,
-)
-from nadek.inference.decoding import as_orderings
-from nadek.inference.likelihood import FEW_ROWS, estimate_log_prob, log_prob, log_probs, mixture_log_prob
+from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, log_prob
+from nadek.inference.check_inputs import as_orderings
+from nadek.inference.likelihood import estimate_log_prob
 from nadek.inference.missing_patterns import SCORE_FROM, SHARE_FROM
 from nadek.inference.sampling import (
     impute,
@@ -32,6 +23,7 @@ from nadek.inference.sampling import (
     reconstruction_probabilities,
     sample,
 )
+from nadek.inference.score_rows import FEW_ROWS
 from nadek.inference.summary import summarise
 from nadek.training import prepare
 from zoo import ZOO, build, orderings_of
@@ -78,26 +70,26 @@ def test_marginals_are_sums_of_joints_along_the_same_ordering(name, generator):
     model = build(name, 4)
     x, candidates = holed(model, generator), rows(model)
     orderings = orderings_of(model, 2, generator)
-    found = marginal_log_probs(model, x, orderings)
+    found = log_prob(model, x, orderings=orderings)
     for o, ordering in enumerate(orderings):
         for i, row in enumerate(x[:16]):
             along = staged(ordering, ~row.isnan(), row.isnan())
-            joint = log_prob(model, candidates[agreeing(candidates, row)], along)
+            joint = log_prob(model, candidates[agreeing(candidates, row)], ordering=along)
             close(found[o, i], joint.logsumexp(0))
     one = int(x.isnan().any(1).nonzero()[0])
     alike = x[one].expand(SCORE_FROM + 1, -1)
-    close(marginal_log_probs(model, alike, orderings), found[:, [one]].expand(-1, len(alike)))
+    close(log_prob(model, alike, orderings=orderings), found[:, [one]].expand(-1, len(alike)))
 
 
 @any_order
 def test_a_row_without_holes_has_its_log_prob_and_a_row_of_holes_has_zero(name, generator):
     model = build(name, 4)
     x = rows(model)
-    found = marginal_log_probs(model, x, 3, generator=torch.Generator().manual_seed(5))
-    close(found, log_probs(model, x, 3, generator=torch.Generator().manual_seed(5)))
+    found = log_prob(model, x, orderings=3, generator=torch.Generator().manual_seed(5))
+    close(found, log_prob(model, x, orderings=3, generator=torch.Generator().manual_seed(5)))
     nothing = torch.full((SCORE_FROM + 1, 4), NAN)
     for few in (1, len(nothing)):
-        assert (marginal_log_probs(model, nothing[:few], 2, generator=generator) == 0).all()
+        assert (log_prob(model, nothing[:few], orderings=2, generator=generator) == 0).all()
 
 
 @three_kinds
@@ -105,7 +97,7 @@ def test_the_mixture_of_marginals_sums_to_one(name, generator):
     model = build(name, 4)
     x = rows(model)
     x[:, [0, 2]] = NAN
-    found = mixture_log_prob(marginal_log_probs(model, x.unique(dim=0), 5, generator=generator))
+    found = log_prob(model, x.unique(dim=0), orderings=5, generator=generator, reduce="mixture")
     kinds = x.unique(dim=0).nan_to_num(-1).unique(dim=0)
     assert len(kinds) == model.levels[1] * model.levels[3]
     several = len(found) / len(kinds)  # NaN differs from NaN: each kind occurs as often as any other
@@ -119,8 +111,8 @@ def test_chunks_and_progress(name, generator):
     last = [3] if model.config.ordering is None else [model.config.ordering[-1]]
     x[::2, last] = NAN
     orderings, told = orderings_of(model, 2, generator), []
-    found = marginal_log_probs(model, x, orderings, progress=lambda *done: told.append(done))
-    chunked = marginal_log_probs(model, x, orderings, max_bytes=1)
+    found = log_prob(model, x, orderings=orderings, progress=lambda *done: told.append(done))
+    chunked = log_prob(model, x, orderings=orderings, max_bytes=1)
     close(chunked, found)
     assert told[-1] == (found.numel(), found.numel())
     assert told == sorted(told)
@@ -130,9 +122,9 @@ def test_chunks_and_progress(name, generator):
 def test_a_row_alone_is_that_row_of_a_batch(name, generator):
     model = build(name, 4)
     x, orderings = holed(model, generator), orderings_of(model, 1, generator)
-    batch = marginal_log_probs(model, x, orderings)
+    batch = log_prob(model, x, orderings=orderings)
     for i in (0, 1, 5, 20):
-        close(marginal_log_probs(model, x[i : i + 1], orderings), batch[:, i : i + 1])
+        close(log_prob(model, x[i : i + 1], orderings=orderings), batch[:, i : i + 1])
 
 
 @any_order
@@ -140,9 +132,9 @@ def test_few_rows_cell_by_cell_are_those_of_a_walk(name, generator, monkeypatch)
     model = build(name, 4)
     x, orderings = holed(model, generator)[:FEW_ROWS], orderings_of(model, 2, generator)
     given = torch.tensor([True, False, False, True])
-    few = [conditional_log_probs(model, x, given, orderings, max_bytes=n) for n in (2**20, 1)]
-    monkeypatch.setattr("nadek.inference.marginals.FEW_ROWS", 0)
-    walked = conditional_log_probs(model, x, given, orderings)
+    few = [log_prob(model, x, given=given, orderings=orderings, max_bytes=n) for n in (2**20, 1)]
+    monkeypatch.setattr("nadek.inference.score_rows.FEW_ROWS", 0)
+    walked = log_prob(model, x, given=given, orderings=orderings)
     for found in few:
         close(found, walked)
 
@@ -153,10 +145,17 @@ def test_products_in_another_dtype(generator):
     x[:20, 30:] = NAN
     x[20:][torch.rand(10, 40, generator=generator) < 0.3] = NAN
     orderings = orderings_of(model, 2, generator)
-    exact = marginal_log_probs(model, x, orderings)
-    coarse = marginal_log_probs(model, x, orderings, dtype=torch.bfloat16)
+    exact = log_prob(model, x, orderings=orderings)
+    coarse = log_prob(model, x, orderings=orderings, dtype=torch.bfloat16)
     assert 0 < (exact - coarse).abs().max() < 1
-    assert 0 < (cell_log_probs(model, x) - cell_log_probs(model, x, dtype=torch.bfloat16)).nan_to_num(0).abs().max() < 1
+    assert (
+        0
+        < (explain_cells(model, x).log_prob - explain_cells(model, x, dtype=torch.bfloat16).log_prob)
+        .nan_to_num(0)
+        .abs()
+        .max()
+        < 1
+    )
 
 
 # Conditionals
@@ -168,12 +167,12 @@ def test_conditionals_are_ratios_of_joints_along_the_same_ordering(name, generat
     x, candidates = holed(model, generator, part=0.25), rows(model)
     given = torch.tensor([False, True, True, False])
     orderings = orderings_of(model, 2, generator)
-    found = conditional_log_probs(model, x, given, orderings)
+    found = log_prob(model, x, given=given, orderings=orderings)
     for o, ordering in enumerate(orderings):
         for i, row in enumerate(x[:16]):
             known = ~row.isnan()
             along = staged(ordering, known & given, known & ~given, ~known)
-            joint = log_prob(model, candidates, along)
+            joint = log_prob(model, candidates, ordering=along)
             condition = torch.where(given, row, NAN)
             both, one = (joint[agreeing(candidates, r)].logsumexp(0) for r in (row, condition))
             close(found[o, i], both - one)
@@ -185,8 +184,8 @@ def test_the_chain_rule_holds_along_an_ordering_that_visits_what_is_given_first(
     x, given = holed(model, generator), torch.tensor([True, False, True, False])
     base = torch.stack([staged(o, given, ~given) for o in orderings_of(model, 3, generator)])
     condition = torch.where(given, x, NAN)
-    parts = marginal_log_probs(model, condition, base) + conditional_log_probs(model, x, given, base)
-    close(parts, marginal_log_probs(model, x, base))
+    parts = log_prob(model, condition, orderings=base) + log_prob(model, x, given=given, orderings=base)
+    close(parts, log_prob(model, x, orderings=base))
 
 
 @three_kinds
@@ -195,14 +194,14 @@ def test_a_mixture_of_conditionals_sums_to_one(name, generator):
     x, given = rows(model), torch.tensor([False, True, False, True])
     x[:, 2] = NAN  # summed out
     x = x[agreeing(rows(model)[:, [1, 3]], torch.tensor([0.0, 0.0]))]
-    found = mixture_log_prob(conditional_log_probs(model, x, given, 4, generator=generator))
+    found = log_prob(model, x, given=given, orderings=4, generator=generator, reduce="mixture")
     assert found.exp().sum().item() == pytest.approx(model.levels[2], abs=1e-11)  # each value of cell 0 so often
 
 
 def test_nothing_else_to_ask_for_has_probability_one(generator):
     model = build("mixed", 4)
     x = holed(model, generator)
-    assert (conditional_log_probs(model, x, torch.ones(4, dtype=torch.bool), 2, generator=generator) == 0).all()
+    assert (log_prob(model, x, given=torch.ones(4, dtype=torch.bool), orderings=2, generator=generator) == 0).all()
 
 
 # Single cells
@@ -212,16 +211,16 @@ def test_nothing_else_to_ask_for_has_probability_one(generator):
 def test_a_cell_given_all_others_is_a_ratio_of_joints_with_it_last(name, generator):
     model = build(name, 4)
     x, candidates = holed(model, generator)[:16], rows(model)
-    found = cell_log_probs(model, x)
+    found = explain_cells(model, x).log_prob
     assert torch.equal(found.isnan(), x.isnan())
     for i, j in itertools.product(range(2, 16, 2), range(4)):
         row, known = x[i], ~x[i].isnan()
         if known[j]:
             itself = torch.arange(4) == j
-            joint = log_prob(model, candidates, staged(torch.arange(4), known & ~itself, itself, ~known))
+            joint = log_prob(model, candidates, ordering=staged(torch.arange(4), known & ~itself, itself, ~known))
             both, one = (joint[agreeing(candidates, r)].logsumexp(0) for r in (row, row.masked_fill(itself, NAN)))
             close(found[i, j], both - one)
-    close(cell_log_probs(model, x, max_bytes=1), found)
+    close(explain_cells(model, x, max_bytes=1).log_prob, found)
 
 
 @three_kinds
@@ -232,7 +231,7 @@ def test_what_is_expected_is_the_most_probable_level_given_all_others(name, gene
     for j, n in enumerate(model.levels):
         levels = x.repeat(n, 1, 1)
         levels[:, :, j] = torch.arange(n)[:, None]
-        p = torch.stack([cell_log_probs(model, each)[:, j] for each in levels])
+        p = torch.stack([explain_cells(model, each).log_prob[:, j] for each in levels])
         best, level = (each.double().masked_fill(x[:, j].isnan(), NAN) for each in p.max(0))
         close(found.expected_log_prob[:, j], best)
         assert torch.equal(found.expected[:, j].nan_to_num(-1), level.nan_to_num(-1))
@@ -256,8 +255,8 @@ def test_log_prob_of_a_completion_is_a_difference_of_joints(name, generator):
         assert torch.equal(found.x[~x.isnan()], x[~x.isnan()])
         assert ((found.x >= 0) & (found.x < torch.tensor(model.levels))).all()
         along = torch.stack([staged(ordering, ~row.isnan(), row.isnan()) for row in x])
-        joint = log_prob(model, found.x, along, path="plain")
-        close(found.log_prob, joint - marginal_log_probs(model, x, ordering[None])[0])
+        joint = log_prob(model, found.x, ordering=along, decoder="full")
+        close(found.log_prob, joint - log_prob(model, x, orderings=ordering[None])[0])
         assert found.log_prob[0] == 0
 
 
@@ -271,7 +270,7 @@ def test_greedy_takes_the_most_probable_level_at_each_position(name, generator):
     for j in ordering:
         levels = expected.repeat(model.levels[j], 1)
         levels[:, j] = torch.arange(model.levels[j])
-        joint = log_prob(model, candidates, ordering)
+        joint = log_prob(model, candidates, ordering=ordering)
         p = torch.stack([joint[agreeing(candidates, row)].logsumexp(0) for row in levels])
         expected[0, j] = p.argmax()
     assert torch.equal(greedy(model, x, ordering=ordering).x, expected)
@@ -288,7 +287,7 @@ def test_a_beam_of_full_width_finds_the_maximum(name, generator):
     for i, row in enumerate(x):
         along = staged(ordering, ~row.isnan(), row.isnan())
         possible = candidates[agreeing(candidates, row)]
-        joint = log_prob(model, possible, along)
+        joint = log_prob(model, possible, ordering=along)
         assert torch.equal(found.x[i], possible[joint.argmax()])
         close(found.log_prob[i], joint.max() - joint.logsumexp(0))
     chunked = beam(model, x, width=math.prod(model.levels), ordering=ordering, max_bytes=1)
@@ -317,7 +316,7 @@ def test_most_certain_first_chooses_cell_and_level(name, generator):
             for j in row[0].isnan().nonzero().flatten().tolist():
                 levels = row.repeat(model.levels[j], 1)
                 levels[:, j] = torch.arange(model.levels[j])
-                p = cell_log_probs(model, levels)[:, j]
+                p = explain_cells(model, levels).log_prob[:, j]
                 tried.append((p.max().item(), j, p.argmax().item()))
             best, j, level = max(tried, key=lambda t: t[0])
             row[0, j], total = level, total + best
@@ -361,7 +360,7 @@ def information(model, row):
     found = torch.zeros(len(row), len(row), dtype=torch.float64)
     for j, t in (~known[:, None] & ~known).nonzero().tolist():
         along = staged(place, known, place == j, place == t, ~known)
-        p = log_prob(model, candidates, along).exp() * agreeing(candidates, row)
+        p = log_prob(model, candidates, ordering=along).exp() * agreeing(candidates, row)
         table = torch.zeros(model.levels[j], model.levels[t], dtype=torch.float64)
         table.index_put_((candidates[:, j].long(), candidates[:, t].long()), p / p.sum(), accumulate=True)
         found[j, t] = torch.xlogy(table, table / (table.sum(1, keepdim=True) * table.sum(0))).sum()
@@ -408,14 +407,14 @@ def test_a_fixed_order_model_answers_where_its_ordering_fits(generator):
     x[:12, own[2:]] = NAN
     joint = log_prob(model, candidates)
     expected = torch.stack([joint[agreeing(candidates, row)].logsumexp(0) for row in x])
-    close(marginal_log_probs(model, x, 5), expected[None])
+    close(log_prob(model, x, orderings=5), expected[None])
     given = torch.zeros(4, dtype=torch.bool)
     given[own[0]] = True
     alone = torch.stack([joint[agreeing(candidates, torch.where(given, r, NAN))].logsumexp(0) for r in x])
-    close(conditional_log_probs(model, x, given, 1), (expected - alone)[None])
+    close(log_prob(model, x, given=given, orderings=1), (expected - alone)[None])
     single = torch.full((2, 4), NAN, dtype=torch.float64)
     single[:, own[0]] = torch.tensor([0.0, 1])
-    close(cell_log_probs(model, single)[:, own[0]], marginal_log_probs(model, single, 1)[0])
+    close(explain_cells(model, single).log_prob[:, own[0]], log_prob(model, single, orderings=1)[0])
     found = beam(model, x, width=4)
     possible = [joint.masked_fill(~agreeing(candidates, row), -torch.inf) for row in x]
     assert torch.equal(found.x, torch.stack([candidates[p.argmax()] for p in possible]))
@@ -432,9 +431,9 @@ def test_a_fixed_order_model_says_where_it_cannot_answer():
     given[own[3]] = True
     one = "this model knows one ordering only"
     for ask in (
-        lambda: marginal_log_probs(model, x, 1),
-        lambda: conditional_log_probs(model, x[:1], given, 1),
-        lambda: cell_log_probs(model, x[:1]),
+        lambda: log_prob(model, x, orderings=1),
+        lambda: log_prob(model, x[:1], given=given, orderings=1),
+        lambda: explain_cells(model, x[:1]).log_prob,
         lambda: expected_information(model, x),
         lambda: greedy(model, x),
         lambda: beam(model, x, width=2),
@@ -445,7 +444,7 @@ def test_a_fixed_order_model_says_where_it_cannot_answer():
     with pytest.raises(ValueError, match="most_certain_first: expected a model of every ordering"):
         greedy(model, x, most_certain_first=True)
     with pytest.raises(ValueError, match="orderings: this model knows one ordering only"):
-        marginal_log_probs(model, x[:1], own.flip(0)[None])
+        log_prob(model, x[:1], orderings=own.flip(0)[None])
 
 
 def test_a_fixed_order_model_refuses_numbers_of_other_orderings():
@@ -453,14 +452,14 @@ def test_a_fixed_order_model_refuses_numbers_of_other_orderings():
     model = build("fixed-order nade", 4)
     own, x = torch.tensor(model.config.ordering), rows(model)
     expected = log_prob(model, x)
-    close(log_prob(model, x, own.expand(len(x), -1)), expected)
-    close(log_probs(model, x, own[None])[0], expected)
+    close(log_prob(model, x, ordering=own.expand(len(x), -1)), expected)
+    close(log_prob(model, x, orderings=own[None])[0], expected)
     other = own.repeat(len(x), 1)
     other[3] = own.flip(0)
     for ordering in (own.flip(0), other):
         with pytest.raises(ValueError, match="ordering: this model knows one ordering only, expected that"):
-            log_prob(model, x, ordering)
-    for ask in (lambda: log_probs(model, x, other[2:4]), lambda: sample(model, 3, orderings=other[2:4])):
+            log_prob(model, x, ordering=ordering)
+    for ask in (lambda: log_prob(model, x, orderings=other[2:4]), lambda: sample(model, 3, orderings=other[2:4])):
         with pytest.raises(ValueError, match="orderings: this model knows one ordering only, expected that"):
             ask()
     with pytest.raises(ValueError, match=r"expected a model of every ordering, found .*; log_prob is exact"):
@@ -484,14 +483,14 @@ def test_a_table_without_rows_has_answers_without_rows(name):
 def test_flags_are_truths(generator):
     model = build("nade-5 1hl", 3)
     with pytest.raises((ValueError, TypeError), match="given"):
-        conditional_log_probs(model, torch.zeros(2, 3), torch.tensor([1, 0, 0]), 2, generator=generator)
+        log_prob(model, torch.zeros(2, 3), given=torch.tensor([1, 0, 0]), orderings=2, generator=generator)
 
 
 @pytest.mark.parametrize("orderings", [torch.empty(0, 3, dtype=torch.long), torch.tensor([[0, 0, 2]]), torch.arange(3)])
 def test_what_is_no_ordering_is_refused(orderings):
     model, x = build("nade-5 1hl", 3), torch.zeros(2, 3)
     if orderings.ndim == 2:
-        for ask in (lambda: sample(model, 4, orderings=orderings), lambda: log_probs(model, x, orderings)):
+        for ask in (lambda: sample(model, 4, orderings=orderings), lambda: log_prob(model, x, orderings=orderings)):
             with pytest.raises(ValueError, match=r"orderings: expected permutations of 0\.\.2, at least one of them"):
                 ask()
     else:
@@ -505,16 +504,16 @@ def test_mistakes_are_told():
     x[1, 2] = NAN
     flags = torch.tensor([True, False, False, False])
     cases = [
-        (lambda: marginal_log_probs(model, x[:, :3], 1), "expected rows of 4 variables"),
-        (lambda: marginal_log_probs(model, x + 7, 1), "in the cell at index"),
-        (lambda: marginal_log_probs(model, x, 0), "orderings: expected at least 1, found 0"),
-        (lambda: marginal_log_probs(model, x, torch.tensor([[0, 1, 2, 2]])), "expected permutations"),
+        (lambda: log_prob(model, x[:, :3], orderings=1), "expected rows of 4 variables"),
+        (lambda: log_prob(model, x + 7, orderings=1), "in the cell at index"),
+        (lambda: log_prob(model, x, orderings=0), "orderings: expected at least 1, found 0"),
+        (lambda: log_prob(model, x, orderings=torch.tensor([[0, 1, 2, 2]])), "expected permutations"),
         (lambda: greedy(model, x, ordering=torch.tensor([0, 1, 1, 3])), "expected a permutation"),
         (lambda: greedy(model, x, ordering=torch.arange(4), most_certain_first=True), "expected none beside it"),
         (lambda: beam(model, x, width=0), "width: expected at least 1, found 0"),
         (lambda: best_of(model, x, n_draws=0), "n_draws: expected at least 1, found 0"),
         (lambda: expected_information(model, x, flags), "found none in the row at index 0"),
-        (lambda: cell_log_probs(model, x - 1), "in the cell at index"),
+        (lambda: explain_cells(model, x - 1).log_prob, "in the cell at index"),
     ]
     for ask, told in cases:
         with pytest.raises(ValueError, match=told):
@@ -536,11 +535,10 @@ def test_products_are_in_a_dtype_that_suits_the_model_or_in_none(few):
     x = rows(exact)[: FEW_ROWS if few else None]
     ordering, given = torch.tensor([2, 0, 3, 1]), torch.tensor([True, False, False, True])
     asked = [
-        *(partial(behind_the_hook(log_prob), ordering=ordering, path=path) for path in ("plain", "positions", "fast")),
-        partial(behind_the_hook(log_probs), orderings=ordering[None]),
-        partial(behind_the_hook(marginal_log_probs), orderings=ordering[None]),
-        partial(behind_the_hook(conditional_log_probs), given=given, orderings=ordering[None]),
-        behind_the_hook(cell_log_probs),
+        *(partial(behind_the_hook(log_prob), ordering=ordering, decoder=d) for d in ("full", "batched", "incremental")),
+        partial(behind_the_hook(log_prob), orderings=ordering[None]),
+        partial(behind_the_hook(log_prob), given=given, orderings=ordering[None]),
+        lambda *a, **o: behind_the_hook(explain_cells)(*a, **o).log_prob.nan_to_num(0),
     ]
     for ask in asked:
         assert torch.equal(ask(exact, x, dtype=torch.float64), ask(exact, x))
@@ -552,7 +550,7 @@ def test_products_are_in_a_dtype_that_suits_the_model_or_in_none(few):
         for dtype in (torch.float64, torch.int64):
             with pytest.raises(ValueError, match=rf"^dtype: expected torch.float32 .* or torch.float16, found {dtype}"):
                 ask(single, x, dtype=dtype)
-    for ask in (asked[0], asked[1], asked[2], asked[5], behind_the_hook(explain_cells)):
+    for ask in (asked[0], asked[1], asked[2], asked[4], behind_the_hook(explain_cells)):
         with pytest.raises(TypeError, match=r"^dtype: expected one of PyTorch's, .*, found 'bfloat16'"):
             ask(single, x, dtype="bfloat16")
 
@@ -562,9 +560,8 @@ def test_rows_of_numbers_that_hardly_compute_are_refused_at_once(dtype):
     model = build("mixed", 4)
     x, ordering = rows(model)[:3].to(dtype), torch.arange(4)
     for ask in (
-        lambda: behind_the_hook(log_prob)(model, x, ordering),
-        lambda: behind_the_hook(marginal_log_probs)(model, x, 1),
-        lambda: behind_the_hook(cell_log_probs)(model, x),
+        lambda: behind_the_hook(log_prob)(model, x, ordering=ordering),
+        lambda: behind_the_hook(explain_cells)(model, x),
         lambda: behind_the_hook(level_probabilities)(model, x),
         lambda: behind_the_hook(reconstruction_probabilities)(model, x),
         lambda: behind_the_hook(prepare)(x, levels=model.levels),
@@ -582,7 +579,7 @@ def test_counts_are_whole_numbers(count, found, generator):
         "width": lambda: behind_the_hook(beam)(model, x, width=count),
         "n_draws": lambda: behind_the_hook(best_of)(model, x, n_draws=count),
         "n_masks": lambda: behind_the_hook(estimate_log_prob)(model, x, n_masks=count),
-        "chunk": lambda: behind_the_hook(log_prob)(model, x, ordering, chunk=count, path="positions"),
+        "chunk": lambda: behind_the_hook(log_prob)(model, x, ordering=ordering, chunk=count, decoder="batched"),
     }
     if not isinstance(count, str | None):
         asked["orderings"] = lambda: behind_the_hook(as_orderings)(model, count, generator=generator)
@@ -602,7 +599,7 @@ def test_the_global_random_state_is_untouched(name, generator):
     before = torch.random.get_rng_state()
     model = build(name, 4)
     x = holed(model, generator)
-    marginal_log_probs(model, x, 2, generator=generator)
+    log_prob(model, x, orderings=2, generator=generator)
     greedy(model, x, generator=generator)
     beam(model, x, width=2, generator=generator)
     best_of(model, x, n_draws=2, generator=generator)
@@ -615,14 +612,14 @@ def test_the_global_random_state_is_untouched(name, generator):
 def test_orderings_of_small_whole_numbers_serve_and_flags_do_not():
     model = build("nade-5 1hl", 3)
     x, ordering = rows(model), torch.tensor([2, 0, 1])
-    assert torch.equal(log_prob(model, x, ordering.to(torch.int16)), log_prob(model, x, ordering))
+    assert torch.equal(log_prob(model, x, ordering=ordering.to(torch.int16)), log_prob(model, x, ordering=ordering))
     each = ordering.expand(len(x), -1)
     wrong = [
-        lambda: log_prob(model, x, ordering.double()),
-        lambda: log_prob(model, x[:, :2], ordering[:2].bool()),
+        lambda: log_prob(model, x, ordering=ordering.double()),
+        lambda: log_prob(model, x[:, :2], ordering=ordering[:2].bool()),
         lambda: greedy(model, x, ordering=each),
         lambda: expected_information(model, torch.full((1, 3), NAN), torch.tensor([3, 0, 0])),
-        lambda: summarise(log_probs(model, x[:0], 3)),
+        lambda: summarise(log_prob(model, x[:0], orderings=3)),
     ]
     for ask in wrong:
         with pytest.raises((ValueError, TypeError)) as error:
@@ -651,11 +648,10 @@ def test_nobody_changes_the_rows_that_he_is_given(name, generator):
         greedy,
         lambda model, x: best_of(model, x, n_draws=2),
         lambda model, x: beam(model, x, width=2),
-        lambda model, x: marginal_log_probs(model, x, ordering[None]),
-        lambda model, x: conditional_log_probs(model, x, given, ordering[None]),
+        lambda model, x: log_prob(model, x, orderings=ordering[None]),
+        lambda model, x: log_prob(model, x, given=given, orderings=ordering[None]),
         expected_information,
         explain_cells,
-        cell_log_probs,
     ]
     for function in asked:
         function(model, x)
@@ -669,7 +665,7 @@ def test_a_model_of_one_ordering_does_not_guess_at_cells_that_have_others_after_
     x[:, last] = NAN
     found, ordering = missing_probabilities(model, x), torch.tensor(model.config.ordering)
     asked = torch.where(x.isnan(), 1.0, x)
-    close(found[:, last].log(), conditional_log_probs(model, asked, ~x[0].isnan(), ordering[None])[0])
+    close(found[:, last].log(), log_prob(model, asked, given=~x[0].isnan(), orderings=ordering[None])[0])
     x[2] = NAN
     for function in (missing_probabilities, level_probabilities):
         with pytest.raises(ValueError, match=rf"its last variable \({last}\).* missing in the row at index 2"):
@@ -680,7 +676,7 @@ def test_boolean_rows_are_rows_of_codes():
     model = build("mixed", 3)
     ordering = orderings_of(model, 1, seeded())[0]
     x = torch.tensor([[True, True, False], [False, True, False]])
-    assert torch.equal(log_prob(model, x, ordering), log_prob(model, x.long(), ordering))
+    assert torch.equal(log_prob(model, x, ordering=ordering), log_prob(model, x.long(), ordering=ordering))
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed", "images"])
@@ -705,7 +701,7 @@ def test_the_last_state_of_the_inference_is_what_one_pass_tells(name, generator)
 def test_a_path_that_is_none_is_named():
     model = build("nade-5 1hl", 3)
     with pytest.raises(Exception, match="fastest") as error:
-        log_prob(model, rows(model), orderings_of(model, 1, seeded())[0], path="fastest")
+        log_prob(model, rows(model), ordering=orderings_of(model, 1, seeded())[0], decoder="fastest")
     assert error.type is ValueError or "Type" in error.type.__name__  # the tests' own check of types comes first
 
 
@@ -716,10 +712,10 @@ def test_threads_that_ask_a_model_at_a_time_get_its_answers():
         part.dropout = 0.5
     frozen = model.core.layers.eval()
     x, ordering = rows(model), orderings_of(model, 1, seeded())[0]
-    expected = log_prob(model, x, ordering)
+    expected = log_prob(model, x, ordering=ordering)
 
     def ask(_):
-        return [log_prob(model, x, ordering) for _ in range(20)]
+        return [log_prob(model, x, ordering=ordering) for _ in range(20)]
 
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(ask, range(8)):

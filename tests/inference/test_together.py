@@ -6,16 +6,16 @@ import torch
 from scipy import stats
 
 import reference
-from nadek.inference import marginal_log_probs
+from nadek.inference import log_prob
 from nadek.inference import missing_patterns as patterns
 from nadek.inference.decoders import FullDecoder, IncrementalDecoder, RaggedDecoder, bytes_per_row
-from nadek.inference.decoding import walk, walk_apart, walk_together
-from nadek.inference.likelihood import log_prob, log_probs, mixture_log_prob
+from nadek.inference.decoding import decode, decode_separately, decode_shared
+from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.missing_patterns import in_stages
-from nadek.inference.prefix_sharing import Alike
+from nadek.inference.prefix_sharing import SharedPrefixes
 from nadek.inference.sampling import complete, draws, impute, level_probabilities, sample
 from nadek.models import nade_k
-from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
+from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
 
 NAN = torch.nan
 every_model = pytest.mark.parametrize("name", list(ZOO))
@@ -65,9 +65,9 @@ def test_rows_that_differ_get_what_each_gets_by_itself(name, n_variables, genera
     model = build(name, n_variables)
     for ordering in orderings_of(model, 2, generator):
         x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
-        found = walk_together(model, x, ordering, stage)
+        found = decode_shared(model, x, ordering, stage)
         own = in_stages(model, ordering, stage, able="")
-        twin = walk(FullDecoder(model, own), x.gather(1, own)).log_probs
+        twin = decode(FullDecoder(model, own), x.gather(1, own)).log_probs
         expected = torch.zeros_like(twin).scatter_(1, own, twin)
         close(found.log_probs, expected.masked_fill(stage != 1, 0))
         assert torch.equal(found.values, x)
@@ -80,10 +80,12 @@ def test_the_ragged_path_is_the_plain_path(name, chunk, generator):
     ordering = orderings_of(model, 1, generator)[0]
     x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
     given, along = x[:, ordering], stage[:, ordering]
-    fast = walk(RaggedDecoder(model, ordering, along), given, stage=along, chunk=chunk)
-    slow = walk(FullDecoder(model, ordering.expand(40, -1)), given, stage=along, chunk=chunk)
+    fast = decode(RaggedDecoder(model, ordering, along), given, stage=along, chunk=chunk)
+    slow = decode(FullDecoder(model, ordering.expand(40, -1)), given, stage=along, chunk=chunk)
     close(fast.log_probs, slow.log_probs)
-    close(walk_apart(model, x, ordering.expand(40, -1), stage, chunk=chunk).log_probs[:, ordering], slow.log_probs)
+    close(
+        decode_separately(model, x, ordering.expand(40, -1), stage, chunk=chunk).log_probs[:, ordering], slow.log_probs
+    )
 
 
 @with_columns
@@ -92,8 +94,8 @@ def test_rows_that_do_the_same_may_take_the_ragged_path_too(name, generator):
     ordering = orderings_of(model, 1, generator)[0]
     x = rows(model)[:, ordering]
     stage = torch.tensor([0, 0, 1, 1, 1, 2]).expand(len(x), -1)
-    ragged = walk(RaggedDecoder(model, ordering, stage), x, stage=stage).log_probs
-    close(ragged, walk(IncrementalDecoder(model, ordering, len(x)), x, start=2, stop=5).log_probs)
+    ragged = decode(RaggedDecoder(model, ordering, stage), x, stage=stage).log_probs
+    close(ragged, decode(IncrementalDecoder(model, ordering, len(x)), x, start=2, stop=5).log_probs)
 
 
 @with_columns
@@ -102,7 +104,7 @@ def test_products_in_another_dtype_cost_little(name, dtype, near, generator):
     model = build(name, 70, noise=0.2)
     ordering = orderings_of(model, 1, generator)[0]
     x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
-    exact, coarse = (walk_together(model, x, ordering, stage, dtype=d).log_probs.sum(1) for d in (None, dtype))
+    exact, coarse = (decode_shared(model, x, ordering, stage, dtype=d).log_probs.sum(1) for d in (None, dtype))
     assert 0 < (coarse - exact).abs().max() < near
     assert abs((coarse - exact).mean()) < near / 2
 
@@ -116,17 +118,19 @@ def test_draws_of_rows_that_differ_follow_their_conditionals(name, generator, mo
     ordering = torch.tensor([2, 0, 1])
     found = complete(model, x, draws(generator), ordering=ordering, generator=generator)
     for part, own in ((slice(0, None, 2), (1, 2, 0)), (slice(1, None, 2), (0, 2, 1))):
-        joint = log_prob(model, candidates, torch.tensor(own))
+        joint = log_prob(model, candidates, ordering=torch.tensor(own))
         fits = ((candidates == x[part][0]) | x[part][0].isnan()).all(1)
         assert p_value(frequencies(model, found.x[part])[fits.numpy()], joint[fits].exp()) > 1e-3
-        close(found.log_prob[part], log_prob(model, found.x[part], torch.tensor(own)) - joint[fits].logsumexp(0))
+        close(
+            found.log_prob[part], log_prob(model, found.x[part], ordering=torch.tensor(own)) - joint[fits].logsumexp(0)
+        )
 
 
 def test_an_ordering_serves_a_thousand_rows_with_holes_of_their_own(generator, monkeypatch):
     monkeypatch.setattr("nadek.inference.sampling.ROWS_AN_ORDERING", 10)
     asked = []
     monkeypatch.setattr(
-        "nadek.inference.sampling.walk_together", lambda *a, **o: asked.append(a[2]) or walk_together(*a, **o)
+        "nadek.inference.sampling.decode_shared", lambda *a, **o: asked.append(a[2]) or decode_shared(*a, **o)
     )
     x = rows(build("mixed", 6)).masked_fill(torch.rand(144, 6, generator=generator) < 0.5, NAN)
     filled = impute(build("mixed", 6), x[:40], generator=generator)
@@ -138,10 +142,10 @@ def test_an_ordering_serves_a_thousand_rows_with_holes_of_their_own(generator, m
 
 
 def test_rows_are_alike_as_long_as_they_are_told_the_same():
-    alike = Alike(6)
+    alike = SharedPrefixes(6)
     assert alike.n_states == 1
-    alike.tell(torch.tensor([[0, 1], [0, 2], [0, 1], [0, 1], [0, 2], [0, 1]]))
-    alike.tell(torch.tensor([[0], [0], [1], [0], [0], [0]]), torch.tensor([[True]] * 4 + [[True], [False]]))
+    alike.append(torch.tensor([[0, 1], [0, 2], [0, 1], [0, 1], [0, 2], [0, 1]]))
+    alike.append(torch.tensor([[0], [0], [1], [0], [0], [0]]), torch.tensor([[True]] * 4 + [[True], [False]]))
     different, back = alike.states(None)
     assert [different.tolist()[i] for i in back.tolist()] == [3, 4, 2, 3, 4, 5]
     different, back = alike.states(torch.tensor([1, 4, 5]))
@@ -152,12 +156,12 @@ def test_the_network_is_asked_once_for_rows_in_one_state(generator):
     model = build("mixed", 5)
     x = rows(model).repeat(4, 1)
     asked = []
-    path = IncrementalDecoder(model, torch.arange(5), len(x))
-    inner = path.scores
-    path.scores = lambda positions, given: asked.append(len(x[given])) or inner(positions, given)
-    walk(path, x)
+    decoder = IncrementalDecoder(model, torch.arange(5), len(x))
+    inner = decoder.scores
+    decoder.scores = lambda positions, given: asked.append(len(x[given])) or inner(positions, given)
+    decode(decoder, x)
     assert asked == [1, 2, 6, 6, 24]
-    assert path.shared
+    assert decoder.shared
     assert not FullDecoder(model, torch.arange(5).expand(3, -1)).shared
 
 
@@ -170,7 +174,9 @@ def test_probabilities_of_all_rows_sum_to_one_in_chunks_and_all_paths_agree(name
     model = build(name, 5)
     x = rows(model)
     for ordering in orderings_of(model, 2, generator):
-        plain, *others = (log_prob(model, x, ordering, path=path, chunk=chunk) for path in paths_of(name))
+        plain, *others = (
+            log_prob(model, x, ordering=ordering, decoder=decoder, chunk=chunk) for decoder in decoders_of(name)
+        )
         assert plain.exp().sum().item() == pytest.approx(1, abs=1e-12)
         for other in others:
             close(other, plain)
@@ -181,8 +187,8 @@ def test_what_fits_into_memory_at_once_moves_no_chunk(name, generator):
     model = build(name, 5)
     x, ordering = rows(model)[:2], torch.tensor([3, 0, 4, 1, 2])
     three_positions = 3 * len(x) * bytes_per_row(model)
-    found = log_prob(model, x, ordering, path="positions", chunk=2, max_bytes=three_positions)
-    close(found, log_prob(model, x, ordering, path="plain", chunk=2))
+    found = log_prob(model, x, ordering=ordering, decoder="batched", chunk=2, max_bytes=three_positions)
+    close(found, log_prob(model, x, ordering=ordering, decoder="full", chunk=2))
 
 
 @any_order
@@ -190,10 +196,10 @@ def test_a_chunk_is_a_product_of_conditionals_given_what_came_before(name, gener
     """Visiting (a, b) at once: log p(a) + log p(b), each by an ordering that begins with it."""
     model = build(name, 3)
     x = rows(model)
-    found = log_prob(model, x, torch.tensor([2, 0, 1]), chunk=2)
-    alone = [marginal_log_probs(model, torch.where(torch.arange(3) == j, x, NAN), 1)[0] for j in (2, 0)]
-    last = log_prob(model, x, torch.tensor([2, 0, 1])) - marginal_log_probs(
-        model, x.masked_fill(torch.arange(3) == 1, NAN), torch.tensor([[2, 0, 1]])
+    found = log_prob(model, x, ordering=torch.tensor([2, 0, 1]), chunk=2)
+    alone = [log_prob(model, torch.where(torch.arange(3) == j, x, NAN), orderings=1)[0] for j in (2, 0)]
+    last = log_prob(model, x, ordering=torch.tensor([2, 0, 1])) - log_prob(
+        model, x.masked_fill(torch.arange(3) == 1, NAN), orderings=torch.tensor([[2, 0, 1]])
     )
     close(found, alone[0] + alone[1] + last[0])
 
@@ -203,7 +209,7 @@ def test_samples_in_chunks_follow_their_log_prob(name, generator):
     model = build(name, 3, noise=0.5)
     ordering = orderings_of(model, 1, generator)
     drawn = sample(model, 20_000, orderings=ordering, chunk=2, generator=generator)
-    assert p_value(frequencies(model, drawn), log_prob(model, rows(model), ordering[0], chunk=2).exp()) > 1e-3
+    assert p_value(frequencies(model, drawn), log_prob(model, rows(model), ordering=ordering[0], chunk=2).exp()) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
@@ -211,8 +217,8 @@ def test_samples_in_chunks_along_orderings_of_their_own_follow_the_mixture(name,
     model = build(name, 3)
     drawn = sample(model, 20_000, chunk=2, generator=generator)
     orderings = torch.tensor([[0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 0, 2], [2, 0, 1], [2, 1, 0]])
-    table = torch.stack([log_prob(model, rows(model), o, chunk=2) for o in orderings])
-    assert p_value(frequencies(model, drawn), mixture_log_prob(table).exp()) > 1e-3
+    table = torch.stack([log_prob(model, rows(model), ordering=o, chunk=2) for o in orderings])
+    assert p_value(frequencies(model, drawn), reduce_orderings(table).exp()) > 1e-3
 
 
 def test_chunks_cost_likelihood(generator):
@@ -223,8 +229,8 @@ def test_chunks_cost_likelihood(generator):
         model.V += torch.randn(model.V.shape, generator=generator, dtype=torch.float64)
     ordering = torch.randperm(12, generator=generator)[None]
     x = sample(model, 2000, orderings=ordering, generator=generator)
-    exact = log_probs(model, x, ordering)[0].mean()
-    costs = [exact - log_prob(model, x, ordering[0], chunk=chunk).mean() for chunk in (1, 2, 4, 12)]
+    exact = log_prob(model, x, orderings=ordering)[0].mean()
+    costs = [exact - log_prob(model, x, ordering=ordering[0], chunk=chunk).mean() for chunk in (1, 2, 4, 12)]
     assert costs[0] == 0
     assert costs == sorted(costs)
     assert costs[1] > 0.01
@@ -240,7 +246,10 @@ def test_all_holes_of_rows_that_differ_at_once_are_as_likely_as_each_by_itself(n
     close(found.log_prob, each.masked_fill(~x.isnan(), 1).log().sum(1))
 
 
-@pytest.mark.parametrize("ask", [log_prob, lambda m, x, o, chunk: impute(m, x, chunk=chunk)])
+@pytest.mark.parametrize(
+    "ask",
+    [lambda m, x, o, chunk: log_prob(m, x, ordering=o, chunk=chunk), lambda m, x, o, chunk: impute(m, x, chunk=chunk)],
+)
 def test_a_chunk_of_nothing_is_refused(ask):
     model = build("mixed", 4)
     with pytest.raises(ValueError, match="chunk: expected at least 1 variable at once, found 0"):
@@ -253,4 +262,4 @@ def test_almost_as_many_states_as_rows_fit_into_reduced_precision():
     x = torch.cat([(code[:, None] >> torch.arange(n_bits)) & 1, torch.zeros(n_rows, 3, dtype=torch.long)], dim=1)
     model = nade_k(n_bits + 3, hidden=(8,), steps=2, generator=torch.Generator().manual_seed(0))
     ordering = torch.arange(n_bits + 3)
-    close(log_prob(model, x, ordering, dtype=torch.bfloat16), log_prob(model, x, ordering), atol=0.2)
+    close(log_prob(model, x, ordering=ordering, dtype=torch.bfloat16), log_prob(model, x, ordering=ordering), atol=0.2)

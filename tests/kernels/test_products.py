@@ -204,8 +204,8 @@ def test_likelihoods_are_those_of_pytorchs_own_products(options, called):
     x = torch.rand(1000, 40, generator=generator)
     x = (x * torch.tensor(levels)).floor()
     ordering = torch.randperm(40, generator=generator)
-    found = log_prob(model, x, ordering)
-    asked, expected = len(called), log_prob(model.double(), x.double(), ordering, path="plain")
+    found = log_prob(model, x, ordering=ordering)
+    asked, expected = len(called), log_prob(model.double(), x.double(), ordering=ordering, decoder="full")
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-3)
     assert (asked > 0) == (model.steps > 1)
     assert len(called) == asked
@@ -228,14 +228,14 @@ def test_the_twin_of_sigmoids_gives_half_of_the_units_plus_one():
     assert sigmoid_core(AlternatingConfig(hidden=(6, 5)).build()) is None
 
 
-@pytest.mark.parametrize("path", ["fast", "plain", "positions"])
-def test_products_are_in_the_dtype_that_was_asked_for_whatever_is_around(path):
+@pytest.mark.parametrize("decoder", ["incremental", "full", "batched"])
+def test_products_are_in_the_dtype_that_was_asked_for_whatever_is_around(decoder):
     generator = torch.Generator().manual_seed(0)
     model, ordering = nade_k(12, hidden=(30,), generator=generator), torch.randperm(12, generator=generator)
     x = torch.randint(0, 2, (20, 12), generator=generator)
-    expected = log_prob(model, x, ordering, path=path)
+    expected = log_prob(model, x, ordering=ordering, decoder=decoder)
     with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(log_prob(model, x, ordering, path=path), expected)
+        assert torch.equal(log_prob(model, x, ordering=ordering, decoder=decoder), expected)
 
 
 def shared_weight(core):
@@ -267,7 +267,7 @@ def test_cores_that_somebody_changed_have_the_same_likelihoods_for_many_rows(cha
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
     change(model.core)
     x, ordering = torch.randint(0, 2, (ROWS, 9), generator=generator), torch.randperm(9, generator=generator)
-    found, expected = (log_prob(model, x, ordering, path=path) for path in ("fast", "plain"))
+    found, expected = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in ("incremental", "full"))
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
 
 
@@ -316,5 +316,5 @@ def test_cores_that_are_not_of_the_package_are_asked_as_they_are(change):
     with torch.no_grad():
         assert prepacked_core(model.core, ROWS) is model.core
     x, ordering = torch.randint(0, 2, (ROWS, 9), generator=generator), torch.randperm(9, generator=generator)
-    found, expected = (log_prob(model, x, ordering, path=path) for path in ("fast", "plain"))
+    found, expected = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in ("incremental", "full"))
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)

@@ -13,7 +13,7 @@ from torch.nn.utils import prune
 import reference
 from nadek.inference import explain_cells, likelihood
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row
-from nadek.inference.likelihood import estimate_log_prob, log_prob, log_probs, mixture_log_prob
+from nadek.inference.likelihood import estimate_log_prob, log_prob, reduce_orderings
 from nadek.inference.order_agnostic import fixed_order_costs, reduce, step_costs
 from nadek.inference.orderings import missing_at, rank_of
 from nadek.inference.sampling import (
@@ -30,10 +30,12 @@ from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
 from nadek.models.mixed_variables import MixedVariables
 from nadek.models.variables import variables_of
-from zoo import WITH_COLUMNS, ZOO, build, orderings_of, paths_of
+from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
 
 every_model = pytest.mark.parametrize("name", list(ZOO))
-every_path = pytest.mark.parametrize(("name", "path"), [(name, path) for name in ZOO for path in paths_of(name)])
+every_decoder = pytest.mark.parametrize(
+    ("name", "decoder"), [(name, decoder) for name in ZOO for decoder in decoders_of(name)]
+)
 with_columns = pytest.mark.parametrize("name", WITH_COLUMNS)
 any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fixed-order nade"])
 
@@ -53,12 +55,12 @@ def column_log_probs(model, logits, x):
 # 1. Normalisation
 
 
-@every_path
+@every_decoder
 @pytest.mark.parametrize("n_variables", [1, 2, 7])
-def test_probabilities_of_all_rows_sum_to_one(name, path, n_variables, generator):
+def test_probabilities_of_all_rows_sum_to_one(name, decoder, n_variables, generator):
     model = build(name, n_variables)
     for ordering in orderings_of(model, 3, generator):
-        total = log_prob(model, rows(model), ordering, path=path).exp().sum()
+        total = log_prob(model, rows(model), ordering=ordering, decoder=decoder).exp().sum()
         assert total.item() == pytest.approx(1, abs=1e-12)
 
 
@@ -70,7 +72,7 @@ def test_paths_agree(name, generator):
     model = build(name, 8)
     x = rows(model)
     for ordering in orderings_of(model, 3, generator):
-        plain, *others = (log_prob(model, x, ordering, path=path) for path in paths_of(name))
+        plain, *others = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in decoders_of(name))
         for other in others:
             torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
 
@@ -88,14 +90,16 @@ class Doubled(IterativeNADE):
 def test_a_network_with_a_forward_of_its_own_is_asked_through_it(steps, generator):
     model = Doubled(ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator).double()
     x, ordering = rows(model), torch.randperm(8, generator=generator)
-    plain, *others = (log_prob(model, x, ordering, path=path) for path in ("plain", "positions", "auto"))
+    plain, *others = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in ("full", "batched", "auto"))
     for other in (*others, -fixed_order_costs(model, x, ordering)[0]):
         torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
     with pytest.raises(ValueError, match="needs a network that single variables can be cut out of"):
-        log_prob(model, x, ordering, path="fast")
+        log_prob(model, x, ordering=ordering, decoder="incremental")
     nothing = torch.full((3, 8), torch.nan, dtype=torch.float64)
     filled = complete(model, nothing, draws(generator), ordering=ordering)
-    torch.testing.assert_close(filled.log_prob, log_prob(model, filled.x, ordering, path="plain"), rtol=0, atol=1e-11)
+    torch.testing.assert_close(
+        filled.log_prob, log_prob(model, filled.x, ordering=ordering, decoder="full"), rtol=0, atol=1e-11
+    )
 
 
 class Independent(ConditionalModel):
@@ -121,7 +125,7 @@ def test_a_network_without_parameters_answers(generator):
     model = Independent(torch.randn(3, generator=generator, dtype=torch.float64))
     x = torch.from_numpy(reference.all_rows((2, 2, 2)))
     expected = torch.distributions.Bernoulli(logits=model.b).log_prob(x.double()).sum(1)
-    torch.testing.assert_close(log_prob(model, x, torch.tensor([2, 0, 1])), expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(log_prob(model, x, ordering=torch.tensor([2, 0, 1])), expected, rtol=0, atol=1e-12)
     assert sample(model, 5, generator=generator).shape == (5, 3)
 
 
@@ -151,15 +155,15 @@ def test_a_network_that_somebody_changed_is_asked_as_a_whole(change, steps, gene
         ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator
     ).double()
     x, ordering = rows(model), torch.randperm(8, generator=generator)
-    unchanged = log_prob(model, x, ordering)
+    unchanged = log_prob(model, x, ordering=ordering)
     change(model)
-    auto, costs = log_prob(model, x, ordering), fixed_order_costs(model, x, ordering)[0]
-    plain, positions = (log_prob(model, x, ordering, path=path) for path in ("plain", "positions"))
+    auto, costs = log_prob(model, x, ordering=ordering), fixed_order_costs(model, x, ordering)[0]
+    plain, positions = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in ("full", "batched"))
     for other in (auto, positions, -costs):
         torch.testing.assert_close(other, plain, rtol=0, atol=1e-11)
     assert (plain - unchanged).abs().max() > 1e-3
     with pytest.raises(ValueError, match="without hooks"):
-        log_prob(model, x, ordering, path="fast")
+        log_prob(model, x, ordering=ordering, decoder="incremental")
 
 
 def test_tables_of_levels_count_as_memory(monkeypatch, generator):
@@ -179,7 +183,7 @@ def test_tables_of_levels_count_as_memory(monkeypatch, generator):
 
     monkeypatch.setattr(MixedVariables, "_log_probs", watched)
     monkeypatch.setattr("nadek.inference.sampling.MAX_BYTES", bound)
-    log_prob(model, x, torch.arange(21), path="plain", max_bytes=bound)
+    log_prob(model, x, ordering=torch.arange(21), decoder="full", max_bytes=bound)
     explain_cells(model, x, max_bytes=bound)
     level_probabilities(model, x)
     assert max(seen) <= bound / 4
@@ -192,31 +196,33 @@ def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
     model = build(name, 70, noise=0.2)
     x = torch.randint(0, 12, (40, 70), generator=generator) % torch.tensor(model.levels)
     ordering = orderings_of(model, 1, generator)[0]
-    exact = log_prob(model, x, ordering, path="plain")
-    coarse = log_prob(model.float(), x, ordering, path="fast", dtype=dtype)
+    exact = log_prob(model, x, ordering=ordering, decoder="full")
+    coarse = log_prob(model.float(), x, ordering=ordering, decoder="incremental", dtype=dtype)
     assert (coarse - exact).abs().max() < close
     assert abs((coarse - exact).mean()) < close / 2
 
 
-@every_path
+@every_decoder
 @pytest.mark.parametrize("max_bytes", [1, 5000])
-def test_chunks_change_nothing(name, path, max_bytes, generator):
+def test_chunks_change_nothing(name, decoder, max_bytes, generator):
     model = build(name, 6)
     x = rows(model)[::7]
     ordering = orderings_of(model, 1, generator)[0]
-    whole = log_prob(model, x, ordering, path=path)
-    chunked = log_prob(model, x, ordering, path=path, max_bytes=max_bytes)
+    whole = log_prob(model, x, ordering=ordering, decoder=decoder)
+    chunked = log_prob(model, x, ordering=ordering, decoder=decoder, max_bytes=max_bytes)
     torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
 
 
 def test_the_fast_path_takes_few_rows_at_once_on_a_cpu(generator, monkeypatch):
     model = build("nade-5 1hl", 6)
     x, ordering = rows(model), torch.arange(6)
-    whole = log_prob(model, x, ordering)
+    whole = log_prob(model, x, ordering=ordering)
     monkeypatch.setattr(sys.modules["nadek.inference.likelihood"], "NEAR_BYTES", 5000)
-    for path, several in (("fast", True), ("plain", False)):
+    for decoder, several in (("incremental", True), ("full", False)):
         told = []
-        near = log_prob(model, x, ordering, path=path, progress=lambda done, total, told=told: told.append(done))
+        near = log_prob(
+            model, x, ordering=ordering, decoder=decoder, progress=lambda done, total, told=told: told.append(done)
+        )
         torch.testing.assert_close(near, whole, rtol=0, atol=1e-12)
         assert told[-1] == len(x)
         assert (len(told) > 1) == several
@@ -224,7 +230,9 @@ def test_the_fast_path_takes_few_rows_at_once_on_a_cpu(generator, monkeypatch):
 
 def test_progress_is_counted_over_all_orderings(generator):
     model, told = build("nade-5 1hl", 4), []
-    log_probs(model, rows(model), 3, generator=generator, progress=lambda done, total: told.append((done, total)))
+    log_prob(
+        model, rows(model), orderings=3, generator=generator, progress=lambda done, total: told.append((done, total))
+    )
     assert told == [(16, 48), (32, 48), (48, 48)]
 
 
@@ -234,7 +242,7 @@ def test_a_row_alone_is_that_row_of_a_batch(name, generator):
     x = rows(model)
     ordering = orderings_of(model, 1, generator)[0]
     torch.testing.assert_close(
-        log_prob(model, x[17:18], ordering), log_prob(model, x, ordering)[17:18], rtol=0, atol=1e-12
+        log_prob(model, x[17:18], ordering=ordering), log_prob(model, x, ordering=ordering)[17:18], rtol=0, atol=1e-12
     )
 
 
@@ -243,10 +251,10 @@ def test_rows_may_have_orderings_of_their_own(name, generator):
     model = build(name, 5)
     x = rows(model)
     orderings = orderings_of(model, len(x), generator)
-    each = torch.cat([log_prob(model, x[i : i + 1], o, path="plain") for i, o in enumerate(orderings)])
-    for path in ("plain", "positions"):
+    each = torch.cat([log_prob(model, x[i : i + 1], ordering=o, decoder="full") for i, o in enumerate(orderings)])
+    for decoder in ("full", "batched"):
         for max_bytes in (MAX_BYTES, 20 * bytes_per_row(model)):
-            found = log_prob(model, x, orderings, path=path, max_bytes=max_bytes)
+            found = log_prob(model, x, ordering=orderings, decoder=decoder, max_bytes=max_bytes)
             torch.testing.assert_close(found, each, rtol=0, atol=1e-12)
 
 
@@ -298,7 +306,7 @@ def test_order_agnostic_cost_has_the_mean_log_prob_as_expectation(name):
     costs = [
         step_costs(model, x, missing_at(rank_of(o), shown).expand(x.shape))[-1] for o in orderings for shown in range(D)
     ]
-    expected = -log_probs(model, x, orderings).mean(0)
+    expected = -log_prob(model, x, orderings=orderings).mean(0)
     torch.testing.assert_close(torch.stack(costs).mean(0), expected, rtol=0, atol=1e-12)
 
 
@@ -339,7 +347,7 @@ def test_fixed_order_cost_is_the_exact_log_prob(name, generator):
     model = build(name, 6)
     x = rows(model)
     for ordering in orderings_of(model, 3, generator):
-        expected = -log_prob(model, x, ordering, path="plain")
+        expected = -log_prob(model, x, ordering=ordering, decoder="full")
         torch.testing.assert_close(fixed_order_costs(model, x, ordering)[0], expected, rtol=0, atol=1e-11)
 
 
@@ -359,7 +367,7 @@ def test_the_estimate_is_unbiased(name, generator):
     model = build(name, 4, noise=0.3)
     x = rows(model)[[5]].expand(40_000, -1)
     orderings = torch.tensor(list(itertools.permutations(range(4))))
-    exact = log_probs(model, x[:1], orderings).mean()
+    exact = log_prob(model, x[:1], orderings=orderings).mean()
     estimate = estimate_log_prob(model, x, generator=generator)
     assert abs(estimate.mean() - exact) < 4 * estimate.std() / len(x) ** 0.5
 
@@ -389,7 +397,7 @@ def test_samples_along_one_ordering_follow_log_prob(name, generator):
     model = build(name, 3, noise=0.5)
     ordering = orderings_of(model, 1, generator)
     drawn = sample(model, 20_000, orderings=ordering, generator=generator)
-    _assert_frequencies(model, drawn, log_prob(model, rows(model), ordering[0]).exp())
+    _assert_frequencies(model, drawn, log_prob(model, rows(model), ordering=ordering[0]).exp())
 
 
 @any_order
@@ -397,15 +405,15 @@ def test_samples_follow_the_mixture_over_all_orderings(name, generator):
     model = build(name, 3)
     orderings = torch.tensor(list(itertools.permutations(range(3))))
     drawn = sample(model, 20_000, generator=generator)
-    _assert_frequencies(model, drawn, mixture_log_prob(log_probs(model, rows(model), orderings)).exp())
+    _assert_frequencies(model, drawn, log_prob(model, rows(model), orderings=orderings, reduce="mixture").exp())
 
 
 def test_samples_follow_the_mixture_over_the_orderings_that_are_told(generator):
     model, orderings = build("nade-5 1hl", 3), torch.tensor([[0, 1, 2], [2, 1, 0]])
-    table = log_probs(model, rows(model), orderings)
+    table = log_prob(model, rows(model), orderings=orderings)
     assert (table[0].exp() - table[1].exp()).abs().max() > 0.05
     drawn = sample(model, 20_000, orderings=orderings, generator=generator)
-    _assert_frequencies(model, drawn, mixture_log_prob(table).exp())
+    _assert_frequencies(model, drawn, reduce_orderings(table).exp())
 
 
 @any_order
@@ -420,12 +428,12 @@ def test_imputations_match_ratios_of_joints_and_keep_the_evidence(name, share, g
     fits = (candidates[:, 1] == 1) & (candidates[:, 3] == 0)
     firsts = [(1, 3, 0, 2), (1, 3, 2, 0), (3, 1, 0, 2), (3, 1, 2, 0)]
     if share:  # all rows went along one of them: take the frequencies for what they are under each
-        p = [log_prob(model, candidates, torch.tensor(o))[fits].exp() for o in firsts]
+        p = [log_prob(model, candidates, ordering=torch.tensor(o))[fits].exp() for o in firsts]
         conditionals = [q / q.sum() for q in p]
         observed = _counts(model, drawn)[fits.numpy()]
         assert max(_p_value(observed, q) for q in conditionals) > 1e-3
     else:
-        p = torch.stack([log_prob(model, candidates, torch.tensor(o))[fits].exp() for o in firsts])
+        p = torch.stack([log_prob(model, candidates, ordering=torch.tensor(o))[fits].exp() for o in firsts])
         _assert_frequencies(model, drawn, (p / p.sum(1, keepdim=True)).mean(0), fits)
 
 
@@ -447,7 +455,7 @@ def test_one_pass_probabilities(name):
     x = torch.tensor([[0.0, torch.nan, 0, torch.nan, 0], [0.0, 1, 0, 0, 0]], dtype=torch.float64)
     candidates = rows(model).double()
     first = torch.tensor([0, 2, 4, 1, 3])  # observed, then cell 1: its conditional must be the one-pass probability
-    joint = log_prob(model, candidates, first).exp() * (candidates[:, [0, 2, 4]] == 0).all(1)
+    joint = log_prob(model, candidates, ordering=first).exp() * (candidates[:, [0, 2, 4]] == 0).all(1)
     of_level = torch.zeros(max(model.levels), dtype=torch.float64).index_add(0, candidates[:, 1].long(), joint)
     p = level_probabilities(model, x)
     torch.testing.assert_close(p[0, 1], of_level / of_level.sum(), rtol=0, atol=1e-12)
@@ -480,8 +488,8 @@ def test_nothing_is_drawn_from_weights_that_are_no_numbers(name, share, generato
 def test_the_mixture_sums_to_one_and_is_at_least_the_mean(name, generator):
     """Averaging logits or per-variable probabilities over orderings would not sum to one."""
     model = build(name, 6)
-    table = log_probs(model, rows(model), orderings_of(model, 5, generator))
-    mixed = mixture_log_prob(table)
+    table = log_prob(model, rows(model), orderings=orderings_of(model, 5, generator))
+    mixed = reduce_orderings(table)
     assert mixed.exp().sum().item() == pytest.approx(1, abs=1e-12)
     assert (mixed >= table.mean(0)).all()
 
@@ -495,7 +503,7 @@ def test_equal_to_a_numpy_reference(name, generator):
     x = reference.all_rows(model.levels)
     ordering = orderings_of(model, 1, generator)[0]
     expected = [reference.log_prob(model, row, ordering.numpy()) for row in x]
-    np.testing.assert_allclose(log_prob(model, rows(model), ordering).numpy(), expected, atol=1e-12)
+    np.testing.assert_allclose(log_prob(model, rows(model), ordering=ordering).numpy(), expected, atol=1e-12)
     missing = np.array([True, False, True, True, False])
     states = reconstruction_probabilities(model, rows(model)[9:10], torch.tensor(missing)[None])
     np.testing.assert_allclose(states[:, 0].numpy(), reference.reconstructions(model, x[9], missing), atol=1e-12)
@@ -523,7 +531,7 @@ def test_the_global_random_state_is_untouched(name, generator):
     drawn = sample(model, 20, generator=generator).double()
     impute(model, drawn.masked_fill(drawn == 1, torch.nan), generator=generator)
     estimate_log_prob(model, drawn, generator=generator)
-    log_probs(model, drawn, 3, generator=generator)
+    log_prob(model, drawn, orderings=3, generator=generator)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -532,9 +540,9 @@ def test_asking_leaves_dropout_out_and_the_mode_as_it_was(generator):
     model = IterativeNADE(config, generator=generator).double().train()
     x = rows(model)
     ordering = torch.arange(6)
-    asked = log_prob(model, x, ordering)
+    asked = log_prob(model, x, ordering=ordering)
     assert model.training
-    assert torch.equal(asked, log_prob(model.eval(), x, ordering))
+    assert torch.equal(asked, log_prob(model.eval(), x, ordering=ordering))
     assert not model.training
 
 

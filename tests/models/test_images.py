@@ -172,15 +172,15 @@ def test_columns_cannot_be_cut_out_of_it():
     model = network()
     assert not model.can_decode_incrementally
     with pytest.raises(ValueError, match="the fast path needs a network that single variables can be cut out of"):
-        log_prob(model, stripes(2), torch.arange(16), path="fast")
+        log_prob(model, stripes(2), ordering=torch.arange(16), decoder="incremental")
 
 
-@pytest.mark.parametrize("path", ["plain", "positions"])
-def test_reduced_precision_costs_little(path):
+@pytest.mark.parametrize("decoder", ["full", "batched"])
+def test_reduced_precision_costs_little(decoder):
     model = network()
     x, ordering = stripes(20), random_orderings(1, 16, generator=seeded())[0]
-    exact = log_prob(model, x, ordering, path=path)
-    coarse = log_prob(model, x, ordering, path=path, dtype=torch.bfloat16)
+    exact = log_prob(model, x, ordering=ordering, decoder=decoder)
+    coarse = log_prob(model, x, ordering=ordering, decoder=decoder, dtype=torch.bfloat16)
     assert not torch.equal(coarse, exact)
     assert (coarse - exact).abs().max() < 0.2
 

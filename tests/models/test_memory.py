@@ -162,14 +162,14 @@ def test_it_is_saved_and_loaded(name, matrices, tmp_path):
             assert torch.equal(told, value)
     if matrices is None:
         x = codes(5, model.levels)
-        assert torch.equal(log_prob(found, x, torch.arange(5)), log_prob(model, x, torch.arange(5)))
+        assert torch.equal(log_prob(found, x, ordering=torch.arange(5)), log_prob(model, x, ordering=torch.arange(5)))
 
 
 def test_it_can_be_pickled():
     model = build("memory, mixed, with holes", 5)
     x = codes(4, model.levels)
     again = pickle.loads(pickle.dumps(model))
-    assert torch.equal(log_prob(again, x, torch.arange(5)), log_prob(model, x, torch.arange(5)))
+    assert torch.equal(log_prob(again, x, ordering=torch.arange(5)), log_prob(model, x, ordering=torch.arange(5)))
 
 
 def test_training_it_trains_the_network_inside():

@@ -10,7 +10,7 @@ import torch
 
 import nadek
 from nadek.inference.sampling import reconstruction_probabilities
-from nadek.models import IterativeNADE, ModelConfig, begin_as_rbm, from_rbm
+from nadek.models import IterativeNADE, ModelConfig, begin_as_rbm, dbm_like, from_rbm
 from nadek.models.cores import AlternatingConfig, Deep, DeepConfig, ResidualConfig
 from nadek.models.manual_backward import has_manual_backward
 from nadek.models.variables import variables_of
@@ -50,7 +50,7 @@ def test_the_paper_models_are_settings_of_one_network():
             "nade_mask": nadek.nade_mask(3, hidden=(2,)),
             "orderless": nadek.orderless_nade(3, hidden=(2,)),
             "nade": nadek.nade(3, hidden=2),
-            "dbm_like": nadek.dbm_like(3, hidden=(2, 2)),
+            "dbm_like": dbm_like(3, hidden=(2, 2)),
         }.items()
     }
     assert settings == {
@@ -182,7 +182,7 @@ def test_networks_that_cannot_begin_as_an_rbm(options, found, generator):
 
 def test_the_alternating_core_is_mean_field_in_a_deep_boltzmann_machine(generator):
     """h1 reads v and the previous h2, h2 reads the new h1, v reads h1; every weight is used both ways."""
-    model = nadek.dbm_like(5, hidden=(4, 3), steps=3, generator=generator).double().eval()
+    model = dbm_like(5, hidden=(4, 3), steps=3, generator=generator).double().eval()
     W, U, d = (t.detach().numpy() for t in (model.W, model.core.up[0].weight, model.core.up[0].bias))
     b, c, fill = (t.detach().numpy() for t in (model.b, model.c, model.fill))
     x, missing = np.array([1.0, 0, 1, 0, 0]), np.array([True, False, False, True, True])

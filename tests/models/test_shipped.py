@@ -10,7 +10,7 @@ import torch
 
 from nadek import load, pretrained
 from nadek.checkpoints import load_saved
-from nadek.inference.likelihood import log_probs
+from nadek.inference.likelihood import log_prob
 from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import sample
 
@@ -39,7 +39,8 @@ def test_a_model_writes_images_that_it_finds_more_likely_than_noise(name):
     written = sample(model, 4, generator=torch.Generator().manual_seed(1))
     noise = torch.rand(4, model.n_variables, generator=torch.Generator().manual_seed(2)) < written.float().mean()
     assert (
-        log_probs(model, written, orderings).mean(0) > log_probs(model, noise.float(), orderings).mean(0) + 100
+        log_prob(model, written, orderings=orderings).mean(0)
+        > log_prob(model, noise.float(), orderings=orderings).mean(0) + 100
     ).all()
 
 

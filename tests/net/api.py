@@ -17,33 +17,15 @@ from nadek import (
     NADEk,
     NADEkImputer,
     NADEkOutlierDetector,
-    beam,
-    best_of,
-    cell_log_probs,
-    conditional_log_probs,
-    data_mean,
-    dbm_like,
-    each_log_prob,
-    estimate_log_prob,
-    expected_information,
-    explain_cells,
-    from_rbm,
-    greedy,
     impute,
-    level_probabilities,
     load,
-    log_prob,
-    log_probs,
-    marginal_log_probs,
     missing_probabilities,
-    mixture_log_prob,
     nade,
     nade_k,
     nade_mask,
     orderless_nade,
     prepare,
     random_orderings,
-    reconstruction_probabilities,
     residual_nade_k,
     sample,
     save,
@@ -52,12 +34,25 @@ from nadek import (
 from nadek import fit as _fit
 from nadek.checkpoints import SavedModel, Schema, load_saved
 from nadek.cli import main as _main
-from nadek.models import ImageConfig, ImageNetwork, IterativeNADE, ModelConfig, begin_as_rbm
+from nadek import log_prob as _log_prob
+from nadek.inference import (
+    beam,
+    best_of,
+    estimate_log_prob,
+    expected_information,
+    explain_cells,
+    greedy,
+    level_probabilities,
+    reconstruction_probabilities,
+    reduce_orderings,
+)
+from nadek.inference.check_inputs import as_orderings
+from nadek.models import ImageConfig, ImageNetwork, IterativeNADE, ModelConfig, begin_as_rbm, dbm_like, from_rbm
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal
 from nadek.tabular.io import read_table, write_table
-from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig
+from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig, data_mean
 from nadek.training import add_memory as _add_memory
 from nadek.utils.configs import encode
 from nadek_paper.cli import main as _paper_main
@@ -77,7 +72,8 @@ from baselines import ChowLiuTree, IndependentBernoulli  # noqa: E402
 from digits import demo as _demo  # noqa: E402
 
 PATHS = ("plain", "positions", "fast")
-"""What the ways to score are called in `log_prob(path=...)`."""
+"""What the ways to score are called in the net."""
+DECODERS = {"plain": "full", "positions": "batched", "fast": "incremental"}
 
 OPTIMIZERS = {"adamw": AdamW, "muon": Muon, "adadelta": AdaDelta, "sgd": SGD}
 CORES = {"deep": DeepConfig, "alternating": AlternatingConfig, "residual": ResidualConfig}
@@ -89,6 +85,34 @@ def where():
 
 def core(kind, **options):
     return CORES[kind](**options)
+
+
+def log_prob(model, x, ordering=None, path="auto", **options):
+    return _log_prob(model, x, ordering=ordering, decoder=DECODERS.get(path, path), **options)
+
+
+def log_probs(model, x, orderings, **options):
+    return _log_prob(model, x, orderings=orderings, **options)
+
+
+def each_log_prob(model, x, orderings, generator=None):
+    orderings = as_orderings(model, orderings, device=x.device, generator=generator)
+    return [_log_prob(model, x, ordering=ordering) for ordering in orderings]
+
+
+def mixture_log_prob(table):
+    return reduce_orderings(table, "mixture")
+
+
+marginal_log_probs = log_probs
+
+
+def conditional_log_probs(model, x, given, orderings, **options):
+    return _log_prob(model, x, given=given, orderings=orderings, **options)
+
+
+def cell_log_probs(model, x):
+    return explain_cells(model, x).log_prob
 
 
 def network(n_variables, mean=None, seed=0, **options):

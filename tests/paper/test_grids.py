@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from nadek.inference.likelihood import estimate_log_prob, log_prob, log_probs
+from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.models import IterativeNADE
 from nadek.runs.provenance import provenance
 from nadek.runs.records import read_record, write_record
@@ -194,11 +194,11 @@ def test_the_scores_are_the_exact_likelihoods(done):
     job = job_of_cell(grid, cell, place_in(folder))
     saved, x = job.finished(), job.open("test").x
     rows = some_rows(x, 50)
-    expected = log_probs(saved.model, rows, 2, generator=torch.Generator().manual_seed(0)).mean()
+    expected = log_prob(saved.model, rows, orderings=2, generator=torch.Generator().manual_seed(0)).mean()
     assert record["cells"][cell.name]["test_log_likelihood"] == pytest.approx(expected.item())
     few = replace(cell.part, scored="estimate", masks=60)
     mean, error = score(saved, x, few)
-    plain = torch.stack([log_prob(saved.model, rows, torch.randperm(64)) for _ in range(20)]).mean()
+    plain = torch.stack([log_prob(saved.model, rows, ordering=torch.randperm(64)) for _ in range(20)]).mean()
     assert mean == pytest.approx(plain.item(), abs=0.5)
     assert error > 0
 

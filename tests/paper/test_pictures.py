@@ -15,7 +15,7 @@ import torch
 from nadek import figures
 from nadek.checkpoints import load_saved
 from nadek.cli import main
-from nadek.inference.likelihood import estimate_log_prob, log_probs
+from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.models import nade_k
 from nadek.runs.data import open_data
 from nadek_paper.figures import find, make_picture, read_pictures
@@ -287,7 +287,7 @@ def test_spreads_are_those_of_the_ensemble(folder):
     model = load_saved(folder / "runs" / "table1-one-modern").model
     x = open_data("digits", split="test").x
     chosen = x[torch.randperm(300, generator=torch.Generator().manual_seed(0))[:10]]
-    scores = log_probs(model, chosen, 3, generator=torch.Generator().manual_seed(0))
+    scores = log_prob(model, chosen, orderings=3, generator=torch.Generator().manual_seed(0))
     assert record["ensemble_spread_over_orderings"] == pytest.approx(scores.var(0).mean().sqrt().item())
     assert record["ensemble_spread_over_rows"] == pytest.approx(scores.var(1).mean().sqrt().item())
     assert record["ensemble_mean"] == pytest.approx(scores.mean().item())

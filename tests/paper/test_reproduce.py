@@ -14,7 +14,7 @@ import torch
 
 from nadek.checkpoints import load_saved
 from nadek.cli import main
-from nadek.inference.likelihood import log_prob, log_probs, mixture_log_prob
+from nadek.inference.likelihood import log_prob
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
 from nadek.models.registry import build
@@ -112,7 +112,7 @@ def test_two_tiny_steps_of_every_recipe(row, kind, generator):
     assert len(history) == 2
     assert all(np.isfinite(epoch.train).all() for epoch in history)
     ordering = None if model.config.ordering else torch.randperm(784, generator=generator)
-    assert log_prob(model, x[:1], ordering).isfinite().all()
+    assert log_prob(model, x[:1], ordering=ordering).isfinite().all()
 
 
 def test_the_recipes_of_a_row_share_its_model(tmp_path):
@@ -192,7 +192,7 @@ def test_its_numbers_are_the_exact_likelihoods(done):
     for key in ("test_log_likelihood", "standard_error", "spread_over_orderings", "spread_over_rows"):
         assert record[key] == pytest.approx(plain[key])
     chosen = torch.randperm(300, generator=torch.Generator().manual_seed(0))[:10]
-    mixed = mixture_log_prob(log_probs(saved.model, x[chosen], 4, generator=torch.Generator().manual_seed(0)))
+    mixed = log_prob(saved.model, x[chosen], orderings=4, generator=torch.Generator().manual_seed(0), reduce="mixture")
     assert record["ensemble"] == pytest.approx(mixed.mean().item())
     assert record["ensemble_standard_error"] == pytest.approx(mixed.std().item() / 10**0.5)
 
@@ -337,7 +337,7 @@ def test_rows_may_take_orderings_in_turn(tmp_path):
     record = reproduce(row, "modern", place_in(tmp_path))
     model = load_saved(tmp_path / "runs" / "table9-nade-2-modern").model
     x = open_data("digits", split="test").x
-    scores = log_probs(model, x, 3, generator=torch.Generator().manual_seed(0))
+    scores = log_prob(model, x, orderings=3, generator=torch.Generator().manual_seed(0))
     one_each = scores[torch.arange(len(x)) % 3, torch.arange(len(x))]
     assert record["test_log_likelihood"] == pytest.approx(one_each.mean().item(), abs=1e-6)
     assert record["standard_error"] == pytest.approx(one_each.std().item() / len(x) ** 0.5, abs=1e-6)
@@ -373,8 +373,8 @@ def test_a_network_of_images_is_scored_in_pieces_and_says_how_precisely(tmp_path
     assert record["scoring_dtype"] == "bfloat16"
     model = load_saved(tmp_path / "runs" / "quick" / "table9-nade-2-modern").model
     x = open_data("digits").x[:200]
-    exact = log_probs(model, x, 2, generator=torch.Generator().manual_seed(0))
-    coarse = log_probs(model, x, 2, dtype=torch.bfloat16, generator=torch.Generator().manual_seed(0))
+    exact = log_prob(model, x, orderings=2, generator=torch.Generator().manual_seed(0))
+    coarse = log_prob(model, x, orderings=2, dtype=torch.bfloat16, generator=torch.Generator().manual_seed(0))
     assert record["test_log_likelihood"] == pytest.approx(coarse.mean().item(), abs=1e-9)
     away = (coarse - exact)[0, :16]
     told = {"rows": 16, "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}

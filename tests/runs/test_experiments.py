@@ -24,7 +24,7 @@ from nadek.runs.recipe import make_recipe, merge, parse_settings, phases, read_r
 from nadek.runs.resume import check_output
 from nadek.runs.train import train
 from nadek.runs.recipe import is_recipe
-from nadek.inference.likelihood import log_probs
+from nadek.inference.likelihood import log_prob
 from nadek.models import nade_k
 from nadek.models.registry import build
 from nadek.training import TrainingDivergedError, loop
@@ -572,7 +572,7 @@ def test_a_run_that_is_interrupted_keeps_the_model_it_would_replace(tmp_path):
 def test_an_evaluation_is_the_exact_likelihood_with_its_provenance(tmp_path):
     saved, x = run(tmp_path), rows(30, 2)
     record = evaluate(saved, x, orderings=4, seed=1)
-    table = log_probs(saved.model, x, 4, generator=torch.Generator().manual_seed(1))
+    table = log_prob(saved.model, x, orderings=4, generator=torch.Generator().manual_seed(1))
     assert record["test_log_likelihood"] == pytest.approx(table.mean().item())
     expected = table.mean(0).std().item() / 30**0.5
     assert record["standard_error"] == pytest.approx(expected)
@@ -584,7 +584,7 @@ def test_an_evaluation_is_the_exact_likelihood_with_its_provenance(tmp_path):
 
 def test_an_evaluation_stops_once_it_is_certain_enough(tmp_path):
     saved, x, told = run(tmp_path), rows(30, 2), []
-    table = log_probs(saved.model, x, 40, generator=torch.Generator().manual_seed(0))
+    table = log_prob(saved.model, x, orderings=40, generator=torch.Generator().manual_seed(0))
     errors = [table[:n].mean(1).std().item() / n**0.5 for n in range(2, 41)]
     bound = min(errors[:10]) * 1.0001
     record = evaluate(saved, x, orderings=40, until_error=bound, on_estimate=told.append)

@@ -13,8 +13,15 @@ import pytest
 import torch
 
 import nadek
-from nadek.inference import greedy
-from nadek.training import Phase, TrainingConfig, fit
+from nadek.inference import (
+    estimate_log_prob,
+    expected_information,
+    explain_cells,
+    greedy,
+    level_probabilities,
+    reconstruction_probabilities,
+)
+from nadek.training import Phase, TrainingConfig, data_mean, fit
 
 X = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, np.nan]])
 ROWS, FRAME = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]), pd.DataFrame(X, columns=["a", "b", "c"])
@@ -42,10 +49,8 @@ def net():
         lambda model: nadek.sample(model, 3),
         lambda model: nadek.impute(model, FRAME),
         lambda model: nadek.log_prob(model, FRAME),
-        lambda model: nadek.log_probs(model, FRAME, 4),
-        lambda model: list(nadek.each_log_prob(model, ROWS, 4)),
-        lambda model: nadek.marginal_log_probs(model, FRAME, 4),
-        lambda model: nadek.cell_log_probs(model, FRAME),
+        lambda model: nadek.log_prob(model, FRAME, orderings=4),
+        lambda model: explain_cells(model, FRAME).log_prob,
         lambda model: fit(model, nadek.prepare(ROWS), config=nadek.TrainingConfig()),
     ],
 )
@@ -58,15 +63,14 @@ def test_an_estimator_is_no_network(ask):
     "ask",
     [
         lambda net, x: nadek.impute(net, x),
-        lambda net, x: nadek.log_probs(net, x, 2),
-        lambda net, x: nadek.marginal_log_probs(net, x, 2),
-        lambda net, x: nadek.cell_log_probs(net, x),
-        lambda net, x: nadek.expected_information(net, x),
-        lambda net, x: nadek.level_probabilities(net, x),
-        lambda net, x: nadek.reconstruction_probabilities(net, x),
-        lambda net, x: nadek.estimate_log_prob(net, x),
+        lambda net, x: nadek.log_prob(net, x, orderings=2),
+        lambda net, x: explain_cells(net, x).log_prob,
+        lambda net, x: expected_information(net, x),
+        lambda net, x: level_probabilities(net, x),
+        lambda net, x: reconstruction_probabilities(net, x),
+        lambda net, x: estimate_log_prob(net, x),
         lambda net, x: nadek.prepare(x),
-        lambda net, x: nadek.data_mean(x),
+        lambda net, x: data_mean(x),
     ],
 )
 def test_an_array_is_no_tensor(ask, net):
@@ -97,13 +101,13 @@ def test_orderings_need_be_no_tensors(ordering, net):
     """Neither one nor several; an array may run backwards."""
     tensor = torch.tensor([2, 0, 1])
     given = torch.tensor([True, False, False])
-    assert torch.equal(nadek.log_prob(net, ROWS, ordering), nadek.log_prob(net, ROWS, tensor))
-    assert torch.equal(nadek.log_prob(net, ROWS, [ordering] * 2), nadek.log_prob(net, ROWS, tensor))
+    assert torch.equal(nadek.log_prob(net, ROWS, ordering=ordering), nadek.log_prob(net, ROWS, ordering=tensor))
+    assert torch.equal(nadek.log_prob(net, ROWS, ordering=[ordering] * 2), nadek.log_prob(net, ROWS, ordering=tensor))
     assert torch.equal(greedy(net, HOLES, ordering=ordering).x, greedy(net, HOLES, ordering=tensor).x)
     for ask in (
-        lambda o: nadek.log_probs(net, ROWS, o),
-        lambda o: nadek.marginal_log_probs(net, HOLES, o),
-        lambda o: nadek.conditional_log_probs(net, HOLES, given, o),
+        lambda o: nadek.log_prob(net, ROWS, orderings=o),
+        lambda o: nadek.log_prob(net, HOLES, orderings=o),
+        lambda o: nadek.log_prob(net, HOLES, given=given, orderings=o),
         lambda o: nadek.sample(net, 5, orderings=o, generator=torch.Generator().manual_seed(0)),
     ):
         assert torch.equal(ask([ordering]), ask(tensor[None]))
@@ -125,7 +129,7 @@ def test_orderings_need_be_no_tensors(ordering, net):
 )
 def test_what_is_no_ordering_says_so(ordering, told, net):
     with pytest.raises((TypeError, ValueError), match=f"^ordering: {told}"):
-        nadek.log_prob(net, ROWS, ordering)
+        nadek.log_prob(net, ROWS, ordering=ordering)
 
 
 @pytest.mark.parametrize("orderings", [[0, 1, 2], [[0, 1]], [], None, 2.0, "x"])
@@ -140,17 +144,17 @@ def test_flags_are_tensors_of_truths(net):
     cells = r"^missing: expected one flag \(bool\) for each cell of x \(2, 3\), found \(2, 3\) of int64$"
     tensor = r"^{}: expected a tensor, found list: torch\.as_tensor\({}\) makes one of an array or a list$"
     for name, ask in {
-        "given": lambda flags: nadek.conditional_log_probs(net, HOLES, flags, 2),
-        "target": lambda flags: nadek.expected_information(net, HOLES, flags),
+        "given": lambda flags: nadek.log_prob(net, HOLES, given=flags, orderings=2),
+        "target": lambda flags: expected_information(net, HOLES, flags),
     }.items():
         with pytest.raises(TypeError, match=tensor.format(name, name)):
             ask([0])
         with pytest.raises(ValueError, match=number.format(name)):
             ask(torch.tensor([0]))
     with pytest.raises(TypeError, match=tensor.format("missing", "missing")):
-        nadek.reconstruction_probabilities(net, HOLES, HOLES.isnan().tolist())
+        reconstruction_probabilities(net, HOLES, HOLES.isnan().tolist())
     with pytest.raises(ValueError, match=cells):
-        nadek.reconstruction_probabilities(net, HOLES, HOLES.isnan().long())
+        reconstruction_probabilities(net, HOLES, HOLES.isnan().long())
 
 
 @pytest.mark.parametrize(
@@ -193,7 +197,7 @@ def test_scores_of_one_ordering_are_no_matrix(tell, net):
     """Its rows would be taken for orderings."""
     told = r"^log_probs: expected a matrix, orderings by rows .*, found an array of shape \(2,\)$"
     with pytest.raises(ValueError, match=told):
-        tell(nadek.log_prob(net, ROWS, [0, 1, 2]))
+        tell(nadek.log_prob(net, ROWS, ordering=[0, 1, 2]))
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def config(**options):
 def divergence(network):
     """KL from the table to the model in nats, exactly; the mean over all orderings."""
     orderings = torch.tensor([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
-    told = torch.stack([log_prob(network, ROWS, ordering) for ordering in orderings])
+    told = torch.stack([log_prob(network, ROWS, ordering=ordering) for ordering in orderings])
     return float((TABLE.double() * (TABLE.double().log() - told)).sum(1).mean())
 
 

@@ -40,7 +40,7 @@ FAULTS = {
         "paths_agree",
     ),
     "sample permuted once too often": (
-        ("walk.py", "Walked(walked.values[:, back]", "Walked(walked.values[:, back][:, back]"),
+        ("walk.py", "Decoded(walked.values[:, back]", "Decoded(walked.values[:, back][:, back]"),
         "samples_along_one_ordering_follow_log_prob or keep_the_evidence",
     ),
     "one step too many": (

@@ -5,7 +5,7 @@ import torch
 
 import reference
 from nadek.checkpoints import SavedModel, load, load_saved, save
-from nadek.inference.likelihood import log_probs
+from nadek.inference.likelihood import log_prob
 from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.orderings import random_orderings
@@ -101,7 +101,7 @@ def test_nobody_learns_from_himself(name, generator):
 def test_a_student_comes_nearer_to_its_teacher_than_its_few_rows_could_bring_it(teacher):
     every = torch.from_numpy(reference.all_rows((2,) * D)).float()
     orderings = random_orderings(4, D, generator=seeded(7))
-    truth = log_probs(teacher, every, orderings).exp().mean(0)
+    truth = log_prob(teacher, every, orderings=orderings).exp().mean(0)
     x = every[truth.multinomial(60, replacement=True, generator=seeded(1))]
 
     def distance(taught):
@@ -109,7 +109,7 @@ def test_a_student_comes_nearer_to_its_teacher_than_its_few_rows_could_bring_it(
         student = small(0, hidden=(32,))
         phases = (Phase(epochs=150),)
         fit(student, prepare(x), config=config(phases=phases), teacher=teacher if taught else None)
-        return float((truth * (truth.log() - log_probs(student, every, orderings).exp().mean(0).log())).sum())
+        return float((truth * (truth.log() - log_prob(student, every, orderings=orderings).exp().mean(0).log())).sum())
 
     assert distance(taught=True) < 0.4 * distance(taught=False)
 

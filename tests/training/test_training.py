@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import reference
-from nadek.inference.likelihood import log_probs
+from nadek.inference.likelihood import log_prob
 from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.orderings import random_orderings
@@ -720,7 +720,7 @@ def divergences(model, p):
     """Exact KL divergence under several orderings."""
     rows = torch.from_numpy(reference.all_rows((2,) * 4)).float()
     orderings = 1 if model.config.ordering is not None else random_orderings(6, 4, generator=seeded())
-    q = log_probs(model, rows, orderings, generator=seeded()).double()
+    q = log_prob(model, rows, orderings=orderings, generator=seeded()).double()
     return (torch.xlogy(p, p) - p * q).sum(1)
 
 
@@ -759,7 +759,7 @@ def test_constant_columns_stay_finite():
     _, history = trained(x, model=model, validation=x, optimizer=AdamW(lr=0.05), phases=(Phase(epochs=10),))
     assert all(math.isfinite(cost) for epoch in history for cost in (*epoch.train, *epoch.validation))
     rows = torch.from_numpy(reference.all_rows((2,) * 6)).float()
-    assert log_probs(model, rows, 3, generator=seeded()).isfinite().all()
+    assert log_prob(model, rows, orderings=3, generator=seeded()).isfinite().all()
 
 
 @pytest.mark.parametrize("build", [small, orderless_nade, nade, lambda D, **o: residual_nade_k(D, width=8, **o)])
@@ -769,7 +769,7 @@ def test_a_single_variable_is_learnt(build):
     objective = "fixed_order" if model.config.ordering is not None else "last_step"
     phases = (Phase(objective=objective, epochs=20),)
     fit(model, prepare(x), prepare(x), config=config(phases=phases, optimizer=AdamW(lr=0.05)))
-    p = log_probs(model, torch.tensor([[0.0], [1]]), 1, generator=seeded()).exp()[0]
+    p = log_prob(model, torch.tensor([[0.0], [1]]), orderings=1, generator=seeded()).exp()[0]
     assert p.sum().item() == pytest.approx(1, abs=1e-6)
     assert p[1].item() == pytest.approx(0.75, abs=0.02)
 

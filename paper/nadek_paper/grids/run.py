@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
-from nadek.inference.likelihood import estimate_log_prob, log_probs
+from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.inference.summary import summarise
 from nadek.runs.provenance import provenance
 from nadek.runs.records import read_record, write_record
@@ -109,7 +109,7 @@ def score(saved: SavedModel, x: Tensor, part: Part) -> tuple[float, float]:
     if part.scored == "estimate":
         told = summarise(estimate_log_prob(model, rows, n_masks=part.masks, generator=generator).unsqueeze(0))
     else:
-        told = summarise(log_probs(model, rows, part.orderings, generator=generator))
+        told = summarise(log_prob(model, rows, orderings=part.orderings, generator=generator))
     return told.mean, told.standard_error
 
 

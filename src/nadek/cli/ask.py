@@ -28,8 +28,8 @@ from nadek.cli.arguments import (
 )
 from nadek.cli.console import rows_progress, say
 from nadek.cli.output import write_values
-from nadek.inference import expected_information, explain_cells, marginal_log_probs
-from nadek.inference.likelihood import mixture_log_prob
+from nadek.inference import expected_information, explain_cells, log_prob
+from nadek.inference.likelihood import reduce_orderings
 from nadek.runs.data import Source, kinds_of, source_for
 from nadek.tabular.columns import Column, Numeric, level_names
 from nadek.tabular.declare import names_of
@@ -73,12 +73,12 @@ def explain(
     x = source.x.to(saved.model.b.device)
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=quiet) as progress:
-        table = marginal_log_probs(saved.model, x, orderings, generator=generator, progress=progress)
+        table = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
     names, kinds = names_of(saved.schema, saved.model.n_variables), kinds_of(saved)
     less = torch.zeros_like(x, dtype=torch.float64)
     if source.values is not None:
         less = falls(source.values, kinds, names).to(x.device)
-    scores = mixture_log_prob(table) + less.sum(1)
+    scores = reduce_orderings(table, "mixture") + less.sum(1)
     chosen = torch.arange(len(x), device=x.device) if lowest is None else scores.argsort(stable=True)[:lowest]
     with rows_progress("explaining", quiet=quiet) as progress:
         cells = explain_cells(saved.model, x[chosen], progress=progress)

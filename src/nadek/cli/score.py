@@ -29,8 +29,8 @@ from nadek.cli.arguments import (
 from nadek.cli.console import rows_progress, say, show_json, show_table
 from nadek.cli.output import write_rows
 from nadek.datasets import names
-from nadek.inference import marginal_log_probs
-from nadek.inference.likelihood import mixture_log_prob
+from nadek.inference import log_prob
+from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.summary import Summary, deviation
 from nadek.runs.data import rows_for
 from nadek.runs.evaluate import evaluate as evaluate_model
@@ -155,8 +155,8 @@ def score(
     x = rows_for(saved, data, split=split.value, data_dir=data_dir)
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=quiet) as progress:
-        table = marginal_log_probs(saved.model, x, orderings, generator=generator, progress=progress)
-    columns = torch.stack([mixture_log_prob(table), table.mean(0), deviation(table, 0)], dim=1)
+        table = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
+    columns = torch.stack([reduce_orderings(table, "mixture"), table.mean(0), deviation(table, 0)], dim=1)
     write_rows(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), output)
 
 

@@ -20,7 +20,7 @@ from nadek.estimators.fitting import check_going_on, learn
 from nadek.estimators.options import Count, DeviceName, pick_device
 from nadek.estimators.persistence import Fitted, read_fitted, write_fitted
 from nadek.estimators.settings import check_options, options_of, plain_options
-from nadek.inference import marginal_log_probs
+from nadek.inference import log_prob
 from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import impute
 from nadek.models.base import ConditionalModel
@@ -266,7 +266,7 @@ class NADEkBase(BaseEstimator):
         """Log-probabilities of the observed cells of each row; rows that occur several times are asked about once."""
         different, which = codes.nan_to_num(-1).unique(dim=0, return_inverse=True)
         rows = different.masked_fill(different < 0, torch.nan)
-        return marginal_log_probs(self.network_, rows, self._orderings())[:, which]
+        return log_prob(self.network_, rows, orderings=self._orderings())[:, which]
 
     def _orderings(self) -> Int[Tensor, "O D"]:
         return torch.from_numpy(self.orderings_).to(self.network_.b.device)

@@ -26,8 +26,8 @@ from nadek.estimators.options import (
     Whole,
     check_whole,
 )
-from nadek.inference import conditional_log_probs, marginal_log_probs
-from nadek.inference.likelihood import mixture_log_prob
+from nadek.inference import log_prob
+from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.sampling import sample
 from nadek.inference.summary import deviation
 from nadek.tabular.columns import draw
@@ -175,7 +175,7 @@ class NADEk(DensityMixin, Questions):
         Args:
             X: a table [N, D].
         """
-        return _numpy(mixture_log_prob(self._log_probs(X)))
+        return _numpy(reduce_orderings(self._log_probs(X), "mixture"))
 
     def score(self, X: MatrixLike, y: object = None) -> float:
         """Mean of `score_samples` over the rows, in nats.
@@ -195,7 +195,7 @@ class NADEk(DensityMixin, Questions):
         """
         _, codes = self._read(X)
         visited = torch.from_numpy(self._visited(ordering)).to(codes.device)
-        return _numpy(marginal_log_probs(self.network_, codes, visited.unsqueeze(0))[0])
+        return _numpy(log_prob(self.network_, codes, orderings=visited.unsqueeze(0))[0])
 
     def marginal_log_prob(self, X: MatrixLike) -> NDArray[np.float64]:
         """Log-probability of the observed cells of each row, whatever the others are, in nats, [N].
@@ -220,7 +220,7 @@ class NADEk(DensityMixin, Questions):
         """
         _, codes = self._read(X)
         condition = torch.from_numpy(self._chosen("given", given)).to(codes.device)
-        return _numpy(mixture_log_prob(conditional_log_probs(self.network_, codes, condition, self._orderings())))
+        return _numpy(log_prob(self.network_, codes, given=condition, orderings=self._orderings(), reduce="mixture"))
 
     def ordering_spread(self, X: MatrixLike) -> NDArray[np.float64]:
         """Standard deviation of each row's log-probability over `orderings_`, in nats, [N]; NaN for one ordering only.

@@ -24,8 +24,8 @@ from nadek.estimators.options import (
     Whole,
     check_number,
 )
-from nadek.inference import cell_log_probs
-from nadek.inference.likelihood import mixture_log_prob
+from nadek.inference import explain_cells
+from nadek.inference.likelihood import reduce_orderings
 from nadek.tabular.columns import Numeric, log_density_within, read_cells
 from nadek.tabular.frames import Table
 from nadek.tabular.selection import MatrixLike, WhichOrNone
@@ -167,8 +167,8 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
             float64 [N, D], NaN where a cell is missing.
         """
         table, codes = self._read(X)
-        found: NDArray[np.float64] = cell_log_probs(self.network_, codes).cpu().numpy() + self._within_bins(table)
-        return found
+        log_prob: NDArray[np.float64] = explain_cells(self.network_, codes).log_prob.cpu().numpy()
+        return log_prob + self._within_bins(table)
 
     def _extra(self) -> dict[str, Any]:
         return {"offset": self.offset_}
@@ -190,7 +190,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
     def _scores(self, codes: Tensor, within: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Rounded to where rounding errors begin: equal rows score equally, whatever rows are beside them."""
         n_observed = (~codes.isnan()).sum(1).cpu().numpy()
-        codes_only = mixture_log_prob(self._under_orderings(codes)).cpu().numpy()
+        codes_only = reduce_orderings(self._under_orderings(codes), "mixture").cpu().numpy()
         with np.errstate(over="ignore"):  # of a number so far outside that it may as well be -inf
             found = codes_only + within.sum(1)
             scaled: NDArray[np.float64] = found * codes.shape[1] / np.maximum(n_observed, 1)

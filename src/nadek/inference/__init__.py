@@ -1,20 +1,38 @@
-"""What else a trained model can be asked: parts of rows, likely completions, and which question to ask next."""
+"""Inference: log-likelihoods, samples, imputations and other queries of a trained model."""
 
-from nadek.inference.cell_scores import Explanation, cell_log_probs, explain_cells
+from nadek.inference.cell_scores import Explanation, explain_cells
 from nadek.inference.information_gain import expected_information
+from nadek.inference.likelihood import DecodingOptions, estimate_log_prob, log_prob, reduce_orderings
 from nadek.inference.map_search import beam, best_of, greedy
-from nadek.inference.marginals import conditional_log_probs, marginal_log_probs
-from nadek.inference.sampling import Completed
+from nadek.inference.orderings import random_orderings
+from nadek.inference.sampling import (
+    Completed,
+    impute,
+    level_probabilities,
+    missing_probabilities,
+    reconstruction_probabilities,
+    sample,
+)
+from nadek.inference.summary import Summary, summarise
 
 __all__ = [
     "Completed",
+    "DecodingOptions",
     "Explanation",
+    "Summary",
     "beam",
     "best_of",
-    "cell_log_probs",
-    "conditional_log_probs",
+    "estimate_log_prob",
     "expected_information",
     "explain_cells",
     "greedy",
-    "marginal_log_probs",
+    "impute",
+    "level_probabilities",
+    "log_prob",
+    "missing_probabilities",
+    "random_orderings",
+    "reconstruction_probabilities",
+    "reduce_orderings",
+    "sample",
+    "summarise",
 ]

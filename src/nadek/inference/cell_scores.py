@@ -1,36 +1,34 @@
-"""What makes a row unlikely: each of its cells, given all others."""
+"""Scores of single cells given all others: which cells make a row unlikely."""
 
-from functools import partial
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.cell_questions import each_cell, in_turn, tell_rows
-from nadek.inference.decoders import MAX_BYTES
-from nadek.inference.likelihood import Progress
-from nadek.inference.missing_patterns import missing_cells
+from nadek.inference.check_inputs import missing_cells
+from nadek.inference.decoders import MAX_BYTES, Progress, bytes_per_row, chunks, products_in
+from nadek.inference.missing_patterns import staged
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.precision import checked_dtype
 
 
 class Explanation(NamedTuple):
-    """What the model thinks of each observed cell, given all other observed cells of its row; NaN where missing."""
+    """Each observed cell compared with the expected level; NaN where a cell is missing."""
 
     log_prob: Float[Tensor, "B D"]
-    """float64, nats: the log-probability of what was observed."""
+    """float64, nats: log-probability of the observed level, given all other observed cells."""
     expected: Float[Tensor, "B D"]
-    """float64: the code of the most probable level."""
+    """float64: code of the most probable level."""
     expected_log_prob: Float[Tensor, "B D"]
-    """float64, nats: its log-probability."""
+    """float64, nats: log-probability of the most probable level."""
 
     @property
     def surprise(self) -> Float[Tensor, "B D"]:
-        """How much likelier the expected level would have been, as the logarithm of the ratio; 0 where it is there.
+        """Log-ratio of the expected level's probability to the observed one's, in nats; at least 0.
 
-        To compare cells of different variables by: a level of many is seldom probable, even where nothing is odd.
+        Use it to compare cells of different variables: among many levels each one is improbable.
         """
         return self.expected_log_prob - self.log_prob
 
@@ -44,20 +42,20 @@ def explain_cells(
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
 ) -> Explanation:
-    """Compare each observed cell with what the model expects, given all other observed cells of its row.
+    """Compare each observed cell with its distribution given all other observed cells.
 
-    One pass of the network a cell. The log-probabilities do not add up to that of the row.
+    It takes one pass of the network a cell. The log-probabilities do not add up to that of the row.
 
     Args:
         model: a NADE-k; a fixed-order NADE serves for rows with a single value, of the first variable in its ordering.
-        x: codes and NaN for missing.
-        dtype: of the matrix products, see `nadek.inference.likelihood.log_prob`.
+        x: codes, NaN for a missing value.
+        dtype: of the matrix products; see `nadek.inference.likelihood.DecodingOptions`.
         max_bytes: bound on the working memory.
-        progress: called with the rows done.
+        progress: called with (rows done, rows in all).
 
     Raises:
         ValueError: on a wrong number of columns, on values that are no codes, and on rows in which a fixed-order
-            model cannot ask for every cell.
+            model cannot condition on all other cells.
 
     Example:
         >>> from nadek.models import nade_k
@@ -67,41 +65,42 @@ def explain_cells(
     """
     missing, dtype = missing_cells(model, x), checked_dtype(model.b.dtype, dtype)
     place = torch.arange(x.shape[1], device=x.device)
-
-    def hidden(row: Tensor, variable: Tensor) -> Tensor:
-        asked, unknown = variable[:, None] == place, missing[row]
+    cells = Explanation(*torch.full((3, *x.shape), torch.nan, dtype=torch.float64, device=x.device))
+    values = x.masked_fill(missing, 0)
+    row, variable = (~missing).nonzero(as_tuple=True)
+    for part in chunks(len(row), bytes_per_row(model), max_bytes):
+        r, j = row[part], variable[part]
+        itself, unknown = j[:, None] == place, missing[r]
         if model.own_ordering is not None:
-            in_turn(model, model.own_ordering, unknown.long() * 2 + asked)
-        return unknown | asked
-
-    found = Explanation(*torch.full((3, *x.shape), torch.nan, dtype=torch.float64, device=x.device))
-    values, tell = x.masked_fill(missing, 0), partial(tell_rows, progress, 0, x.shape[0])
-    for row, j, scores in each_cell(model, values, ~missing, hidden, dtype=dtype, max_bytes=max_bytes, progress=tell):
-        levels = model.variables.level_log_probs(scores)
-        found.log_prob[row, j] = levels.gather(1, x[row, j].long()[:, None]).squeeze(1)
+            staged(model, model.own_ordering, unknown.long() * 2 + itself)  # refuses what it cannot answer
+        levels = model.variables.level_log_probs(cell_scores(model, values[r], unknown | itself, j, dtype=dtype))
+        cells.log_prob[r, j] = levels.gather(1, x[r, j].long()[:, None]).squeeze(1)
         best, level = levels.max(-1)
-        found.expected_log_prob[row, j], found.expected[row, j] = best, level.double()
-    return found
+        cells.expected_log_prob[r, j], cells.expected[r, j] = best, level.double()
+        if progress is not None:
+            progress(int(r[-1]), len(x))
+    if progress is not None:
+        progress(len(x), len(x))
+    return cells
 
 
-def cell_log_probs(
+def cell_scores(
     model: ConditionalModel,
-    x: Shaped[Tensor, "B D"],
+    x: Shaped[Tensor, "N D"],
+    missing: Bool[Tensor, "N D"],
+    variable: Int[Tensor, " N"],
     *,
     dtype: torch.dtype | None = None,
-    max_bytes: int = MAX_BYTES,
-    progress: Progress | None = None,
-) -> Float[Tensor, "B D"]:
-    """Log-probability of each observed cell given all other observed cells of its row, in nats; NaN where missing.
+) -> Float[Tensor, "N ..."]:
+    """Return the scores of one variable a row (float64), by one pass of the whole network.
 
     Args:
-        model: see `explain_cells`, as are the other options.
-        x: codes and NaN for missing.
-        dtype: of the matrix products.
-        max_bytes: bound on the working memory.
-        progress: called with the rows done.
-
-    Raises:
-        ValueError: see `explain_cells`.
+        model: any conditional model.
+        x: codes; any value where missing.
+        missing: True for the cells that the network is not shown.
+        variable: the variable of each row.
+        dtype: of the matrix products; None for the model's own.
     """
-    return explain_cells(model, x, dtype=dtype, max_bytes=max_bytes, progress=progress).log_prob
+    with products_in(dtype, x.device):
+        logits = model(x, missing)[-1]
+    return model.variables.scores(logits, variable).double()

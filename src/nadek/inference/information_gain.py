@@ -1,4 +1,4 @@
-"""Which unknown cell to ask for next: how much each answer is expected to tell."""
+"""Expected information of an unknown cell about others (Lindley 1956)."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from nadek.inference.check_inputs import check_flags, missing_cells
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
-from nadek.inference.missing_patterns import check_flags, missing_cells
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 
@@ -21,26 +21,24 @@ def expected_information(
     *,
     max_bytes: int = MAX_BYTES,
 ) -> Float[Tensor, "B D"]:
-    """Information that the answer to each unknown cell is expected to give about others, in nats, float64.
+    """Return the expected information of each unknown cell about others, in nats.
 
-    For an unknown cell j of a row it is the sum, over the unknown targets t other than j, of the mutual information
-    of j and t given what is observed:
+    For an unknown cell j of a row it is the sum over the unknown targets t other than j of the mutual information of j
+    and t, given the observed cells:
 
         sum over v of p(j = v) KL( p(t | j = v) || sum over w of p(j = w) p(t | j = w) )
 
-    and, where j is itself a target, its own entropy: the answer settles it. The expectation is exact, over the
-    model's own conditionals; it looks one question ahead. A sum over targets counts what targets share more than
-    once: two that always agree count twice.
+    and, if j is itself a target, its own entropy. The expectation is exact over the model's conditionals, and looks one
+    question ahead. Information that targets share is counted for each of them.
 
     Args:
         model: a NADE-k of every ordering.
-        x: codes and NaN for unknown.
-        target: True for the variables to learn about. None: all others, so that no cell's own entropy counts.
-        max_bytes: bound on the working memory: as many rows are asked about at once as fit, and of one row that is too
-            large as many cells.
+        x: codes, NaN for an unknown value.
+        target: True for the variables to learn about. None: all others; then no cell's own entropy counts.
+        max_bytes: bound on the working memory.
 
     Returns:
-        The expected information, at least 0; NaN for cells that are known.
+        float64, at least 0; NaN for observed cells.
 
     Raises:
         ValueError: on a wrong number of columns, on values that are no codes, on a row whose targets are all
@@ -49,8 +47,8 @@ def expected_information(
     Example:
         >>> from nadek.models import nade_k
         >>> model = nade_k(3, hidden=(4,), mean=torch.tensor([0.5, 0.5, 0.5]))
-        >>> found = expected_information(model, torch.tensor([[1, torch.nan, torch.nan]]))
-        >>> found.isnan().tolist(), bool((found[0, 1:] >= 0).all())
+        >>> gain = expected_information(model, torch.tensor([[1, torch.nan, torch.nan]]))
+        >>> gain.isnan().tolist(), bool((gain[0, 1:] >= 0).all())
         ([[True, False, False]], True)
     """
     missing = missing_cells(model, x)
@@ -63,14 +61,15 @@ def expected_information(
     out = torch.full(x.shape, torch.nan, dtype=torch.float64, device=x.device)
     levels = torch.tensor(model.levels, device=x.device)
     a_question = bytes_per_row(model) + 8 * x.shape[1] * (5 * max(model.levels) + 1)
-    asked = int((missing * levels).sum(1).max()) if len(x) else 0
+    n_answers = int((missing * levels).sum(1).max()) if len(x) else 0
     parts = partial(chunks, bytes_per_row=max(model.levels) * a_question, max_bytes=max_bytes)
-    for rows in chunks(len(x), max(1, asked) * a_question, max_bytes):
+    for rows in chunks(len(x), max(1, n_answers) * a_question, max_bytes):
         out[rows] = _information(model, x[rows], missing[rows], target, levels, parts)
     return out
 
 
 def _check_unknown(missing: Bool[Tensor, "B D"], target: Bool[Tensor, " D"]) -> None:
+    """Check that every row has an unknown target."""
     settled = ~(missing & target).any(1)
     if settled.any():
         row = int(settled.nonzero()[0])
@@ -85,16 +84,16 @@ def _information(
     levels: Int[Tensor, " D"],
     parts: Callable[[int], Iterator[slice]],
 ) -> Float[Tensor, "B D"]:
-    """All questions of a few rows: one pass for what is likely now, one for every level of every unknown cell."""
+    """Run one pass for the current distribution, and one for each level of each unknown cell."""
     now = model.variables.level_probabilities(model(x, missing)[-1].double())  # [B, D, L]
     row, variable = missing.nonzero(as_tuple=True)
-    found = torch.full(missing.shape, torch.nan, dtype=torch.float64, device=x.device)
+    gain = torch.full(missing.shape, torch.nan, dtype=torch.float64, device=x.device)
     for part in parts(len(row)):
         r, j = row[part], variable[part]
-        found[r, j] = _gained(model, x[r], missing[r], j, now[r, j], target, levels[j])
+        gain[r, j] = _gained(model, x[r], missing[r], j, now[r, j], target, levels[j])
     if target is not None:
-        found += -torch.xlogy(now, now).sum(2) * target
-    return found
+        gain += -torch.xlogy(now, now).sum(2) * target
+    return gain
 
 
 def _gained(
@@ -106,7 +105,7 @@ def _gained(
     target: Tensor | None,
     levels: Int[Tensor, " N"],
 ) -> Float[Tensor, " N"]:
-    """What the answers about one cell a row are expected to tell about other cells of their rows."""
+    """Return the expected information of one cell a row about other cells of the row."""
     here, level = (torch.arange(likely.shape[1], device=x.device) < levels[:, None]).nonzero(as_tuple=True)
     question = torch.arange(len(here), device=x.device)
     answered, unknown = x[here], missing[here]
@@ -114,15 +113,15 @@ def _gained(
     unknown[question, variable[here]] = False
     then = model.variables.level_probabilities(model(answered, unknown)[-1].double())  # [Q, D, L]
     weight = likely[here, level]
-    told = unknown if target is None else unknown & target
-    gained = weight * (_divergence(then, weight, here) * told).sum(1)
+    counted = unknown if target is None else unknown & target
+    gained = weight * (_divergence(then, weight, here) * counted).sum(1)
     return torch.zeros(len(x), dtype=torch.float64, device=x.device).index_add_(0, here, gained)
 
 
 def _divergence(
     then: Float[Tensor, "Q D L"], weight: Float[Tensor, " Q"], cell: Int[Tensor, " Q"]
 ) -> Float[Tensor, "Q D"]:
-    """KL of what each answer leads to from the mean over all answers about the same cell."""
+    """Return the KL divergence of each answer's distribution from their mean over the answers of one cell."""
     mean = then.new_zeros(int(cell[-1]) + 1, *then.shape[1:])
     mean.index_add_(0, cell, weight[:, None, None] * then)
     mean.clamp_(min=torch.finfo(then.dtype).tiny)  # so that an answer of probability 0 counts 0 times a finite number

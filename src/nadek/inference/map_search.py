@@ -1,19 +1,17 @@
-"""The most probable completion of a row, as far as it can be found.
+"""Search for the most probable completion of a row (MAP).
 
-The completions of a row are exponentially many, and none of the three ways looks at all of them: each gives a good
-one and says how probable it is, along the ordering that it used. Which completion is the best also depends on the
-ordering: a model has one distribution for each.
+A row has exponentially many completions. Each search returns a good one, with its log-probability along the ordering it
+used. The best completion depends on the ordering: a model has one distribution for each.
 """
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nadek.inference.cell_questions import cell_scores
+from nadek.inference.cell_scores import cell_scores
+from nadek.inference.check_inputs import as_count, as_ordering, as_orderings, missing_cells
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
-from nadek.inference.decoding import as_count, as_orderings
-from nadek.inference.likelihood import checked_ordering
-from nadek.inference.missing_patterns import in_stages, missing_cells
+from nadek.inference.missing_patterns import in_stages
 from nadek.inference.orderings import Ordering, as_tensor
 from nadek.inference.sampling import ABLE, Completed, complete, draws
 from nadek.models.base import ConditionalModel
@@ -31,14 +29,16 @@ def greedy(
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
-    """Fill in one missing cell after the other, each with its most probable level; no exact maximum in general.
+    """Fill the missing cells one by one with the most probable level.
+
+    In general this is not the exact maximum.
 
     Args:
         model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
-        x: codes and NaN for missing, any pattern in every row.
+        x: codes, NaN for a missing value.
         ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
-        most_certain_first: go on with the missing cell that the model is surest of, whichever that is, instead of an
-            ordering: one pass of the whole network a cell, often a more probable completion.
+        most_certain_first: instead of an ordering, always fill the missing cell that the model is surest of. It takes
+            one pass of the whole network a cell; the completion is often more probable.
         max_bytes: bound on the working memory.
         generator: source of the ordering, on the device of ``x``.
 
@@ -69,15 +69,15 @@ def beam(
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
-    """Fill in one missing cell after the other, keeping the ``width`` most probable beginnings of a completion.
+    """Fill the missing cells by beam search.
 
-    No exact maximum in general: the best completion may begin improbably. It is exact along its ordering once the
-    width is the number of all completions; a width of 1 is `greedy`.
+    It keeps the ``width`` most probable partial completions. In general this is not the exact maximum. It is exact
+    along its ordering once ``width`` is the number of all completions; a width of 1 is `greedy`.
 
     Args:
         model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
-        x: codes and NaN for missing, any pattern in every row.
-        width: how many beginnings to keep.
+        x: codes, NaN for a missing value.
+        width: number of partial completions to keep.
         ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
         max_bytes: bound on the working memory.
         generator: source of the ordering, on the device of ``x``.
@@ -111,14 +111,14 @@ def best_of(
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
-    """Draw ``n_draws`` joint completions of every row along one common ordering, and keep the most probable.
+    """Draw joint completions of each row and return the most probable.
 
-    No exact maximum: with many missing cells each draw is improbable, and the best of them may not be much better.
+    All draws share one ordering. This is not the exact maximum: with many missing cells each draw is improbable.
 
     Args:
         model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
-        x: codes and NaN for missing, any pattern in every row.
-        n_draws: how many.
+        x: codes, NaN for a missing value.
+        n_draws: number of draws.
         ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
         max_bytes: bound on the working memory.
         generator: source of the ordering and the draws, on the device of ``x``.
@@ -146,58 +146,59 @@ def best_of(
 def _ordering(
     model: ConditionalModel, x: Tensor, ordering: Ordering | None, generator: torch.Generator | None
 ) -> Int[Tensor, " D"]:
-    """The ordering for all rows: the given one, the model's own, or a drawn one."""
-    missing_cells(model, x)
+    """Return the ordering for all rows: the given one, the model's own, or a drawn one."""
+    missing_cells(model, x)  # checks x
     drawn = as_orderings(model, 1, device=x.device, generator=generator)[0] if ordering is None else ordering
     if (ordering := as_tensor(drawn)).ndim != 1:
         raise ValueError(f"ordering: expected one for all rows, found an array of shape {tuple(ordering.shape)}")
-    return checked_ordering(model, x, ordering)
+    return as_ordering(model, x, ordering)
 
 
 def _most_probable(variables: Variables, scores: Tensor) -> Tensor:
+    """Choose the most probable level."""
     return variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
 
 
 def _most_certain_first(model: ConditionalModel, x: Tensor, max_bytes: int) -> Completed:
-    """One pass for each missing cell of a row; a row that is complete is not asked again."""
-    missing_cells(model, x)
+    """Fill the surest cell of each incomplete row, one pass a cell."""
+    missing_cells(model, x)  # checks x
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     for part in chunks(x.shape[0], bytes_per_row(model) + 24 * x.shape[1] * max(model.levels), max_bytes):
         rows = torch.arange(part.start, part.stop, device=x.device)
         while len(rows := rows[out[rows].isnan().any(1)]):
-            hole = out[rows].isnan()
-            logits = model(out[rows], hole)[-1].double()
+            missing = out[rows].isnan()
+            logits = model(out[rows], missing)[-1].double()
             certain, level = model.variables.level_probabilities(logits).max(-1)
-            best, variable = certain.masked_fill(~hole, -1).max(1)
+            best, variable = certain.masked_fill(~missing, -1).max(1)
             out[rows, variable] = level.gather(1, variable[:, None]).squeeze(1).to(out.dtype)
             log_prob[rows] += best.log()
     return Completed(out, log_prob)
 
 
 def _beam(model: ConditionalModel, x: Tensor, ordering: Tensor, width: int) -> Completed:
-    """Best completion of rows that all have holes, each along its own ordering with the holes last."""
-    out, found = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
+    """Return the best completion of incomplete rows, each along its own ordering with the missing cells last."""
+    out, best = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     rows, place = torch.arange(x.shape[0], device=x.device), (~x.isnan()).sum(1)
-    beams, log_prob = x.unsqueeze(1), found.unsqueeze(1)
+    beams, log_prob = x.unsqueeze(1), best.unsqueeze(1)
     while len(rows):
         beams, log_prob = _extended(model, beams, log_prob, ordering[rows, place], width)
         place = place + 1
         done = place == x.shape[1]
-        out[rows[done]], found[rows[done]] = beams[done, 0], log_prob[done, 0]
+        out[rows[done]], best[rows[done]] = beams[done, 0], log_prob[done, 0]
         rows, place, beams, log_prob = (each[~done] for each in (rows, place, beams, log_prob))
-    return Completed(out, found)
+    return Completed(out, best)
 
 
 def _extended(
     model: ConditionalModel, beams: Tensor, log_prob: Tensor, variable: Tensor, width: int
 ) -> tuple[Float[Tensor, "B w D"], Float[Tensor, "B w"]]:
-    """The best beginnings with one variable more, best first; levels that a variable lacks come last, at -infinity."""
+    """Return the best partial completions with one more variable, best first; absent levels are at -infinity."""
     n_rows, n_beams, n_variables = beams.shape
     shown = beams.flatten(0, 1)
     scores = cell_scores(model, shown, shown.isnan(), variable.repeat_interleave(n_beams))
     levels = model.variables.level_log_probs(scores).unflatten(0, (n_rows, n_beams))
     n_levels = levels.shape[2]
-    found, place = (log_prob.unsqueeze(2) + levels).flatten(1).topk(min(width, n_beams * n_levels), dim=1)
-    kept = beams.gather(1, (place // n_levels).unsqueeze(2).expand(-1, -1, n_variables))
-    told = (place % n_levels).unsqueeze(2).to(kept.dtype)
-    return kept.scatter_(2, variable[:, None, None].expand(-1, kept.shape[1], 1), told), found
+    best, place = (log_prob.unsqueeze(2) + levels).flatten(1).topk(min(width, n_beams * n_levels), dim=1)
+    extended = beams.gather(1, (place // n_levels).unsqueeze(2).expand(-1, -1, n_variables))
+    level = (place % n_levels).unsqueeze(2).to(extended.dtype)
+    return extended.scatter_(2, variable[:, None, None].expand(-1, extended.shape[1], 1), level), best

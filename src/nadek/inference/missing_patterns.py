@@ -1,31 +1,33 @@
-"""Rows by what is missing from them: groups that share a pattern, and orderings that visit cells in stages."""
+"""Patterns of missing cells: groups of rows that share one, and orderings that visit cells in stages."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
+from nadek.inference.check_inputs import check_own
 from nadek.models.base import ConditionalModel
-from nadek.models.codes import check_tensor, split_missing
+
+GIVEN, VISITED, UNSEEN = 0, 1, 2
+"""Stages of a cell: its value is given from the start, it is visited, or it is never seen."""
 
 SHARE_FROM = 8
-"""From so many rows with one pattern of missing cells it pays to walk them by themselves on the fast path."""
+"""From so many rows with one pattern of missing cells on, it pays to decode them by themselves."""
 
 SCORE_FROM = 64
-"""The same where rows are scored: those walked with others visit all that these visit, and one walk more takes longer
-than the products which that spares, except with many columns."""
+"""The same where rows are scored: there, decoding with others costs less."""
 
 
 def groups(
     pattern: Bool[Tensor, "B D"], *, share: bool = True, share_from: int | None = None
 ) -> Iterator[tuple[Int[Tensor, " n"], bool]]:
-    """Indices of the rows, in groups: those that share a pattern by themselves (True), then all others (False).
+    """Yield indices of rows with one pattern (True), one group each, then those of all others (False).
 
     Args:
-        pattern: where each row has holes.
+        pattern: where each row has missing cells.
         share: False puts all rows among the others.
-        share_from: rows that share a pattern are among the others, too, where they are fewer; None: `SHARE_FROM`.
+        share_from: fewer rows with one pattern than this are among the others; None for `SHARE_FROM`.
 
     Example:
         >>> pattern = torch.tensor([[True, False]] * 9 + [[False, True]])
@@ -38,11 +40,11 @@ def groups(
     if not share:
         yield torch.arange(n_rows, device=device), False
         return
-    _, which, count = torch.unique(pattern, dim=0, return_inverse=True, return_counts=True)
+    _, group, count = torch.unique(pattern, dim=0, return_inverse=True, return_counts=True)
     common = count >= (SHARE_FROM if share_from is None else share_from)
     for index in common.nonzero().squeeze(1):
-        yield (which == index).nonzero().squeeze(1), True
-    rest = (~common[which]).nonzero().squeeze(1)
+        yield (group == index).nonzero().squeeze(1), True
+    rest = (~common[group]).nonzero().squeeze(1)
     if len(rest):
         yield rest, False
 
@@ -50,13 +52,13 @@ def groups(
 def in_stages(
     model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"], *, able: str
 ) -> Int[Tensor, "B D"]:
-    """Orderings that visit all cells of a lower stage first, and the cells of a stage as they did before.
+    """Return orderings that visit all cells of a lower stage first, otherwise in the same order.
 
     Args:
-        model: a NADE-k; a fixed-order NADE has no ordering but its own.
+        model: a NADE-k; a fixed-order NADE has only its own ordering.
         ordering: one for all rows, or one a row.
-        stage: when each cell is to be visited.
-        able: what a fixed-order model can do, for the message that says why it cannot do this.
+        stage: of each cell.
+        able: the ability of a fixed-order model, for the error message.
 
     Raises:
         ValueError: if the model's one ordering is another.
@@ -71,69 +73,33 @@ def in_stages(
     return ordering.gather(1, visited.argsort(dim=1, stable=True))
 
 
-def check_own(model: ConditionalModel, ordering: Shaped[Tensor, "*rows D"], name: str = "ordering") -> None:
-    """Refuse orderings that a fixed-order model was never trained for: it would answer with a number all the same.
-
-    Args:
-        model: any conditional network.
-        ordering: one or more.
-        name: of the option, for the message.
+def staged(
+    model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"]
+) -> Int[Tensor, "B D"]:
+    """Return `in_stages` for scoring: given cells first, then visited ones, then those never seen.
 
     Raises:
-        ValueError: if the model's one ordering is another.
+        ValueError: if a fixed-order model's own ordering is another.
     """
-    own = model.own_ordering
-    if own is not None and not bool((ordering == own.to(ordering.device)).all()):
-        raise ValueError(f"{name}: this model knows one ordering only, expected that, found another")
+    able = "answers where it visits what is given first, then what is asked for, and last what is missing; found others"
+    return in_stages(model, ordering, stage, able=able)
 
 
 def shared_stages(ordering: Int[Tensor, " D"], stage: Shaped[Tensor, "B D"]) -> tuple[Int[Tensor, " D"], int, int]:
-    """An ordering along which rows can walk together, and the positions from and to which any row visits something.
+    """Return an ordering that rows can share, and the positions from and to which any row visits a cell.
 
-    Variables that a row visits keep their relative order, so nothing changes for it.
+    The visited variables of a row keep their relative order, so its distribution is the same.
 
     Args:
         ordering: the ordering.
-        stage: 0 where a row is given a cell, 1 where it visits it, 2 where it never sees it.
+        stage: 0 for given cells, 1 for visited ones, 2 for those never seen.
 
     Example:
         >>> stage = torch.tensor([[1, 2, 0, 1], [0, 2, 0, 1]])
         >>> shared_stages(torch.tensor([3, 1, 2, 0]), stage)
         (tensor([2, 3, 0, 1]), 1, 3)
     """
-    visited, given = (stage == 1).any(0), (stage == 0).all(0)
+    visited, given = (stage == VISITED).any(0), (stage == GIVEN).all(0)
     turn = torch.where(visited, 1, torch.where(given, 0, 2))
     start, n_visited = int((turn == 0).sum()), int(visited.sum())
     return ordering[turn[ordering].argsort(stable=True)], start, start + n_visited
-
-
-def missing_cells(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Bool[Tensor, "B D"]:
-    """Where rows have holes, after a look at their shape and values.
-
-    Raises:
-        TypeError: if they are no tensor.
-        ValueError: on a wrong number of columns, and on values that are no codes.
-    """
-    check_tensor(x)
-    if x.ndim != 2 or x.shape[1] != model.n_variables:
-        raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
-    return split_missing(x, model.levels)[1]
-
-
-def check_flags(name: str, flags: Tensor, shape: Sequence[int]) -> None:
-    """Refuse what is not one flag for each variable [D], or for each cell [B, D]; numbers may be meant as indices.
-
-    Args:
-        name: of the option, for the message.
-        flags: what was given for it.
-        shape: how many there are to be.
-
-    Raises:
-        TypeError: if they are no tensor.
-        ValueError: on another shape, and on numbers.
-    """
-    check_tensor(flags, name)
-    if flags.shape != tuple(shape) or flags.dtype != torch.bool:
-        there = f"of {shape[0]} variables" if len(shape) == 1 else f"cell of x {tuple(shape)}"
-        found = f"{tuple(flags.shape)} of {str(flags.dtype).removeprefix('torch.')}"
-        raise ValueError(f"{name}: expected one flag (bool) for each {there}, found {found}")

@@ -1,8 +1,7 @@
-"""Rows that are in the same state along an ordering, so that the network is asked once for all of them.
+"""Rows with the same revealed values, for which the network is run once.
 
-A conditional depends on what has been revealed and on nothing else. Along a shared ordering all rows begin alike, and
-rows of few variables, or such that rarely differ, stay alike for long: of 16 binary variables at most 256 states are
-met up to the ninth.
+A conditional depends on the revealed values only. Along a shared ordering all rows begin in one state, and rows of few
+variables stay together for long: 16 binary variables have at most 256 states up to the ninth.
 """
 
 import torch
@@ -12,51 +11,51 @@ from torch import Tensor
 from nadek.models.codes import MAX_LEVELS
 
 WORTH = 0.9
-"""Rows are told apart no longer once there are so many states for each row: they never become fewer again."""
+"""States are followed no longer once there are so many for each row: they never become fewer again."""
 
 
-class Alike:
-    """Follows which of B rows have been told the same.
+class SharedPrefixes:
+    """Follow which of B rows have the same revealed values.
 
     Args:
         n_rows: B.
-        told_apart: they are in different states from the beginning.
+        distinct: True if rows are in different states from the start.
         device: where the rows live.
 
     Example:
-        >>> alike = Alike(5)
-        >>> alike.tell(torch.tensor([[1], [0], [1], [1], [0]]))
-        >>> rows, back = alike.states(None)
-        >>> len(rows), back.tolist()
+        >>> prefixes = SharedPrefixes(5)
+        >>> prefixes.append(torch.tensor([[1], [0], [1], [1], [0]]))
+        >>> rows, state = prefixes.states(None)
+        >>> len(rows), state.tolist()
         (2, [1, 0, 1, 1, 0])
     """
 
-    def __init__(self, n_rows: int, *, told_apart: bool = False, device: torch.device | str | None = None) -> None:
+    def __init__(self, n_rows: int, *, distinct: bool = False, device: torch.device | str | None = None) -> None:
         self.state: Tensor | None = torch.zeros(n_rows, dtype=torch.long, device=device)
-        self.n_states = n_rows if told_apart else 1
+        self.n_states = n_rows if distinct else 1
         self._forget_if_many()
 
-    def tell(self, codes: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
-        """Rows go on alike where they were alike and are told the same codes; nothing, where ``told`` is False."""
+    def append(self, codes: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
+        """Add revealed codes; rows with another code part. Nothing is revealed where ``where`` is False."""
         for column in range(codes.shape[1]):
             if self.state is None:
                 return
-            heard = codes[:, column].nan_to_num(0).long() + 1
-            if told is not None:
-                heard = heard * told[:, column]
-            kinds, self.state = (self.state * (MAX_LEVELS + 1) + heard).unique(return_inverse=True)
-            self.n_states = len(kinds)
+            code = codes[:, column].nan_to_num(0).long() + 1
+            if where is not None:
+                code = code * where[:, column]
+            distinct, self.state = (self.state * (MAX_LEVELS + 1) + code).unique(return_inverse=True)
+            self.n_states = len(distinct)
             self._forget_if_many()
 
     def states(self, rows: Int[Tensor, " n"] | None) -> tuple[slice | Int[Tensor, " m"], slice | Int[Tensor, " n"]]:
-        """One row for each state that is met among some rows (None: all), and for each of them which it is in."""
+        """Return one row for each state among some rows (None: all), and the state of each of these rows."""
         every = slice(None)
         if self.state is None:
             return (every if rows is None else rows), every
         state, n_states = self.state, self.n_states
         if rows is not None:
-            kinds, state = state[rows].unique(return_inverse=True)
-            n_states = len(kinds)
+            distinct, state = state[rows].unique(return_inverse=True)
+            n_states = len(distinct)
         place = torch.arange(len(state), device=state.device) if rows is None else rows
         return place.new_empty(n_states).scatter_(0, state, place), state
 

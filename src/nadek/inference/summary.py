@@ -1,4 +1,4 @@
-"""A matrix of log-likelihoods, orderings by rows, told in a few numbers with their standard errors."""
+"""Summary of log-likelihoods: means, standard errors and spreads."""
 
 import math
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.inference.likelihood import check_matrix, mixture_log_prob
+from nadek.inference.likelihood import check_table, reduce_orderings
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Log-likelihoods of a data set under several orderings, summarised. Everything in nats a row.
+    """Summary of log-likelihoods under several orderings, in nats a row.
 
     Attributes:
         mean: mean over rows and orderings of log p(x | o), the paper's "Log-Prob.".
@@ -38,17 +38,21 @@ class Summary:
     n_rows: int
 
 
-def summarise(log_probs: Float[Tensor, "O B"]) -> Summary:
-    """Summarise a matrix of log-likelihoods (orderings by rows).
+def summarise(log_probs: Float[Tensor, "M B"]) -> Summary:
+    """Summarise log-likelihoods, orderings by rows.
 
     Raises:
         ValueError: on an array of another shape, and if there is no row or no ordering.
+
+    Example:
+        >>> summarise(torch.tensor([[-2.0, -4.0], [-3.0, -5.0]])).mean
+        -3.5
     """
-    check_matrix(log_probs)
+    check_table(log_probs)
     n_orderings, n_rows = log_probs.shape
     if log_probs.numel() == 0:
         raise ValueError(f"expected at least one ordering and one row, found {n_orderings} and {n_rows}")
-    by_row, mixed = log_probs.mean(0), mixture_log_prob(log_probs)
+    by_row, mixed = log_probs.mean(0), reduce_orderings(log_probs, "mixture")
     return Summary(
         mean=by_row.mean().item(),
         standard_error=deviation(by_row, 0).item() / n_rows**0.5,
@@ -63,7 +67,7 @@ def summarise(log_probs: Float[Tensor, "O B"]) -> Summary:
 
 
 def deviation(values: Tensor, dim: int) -> Tensor:
-    """Standard deviation along ``dim``; nan, without a warning, where there is one value only."""
+    """Return the standard deviation along ``dim``; nan for a single value."""
     if values.shape[dim] < 2:
         return torch.full_like(values.select(dim, 0), math.nan)
     return values.std(dim)

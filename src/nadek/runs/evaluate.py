@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
-from nadek.runs.provenance import provenance
-from nadek.inference.likelihood import each_log_prob
+from nadek.inference.check_inputs import as_orderings, complete_rows
+from nadek.inference.decoders import Progress
+from nadek.inference.likelihood import log_prob
 from nadek.inference.summary import Summary, summarise
+from nadek.runs.provenance import provenance
 
 FEWEST_SCORED = 8
 """Orderings, before an evaluation may stop early."""
@@ -44,12 +46,14 @@ def evaluate(
     """
     device = saved.model.b.device
     generator = torch.Generator(device).manual_seed(seed)
-    scores = each_log_prob(saved.model, x.to(device), orderings, generator=generator, progress=progress)
+    x = complete_rows(saved.model, x.to(device))
+    drawn = as_orderings(saved.model, orderings, device=device, generator=generator)
     table: list[Tensor] = []
     summary: Summary | None = None
     try:
-        for scored in scores:
-            table.append(scored)
+        for index, ordering in enumerate(drawn):
+            report = _counted(progress, index * len(x), len(drawn) * len(x))
+            table.append(log_prob(saved.model, x, ordering=ordering, progress=report))
             summary = summarise(torch.stack(table))
             if on_estimate is not None:
                 on_estimate(summary)
@@ -72,3 +76,8 @@ def evaluate(
         "training": {key: saved.metrics.get(key) for key in ("versions", "hardware", "best_validation", "rows")},
         "evaluation": provenance(device),
     }
+
+
+def _counted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Return a progress function that counts over all orderings."""
+    return None if progress is None else lambda done, _: progress(before + done, total)

@@ -20,25 +20,12 @@ class Phase:
     Attributes:
         objective: "all_steps" (pretraining, Eq. 10 of Raiko, Yao, Cho and Bengio 2014), "last_step" (fine-tuning,
             Eq. 4) or "fixed_order" (all conditionals of the model's one ordering, classic NADE).
-    <<<<<<< HEAD
-        epochs: how many.
-        steps: use the network so many times only. One step takes a third of the time of three, and teaches W, the core
-            and V nearly as much; later phases teach it to go on from its own guess. Such a phase is not validated, and
-            the last one cannot be such. None: as many steps as the network is made for.
-        masks: what is hidden from the rows. "orderings": what is yet to come in an ordering drawn at random, as the
-            likelihood of rows asks for. "holes": fewer cells, a third of them on average, and rows of many targets
-            count more (see `nadek.inference.orderings.draw_missing` and
-            `nadek.inference.order_agnostic.step_costs`), for filling in. None stands for the former.
-        fresh: begin with a new optimizer and its schedule from the start (as the paper's fine-tuning did);
-            otherwise optimizer and schedule run on from the phase before.
-    =======
         epochs: number of epochs.
         steps: use the network so many times only; None for as many as it has. One step takes a third of the time of
             three and trains W, the core and V nearly as well. Such a phase is not validated and cannot be the last one.
         masks: law of the hidden cells, see `nadek.inference.mask_distribution`: "orderings" for the likelihood of
             rows, "holes" (missing cells) for imputation. None is "orderings".
         fresh: begin with a new optimizer and schedule, as the paper's fine-tuning did; otherwise both go on.
-    >>>>>>> b955e5a (One object draws the training masks and weighs their costs; the training's parts have plain names)
     """
 
     objective: Objective = "last_step"
@@ -74,18 +61,6 @@ class TrainingConfig:
         optimizer: see `nadek.training.optimizers`.
         batch_size: rows a minibatch; rows are reshuffled every epoch.
         l2: coefficient of the sum of squares of all matrices, added to the cost (the paper's regulariser).
-    <<<<<<< HEAD
-        stratified: spread the number of hidden cells evenly over each minibatch (less noise, same expectation).
-        tilt: hide few cells more often than many, and weigh costs so that their expectation stays (see
-            `nadek.inference.orderings.hidden_probability`): less noise with many columns. 0: the paper's law. Phases
-            with ``masks = "holes"`` have a law of their own.
-        ema_decay: keep an exponential moving average of the weights with this decay a minibatch, and validate and
-            return that; 0 for the weights themselves. None: `EMA_DECAY`, and less in a short run (`average_decay`).
-        centred: let the optimizer work as if the network read its inputs with their means taken off: the same model,
-            meant for columns whose means are far from 0.5 (see `nadek.training.preconditioning`).
-        stride: the fixed_order objective counts every so many-th conditional of the rows of a minibatch, from a place
-            drawn anew each time: as much less work, and more noise. 1 for all of them.
-    =======
         stratified: spread the number of hidden cells evenly over each minibatch: less noise, same expectation.
         tilt: hide few cells more often and weigh their costs less: less noise with many columns. 0 is the paper's
             law. Phases with ``masks = "holes"`` ignore it.
@@ -95,7 +70,6 @@ class TrainingConfig:
             columns with means far from 0.5 (see `nadek.training.preconditioning`).
         stride: the fixed_order objective counts every so many-th conditional, from a random start: less work, more
             noise. 1 for all of them.
-    >>>>>>> b955e5a (One object draws the training masks and weighs their costs; the training's parts have plain names)
         precision: of the matrix products; weights, costs and sums stay float32.
         recompute: store no activations of the k steps for the backward pass: less memory, more time. The fixed_order
             objective ignores it.

@@ -64,7 +64,7 @@ def validation_costs(model: ConditionalModel, validation: Validation) -> Float[T
     """Return the mean cost after every step, in nats a row (float64 sums)."""
     model.eval()
     if validation.ordering is not None:
-        return -log_prob(model, validation.rows.values, validation.ordering).mean(0, keepdim=True).cpu()
+        return -log_prob(model, validation.rows.values, ordering=validation.ordering).mean(0, keepdim=True).cpu()
     total = torch.zeros(1, dtype=torch.float64)
     n_rows = len(validation.rows.values)
     for rows in chunks(n_rows, bytes_per_row(model) * (model.steps + 1), MAX_BYTES):

@@ -1,4 +1,4 @@
-"""What a walk asks of a path."""
+"""The interface of a decoder."""
 
 from typing import Protocol, runtime_checkable
 
@@ -8,23 +8,27 @@ from torch import Tensor
 from nadek.models.variables import Variables
 
 Rows = slice | Int[Tensor, " _"]
-"""Which rows: indices, or all of them."""
+"""Indices of rows, or a slice of them."""
 ALL = slice(None)
 
 
 @runtime_checkable
-class Path(Protocol):
-    """Where a walk reads scores from. ``positions`` are consecutive places in the ordering."""
+class Decoder(Protocol):
+    """Source of the scores of one variable after the other.
+
+    To write one, set the two attributes and implement ``scores`` and ``reveal``. ``positions`` are consecutive places
+    in the ordering; tensors are in visiting order.
+    """
 
     variables: Variables
     shared: bool
-    """Whether all rows follow one ordering, so that rows which have been told the same are in the same state."""
+    """True if all rows follow one ordering: rows with the same revealed values are then in the same state."""
 
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
-        """What decides about the variables visited at ``positions``, each given all that was revealed so far.
+        """Return the scores of the variables at ``positions``, given what is revealed so far.
 
-        Logits [n, w] where all variables are binary, else [n, w, L] of levels (see `nadek.models.variables`).
+        These are logits [n, w] where all variables are binary, else [n, w, L] (see `nadek.models.variables`).
         """
 
-    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
-        """Tell the codes of the variables visited at ``positions``; where ``told`` is False, nothing is told."""
+    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
+        """Reveal the codes of the variables at ``positions``; only ``where`` that is True (None: everywhere)."""

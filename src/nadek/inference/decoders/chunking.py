@@ -1,29 +1,30 @@
-"""How many rows fit into a bound on the working memory."""
+"""Chunks of rows that fit into a memory bound."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from nadek.models.base import ConditionalModel
 
 MAX_BYTES = 256 * 2**20
-"""Default bound on the working memory of an evaluation, on top of data and model."""
+"""Default bound on the working memory of an evaluation, without data and model."""
 
 NEAR_BYTES = 64 * 2**20
-"""What the fast path scores at once on a CPU fits into this, whatever larger bound is given: what it goes over at every
-position then stays nearer to the processor."""
+"""Bound for the incremental decoder on a CPU, so that its sums stay in the processor's cache."""
+
+Progress = Callable[[int, int], None]
+"""Function of (rows done, rows in all), called after each chunk."""
 
 TABLES = 4
-"""So many tables of variables and levels live at once, where variables are not all binary: scores, their softmax, its
-exponential, and what is gathered from it."""
+"""Number of tables [rows, cells] alive at once: scores, their softmax, its exponential, and the gathered values."""
 
 
 def bytes_per_row(model: ConditionalModel) -> int:
-    """A generous count of the bytes that one row keeps alive along a path."""
+    """Return a generous count of the bytes that one row needs."""
     variables = model.variables
     return model.b.element_size() * (model.units_per_row + TABLES * variables.table_size) + 24 * variables.n_columns
 
 
 def chunks(n_rows: int, bytes_per_row: int, max_bytes: int) -> Iterator[slice]:
-    """Cut ``n_rows`` into slices that fit the memory bound (always at least one row).
+    """Cut ``n_rows`` into slices that fit the memory bound (at least one row each).
 
     Example:
         >>> list(chunks(5, 10, 20))

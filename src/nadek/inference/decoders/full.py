@@ -1,4 +1,4 @@
-"""The slow twin of all other paths: the whole network at every position."""
+"""The full decoder: the whole network at every position."""
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -9,12 +9,12 @@ from nadek.models.base import ConditionalModel
 
 
 class FullDecoder:
-    """The whole network at every position, given what has been revealed.
+    """Run the whole network at every position.
 
     Args:
-        model: any model with the face ``model(x, missing) -> logits of every step``.
+        model: any conditional model.
         ordering: one ordering a row.
-        dtype: of the matrix products; the model's own when None.
+        dtype: of the matrix products; None for the model's own.
     """
 
     def __init__(
@@ -26,20 +26,20 @@ class FullDecoder:
         self.missing = torch.ones_like(ordering, dtype=torch.bool)
 
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
-        """See `Path`."""
+        """See `Decoder`."""
         with products_in(self.dtype, self.values.device):
             logits = self.model(self.values[rows], self.missing[rows])[-1]
-        asked = self.ordering[rows, positions]
-        return torch.stack([self.variables.scores(logits, variable) for variable in asked.unbind(1)], dim=1)
+        visited = self.ordering[rows, positions]
+        return torch.stack([self.variables.scores(logits, variable) for variable in visited.unbind(1)], dim=1)
 
-    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
-        """See `Path`."""
+    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
+        """See `Decoder`."""
         visited, value = self.ordering[:, positions], value.to(self.values.dtype)
-        told = torch.ones_like(visited, dtype=torch.bool) if told is None else told
-        self.values.scatter_(1, visited, torch.where(told, value, self.values.gather(1, visited)))
-        self.missing.scatter_(1, visited, self.missing.gather(1, visited) & ~told)
+        where = torch.ones_like(visited, dtype=torch.bool) if where is None else where
+        self.values.scatter_(1, visited, torch.where(where, value, self.values.gather(1, visited)))
+        self.missing.scatter_(1, visited, self.missing.gather(1, visited) & ~where)
 
 
 def products_in(dtype: torch.dtype | None, device: torch.device) -> torch.autocast:
-    """A context in which the matrix products of a float32 network are carried out in another dtype."""
+    """Return a context in which matrix products of a float32 model have another dtype."""
     return torch.autocast(device.type, dtype, enabled=dtype is not None)

@@ -1,4 +1,4 @@
-"""The fast path for rows that share an ordering and differ in which of its variables they visit."""
+"""The ragged decoder: the incremental one for rows that visit different variables."""
 
 import torch
 from jaxtyping import Bool, Int, Shaped
@@ -10,18 +10,17 @@ from nadek.models import IterativeNADE
 
 
 class RaggedDecoder(IncrementalDecoder):
-    """One shared ordering, of which each row visits some variables, knows others from the start, never sees the rest.
+    """Decode rows that share an ordering but differ in which variables are given, visited or never seen.
 
-    What a row knows from the start is in its sums from the start, so along the shared ordering it has an
-    ordering of its own: the variables that it knows, then those that it visits, then the others. Weights are permuted
-    once for all rows, and the columns before a position are left out where every row knows them by then. Among the
-    columns that remain, what a single row knows is set to 0.
+    Given variables enter the sums at the start. So each row has its own ordering: the given variables, then the
+    visited ones, then the others. Weights are permuted once for all rows. Columns before a position are left out where
+    every row has them by then; among the others, those that a row has are set to 0.
 
     Args:
-        model: a NADE-k.
+        model: as for `IncrementalDecoder`.
         ordering: the shared ordering [D].
-        stage: **in visiting order**, what each row [B] does: 0 known from the start, 1 visited, 2 never seen.
-        dtype: of the matrix products; the model's own when None.
+        stage: **in visiting order**, for each row [B]: 0 given, 1 visited, 2 never seen.
+        dtype: of the matrix products; None for the model's own.
     """
 
     def __init__(
@@ -39,12 +38,12 @@ class RaggedDecoder(IncrementalDecoder):
         n_columns = len(self.b) if self.steps > 1 else 0
         self.missing = torch.ones(len(stage), n_columns, dtype=self.dtype, device=self.b.device)
 
-    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
-        """See `Path`."""
-        told = torch.ones_like(value, dtype=torch.bool) if told is None else told
-        columns, hidden = self._columns(positions), ~self.variables.expand(told, positions)
+    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
+        """See `Decoder`."""
+        where = torch.ones_like(value, dtype=torch.bool) if where is None else where
+        columns, hidden = self._columns(positions), ~self.variables.expand(where, positions)
         shown = self.variables.encode(value, positions).to(self.seen.dtype).masked_fill(hidden, 0)
-        self._add(positions, shown, self.fill[columns] * ~hidden, told)
+        self._add(positions, shown, self.fill[columns] * ~hidden, where)
         if self.steps > 1:
             self.missing[:, columns] *= hidden
 

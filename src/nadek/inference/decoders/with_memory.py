@@ -1,44 +1,43 @@
-"""The path of a network that has a memory: that of the network alone, and how far rows are from the remembered ones."""
+"""The decoder of a model with a memory: it wraps the decoder of the network alone."""
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.decoders.base import ALL, Path, Rows
+from nadek.inference.decoders.base import ALL, Decoder, Rows
 from nadek.models.memory import MemoryModel
 
 
 class MemoryDecoder:
-    """A path along which a memory has its word.
+    """Blend the scores of a decoder with the kernel average of the remembered rows.
 
-    The columns of the remembered rows are permuted once, as those of the network are. Distances [B, N] follow what is
-    revealed, and only the requested columns are averaged: a memory asked as a whole would compare rows with
-    all of it at every position.
+    The columns of the remembered rows are permuted once. Hamming distances [B, N] follow what is revealed, and only
+    the columns asked for are averaged.
 
     Args:
-        path: that of the network inside.
+        inner: the decoder of the network alone.
         model: the network with its memory.
-        ordering: the ordering that the rows share [D].
+        ordering: the shared ordering [D].
         n_rows: B.
     """
 
-    def __init__(self, path: Path, model: MemoryModel, ordering: Int[Tensor, " D"], n_rows: int) -> None:
-        self.path, self.model = path, model
-        self.variables, self.shared = path.variables, path.shared
+    def __init__(self, inner: Decoder, model: MemoryModel, ordering: Int[Tensor, " D"], n_rows: int) -> None:
+        self.inner, self.model = inner, model
+        self.variables, self.shared = inner.variables, inner.shared
         self.stored = model.stored.select(model.variables.column_order(ordering))
         self.distance = self.stored.values.new_zeros(n_rows, len(self.stored.values))
 
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
-        """See `Path`."""
-        scores, stored = self.path.scores(positions, rows), self.stored.select(self._columns(positions))
+        """See `Decoder`."""
+        scores, stored = self.inner.scores(positions, rows), self.stored.select(self._columns(positions))
         means, log_weight = self.model.kernel_average(stored, self.distance[rows])
         share = self.model.share(log_weight)
         return self.variables.mix_scores(scores.to(means.dtype), means, share, positions)
 
-    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], told: Bool[Tensor, "B w"] | None = None) -> None:
-        """See `Path`."""
-        self.path.reveal(positions, value, told)
-        observed = torch.ones_like(value, dtype=torch.bool) if told is None else told
+    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
+        """See `Decoder`."""
+        self.inner.reveal(positions, value, where)
+        observed = torch.ones_like(value, dtype=torch.bool) if where is None else where
         hidden = ~self.variables.expand(observed, positions)
         shown = self.variables.encode(value, positions).to(self.distance.dtype).masked_fill(hidden, 0)
         self.distance += self.stored.select(self._columns(positions)).hamming_distance(shown, ~hidden)

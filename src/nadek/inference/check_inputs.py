@@ -1,0 +1,151 @@
+"""Checks of what a user passes: rows, flags, counts and orderings."""
+
+from collections.abc import Sequence
+from numbers import Number
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int, Shaped
+from torch import Tensor
+
+from nadek.inference.orderings import Ordering, Orderings, are_permutations, as_tensor, random_orderings
+from nadek.models.base import ConditionalModel
+from nadek.models.codes import check_tensor, split_missing
+from nadek.utils.configs import is_whole
+
+
+def missing_cells(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Bool[Tensor, "B D"]:
+    """Return where rows have missing cells, after a check of their shape and values.
+
+    Raises:
+        TypeError: if ``x`` is no tensor.
+        ValueError: on a wrong number of columns, and on values that are no codes.
+    """
+    check_tensor(x)
+    if x.ndim != 2 or x.shape[1] != model.n_variables:
+        raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
+    return split_missing(x, model.levels)[1]
+
+
+def complete_rows(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Shaped[Tensor, "B D"]:
+    """Check that rows have a code for each variable and no missing cell.
+
+    Raises:
+        TypeError: if ``x`` is no tensor.
+        ValueError: as `missing_cells`, and on a missing value.
+    """
+    missing = missing_cells(model, x)
+    if missing.any():
+        cell = tuple(missing.nonzero()[0].tolist())
+        message = f"expected complete rows, found a missing value in the cell at index {cell}"
+        raise ValueError(f"{message}; nadek score (in Python log_prob) sums out what is missing")
+    return x
+
+
+def check_flags(name: str, flags: Tensor, shape: Sequence[int]) -> None:
+    """Check that there is one flag for each variable [D], or for each cell [B, D].
+
+    Args:
+        name: of the option, for the message.
+        flags: the value of the option; numbers are refused, as they may be meant as indices.
+        shape: the expected shape.
+
+    Raises:
+        TypeError: if they are no tensor.
+        ValueError: on another shape, and on numbers.
+    """
+    check_tensor(flags, name)
+    if flags.shape != tuple(shape) or flags.dtype != torch.bool:
+        there = f"of {shape[0]} variables" if len(shape) == 1 else f"cell of x {tuple(shape)}"
+        dtype = str(flags.dtype).removeprefix("torch.")
+        message = f"expected one flag (bool) for each {there}, found {tuple(flags.shape)} of {dtype}"
+        raise ValueError(f"{name}: {message}")
+
+
+def as_count(name: str, count: Any, *, of: str = "") -> int:  # noqa: ANN401 - any value a user passes
+    """Return a whole number of at least 1.
+
+    Args:
+        name: of the option, for the message.
+        count: the value of the option.
+        of: the noun that is counted, where the name does not say it.
+
+    Raises:
+        TypeError: on what is no whole number; true and false are none.
+        ValueError: on one below 1.
+    """
+    if not is_whole(count):
+        raise TypeError(f"{name}: expected a whole number, found {count!r}")
+    if count < 1:
+        raise ValueError(f"{name}: expected at least 1{of}, found {count}")
+    return int(count)
+
+
+def check_chunk(chunk: Any) -> None:  # noqa: ANN401 - any value a user passes
+    """Check the number of variables to visit at once."""
+    as_count("chunk", chunk, of=" variable at once")
+
+
+def as_ordering(model: ConditionalModel, x: Shaped[Tensor, "B D"], ordering: Ordering | None) -> Int[Tensor, "*rows D"]:
+    """Return one ordering for the rows ``x`` [D], or one a row [B, D]; None stands for the model's own.
+
+    Raises:
+        TypeError: if these are no numbers.
+        ValueError: if it is no permutation of the variables, or another one than a fixed-order model's own.
+    """
+    ordering = model.own_ordering if ordering is None else ordering
+    if ordering is None:
+        raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
+    ordering = as_tensor(ordering).to(x.device)
+    if ordering.shape not in (x.shape[1:], x.shape) or not are_permutations(ordering):
+        raise ValueError(
+            f"ordering: expected a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row,"
+            f" found an array of shape {tuple(ordering.shape)} and type {ordering.dtype}"
+        )
+    check_own(model, ordering)
+    return ordering.long()
+
+
+def as_orderings(
+    model: ConditionalModel,
+    orderings: Orderings | int,
+    *,
+    device: torch.device | str | None = None,
+    generator: torch.Generator | None = None,
+) -> Int[Tensor, "M D"]:
+    """Return the given orderings, or so many drawn ones; a fixed-order model has only its own.
+
+    Raises:
+        TypeError: if ``orderings`` is neither a whole number nor an array of numbers.
+        ValueError: on no ordering, on no permutation, and on another one than a fixed-order model's own.
+    """
+    if not isinstance(orderings, Number):
+        given = _permutations(as_tensor(orderings, "orderings").to(device), model.n_variables)
+        check_own(model, given, "orderings")
+        return given
+    count = as_count("orderings", orderings)
+    if model.own_ordering is not None:
+        return model.own_ordering.unsqueeze(0).to(device)
+    return random_orderings(count, model.n_variables, device=device, generator=generator)
+
+
+def check_own(model: ConditionalModel, ordering: Shaped[Tensor, "*rows D"], name: str = "ordering") -> None:
+    """Refuse orderings that a fixed-order model was never trained for.
+
+    Raises:
+        ValueError: if the model's one ordering is another.
+    """
+    own = model.own_ordering
+    if own is not None and not bool((ordering == own.to(ordering.device)).all()):
+        raise ValueError(f"{name}: this model knows one ordering only, expected that, found another")
+
+
+def _permutations(orderings: Shaped[Tensor, "..."], n_variables: int) -> Int[Tensor, "M D"]:
+    """Check that these are orderings of so many variables."""
+    fits = orderings.ndim == 2 and len(orderings) > 0 and orderings.shape[1] == n_variables
+    if not fits or not are_permutations(orderings):
+        raise ValueError(
+            f"orderings: expected permutations of 0..{n_variables - 1}, at least one of them, each a row,"
+            f" found an array of shape {tuple(orderings.shape)} and type {orderings.dtype}"
+        )
+    return orderings.long()
