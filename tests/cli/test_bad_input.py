@@ -1134,7 +1134,7 @@ def test_ctrl_c_elsewhere_ends_without_a_traceback(trained, table, monkeypatch):
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("nadek.cli.score.marginal_log_probs", interrupted)
+    monkeypatch.setattr("nadek.cli.score.log_prob", interrupted)
     result = nadek("score", trained, table, "--quiet")
     assert (result.code, result.out, result.err) == (130, "", "")
 
@@ -1303,5 +1303,5 @@ def test_too_little_memory_is_told(error, trained, table, monkeypatch):
     def without(*_, **__):
         raise error
 
-    monkeypatch.setattr("nadek.cli.score.marginal_log_probs", without)
+    monkeypatch.setattr("nadek.cli.score.log_prob", without)
     assert fails("score", trained, table, "-q").startswith("there is not enough memory: ")

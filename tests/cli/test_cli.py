@@ -349,11 +349,14 @@ def test_evaluate_goes_on_until_it_is_certain_enough_and_says_where_it_is_not(di
 
 
 def test_evaluate_tells_what_is_scored_when_it_is_interrupted(digits, monkeypatch):
-    def interrupted(model, x, *arguments, **options):
-        yield torch.zeros(len(x), dtype=torch.float64)
-        raise KeyboardInterrupt
+    answers = iter([0])
 
-    monkeypatch.setattr("nadek.runs.evaluate.each_log_prob", interrupted)
+    def interrupted(model, x, **options):
+        if next(answers, None) is None:
+            raise KeyboardInterrupt
+        return torch.zeros(len(x), dtype=torch.float64)
+
+    monkeypatch.setattr("nadek.runs.evaluate.log_prob", interrupted)
     told = json.loads(ok("evaluate", digits, "digits", "--orderings", "5", "--json", "-q").out)
     assert (told["orderings"], told["test_log_likelihood"]) == (1, 0)
 

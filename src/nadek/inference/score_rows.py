@@ -1,6 +1,6 @@
 """Log-likelihoods of rows along orderings, with a choice of decoders."""
 
-from typing import Literal, NamedTuple, Self, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -40,7 +40,7 @@ class Decoding(NamedTuple):
     progress: Progress | None = None
 
     @classmethod
-    def of(cls, model: ConditionalModel, **options: object) -> Self:
+    def of(cls, model: ConditionalModel, **options: object) -> "Decoding":
         """Check the options against the model.
 
         Raises:
