@@ -77,13 +77,13 @@ def data(
             path = datasets.fetch(fetch, data_dir, progress=lambda done, total: progress(done, total or done))
         say(f"{fetch}: {path}", quiet=quiet)
         return
-    found = [datasets.check(name, data_dir) for name in datasets.names()]
+    checked = [datasets.check(name, data_dir) for name in datasets.names()]
+    sets = [(status.source, status.state, _text(status.path)) for status in checked]
     if as_json:
-        show_json(
-            {s.name: {"state": s.state, "rows": s.rows, "variables": s.dim, "path": _text(s.path)} for s in found}
-        )
+        keys = ("state", "rows", "variables", "path")
+        show_json({s.name: dict(zip(keys, (state, s.rows, s.dim, path), strict=True)) for s, state, path in sets})
         return
-    rows = [[s.name, s.title, str(s.dim), " / ".join(f"{n:,}" for n in s.rows), s.state] for s in found]
+    rows = [[s.name, s.title, str(s.dim), " / ".join(f"{n:,}" for n in s.rows), state] for s, state, _ in sets]
     show_table("known data sets", ["name", "what it is", "variables", "train / valid / test", "state"], rows)
 
 

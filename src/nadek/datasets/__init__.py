@@ -1,20 +1,8 @@
-"""Real binary data sets: load them from a data folder, check them, fetch them from their public homes."""
+"""Public binary data sets: load, check and fetch them."""
 
-from nadek.datasets.amat import parse_bits, read_amat, read_plain
-from nadek.datasets.dataset import Dataset, Status, column_names
-from nadek.datasets.fetch import fetch
-from nadek.datasets.folder import check, load
-from nadek.datasets.sources import names
+from nadek.datasets.amat import read_amat, read_plain
+from nadek.datasets.fetching import fetch
+from nadek.datasets.loading import check, load
+from nadek.datasets.sources import Dataset, Status, names
 
-__all__ = [
-    "Dataset",
-    "Status",
-    "check",
-    "column_names",
-    "fetch",
-    "load",
-    "names",
-    "parse_bits",
-    "read_amat",
-    "read_plain",
-]
+__all__ = ["Dataset", "Status", "check", "fetch", "load", "names", "read_amat", "read_plain"]

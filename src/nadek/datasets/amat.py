@@ -1,4 +1,4 @@
-"""Rows of 0 and 1 as text: `.amat` (separated by white space) and the comma separated form of the DEBD sets."""
+"""Rows of 0 and 1 as text, separated by white space (`.amat`) or commas."""
 
 import gzip
 import os
@@ -15,23 +15,23 @@ def read_amat(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     """Read an `.amat` or `.amat.gz` file.
 
     Args:
-        path: The file; it is decompressed when its name ends in ".gz".
+        path: the file; one named ".gz" is decompressed.
 
     Returns:
         uint8 0/1 [N, D].
 
     Raises:
-        ValueError: Not rows of 0 and 1 of one length, no rows, or a broken gzip file.
+        ValueError: for other rows, no rows, or a broken gzip file.
     """
     file = Path(path)
     return parse_bits(read_plain(file), name=str(file))
 
 
 def read_plain(path: Path) -> bytes:
-    """All bytes of a file, decompressed when its name ends in ".gz".
+    """Read a file, decompressed if its name ends in ".gz".
 
     Raises:
-        ValueError: The gzip file is broken or is none.
+        ValueError: for a broken gzip file.
     """
     data = path.read_bytes()
     if path.suffix.lower() != ".gz":
@@ -46,15 +46,15 @@ def parse_bits(text: bytes, *, name: str, comma: bool = False) -> NDArray[np.uin
     r"""Parse rows of 0 and 1.
 
     Args:
-        text: One row a line, at 100 MB a second or more when it has no blank lines.
-        name: What error messages call the text.
-        comma: True when commas separate the values, otherwise white space does.
+        text: one row a line.
+        name: of the text in messages.
+        comma: values are separated by commas, not white space.
 
     Returns:
         uint8 0/1 [N, D].
 
     Raises:
-        ValueError: Names the first row (1 = the first line that is not blank) and column that is wrong.
+        ValueError: names the first row (1 = the first line that is not blank) and column that is wrong.
 
     >>> parse_bits(b"0 1 1\n1 0 0\n", name="example")
     array([[0, 1, 1],
@@ -66,26 +66,26 @@ def parse_bits(text: bytes, *, name: str, comma: bool = False) -> NDArray[np.uin
 
 
 def _parse_fast(text: bytes, *, comma: bool) -> NDArray[np.uint8] | None:
-    """The rows as one reshape, or None when the text is not of that simple form (whether right or wrong)."""
+    """Parse text of a simple form by one reshape (100 MB a second), else return None."""
     compact = text.translate(None, b" \t").rstrip(b"\n") + b"\n"
     width = compact.index(b"\n") + 1
-    if width == 1 or len(compact) % width or (not comma and _has_neighbours(text)):
+    if width == 1 or len(compact) % width or (not comma and _has_adjacent(text)):
         return None
     grid = np.frombuffer(compact, np.uint8).reshape(-1, width)
-    ends_well = bool((grid[:, -1] == _NEWLINE).all())
+    aligned = bool((grid[:, -1] == _NEWLINE).all())
     separated = not comma or bool((grid[:, 1:-1:2] == _COMMA).all())
     bits = grid[:, 0 : -1 : 2 if comma else 1] - np.uint8(_ZERO)  # wraps below "0", so one comparison is enough
-    return bits if ends_well and separated and bits.max() <= 1 else None
+    return bits if aligned and separated and bits.max() <= 1 else None
 
 
-def _has_neighbours(text: bytes) -> bool:
-    """Whether two characters that are not white space touch: "10" would pass as "1 0" once the spaces are out."""
+def _has_adjacent(text: bytes) -> bool:
+    """Return True if two values touch: "10" is not "1 0"."""
     solid = np.frombuffer(text, np.uint8) > ord(" ")
     return bool((solid[1:] & solid[:-1]).any())
 
 
 def _parse_slow(text: bytes, *, name: str, comma: bool) -> NDArray[np.uint8]:
-    """The same, line by line: takes any form that is right, and says what is wrong."""
+    """Parse any valid text line by line; the errors name row and column."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise ValueError(f"{name}: expected rows of 0 and 1, found none")
@@ -94,8 +94,8 @@ def _parse_slow(text: bytes, *, name: str, comma: bool) -> NDArray[np.uint8]:
         tokens = [token.strip() for token in line.split(b",")] if comma else line.split()
         wrong = next((i for i, token in enumerate(tokens) if token not in (b"0", b"1")), None)
         if wrong is not None:
-            found = tokens[wrong][:20].decode("utf-8", "replace")
-            raise ValueError(f"{name}: row {number}, column {wrong + 1}: expected 0 or 1, found {found!r}")
+            token = tokens[wrong][:20].decode("utf-8", "replace")
+            raise ValueError(f"{name}: row {number}, column {wrong + 1}: expected 0 or 1, found {token!r}")
         if rows and len(tokens) != len(rows[0]):
             raise ValueError(f"{name}: row {number}: expected {len(rows[0])} values, found {len(tokens)}")
         rows.append([token == b"1" for token in tokens])

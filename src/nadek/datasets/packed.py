@@ -1,4 +1,4 @@
-"""The file form of a data set: an npz of packed bits, and a checksum of what it holds."""
+"""Files of data sets: an npz of packed bits, and a checksum of its content."""
 
 import hashlib
 import zipfile
@@ -16,12 +16,12 @@ Parts = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
 
 
 def content_sha256(parts: Parts) -> str:
-    """Checksum of three parts that depends on their values only, not on how a file was compressed.
+    """Return the SHA-256 of the values, whatever their compression.
 
-    It is the SHA-256 of, for each part, the line "N D" and the bits packed row by row.
+    It covers, for each part, the line "N D" and the bits packed row by row.
 
     Args:
-        parts: Train, valid and test, uint8 0/1 [N, D] each.
+        parts: train, valid and test, uint8 0/1 [N, D] each.
     """
     digest = hashlib.sha256()
     for part in parts:
@@ -31,20 +31,20 @@ def content_sha256(parts: Parts) -> str:
 
 
 def write_packed(path: Path, parts: Parts) -> None:
-    """Write the three parts, whole or not at all."""
+    """Write the three parts atomically."""
     packed = {name: np.packbits(part, axis=1) for name, part in zip(PARTS, parts, strict=True)}
     with replacing(path) as stream:
         np.savez_compressed(stream, dim=np.int64(parts[0].shape[1]), **packed)  # type: ignore[arg-type]
 
 
 def read_packed(path: Path) -> Parts:
-    """Read what `write_packed` wrote.
+    """Read a file of `write_packed`.
 
     Returns:
         Train, valid and test, uint8 0/1 [N, D] each.
 
     Raises:
-        ValueError: The file is not of that form.
+        ValueError: for another file.
     """
     if path.is_file() and not zipfile.is_zipfile(path):  # np.load would speak of pickles
         raise ValueError(f"{path}: {_EXPECTED} (not a whole zip archive)")

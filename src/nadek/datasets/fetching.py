@@ -1,0 +1,149 @@
+"""Fetch data sets from their public homes into a data folder."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.io import loadmat
+
+from nadek.datasets.amat import parse_bits, read_plain
+from nadek.datasets.loading import Folder, check, compare, content_differs
+from nadek.datasets.packed import Parts, write_packed
+from nadek.datasets.sources import PublishedFile, Source, find
+
+Progress = Callable[[int, int | None], None]
+CHUNK = 1 << 16
+TIMEOUT = 30.0
+
+
+def fetch(
+    dataset: str | Source, data_dir: Folder, *, progress: Progress | None = None, base_url: str | None = None
+) -> Path:
+    """Fetch a data set into a folder, unless it is there.
+
+    A published file that was put into the folder by hand is used instead of a download, and stays.
+
+    Args:
+        dataset: one of `names()` but "digits", or a source of your own.
+        data_dir: the data folder; created if necessary.
+        progress: called for each published file in turn with its bytes so far and in all (None if not known).
+        base_url: a mirror: published files are downloaded from `base_url/NAME`.
+
+    Returns:
+        The file that `load` reads.
+
+    Raises:
+        ValueError: for an unknown name, a set that needs no file, or another content than the published one.
+        ConnectionError: if a download failed; names the URL and where to put the file by hand.
+    """
+    source, folder = find(dataset), Path(data_dir)
+    if source.file is None:
+        raise ValueError(f"the data set {source.name!r} needs no file: there is nothing to fetch")
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / source.file
+    if check(source, folder).state == "ok":
+        return target
+    files = [folder / published.name for published in source.published]
+    to_download = [not file.exists() for file in files]
+    try:
+        for published, file, download in zip(source.published, files, to_download, strict=True):
+            if download:
+                _download(published, file, progress, base_url)
+            else:
+                _verify(published, file)
+        write_packed(target, _parse(source, files))
+    finally:
+        for file, download in zip(files, to_download, strict=True):
+            if download:
+                file.unlink(missing_ok=True)
+    return target
+
+
+@dataclass
+class _ProgressBar:
+    """Progress bar of pooch that calls a function."""
+
+    callback: Progress
+    total: int = 0
+    done: int = 0
+
+    def update(self, n: int) -> None:
+        self.done = min(self.done + n, self.total) if self.total else self.done + n
+        if n:
+            self.callback(self.done, self.total or None)
+
+    def reset(self) -> None:
+        self.done = 0
+
+    def close(self) -> None:
+        pass
+
+
+def _download(published: PublishedFile, file: Path, progress: Progress | None, base_url: str | None) -> None:
+    import pooch  # on use: it takes a tenth of a second
+
+    url = published.url if base_url is None else f"{base_url.rstrip('/')}/{published.name}"
+    pooch.get_logger().setLevel("WARNING")
+    bar = False if progress is None else _ProgressBar(progress)
+    downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=CHUNK, timeout=TIMEOUT)
+    try:
+        pooch.retrieve(url, published.sha256, fname=file.name, path=file.parent, downloader=downloader)
+    except OSError as error:
+        by_hand = f"try it again, or download the file by hand and put it at {file}"
+        raise ConnectionError(f"could not download {url}: {error}; {by_hand}") from error
+    except ValueError as error:
+        raise ValueError(f"{url} is not the published file: {error}") from error
+
+
+def _verify(published: PublishedFile, file: Path) -> None:
+    if published.sha256 is None:
+        return
+    with file.open("rb") as stream:
+        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    if actual != published.sha256:
+        raise ValueError(f"{file}: {compare(published.sha256, actual)}; it is not the published file")
+
+
+def _parse(source: Source, files: list[Path]) -> Parts:
+    if source.form == "matlab":
+        parts = read_matlab(files[0])
+    else:
+        comma = source.form == "comma"
+        train, valid, test = (parse_bits(read_plain(file), name=str(file), comma=comma) for file in files)
+        parts = (train, valid, test)
+    if differs := content_differs(source, parts):
+        raise ValueError(f"{', '.join(map(str, files))}: {differs} of the content; it is not the published set")
+    return parts
+
+
+def read_matlab(path: Path) -> Parts:
+    """Read a Caltech-101 Silhouettes split, pixels turned to row-major order.
+
+    Returns:
+        Train, valid and test, uint8 0/1 [N, D] each, D = side * side.
+
+    Raises:
+        ValueError: if it is no MATLAB file with train_data, val_data and test_data of square binary images.
+    """
+    keys = ("train_data", "val_data", "test_data")
+    try:
+        content = loadmat(path, variable_names=keys, appendmat=False)
+    except Exception as error:  # scipy's reader raises all sorts of errors for a broken file
+        raise ValueError(f"{path}: expected a MATLAB file ({' '.join(str(error).split())})") from error
+    if absent := [key for key in keys if key not in content]:
+        raise ValueError(f"{path}: expected {', '.join(keys)}, found no {', '.join(absent)}")
+    train, valid, test = (_row_major(content[key], f"{path}: {key}") for key in keys)
+    return train, valid, test
+
+
+def _row_major(pixels: NDArray[np.generic], name: str) -> NDArray[np.uint8]:
+    side = round(pixels.shape[-1] ** 0.5)
+    if pixels.ndim != 2 or side * side != pixels.shape[1]:
+        raise ValueError(f"{name}: expected rows of square images, found shape {pixels.shape}")
+    if not np.isin(pixels, (0, 1)).all():
+        raise ValueError(f"{name}: expected 0 and 1 only")
+    images = pixels.astype(np.uint8).reshape(-1, side, side)
+    return np.ascontiguousarray(images.transpose(0, 2, 1)).reshape(-1, side * side)
