@@ -57,7 +57,11 @@ def column_log_probs(model, logits, x):
 
 @every_decoder
 @pytest.mark.parametrize("n_variables", [1, 2, 7])
-def test_probabilities_of_all_rows_sum_to_one(name, decoder, n_variables, generator):
+<<<<<<< HEAD
+def test_probabilities_sum_to_one(name, decoder, n_variables, generator):
+=======
+def test_probabilities_sum_to_one(name, path, n_variables, generator):
+>>>>>>> 5e7018f (Tests of models and kernels have short names; a step's inputs and weights are one thing each)
     model = build(name, n_variables)
     for ordering in orderings_of(model, 3, generator):
         total = log_prob(model, rows(model), ordering=ordering, decoder=decoder).exp().sum()
@@ -87,7 +91,7 @@ class Doubled(IterativeNADE):
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-def test_a_network_with_a_forward_of_its_own_is_asked_through_it(steps, generator):
+def test_subclass_is_called_through_its_forward(steps, generator):
     model = Doubled(ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator).double()
     x, ordering = rows(model), torch.randperm(8, generator=generator)
     plain, *others = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in ("full", "batched", "auto"))
@@ -150,7 +154,7 @@ def pruned_and_moved(model):
 
 @pytest.mark.parametrize("change", [hooked, hooked_before, given_a_forward, pruned_and_moved])
 @pytest.mark.parametrize("steps", [1, 3])
-def test_a_network_that_somebody_changed_is_asked_as_a_whole(change, steps, generator):
+def test_modified_network_is_called_as_whole(change, steps, generator):
     model = IterativeNADE(
         ModelConfig(n_variables=8, core=DeepConfig(hidden=(5,)), steps=steps), generator=generator
     ).double()
@@ -166,7 +170,7 @@ def test_a_network_that_somebody_changed_is_asked_as_a_whole(change, steps, gene
         log_prob(model, x, ordering=ordering, decoder="incremental")
 
 
-def test_tables_of_levels_count_as_memory(monkeypatch, generator):
+def test_level_tables_respect_memory_bound(monkeypatch, generator):
     """One variable of many levels among many of two: every row has a table of all variables and all levels."""
     model = IterativeNADE(
         ModelConfig(n_variables=21, levels=(2,) * 20 + (64,), core=DeepConfig(hidden=(4,)), steps=2),
@@ -213,7 +217,7 @@ def test_chunks_change_nothing(name, decoder, max_bytes, generator):
     torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
 
 
-def test_the_fast_path_takes_few_rows_at_once_on_a_cpu(generator, monkeypatch):
+def test_fast_path_uses_small_chunks(generator, monkeypatch):
     model = build("nade-5 1hl", 6)
     x, ordering = rows(model), torch.arange(6)
     whole = log_prob(model, x, ordering=ordering)
@@ -237,7 +241,7 @@ def test_progress_is_counted_over_all_orderings(generator):
 
 
 @every_model
-def test_a_row_alone_is_that_row_of_a_batch(name, generator):
+def test_batch_does_not_change_a_row(name, generator):
     model = build(name, 6)
     x = rows(model)
     ordering = orderings_of(model, 1, generator)[0]
@@ -247,7 +251,7 @@ def test_a_row_alone_is_that_row_of_a_batch(name, generator):
 
 
 @any_order
-def test_rows_may_have_orderings_of_their_own(name, generator):
+def test_rows_with_own_orderings(name, generator):
     model = build(name, 5)
     x = rows(model)
     orderings = orderings_of(model, len(x), generator)
@@ -284,7 +288,7 @@ def test_an_observed_value_is_read(name):
 
 
 @every_model
-def test_observed_values_stay_clamped_at_every_step(name):
+def test_observed_values_stay_clamped(name):
     model = build(name, 6)
     x, missing = torch.tensor([[0, 1, 0, 1, 1, 0]]), torch.tensor([[0, 1, 0, 1, 0, 0]]).bool()
     states = reconstruction_probabilities(model, x, missing, steps=4)
@@ -298,7 +302,7 @@ def test_observed_values_stay_clamped_at_every_step(name):
 
 
 @any_order
-def test_order_agnostic_cost_has_the_mean_log_prob_as_expectation(name):
+def test_expected_cost_is_mean_log_prob(name):
     """All orderings, all positions, all rows: pins mask law, loss weight and walk to each other."""
     model, D = build(name, 4), 4
     x = rows(model)
@@ -311,7 +315,7 @@ def test_order_agnostic_cost_has_the_mean_log_prob_as_expectation(name):
 
 
 @any_order
-def test_pretraining_cost_is_the_mean_over_models_of_fewer_steps(name, generator):
+def test_pretraining_cost_averages_steps(name, generator):
     model = build(name, 5)
     x = rows(model)
     missing = torch.rand(x.shape, generator=generator) < 0.5
@@ -327,7 +331,7 @@ def test_pretraining_cost_is_the_mean_over_models_of_fewer_steps(name, generator
 
 
 @any_order
-def test_holes_are_no_targets_and_weights_count_what_is_observed(name, generator):
+def test_missing_values_are_no_targets(name, generator):
     """A column that nobody saw is as good as absent: same cost as on the other columns with it always missing."""
     model = build(name, 5)
     x = rows(model).double()
@@ -343,7 +347,7 @@ def test_holes_are_no_targets_and_weights_count_what_is_observed(name, generator
 
 
 @every_model
-def test_fixed_order_cost_is_the_exact_log_prob(name, generator):
+def test_fixed_order_cost_equals_log_prob(name, generator):
     model = build(name, 6)
     x = rows(model)
     for ordering in orderings_of(model, 3, generator):
@@ -353,7 +357,7 @@ def test_fixed_order_cost_is_the_exact_log_prob(name, generator):
 
 @pytest.mark.parametrize("stride", [2, 4, 6])
 @every_model
-def test_counting_every_so_many_conditionals_is_unbiased(name, stride, generator):
+def test_strided_cost_is_unbiased(name, stride, generator):
     model = build(name, 6)
     x = rows(model)
     for ordering in orderings_of(model, 2, generator):
@@ -372,7 +376,7 @@ def test_the_estimate_is_unbiased(name, generator):
     assert abs(estimate.mean() - exact) < 4 * estimate.std() / len(x) ** 0.5
 
 
-def test_the_estimate_keeps_to_the_bound_of_memory(monkeypatch):
+def test_estimate_respects_memory_bound(monkeypatch):
     model = build("nade-2 3hl", 4)
     x, sizes, costs_of = rows(model), [], likelihood.step_costs
     monkeypatch.setattr(likelihood, "MAX_BYTES", 3 * bytes_per_row(model) * (model.steps + 1))
@@ -393,7 +397,7 @@ def test_the_estimate_keeps_to_the_bound_of_memory(monkeypatch):
 
 
 @every_model
-def test_samples_along_one_ordering_follow_log_prob(name, generator):
+def test_samples_follow_one_ordering(name, generator):
     model = build(name, 3, noise=0.5)
     ordering = orderings_of(model, 1, generator)
     drawn = sample(model, 20_000, orderings=ordering, generator=generator)
@@ -401,14 +405,14 @@ def test_samples_along_one_ordering_follow_log_prob(name, generator):
 
 
 @any_order
-def test_samples_follow_the_mixture_over_all_orderings(name, generator):
+def test_samples_follow_mixture_over_orderings(name, generator):
     model = build(name, 3)
     orderings = torch.tensor(list(itertools.permutations(range(3))))
     drawn = sample(model, 20_000, generator=generator)
     _assert_frequencies(model, drawn, log_prob(model, rows(model), orderings=orderings, reduce="mixture").exp())
 
 
-def test_samples_follow_the_mixture_over_the_orderings_that_are_told(generator):
+def test_samples_follow_mixture_over_given_orderings(generator):
     model, orderings = build("nade-5 1hl", 3), torch.tensor([[0, 1, 2], [2, 1, 0]])
     table = log_prob(model, rows(model), orderings=orderings)
     assert (table[0].exp() - table[1].exp()).abs().max() > 0.05
@@ -418,7 +422,7 @@ def test_samples_follow_the_mixture_over_the_orderings_that_are_told(generator):
 
 @any_order
 @pytest.mark.parametrize("share", [True, False])
-def test_imputations_match_ratios_of_joints_and_keep_the_evidence(name, share, generator):
+def test_imputations_keep_the_evidence(name, share, generator):
     """Along an ordering with the evidence first, p(missing | observed) is a ratio of joints of that ordering."""
     model = build(name, 4)
     x = torch.tensor([[torch.nan, 1.0, torch.nan, 0.0]], dtype=torch.float64).expand(20_000, -1)
@@ -438,7 +442,7 @@ def test_imputations_match_ratios_of_joints_and_keep_the_evidence(name, share, g
 
 
 @any_order
-def test_a_different_pattern_in_every_row(name, generator):
+def test_imputation_of_different_patterns(name, generator):
     model = build(name, 6)
     x = rows(model).double()
     x[torch.rand(x.shape, generator=generator) < 0.5] = torch.nan
@@ -468,7 +472,7 @@ def test_one_pass_probabilities(name):
 
 @any_order
 @pytest.mark.parametrize("share", [True, False])
-def test_nothing_is_drawn_from_weights_that_are_no_numbers(name, share, generator):
+def test_nan_weights_are_not_sampled(name, share, generator):
     """They give scores of NaN, which any comparison takes for a 0; draws among levels are refused by torch itself."""
     model = build(name, 5)
     x = torch.tensor([[torch.nan] * 5, [0, torch.nan, 0, torch.nan, 0]], dtype=torch.float64)
@@ -485,7 +489,7 @@ def test_nothing_is_drawn_from_weights_that_are_no_numbers(name, share, generato
 
 
 @any_order
-def test_the_mixture_sums_to_one_and_is_at_least_the_mean(name, generator):
+def test_mixture_sums_to_one(name, generator):
     """Averaging logits or per-variable probabilities over orderings would not sum to one."""
     model = build(name, 6)
     table = log_prob(model, rows(model), orderings=orderings_of(model, 5, generator))
@@ -535,7 +539,7 @@ def test_the_global_random_state_is_untouched(name, generator):
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_asking_leaves_dropout_out_and_the_mode_as_it_was(generator):
+def test_evaluation_restores_mode(generator):
     config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(8,), dropout=0.5))
     model = IterativeNADE(config, generator=generator).double().train()
     x = rows(model)

@@ -61,12 +61,12 @@ def some_missing(x, seed=0):
         ({"dropout": 1.0}, "dropout: expected a rate of at least 0 and below 1, found 1.0"),
     ],
 )
-def test_a_config_that_makes_no_sense_is_refused(options, told):
+def test_impossible_config_is_refused(options, told):
     with pytest.raises(ValueError, match=re.escape(told)):
         ImageConfig(**{"image_shape": (4, 4)} | options)
 
 
-def test_what_a_config_tells():
+def test_image_config_properties():
     config = ImageConfig(image_shape=(5, 7), channels=(4, 6, 8))
     assert (config.n_variables, config.ordering, config.levels, config.padded) == (35, None, None, (8, 8))
 
@@ -82,12 +82,12 @@ def test_what_a_config_tells():
         ({"kind": "images", "core": {"kind": "deep"}}, "unknown option model.core; known are blocks, channels, dense"),
     ],
 )
-def test_mistakes_in_a_recipe_are_named(model, told):
+def test_recipe_mistakes_are_named(model, told):
     with pytest.raises(ValueError, match=re.escape(told)):
         make_recipe({"model": model}, n_variables=16, image_shape=(4, 4))
 
 
-def test_a_recipe_takes_the_shape_of_the_data():
+def test_recipe_takes_image_shape_of_data():
     recipe = make_recipe({"model": {"kind": "images"}}, n_variables=12, image_shape=(3, 4))
     assert recipe.model == ImageConfig(image_shape=(3, 4))
     with pytest.raises(ValueError, match=r"option model\.image_shape is missing"):
@@ -98,7 +98,7 @@ def test_a_recipe_takes_the_shape_of_the_data():
 # The network
 
 
-def test_an_untrained_network_knows_the_mean_of_every_pixel():
+def test_untrained_network_predicts_pixel_means():
     mean = torch.linspace(0.1, 0.9, 16)
     model = network(mean=torch.where(torch.arange(16) == 3, torch.nan, mean))
     with torch.no_grad():
@@ -107,7 +107,7 @@ def test_an_untrained_network_knows_the_mean_of_every_pixel():
     torch.testing.assert_close(p, torch.where(torch.arange(16) == 3, 0.5, mean))
 
 
-def test_a_fresh_network_says_little_beyond_the_mean_and_is_a_function_of_its_generator():
+def test_fresh_network_depends_on_generator():
     x, missing = torch.zeros(1, 16), torch.ones(1, 16, dtype=torch.bool)
     first, same = (network(mean=torch.full((16,), 0.3))(x, missing)[-1] for _ in range(2))
     assert torch.equal(first, same)
@@ -116,7 +116,7 @@ def test_a_fresh_network_says_little_beyond_the_mean_and_is_a_function_of_its_ge
 
 @pytest.mark.parametrize("shape", [(5, 7), (1, 1), (3, 2)])
 @pytest.mark.parametrize("steps", [1, 2])
-def test_any_size_will_do(shape, steps):
+def test_odd_image_sizes_work(shape, steps):
     """Sides that cannot be halved are padded; what is around the image is no pixel of it."""
     model = network(shape, steps=steps, channels=(4, 6, 6))
     D = shape[0] * shape[1]
@@ -129,7 +129,7 @@ def test_any_size_will_do(shape, steps):
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_every_parameter_of_a_fresh_network_gets_a_gradient():
+def test_fresh_parameters_get_gradients():
     model = network(dropout=0.2, steps=2).train()
     x = stripes(8)
     step_costs(model, x, some_missing(x), generator=seeded())[-1].mean().backward()
@@ -145,7 +145,7 @@ def test_leading_axes_are_batches():
     assert torch.equal(folded.view(6, 16), flat)
 
 
-def test_many_rows_at_once_are_those_rows_one_by_one(monkeypatch):
+def test_chunks_do_not_change_logits(monkeypatch):
     """Where no gradient is recorded, rows go through in pieces."""
     model = network()
     x = stripes(10)
@@ -156,7 +156,7 @@ def test_many_rows_at_once_are_those_rows_one_by_one(monkeypatch):
         torch.testing.assert_close(model(x, missing)[-1], whole)
 
 
-def test_dropout_is_a_function_of_the_generator_and_ends_with_training():
+def test_dropout_follows_generator_and_mode():
     model = network(dropout=0.5)
     x = stripes(4)
     missing = some_missing(x)
@@ -168,7 +168,7 @@ def test_dropout_is_a_function_of_the_generator_and_ends_with_training():
     assert torch.equal(model(x, missing)[-1], model(x, missing)[-1])
 
 
-def test_columns_cannot_be_cut_out_of_it():
+def test_image_network_has_no_fast_path():
     model = network()
     assert not model.can_decode_incrementally
     with pytest.raises(ValueError, match="the fast path needs a network that single variables can be cut out of"):
@@ -185,7 +185,7 @@ def test_reduced_precision_costs_little(decoder):
     assert (coarse - exact).abs().max() < 0.2
 
 
-def test_it_learns():
+def test_image_network_learns():
     x = stripes(100)
     model = network(mean=x.mean(0))
     run = TrainingConfig(
@@ -207,7 +207,7 @@ def test_mirrored_images():
     assert turned.tolist() == [[0, 1, 2, 3, 4, 5], [8, 7, 6, 11, 10, 9]]
 
 
-def test_training_on_mirrored_images_learns_both_sides():
+def test_mirrored_training_learns_both_sides():
     """All rows have their stripe at the left: only a mirror shows it at the right."""
     x = torch.tensor([[1.0, 0, 0, 0] * 4]).repeat(100, 1)
     means = {}
@@ -223,7 +223,7 @@ def test_training_on_mirrored_images_learns_both_sides():
     assert (means[4, 4][[0, 3]] - 0.5).abs().max() < 0.2
 
 
-def test_holes_are_mirrored_with_their_images(monkeypatch):
+def test_missing_cells_are_mirrored(monkeypatch):
     """What is observed is 1 everywhere, and 0 stands in the holes."""
     seen = []
 
@@ -238,7 +238,7 @@ def test_holes_are_mirrored_with_their_images(monkeypatch):
     assert {row[0].item() for x, _ in seen for row in x} == {0, 1}
 
 
-def test_a_mirror_of_another_size_is_refused():
+def test_mirror_of_wrong_size_is_refused():
     run = TrainingConfig(phases=(Phase(epochs=1),), mirror=(4, 5))
     with pytest.raises(ValueError, match=r"mirror: expected height and width of 16 pixels, found \(4, 5\)"):
         fit(network(), prepare(stripes(8)), config=run)
@@ -247,7 +247,7 @@ def test_a_mirror_of_another_size_is_refused():
 # Around it
 
 
-def test_a_model_folder_tells_its_kind_and_comes_back(tmp_path):
+def test_image_network_is_saved_and_loaded(tmp_path):
     model = network()
     save(tmp_path, SavedModel(model, Schema(image_shape=(4, 4))))
     loaded = load_saved(tmp_path).model
@@ -261,7 +261,7 @@ def test_build_makes_what_the_config_says():
     assert isinstance(build(ImageConfig(image_shape=(2, 2))), ImageNetwork)
 
 
-def test_a_run_knows_that_rows_are_images(tmp_path):
+def test_run_saves_image_shape(tmp_path):
     training = {"phases": [{"epochs": 1}], "precision": "bfloat16"}
     recipe = make_recipe(
         {"model": {"kind": "images", "image_shape": [4, 4], **SMALL}, "training": training}, n_variables=16
@@ -272,7 +272,7 @@ def test_a_run_knows_that_rows_are_images(tmp_path):
     assert {path.stem for path in pictures} == {"curves", "samples", "inpainting"}  # it has no filters to show
 
 
-def test_estimators_of_tables_refuse_it(tmp_path):
+def test_table_estimators_refuse_image_models(tmp_path):
     save(tmp_path, SavedModel(network(), Schema(image_shape=(4, 4))))
     with pytest.raises(ValueError, match="expected a model of a table, found one of images"):
         NADEk.load(tmp_path)

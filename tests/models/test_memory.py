@@ -89,7 +89,7 @@ def by_hand(model, x, missing):
 
 
 @pytest.mark.parametrize("name", ["memory", "memory, mixed, with holes"])
-def test_what_is_said_of_a_cell_is_the_formula(name):
+def test_prediction_equals_formula(name):
     model = build(name, 5)
     rng = np.random.default_rng(0)
     for _ in range(8):
@@ -102,7 +102,7 @@ def test_what_is_said_of_a_cell_is_the_formula(name):
             np.testing.assert_allclose(found[j, : model.levels[j]], expected[j], atol=1e-12)
 
 
-def test_nobody_who_knows_a_cell_leaves_it_to_the_network():
+def test_cell_without_stored_values_follows_network():
     rows, known = codes(6), torch.ones(6, 5, dtype=torch.bool)
     known[:, 1] = False
     model = MemoryModel(network(), rows, known, decay=1.0, trust=(3.0, 1.0))
@@ -113,7 +113,7 @@ def test_nobody_who_knows_a_cell_leaves_it_to_the_network():
     assert (both[:, 0] - alone[:, 0]).abs().max() > 1e-3
 
 
-def test_rows_that_nothing_is_like_count_for_little_and_those_that_fit_for_much():
+def test_only_similar_rows_have_weight():
     rows = torch.zeros(1, 30, dtype=torch.uint8)
     model = MemoryModel(nade_k(30, hidden=(4,), generator=seeded()).double(), rows, decay=4.0, trust=(2.0, 1.0))
     missing = torch.arange(30) == 7
@@ -124,7 +124,7 @@ def test_rows_that_nothing_is_like_count_for_little_and_those_that_fit_for_much(
         assert told or difference.abs() < 1e-12
 
 
-def test_a_memory_counts_the_same_in_every_precision_of_products():
+def test_memory_is_exact_under_autocast():
     model = MemoryModel(nade_k(600, hidden=(4,), generator=seeded()), codes(5, (2,) * 600))
     x, missing = codes(3, (2,) * 600, seed=4), torch.rand(3, 600, generator=seeded()) < 0.3
     with torch.autocast("cpu", torch.bfloat16):
@@ -140,7 +140,7 @@ def test_one_memory_is_enough():
         MemoryModel(build("memory", 4), codes(3, (2,) * 4))
 
 
-def test_the_structure_says_what_it_is():
+def test_memory_config_delegates_to_network():
     config = build("memory", 4).config
     assert (config.n_variables, config.steps, config.ordering, config.levels) == (4, 3, None, None)
     with pytest.raises(ValueError, match="n_rows: expected at least 1, found 0"):
@@ -150,7 +150,7 @@ def test_the_structure_says_what_it_is():
 
 @pytest.mark.parametrize("name", ["memory", "memory, mixed, with holes"])
 @pytest.mark.parametrize("matrices", [None, torch.bfloat16])
-def test_it_is_saved_and_loaded(name, matrices, tmp_path):
+def test_memory_is_saved_and_loaded(name, matrices, tmp_path):
     model = build(name, 5).float()
     save(tmp_path, SavedModel(model, Schema()), matrices=matrices)
     found = load(tmp_path)
@@ -165,14 +165,14 @@ def test_it_is_saved_and_loaded(name, matrices, tmp_path):
         assert torch.equal(log_prob(found, x, ordering=torch.arange(5)), log_prob(model, x, ordering=torch.arange(5)))
 
 
-def test_it_can_be_pickled():
+def test_memory_can_be_pickled():
     model = build("memory, mixed, with holes", 5)
     x = codes(4, model.levels)
     again = pickle.loads(pickle.dumps(model))
     assert torch.equal(log_prob(again, x, ordering=torch.arange(5)), log_prob(model, x, ordering=torch.arange(5)))
 
 
-def test_training_it_trains_the_network_inside():
+def test_training_changes_base_model_only():
     rows = torch.from_numpy(again_and_again(60, D=6))
     model = MemoryModel(nade_k(6, hidden=(5,), generator=seeded()), rows.to(torch.uint8))
     before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -191,7 +191,7 @@ def learnt(x, others, *, levels=None, seed=0):
     return add_memory(alone, rows, judges, generator=seeded(seed)), rows, judges
 
 
-def test_rows_that_come_up_again_are_worth_remembering_and_others_are_not():
+def test_memory_pays_for_recurring_rows_only():
     x = torch.from_numpy(again_and_again(400))
     (model, gain), *_ = learnt(x[:300], x[300:])
     assert gain.is_worth_it
@@ -210,7 +210,7 @@ def test_rows_that_come_up_again_are_worth_remembering_and_others_are_not():
 
 
 @pytest.mark.parametrize("holes", [False, True])
-def test_the_gain_is_that_of_the_costs_with_and_without_it(holes):
+def test_gain_equals_difference_of_costs(holes):
     """Learnt from costs that were taken apart; the whole network has the same ones."""
     x, others = codes(80).double(), codes(50, seed=5).double()
     if holes:
@@ -246,7 +246,7 @@ def test_no_other_trust_is_better():
         assert cost() > gain.after
 
 
-def test_of_very_many_rows_some_are_remembered(monkeypatch):
+def test_stored_rows_are_capped(monkeypatch):
     monkeypatch.setattr(FIT_MEMORY, "MAX_ROWS", 40)
     x = codes(100).double()
     (model, _), *_ = learnt(x, codes(50, seed=5).double(), levels=LEVELS)
@@ -254,14 +254,14 @@ def test_of_very_many_rows_some_are_remembered(monkeypatch):
     assert {tuple(row) for row in model.rows.tolist()} <= {tuple(row) for row in x.long().tolist()}
 
 
-def test_rows_with_other_holes_are_other_rows():
+def test_different_missing_cells_make_different_rows():
     x = torch.tensor([[1.0, 0.0], [1.0, torch.nan], [1.0, 0.0], [1.0, torch.nan], [0.0, 1.0]])
     (model, _), *_ = learnt(x, x, levels=(2, 2))
     told = sorted(zip(model.rows.tolist(), model.known.tolist(), model.seen.tolist(), strict=True))
     assert told == [([0, 1], [True, True], 1), ([1, 0], [True, False], 2), ([1, 0], [True, True], 2)]
 
 
-def test_of_very_many_judges_some_are_asked(monkeypatch):
+def test_fit_rows_are_capped(monkeypatch):
     monkeypatch.setattr(FIT_MEMORY, "FIT_ROWS", 30)
     others = torch.from_numpy(again_and_again(200, kinds=2, D=5))
     kept = FIT_MEMORY._choose(prepare(others[others[:, 0].argsort()]), seeded())
@@ -270,7 +270,7 @@ def test_of_very_many_judges_some_are_asked(monkeypatch):
     assert len(FIT_MEMORY._choose(prepare(others[:30]), seeded()).values) == 30
 
 
-def test_a_cell_that_no_remembered_row_knows_can_be_asked_about(monkeypatch):
+def test_cell_missing_in_all_stored_rows(monkeypatch):
     x = codes(60).double()
     x[:, 3] = torch.where(torch.arange(60) == 0, x[:, 3], torch.nan)
     monkeypatch.setattr(FIT_MEMORY, "MAX_ROWS", 10)
@@ -285,7 +285,7 @@ def test_a_cell_that_no_remembered_row_knows_can_be_asked_about(monkeypatch):
     torch.testing.assert_close(both[0, 3], alone[0, 3])
 
 
-def test_a_network_of_one_ordering_cannot_remember(tmp_path, capsys):
+def test_fixed_order_network_cannot_have_memory(tmp_path, capsys):
     x = codes(20, (2,) * 4).double()
     with pytest.raises(ValueError, match="expected a network of every ordering"):
         add_memory(nade(4, hidden=3, ordering=(0, 1, 2, 3)), prepare(x), prepare(x), generator=seeded())
@@ -295,7 +295,7 @@ def test_a_network_of_one_ordering_cannot_remember(tmp_path, capsys):
     assert "memory: expected a model of every ordering" in capsys.readouterr().err
 
 
-def test_a_gain_has_to_be_certain_and_large():
+def test_gain_must_be_certain_and_large():
     assert Gain(10.0, 9.0, 0.1).is_worth_it
     assert not Gain(10.0, 9.0, 0.6).is_worth_it
     assert not Gain(10.0, 9.9, 0.001).is_worth_it
@@ -308,7 +308,7 @@ def fitted(estimator, X, **options):
     return estimator(max_iter=3, width=16, random_state=0, **options).fit(X)
 
 
-def test_an_imputer_remembers_where_it_is_worth_it():
+def test_imputer_keeps_useful_memory_only():
     X = again_and_again(600)
     imputer = fitted(NADEkImputer, X)
     assert isinstance(imputer.network_, MemoryModel)
@@ -325,7 +325,7 @@ def test_an_imputer_remembers_where_it_is_worth_it():
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.2])
-def test_what_remembers_answers_everything_and_comes_back(holes, tmp_path):
+def test_estimator_with_memory_works_and_reloads(holes, tmp_path):
     X = pd.DataFrame(again_and_again(600, D=6), columns=list("abcdef"))
     X["f"] = X["f"].map({0.0: "no", 1.0: "yes"})
     X["g"] = np.where(X["a"] == 1, "red", np.where(X["b"] == 1, "green", "blue"))
@@ -345,7 +345,7 @@ def test_what_remembers_answers_everything_and_comes_back(holes, tmp_path):
         np.testing.assert_allclose(one.score_samples(X[:40]), model.score_samples(X[:40]), atol=1e-5)
 
 
-def test_a_row_does_not_remember_itself_where_it_had_a_hole():
+def test_missing_cell_is_not_stored():
     """What a training row had no value for, its own memory cannot tell; only others like it can."""
     X = again_and_again(600)
     X[0, 3] = np.nan
@@ -357,7 +357,7 @@ def test_a_row_does_not_remember_itself_where_it_had_a_hole():
     assert abs(imputer.transform(X[:1])[0, 3] - others.mean()) < 0.2
 
 
-def test_a_warm_start_goes_on_with_the_network_and_remembers_anew():
+def test_warm_start_makes_a_new_memory():
     X = again_and_again(600)
     model = fitted(NADEk, X, memory=True, warm_start=True)
     first = model.network_.base_model.W.clone()
@@ -368,7 +368,7 @@ def test_a_warm_start_goes_on_with_the_network_and_remembers_anew():
     assert isinstance(model.network_, IterativeNADE)
 
 
-def test_without_rows_held_out_there_is_nothing_to_learn_its_use_from():
+def test_memory_needs_rows_held_out():
     X = again_and_again(100)
     with pytest.raises(
         ValueError, match="memory=True: expected rows to learn from how far it can be trusted, found none"
@@ -380,7 +380,7 @@ def test_without_rows_held_out_there_is_nothing_to_learn_its_use_from():
         fitted(NADEk, X, memory="yes")
 
 
-def test_a_fit_that_talks_tells_of_it(capsys):
+def test_verbose_fit_reports_memory(capsys):
     fitted(NADEkImputer, again_and_again(600), verbose=1)
     assert "memory of 30 rows  validation" in capsys.readouterr().out
     noise = np.random.default_rng(0).integers(0, 2, (600, 14)).astype(float)
@@ -402,7 +402,7 @@ def nadek(*arguments):
     return end.value.code or 0
 
 
-def test_fit_keeps_training_rows_where_it_is_told_to(tmp_path, capsys):
+def test_command_fit_adds_memory(tmp_path, capsys):
     table(tmp_path / "t.csv")
     assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 2, "--memory") == 0
     assert "different training rows: validation" in capsys.readouterr().err
@@ -424,7 +424,7 @@ def test_fit_keeps_training_rows_where_it_is_told_to(tmp_path, capsys):
     assert "nothing is left to do" in capsys.readouterr().err
 
 
-def test_a_recipe_with_a_memory_needs_validation_rows(tmp_path, capsys):
+def test_memory_recipe_needs_validation_rows(tmp_path, capsys):
     table(tmp_path / "t.csv")
     told = ("--validation-fraction", 0, "--memory")
     assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 1, *told) != 0
@@ -432,7 +432,7 @@ def test_a_recipe_with_a_memory_needs_validation_rows(tmp_path, capsys):
     assert not (tmp_path / "m").exists()
 
 
-def test_draws_of_it_keep_what_is_known():
+def test_imputations_keep_observed_cells():
     model = build("memory", 6)
     x = torch.tensor([[1.0, torch.nan, 0, torch.nan, 1, torch.nan]], dtype=torch.float64).expand(50, -1)
     drawn = impute(model, x, generator=seeded())

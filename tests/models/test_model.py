@@ -21,7 +21,7 @@ def n_parameters(model):
     return sum(p.numel() for p in model.parameters())
 
 
-def test_the_papers_model_has_its_parameters_by_their_names():
+def test_nade_k_parameter_names_and_shapes():
     model = nadek.nade_k(784, hidden=(500, 500), steps=5)
     shapes = {name: tuple(p.shape) for name, p in model.named_parameters() if not name.startswith("core.")}
     assert shapes == {"W": (500, 784), "c": (500,), "V": (784, 500), "b": (784,)}
@@ -38,11 +38,11 @@ def test_the_papers_model_has_its_parameters_by_their_names():
         (lambda: nadek.nade_mask(784, hidden=(2670,)), 6.28),
     ],
 )
-def test_models_of_table_2_have_its_numbers_of_parameters(model, millions):
+def test_table_2_parameter_counts(model, millions):
     assert n_parameters(model()) / 1e6 == pytest.approx(millions, abs=0.006)
 
 
-def test_the_paper_models_are_settings_of_one_network():
+def test_presets_are_settings_of_one_network():
     settings = {
         name: (model.config.steps, model.config.fill, model.A is not None, model.V is None, model.config.ordering)
         for name, model in {
@@ -62,7 +62,7 @@ def test_the_paper_models_are_settings_of_one_network():
     }
 
 
-def test_the_visible_bias_starts_at_the_logit_of_the_clamped_mean():
+def test_bias_starts_at_clamped_mean():
     mean = torch.tensor([0.25, 0.0, 1.0, float("nan")])
     model = nadek.nade_k(4, hidden=(3,), mean=mean)
     np.testing.assert_allclose(model.b.detach()[0], np.log(0.25 / 0.75), rtol=1e-6)
@@ -71,14 +71,14 @@ def test_the_visible_bias_starts_at_the_logit_of_the_clamped_mean():
     assert model.fill.tolist() == [0.25, 0.0, 1.0, 0.5]
 
 
-def test_the_visible_bias_of_levels_starts_at_their_frequencies():
+def test_bias_starts_at_level_frequencies():
     config = ModelConfig(n_variables=2, levels=(2, 3), core=DeepConfig(hidden=(3,)))
     model = IterativeNADE(config, torch.tensor([0.25, 0.5, 0.3, 0.2]), generator=torch.Generator().manual_seed(0))
     found = model.variables.level_probabilities(model.b.detach())
     torch.testing.assert_close(found, torch.tensor([[0.75, 0.25, 0.0], [0.5, 0.3, 0.2]]))
 
 
-def test_initial_weights_scale_with_the_fan_in_or_as_told():
+def test_initial_weights_have_requested_scale():
     generator = torch.Generator().manual_seed(0)
     model = nadek.nade_k(400, hidden=(300,), generator=generator)
     assert model.W.std().item() == pytest.approx(400**-0.5, rel=0.02)
@@ -87,7 +87,7 @@ def test_initial_weights_scale_with_the_fan_in_or_as_told():
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7])
-def test_from_rbm_is_mean_field_with_the_observed_units_clamped(steps, generator):
+def test_from_rbm_equals_clamped_mean_field(steps, generator):
     """Against the updates written out for the energy exp(b'v + c'h + h'Wv)."""
     W, b, c = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in ((4, 6), (6,), (4,)))
     model = from_rbm(W, b, c, steps=steps).eval()
@@ -105,7 +105,7 @@ def test_from_rbm_is_mean_field_with_the_observed_units_clamped(steps, generator
     np.testing.assert_allclose(states[-1, 0].numpy(), v, atol=1e-12, rtol=0)
 
 
-def test_an_rbm_of_shapes_that_do_not_fit_is_refused():
+def test_rbm_of_wrong_shapes_is_refused():
     model = nadek.nade_k(6, hidden=(4,))
     with pytest.raises(ValueError, match=r"needs b \[6\] and c \[4\], found b \[5\] and c \[4\]"):
         inspect.unwrap(begin_as_rbm)(model, torch.zeros(4, 6), torch.zeros(5), torch.zeros(4))  # behind the shape hook
@@ -124,7 +124,7 @@ def logits_of(model, generator):
 
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("activation", ["sigmoid", "tanh"])
-def test_a_network_of_one_layer_begins_as_an_rbm(activation, tied, generator):
+def test_one_layer_begins_as_rbm(activation, tied, generator):
     rbm = drawn_rbm(generator)
     core = DeepConfig(hidden=(4,), activation=activation)
     config = ModelConfig(n_variables=6, core=core, steps=3, tied=tied)
@@ -139,7 +139,7 @@ def test_a_network_of_one_layer_begins_as_an_rbm(activation, tied, generator):
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["mean told", "none told"])
-def test_a_network_that_reads_the_mask_begins_as_an_rbm(told, generator):
+def test_nade_mask_begins_as_rbm(told, generator):
     rbm = drawn_rbm(generator)
     mean = torch.rand(6, generator=generator, dtype=torch.float64) if told else None
     model = nadek.nade_mask(6, hidden=(4,), generator=generator).double()
@@ -150,7 +150,7 @@ def test_a_network_that_reads_the_mask_begins_as_an_rbm(told, generator):
     torch.testing.assert_close(logits_of(model, generator), expected, rtol=0, atol=1e-12)
 
 
-def test_further_layers_pass_on_units_that_have_decided(generator):
+def test_further_layers_pass_saturated_units(generator):
     """Units of tanh that are near -1 or 1, as those of a trained RBM are, come through unchanged."""
     rbm = drawn_rbm(generator, scale=1000.0)
     model = nadek.nade_k(6, hidden=(4, 4, 4), steps=2, generator=generator).double()
@@ -174,13 +174,13 @@ def test_further_layers_pass_on_units_that_have_decided(generator):
         ({"core": DeepConfig(hidden=(4,)), "n_variables": 5}, "found \\[4\\] and 5"),
     ],
 )
-def test_networks_that_cannot_begin_as_an_rbm(options, found, generator):
+def test_unsuitable_networks_for_rbm_are_refused(options, found, generator):
     model = IterativeNADE(ModelConfig(**{"n_variables": 6, "steps": 2, **options}), generator=generator).double()
     with pytest.raises(ValueError, match=found):
         begin_as_rbm(model, *drawn_rbm(generator))
 
 
-def test_the_alternating_core_is_mean_field_in_a_deep_boltzmann_machine(generator):
+def test_alternating_core_is_dbm_mean_field(generator):
     """h1 reads v and the previous h2, h2 reads the new h1, v reads h1; every weight is used both ways."""
     model = dbm_like(5, hidden=(4, 3), steps=3, generator=generator).double().eval()
     W, U, d = (t.detach().numpy() for t in (model.W, model.core.up[0].weight, model.core.up[0].bias))
@@ -195,7 +195,7 @@ def test_the_alternating_core_is_mean_field_in_a_deep_boltzmann_machine(generato
     np.testing.assert_allclose(states[-1, 0].numpy(), v, atol=1e-12)
 
 
-def test_the_residual_core_carries_its_stream_only_when_told(generator):
+def test_residual_core_carries_stream_if_requested(generator):
     u = torch.randn(2, 4, generator=generator)
     for carry in (True, False):
         core = ResidualConfig(width=4, blocks=1, carry=carry).build()
@@ -239,7 +239,7 @@ def run_alone(code):
     assert done.returncode == 0, done.stderr
 
 
-def test_the_public_names_exist_and_the_import_is_light():
+def test_package_import_is_light():
     code = (
         "import sys, nadek; lazy = {'NADEk', 'NADEkImputer', 'NADEkOutlierDetector'} & set(nadek.__all__);"
         "assert all(hasattr(nadek, name) for name in set(nadek.__all__) - lazy);"
@@ -250,7 +250,7 @@ def test_the_public_names_exist_and_the_import_is_light():
     run_alone(code)
 
 
-def test_the_command_line_starts_without_what_few_commands_need():
+def test_command_line_imports_are_light():
     code = (
         "import sys, nadek.cli.app;"
         "heavy = {'matplotlib', 'sklearn', 'pandas', 'polars'} & set(sys.modules);"
@@ -265,7 +265,7 @@ def test_the_command_line_starts_without_what_few_commands_need():
 @pytest.mark.parametrize("name", [name for name in WITH_COLUMNS if isinstance(build(name, 2).core, Deep)])
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
-def test_unrolled_by_hand_and_by_autograd_agree(name, steps, dropout, generator, monkeypatch):
+def test_manual_backward_agrees_with_autograd(name, steps, dropout, generator, monkeypatch):
     """The fast twin of the loop, used where gradients are recorded: same logits, same gradient of every weight."""
     model = build(name, 9).train()
     model.core.dropout = dropout
@@ -287,7 +287,7 @@ def test_unrolled_by_hand_and_by_autograd_agree(name, steps, dropout, generator,
         torch.testing.assert_close(by_hand[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
 
 
-def test_what_unrolls_by_hand():
+def test_manual_backward_conditions():
     binary = variables_of((2, 2))
     assert has_manual_backward(DeepConfig(hidden=(3,)).build(), binary)
     assert has_manual_backward(DeepConfig(hidden=(3,), dropout=0.5).build(), binary)
@@ -328,7 +328,7 @@ def given_a_forward(model):
 
 @pytest.mark.parametrize("change", [skipping, hooked, hooked_before, hooked_on_the_way_back, given_a_forward])
 @pytest.mark.parametrize("steps", [1, 3])
-def test_a_core_that_somebody_changed_is_trained_as_what_it_is(change, steps, generator):
+def test_modified_core_has_gradients_of_loop(change, steps, generator):
     """Gradients of weights are those of the loop, which also serves where gradients of rows are asked for."""
     model = build("nade-5 1hl", 9).train()
     change(model)
@@ -349,7 +349,7 @@ def test_a_core_that_somebody_changed_is_trained_as_what_it_is(change, steps, ge
 
 @pytest.mark.parametrize("name", [name for name in ZOO if build(name, 2).steps > 1])
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
-def test_recomputed_on_the_way_back_gradients_are_the_same(name, dropout, generator):
+def test_checkpointing_keeps_gradients(name, dropout, generator):
     model = build(name, 9).train()
     for part in model.modules():
         part.dropout = dropout
@@ -372,7 +372,7 @@ def test_recomputed_on_the_way_back_gradients_are_the_same(name, dropout, genera
         torch.testing.assert_close(recomputed[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
 
 
-def test_recomputed_without_a_generator_the_dropout_is_the_same():
+def test_checkpointing_repeats_dropout_without_generator():
     model = nadek.nade_k(
         6, core=DeepConfig(hidden=(5,), dropout=0.5), steps=3, generator=torch.Generator().manual_seed(0)
     )
@@ -387,7 +387,7 @@ def test_recomputed_without_a_generator_the_dropout_is_the_same():
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-def test_second_derivatives_are_refused_where_the_first_are_made_by_hand(steps):
+def test_manual_backward_refuses_second_derivatives(steps):
     model = nadek.nade_k(6, hidden=(5,), steps=steps, generator=torch.Generator().manual_seed(0)).double()
     logits = model(torch.zeros(4, 6, dtype=torch.float64), torch.ones(4, 6, dtype=torch.bool))[-1]
     (first,) = torch.autograd.grad(logits.square().sum(), model.W, create_graph=True)
@@ -397,7 +397,7 @@ def test_second_derivatives_are_refused_where_the_first_are_made_by_hand(steps):
 
 @pytest.mark.parametrize("levels", [(3, 2, 5), (2, 9, 1, 12, 2), (16, 2), (2, 40, 3)])
 @pytest.mark.parametrize("first", [0, 1])
-def test_probabilities_of_the_last_variables_are_those_of_all(levels, first, generator):
+def test_probabilities_from_a_variable_on(levels, first, generator):
     """In float32 few levels are made wide; the slow way has them as they are."""
     variables = variables_of(levels)
     h, V = torch.randn(20, 4, generator=generator), 3 * torch.randn(variables.n_columns, 4, generator=generator)

@@ -23,7 +23,7 @@ def test_there_are_models():
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_is_that_of_its_record(name):
+def test_shipped_model_matches_its_record(name):
     metrics = load_saved(name).metrics
     record = json.loads((ROOT / "experiments" / "results" / f"{metrics['record']}.json").read_text())
     assert {key: metrics[key] for key in ("commit", "config", "seconds")} == {
@@ -33,7 +33,7 @@ def test_a_model_is_that_of_its_record(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_writes_images_that_it_finds_more_likely_than_noise(name):
+def test_samples_are_more_likely_than_noise(name):
     model = load(name)
     orderings = random_orderings(2, model.n_variables, generator=torch.Generator().manual_seed(0))
     written = sample(model, 4, generator=torch.Generator().manual_seed(1))
@@ -45,7 +45,7 @@ def test_a_model_writes_images_that_it_finds_more_likely_than_noise(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_has_a_card_and_is_small(name):
+def test_shipped_model_has_card_and_size(name):
     folder = ROOT / "src" / "nadek" / "pretrained" / name
     card = (folder / "README.md").read_text()
     for heading in ("## Data", "## Training", "## How good it is", "## Limits"):
@@ -54,7 +54,7 @@ def test_a_model_has_a_card_and_is_small(name):
     assert sum(file.stat().st_size for file in folder.iterdir()) < 8e6
 
 
-def test_a_folder_goes_before_a_shipped_model_of_its_name(tmp_path, monkeypatch):
+def test_folder_hides_shipped_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path(MODELS[0]).mkdir()
     with pytest.raises(ValueError, match=f"{MODELS[0]} is not a model folder: .* hides the model of this name that"):
@@ -64,14 +64,14 @@ def test_a_folder_goes_before_a_shipped_model_of_its_name(tmp_path, monkeypatch)
         load("other")
 
 
-def test_what_is_not_there_is_told_with_what_is():
+def test_missing_model_lists_shipped_ones():
     with pytest.raises(
         FileNotFoundError, match=rf"there is no model at none; those that come with nadek: .*{MODELS[0]}"
     ):
         load("none")
 
 
-def test_the_command_samples_from_a_model_by_its_name(tmp_path):
+def test_command_samples_from_shipped_model(tmp_path):
     file = tmp_path / "rows.csv"
     command = [sys.executable, "-m", "nadek", "sample", MODELS[0], "-n", "2", "-o", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+Inputs = TypeVar("Inputs")
 State = TypeVar("State")
-Step = Callable[[Tensor, State, torch.Generator | None], tuple[Tensor, State]]
-"""From probabilities, the state of the last step and the source of dropout to logits and the next state."""
+Step = Callable[[Inputs, Tensor, State, torch.Generator | None], tuple[Tensor, State]]
+"""From inputs, probabilities, state of the last step and source of dropout to logits and the next state."""
 
 
 def checkpointed_step(
-    step: Step[State], p: Tensor, state: State, generator: torch.Generator | None
+    step: Step[Inputs, State], inputs: Inputs, p: Tensor, state: State, generator: torch.Generator | None
 ) -> tuple[Tensor, State]:
     """Carry out a step now and, with the same dropout, again for its gradient."""
     generator_state = None if generator is None else generator.get_state()
@@ -26,8 +27,9 @@ def checkpointed_step(
         nonlocal n_calls
         n_calls += 1
         if n_calls == 1 or generator is None:
-            return step(p, state, generator)
-        return step(p, state, torch.Generator(generator.device).set_state(generator_state))  # type: ignore[arg-type]
+            return step(inputs, p, state, generator)
+        source = torch.Generator(generator.device).set_state(generator_state)  # type: ignore[arg-type]
+        return step(inputs, p, state, source)
 
     result: tuple[Tensor, State] = checkpoint(run, p, state, use_reentrant=False, preserve_rng_state=generator is None)
     return result

@@ -5,42 +5,20 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from nadek.kernels.activation_checkpointing import checkpointed_step
+from nadek.models.base import Inputs
 from nadek.models.cores import Core
-from nadek.models.manual_backward import has_manual_backward, manual_backward_steps
+from nadek.models.manual_backward import Weights, has_manual_backward, manual_backward_steps
 from nadek.models.variables import Variables
-
-
-class Inputs(NamedTuple):
-    """What every step of a model reads of some rows."""
-
-    observed: Float[Tensor, "*batch C"]
-    """Observed columns; 0 where missing."""
-    mask: Float[Tensor, "*batch C"]
-    """1 where a column is missing, else 0."""
-    fill: Float[Tensor, " C"]
-    """Values of missing columns before the first step."""
-    offset: Tensor | None
-    """Added to what the first layer reads in every step, such as ``A mask``."""
-
 
 InputStep = Callable[[Inputs, Tensor, Any, torch.Generator | None], tuple[Tensor, Any]]
 """One step: from inputs, probabilities, state and source of dropout to logits and the next state."""
-
-
-class Weights(NamedTuple):
-    """Weights outside the core."""
-
-    W: Float[Tensor, "H C"]
-    c: Float[Tensor, " H"]
-    V: Float[Tensor, "C H2"]
-    b: Float[Tensor, " C"]
 
 
 def accelerated(
@@ -70,23 +48,20 @@ def accelerated(
     if not torch.is_grad_enabled():
         return None
     if recompute:
-        return checkpointed_steps(step, inputs, variables, n_steps, generator)
+        return plain_steps(partial(checkpointed_step, step), inputs, variables, n_steps, generator)
     only_weights = inputs.observed.ndim == 2 and not inputs.observed.requires_grad
     if not only_weights or not has_manual_backward(core, variables):
         return None
-    W, c, V, b = weights
-    base = c.unsqueeze(0) if inputs.offset is None else inputs.offset + c
-    logits = manual_backward_steps(core, *inputs[:3], base, W=W, V=V, b=b, steps=n_steps, generator=generator)
-    return list(logits)
+    return list(manual_backward_steps(core, weights, inputs, n_steps, generator))
 
 
-def checkpointed_steps(
+def plain_steps(
     step: InputStep, inputs: Inputs, variables: Variables, n_steps: int, generator: torch.Generator | None
 ) -> list[Tensor]:
-    """Return the logits of every step of the plain loop, with activation checkpointing."""
+    """Return the logits of every step; ``step`` may be a checkpointed one."""
     state, logits = None, list[Tensor]()
     for t in range(n_steps):
         p = variables.probabilities(logits[-1]) if t else inputs.fill
-        output, state = checkpointed_step(partial(step, inputs), p, state, generator)
+        output, state = step(inputs, p, state, generator)
         logits.append(output)
     return logits

@@ -5,7 +5,7 @@ more than that. `nadek.models.registry` lists the kinds of models.
 """
 
 from abc import ABC, abstractmethod
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -34,6 +34,19 @@ class Structure(Protocol):
     @property
     def levels(self) -> tuple[int, ...] | None:
         """Number of levels of each variable; None: all are binary."""
+
+
+class Inputs(NamedTuple):
+    """What every step of a model reads of some rows."""
+
+    observed: Float[Tensor, "*batch C"]
+    """Observed columns; 0 where missing."""
+    mask: Float[Tensor, "*batch C"]
+    """1 where a column is missing, else 0."""
+    fill: Float[Tensor, " C"]
+    """Values of missing columns before the first step."""
+    offset: Tensor | None
+    """Added to what the first layer reads in every step, such as ``A mask``."""
 
 
 class ConditionalModel(nn.Module, ABC):

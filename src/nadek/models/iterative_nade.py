@@ -6,10 +6,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nadek.kernels.linear import affine
-from nadek.models.acceleration import Inputs, Weights, accelerated
-from nadek.models.base import ConditionalModel
+from nadek.models.acceleration import accelerated
+from nadek.models.base import ConditionalModel, Inputs
 from nadek.models.cores import AnyCore, State
 from nadek.models.layers import is_modified
+from nadek.models.manual_backward import Weights
 from nadek.models.model_config import ModelConfig
 from nadek.models.ordinal_kernel import OrdinalKernel
 from nadek.models.precision import product_dtype

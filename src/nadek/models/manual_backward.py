@@ -12,16 +12,18 @@ layer reads the rescaled units of the layer below, and ``g(h)`` takes the same m
 """
 
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from nadek.kernels.linear import IN_PLACE, activate, affine
+from nadek.models.base import Inputs
+from nadek.models.binary_variables import BinaryVariables
 from nadek.models.cores import Core, Deep
 from nadek.models.layers import dropout_mask, is_modified, rescaled
-from nadek.models.variables import BinaryVariables, Variables
+from nadek.models.variables import Variables
 
 BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "tanh": torch.ops.aten.tanh_backward,
@@ -29,6 +31,15 @@ BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "relu": lambda g, h: torch.ops.aten.threshold_backward(g, h, 0),
 }
 """From g(h) and h to the gradient of the pre-activation."""
+
+
+class Weights(NamedTuple):
+    """Weights outside the core."""
+
+    W: Float[Tensor, "H C"]
+    c: Float[Tensor, " H"]
+    V: Float[Tensor, "C H2"]
+    b: Float[Tensor, " C"]
 
 
 def has_manual_backward(core: Core, variables: Variables) -> TypeGuard[Deep]:
@@ -45,36 +56,23 @@ def has_manual_backward(core: Core, variables: Variables) -> TypeGuard[Deep]:
 
 
 def manual_backward_steps(
-    core: Deep,
-    observed: Float[Tensor, "B D"],
-    mask: Float[Tensor, "B D"],
-    fill: Float[Tensor, " D"],
-    base: Float[Tensor, "#B H"],
-    *,
-    W: Float[Tensor, "H D"],
-    V: Float[Tensor, "D H2"],
-    b: Float[Tensor, " D"],
-    steps: int,
-    generator: torch.Generator | None = None,
+    core: Deep, weights: Weights, inputs: Inputs, n_steps: int, generator: torch.Generator | None = None
 ) -> Float[Tensor, "k B D"]:
     """Return the logits after every step.
 
     Args:
         core: the hidden layers.
-        observed: values, 0 where missing; their dtype is that of the products.
-        mask: 1 where missing.
-        fill: values of missing cells before the first step.
-        base: what the first layer reads besides W v: c, plus A mask with a mask input.
-        W: input weights.
-        V: output weights.
-        b: visible biases.
-        steps: k.
+        weights: the other layers.
+        inputs: rows [B, D]; the dtype of their values is that of the products.
+        n_steps: k.
         generator: source of dropout, drawn from in the order of the plain loop.
     """
+    W, c, V, b = weights
+    base = c.unsqueeze(0) if inputs.offset is None else inputs.offset + c
     dropout = core.dropout if core.training else 0.0
     layers = [parameter for layer in core.layers for parameter in (layer.weight, layer.bias)]
-    weights, settings = (base, W, V, b, *layers), (core.activation, steps, dropout, generator)
-    logits: Tensor = _Steps.apply(*settings, observed, mask, fill, *weights)  # type: ignore[no-untyped-call]
+    settings = (core.activation, n_steps, dropout, generator)
+    logits: Tensor = _Steps.apply(*settings, *inputs[:3], base, W, V, b, *layers)  # type: ignore[no-untyped-call]
     return logits
 
 

@@ -15,7 +15,7 @@ ordering still has an exact likelihood. Three numbers are learnt, on rows that a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
@@ -194,13 +194,10 @@ class MemoryModel(ConditionalModel):
         self,
         x: Shaped[Tensor, "*batch D"],
         missing: Bool[Tensor, "*batch D"],
-        *,
-        steps: int | None = None,
-        recompute: bool = False,
-        generator: torch.Generator | None = None,
+        **options: Any,  # noqa: ANN401 - those of the base model
     ) -> list[Float[Tensor, "*batch C"]]:
         """See `ConditionalModel`; the memory is mixed into the logits of every step."""
-        outputs = self.network(x, missing, steps=steps, recompute=recompute, generator=generator)
+        outputs = self.network(x, missing, **options)
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             means, log_weight = self.kernel_average(self.stored, self.hamming_distance(x, missing))
             share = self.share(log_weight)

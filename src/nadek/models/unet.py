@@ -1,12 +1,15 @@
 """The image network: an order-agnostic U-Net."""
 
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.models.acceleration import Inputs, checkpointed_steps
-from nadek.models.base import ConditionalModel
+from nadek.kernels.activation_checkpointing import checkpointed_step
+from nadek.models.acceleration import plain_steps
+from nadek.models.base import ConditionalModel, Inputs
 from nadek.models.binary_variables import BinaryVariables
 from nadek.models.precision import product_dtype
 from nadek.models.unet_config import ImageConfig
@@ -88,25 +91,9 @@ class ImageNetwork(ConditionalModel):
         size = max(1, CHUNK_PIXELS // self.n_variables if chunked else len(rows))
         chunks = zip(x.reshape(rows.shape).split(size), rows.split(size), strict=True)
         n_steps = self.steps if steps is None else steps
-        outputs = [self._steps(self._inputs(*chunk), n_steps, recompute, generator) for chunk in chunks]
+        step = partial(checkpointed_step, self.step) if recompute and torch.is_grad_enabled() else self.step
+        outputs = [plain_steps(step, self._inputs(*chunk), self.variables, n_steps, generator) for chunk in chunks]
         return [torch.cat(logits).view(x.shape) for logits in zip(*outputs, strict=True)]
-
-    def _steps(
-        self,
-        inputs: Inputs,
-        n_steps: int,
-        recompute: bool,  # noqa: FBT001
-        generator: torch.Generator | None,
-    ) -> list[Float[Tensor, "B D"]]:
-        """Return the logits of some rows after each step."""
-        if recompute and torch.is_grad_enabled():
-            return checkpointed_steps(self.step, inputs, self.variables, n_steps, generator)
-        stream, logits = None, list[Tensor]()
-        for t in range(n_steps):
-            p = self.variables.probabilities(logits[-1]) if t else inputs.fill
-            output, stream = self.step(inputs, p, stream, generator)
-            logits.append(output)
-        return logits
 
     def step(
         self, inputs: Inputs, p: Tensor, stream: Tensor | None, generator: torch.Generator | None = None

@@ -72,7 +72,7 @@ def dense_root(levels=LEVELS, ordinal=ORDINAL):
     return root
 
 
-def test_spreading_is_the_product_with_the_root_and_gathering_its_inverse():
+def test_solve_inverts_multiply_by_root():
     root, kernel = dense_root(), OrdinalKernel(variables_of(LEVELS), ORDINAL)
     weight = torch.randn(7, len(root), dtype=torch.float64, generator=seeded())
     spread, turned = weight.clone(), weight.t().clone()
@@ -140,7 +140,7 @@ STRUCTURES = {"free": {}, "tied": {"tied": True}, "mean fill": {"fill": "mean"},
 @pytest.mark.parametrize("options", STRUCTURES.values(), ids=STRUCTURES)
 @pytest.mark.parametrize("optimizer", [SGD(lr=0.1, momentum=0.9), AdamW(lr=0.01, weight_decay=0.1)])
 @pytest.mark.parametrize("is_centred", [False, True])
-def test_steps_are_those_of_the_parameters_that_neighbours_share(options, optimizer, is_centred):
+def test_steps_equal_those_of_shared_parameters(options, optimizer, is_centred):
     centre = torch.rand(len(dense_root()), dtype=torch.float64, generator=seeded(4)) if is_centred else None
     model, twin = network(**options), twin_of(network(**options), centre)
     before = model.W.detach().clone()
@@ -158,7 +158,7 @@ def test_steps_are_those_of_the_parameters_that_neighbours_share(options, optimi
     assert not torch.allclose(model.W, before, atol=1e-3)
 
 
-def test_fresh_weights_are_smooth_along_an_order_and_as_large_as_without():
+def test_fresh_ordinal_weights_are_smooth():
     levels = (40, 40)
     core = ResidualConfig(width=500, blocks=1)
     plain = ModelConfig(n_variables=2, levels=levels, core=core)
@@ -174,7 +174,7 @@ def test_fresh_weights_are_smooth_along_an_order_and_as_large_as_without():
         assert smooth.diff(dim=1).std() < 0.2 * free.diff(dim=1).std()
 
 
-def test_without_an_order_a_step_is_the_ordinary_one():
+def test_steps_without_ordinal_variables_are_ordinary():
     for ordinal in (None, (), (0,)):
         model, moved = network(ordinal=ordinal), network(ordinal=ordinal)
         for one, around in ((model, False), (moved, True)):
@@ -189,7 +189,7 @@ def test_without_an_order_a_step_is_the_ordinary_one():
 
 
 @pytest.mark.parametrize("name", ["W", "V"])
-def test_what_is_frozen_stays(name):
+def test_frozen_weights_stay(name):
     model = network().float()
     getattr(model, name).requires_grad_(False)
     before = getattr(model, name).clone()
@@ -201,7 +201,7 @@ def test_what_is_frozen_stays(name):
     assert not torch.equal(other, was)
 
 
-def test_a_training_that_was_stopped_goes_on_to_the_bit():
+def test_resumed_training_is_identical():
     training = TrainingConfig(phases=(Phase(epochs=6),), batch_size=10, centred=True)
     rows, states = prepare(codes(), levels=LEVELS), []
     whole, halved = network().float(), network().float()
@@ -211,7 +211,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_bit():
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), halved.parameters(), strict=True))
 
 
-def test_a_model_that_was_loaded_learns_on(tmp_path):
+def test_loaded_ordinal_model_learns(tmp_path):
     """Loaded models are built without memory first; what neighbours share must not stay without."""
     save(tmp_path / "model", SavedModel(network().float().eval(), Schema()))
     model = load(tmp_path / "model")
@@ -227,7 +227,7 @@ def test_an_autocast_around_changes_nothing():
     assert torch.equal(made.W, IterativeNADE(config(), generator=seeded(1)).W)
 
 
-def test_images_have_no_columns_to_share():
+def test_images_have_no_ordinal_kernel():
     model = ImageNetwork(ImageConfig(image_shape=(2, 4), channels=(4,), dense=4))
     with preconditioned(model):
         pass
@@ -245,7 +245,7 @@ def test_a_model_keeps_its_order(tmp_path):
 @pytest.mark.parametrize(
     ("ordinal", "told"), [((0, 6), "from 0 to 5"), ((-1,), "from 0 to 5"), ((1, 1), "each place once")]
 )
-def test_places_that_are_none(ordinal, told):
+def test_wrong_ordinal_indices_are_refused(ordinal, told):
     with pytest.raises(ValueError, match=f"ordinal: expected .*{told}"):
         config(ordinal=ordinal)
 
@@ -280,7 +280,7 @@ def answers(n, *, ordered, seed=0):
     return pd.DataFrame(frame | {"colour": colours})
 
 
-def test_answers_of_an_ordered_type_keep_their_order(tmp_path):
+def test_ordered_answers_keep_their_order(tmp_path):
     frame = answers(200, ordered=True)
     frame.loc[3, "q0"] = None
     model = NADEk(max_iter=2, random_state=0).fit(frame)
@@ -298,26 +298,26 @@ def test_answers_of_an_ordered_type_keep_their_order(tmp_path):
     assert set(other.sample(50, random_state=0)["q0"]) <= set(ANSWERS)
 
 
-def test_unordered_types_have_no_order_and_polars_says_nothing():
+def test_unordered_types_stay_categorical():
     for frame in (answers(50, ordered=False), pl.from_pandas(answers(50, ordered=True))):
         model = NADEk(max_iter=1, random_state=0).fit(frame)
         assert {type(column) for column in model.columns_} == {Categorical}
         assert model.network_.config.ordinal is None
 
 
-def test_an_order_that_is_none_of_words_alone_is_that_of_the_type():
+def test_ordered_numbers_keep_their_order():
     stage = pd.Categorical([3, 1, 2, 3, 1, 2] * 20, categories=[3, 2, 1], ordered=True)
     model = NADEk(max_iter=1, random_state=0).fit(pd.DataFrame({"stage": stage, "x": [0, 1] * 60}))
     assert model.columns_[0] == Ordinal(levels=(3, 2, 1))
 
 
 @pytest.mark.parametrize("levels", [(), ("a", "a"), ("a", 1)])
-def test_levels_that_are_none(levels):
+def test_wrong_levels_are_refused(levels):
     with pytest.raises(ValueError, match="levels: expected"):
         Ordinal(levels=levels)
 
 
-def test_sharing_pays_where_rows_are_few(monkeypatch):
+def test_ordinal_kernel_pays_for_few_rows(monkeypatch):
     """Held out, in nats a row; by more than seeds change."""
     options = {"max_iter": 100, "categorical_features": [4], "random_state": 0}
     sharing = NADEk(**options).fit(table(150)).score(table(500, 1))
