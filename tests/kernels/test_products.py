@@ -228,13 +228,8 @@ def test_sigmoid_core_equals_tanh_core():
     assert sigmoid_core(AlternatingConfig(hidden=(6, 5)).build()) is None
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("decoder", ["incremental", "full", "batched"])
 def test_autocast_does_not_change_likelihoods(decoder):
-=======
-@pytest.mark.parametrize("path", ["fast", "plain", "positions"])
-def test_autocast_does_not_change_likelihoods(path):
->>>>>>> 5e7018f (Tests of models and kernels have short names; a step's inputs and weights are one thing each)
     generator = torch.Generator().manual_seed(0)
     model, ordering = nade_k(12, hidden=(30,), generator=generator), torch.randperm(12, generator=generator)
     x = torch.randint(0, 2, (20, 12), generator=generator)

@@ -57,11 +57,7 @@ def column_log_probs(model, logits, x):
 
 @every_decoder
 @pytest.mark.parametrize("n_variables", [1, 2, 7])
-<<<<<<< HEAD
 def test_probabilities_sum_to_one(name, decoder, n_variables, generator):
-=======
-def test_probabilities_sum_to_one(name, path, n_variables, generator):
->>>>>>> 5e7018f (Tests of models and kernels have short names; a step's inputs and weights are one thing each)
     model = build(name, n_variables)
     for ordering in orderings_of(model, 3, generator):
         total = log_prob(model, rows(model), ordering=ordering, decoder=decoder).exp().sum()
