@@ -1,4 +1,7 @@
-"""What the benchmarks share: clocks, the machine's peak, tables and records. Ratios are taken within one run."""
+"""Clocks, peaks, tables and records of the benchmarks.
+
+Ratios are taken within one run.
+"""
 
 import json
 import resource
@@ -18,7 +21,10 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def seconds(work: Callable[[], object], *, repeats: int = 3, warm_up: int = 1) -> float:
-    """Wall-clock seconds of some work: the least of several times, as a shared machine has better and worse minutes."""
+    """Return the least wall-clock seconds of several runs.
+
+    A shared machine has better and worse minutes.
+    """
     for _ in range(warm_up):
         work()
     times = []
@@ -30,9 +36,11 @@ def seconds(work: Callable[[], object], *, repeats: int = 3, warm_up: int = 1) -
 
 
 def peak(dtype: torch.dtype, *, shape: tuple[int, int, int] = (1000, 784, 500), n_calls: int = 20) -> float:
-    """Flops a second of the matrix product that the walk is made of.
+    """Return the peak flops a second of matrix products.
 
-    The best of many times that so many are made one after the other, by either of two libraries.
+    The shape is that of decoding.
+
+    It is the best of many runs of ``n_calls`` products, by either of two libraries.
     """
     a, b = torch.randn(shape[0], shape[1]).to(dtype), torch.randn(shape[1], shape[2]).to(dtype)
     out = torch.empty(shape[0], shape[2], dtype=dtype)
@@ -48,10 +56,9 @@ def peak(dtype: torch.dtype, *, shape: tuple[int, int, int] = (1000, 784, 500), 
 
 
 def memory_peak() -> float:
-    """Largest resident memory of this process so far, in MiB.
+    """Return the peak memory of this process in MiB.
 
-    Linux's own word for it, where there is one: what `getrusage` tells begins with the peak of the process that started
-    this one.
+    Linux gives it for this process alone; `getrusage` begins with the peak of the parent process.
     """
     status = Path("/proc/self/status")
     if status.is_file():
@@ -61,16 +68,16 @@ def memory_peak() -> float:
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table, right-aligned but for the first column."""
-    told = [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
-    widths = [max(len(line[i]) for line in [list(columns), *told]) for i in range(len(columns))]
+    lines = [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    widths = [max(len(line[i]) for line in [list(columns), *lines]) for i in range(len(columns))]
     print(f"\n{title}")
-    for line in [list(columns), *told]:
+    for line in [list(columns), *lines]:
         first, *others = (cell.rjust(width) for cell, width in zip(line, widths, strict=True))
         print("  ".join([first.strip().ljust(widths[0]), *others]))
 
 
 def write(name: str, content: dict[str, Any]) -> None:
-    """Leave a dated record beside those of other benchmarks."""
+    """Write a dated record."""
     RESULTS.mkdir(exist_ok=True)
     record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), **content, **provenance()}
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

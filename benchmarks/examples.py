@@ -1,9 +1,9 @@
-"""The examples of docs/estimators.md as a user would run them, and what they print.
+"""Run the examples of docs/estimators.md and record what they print.
 
     python benchmarks/examples.py [--record]
 
-All the page's Python runs in one session, in a folder that is thrown away. What a block prints is kept under the name
-that the page shows it by, with the code that printed it, so that a page and its output do not grow apart.
+All Python of the page runs in one session, in a temporary folder. The record holds what a block prints, under the name
+that the page uses for it, and the code that printed it. So a test can tell when page and output differ.
 """
 
 import argparse
@@ -22,12 +22,15 @@ BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n<!--=examples\.printed\.(
 
 
 def blocks(page: str) -> list[tuple[str, str | None]]:
-    """Each block of Python on a page, and the name that what it prints is shown by; None where nothing is shown."""
-    return [(found["code"], found["name"]) for found in BLOCK.finditer(page)]
+    """Return the Python blocks of a page, with output names.
+
+    The name is None where the page shows no output.
+    """
+    return [(match["code"], match["name"]) for match in BLOCK.finditer(page)]
 
 
 def main() -> None:
-    """Run, print, leave a record."""
+    """Run, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help=f"keep it in {RESULTS.name}/examples.json")
     options = parser.parse_args()

@@ -1,14 +1,13 @@
-"""Learning from rows with holes, when it depends on another column whether a cell is missing.
+"""Learn from rows whose missing cells depend on another column.
 
     python benchmarks/holes.py [--quick] [--record]
 
-On nltcs. The answer to the eighth question is always there; where it is yes, four in five of the answers to the other
-fifteen are hidden from the training and validation rows, where it is no none ("follow"). "random" hides as many cells
-anywhere. "learnt" completes the rows of "follow" while it learns (`missing="complete"`), as "random, learnt" does those
-of "random"; "completed" learns from rows that the model of "follow" has completed by one joint draw each. All have
-their defaults otherwise, and are scored on the same complete test rows: mean log-probability under the mixture of 32
-orderings.
-"ones" is how often the fifteen are answered by yes: in the test rows, and in 20,000 samples of a model.
+The table is nltcs. The answer to the eighth question is always observed. Where it is yes, four in five of the other
+fifteen answers are hidden from the training and validation rows; where it is no, none is. That is "follow". "random"
+hides as many cells anywhere. "learnt" completes the rows of "follow" while it learns (`missing="complete"`), and
+"random, learnt" those of "random". "completed" learns from rows that the model of "follow" completed by one joint draw
+each. All else are defaults. All are scored on the same complete test rows: mean log-probability under the mixture of 32
+orderings. "ones" is the share of yes among the fifteen answers, in the test rows and in 20,000 samples of a model.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from imputation_data import table
 import nadek
 
 DRIVER = 7
-"""The question whose answer decides: it is answered by yes by about a third of the people."""
+"""Question whose answer decides; a third says yes."""
 HIDDEN = 0.8
 SAMPLES = 20_000
 WAYS = {
@@ -37,27 +36,27 @@ WAYS = {
 
 
 def main() -> None:
-    """Measure, print, leave a record."""
+    """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="two passes over the rows, to see whether it runs")
+    parser.add_argument("--quick", action="store_true", help="two epochs, to see that it runs")
     parser.add_argument("--record", action="store_true", help="write benchmarks/results/holes.json")
     options = parser.parse_args()
-    data, told = table("nltcs"), {"max_iter": 2} if options.quick else {}
+    data, settings = table("nltcs"), {"max_iter": 2} if options.quick else {}
     test, others = _frame(data.test), np.delete(np.arange(data.test.shape[1]), DRIVER)
     models: dict[str, nadek.NADEk] = {}
-    found: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     for way, title in WAYS.items():
-        train, valid = (holed(x, way, seed) for seed, x in enumerate((data.train, data.valid)))
+        train, valid = (with_missing(x, way, seed) for seed, x in enumerate((data.train, data.valid)))
         missing = train.isna().to_numpy().mean()
         started = time.perf_counter()
         if way == "completed":
             train, valid = (models["follow"].sample_conditional(x, random_state=0)[0] for x in (train, valid))
         missing_is = "complete" if "learnt" in way else "use"
-        models[way] = nadek.NADEk(random_state=0, missing=missing_is, **told).fit(train, X_val=valid)
+        models[way] = nadek.NADEk(random_state=0, missing=missing_is, **settings).fit(train, X_val=valid)
         seconds = time.perf_counter() - started
         scores = models[way].score_samples(test)
         drawn = models[way].sample(SAMPLES, random_state=1)
-        found[way] = {
+        metrics[way] = {
             "title": title,
             "missing": missing,
             "log_likelihood": scores.mean(),
@@ -69,24 +68,24 @@ def main() -> None:
     show(
         f"nltcs, {truth['ones']:.3f} of the answers are yes",
         ["way", "missing", "log-likelihood", "standard error", "yes in samples", "fit seconds"],
-        [[title, *(v for key, v in found[way].items() if key != "title")] for way, title in WAYS.items()],
+        [[title, *(v for key, v in metrics[way].items() if key != "title")] for way, title in WAYS.items()],
     )
     if options.record:
-        write("holes", {"test": truth, "ways": found})
+        write("holes", {"test": truth, "ways": metrics})
 
 
-def holed(x: np.ndarray, way: str, seed: int) -> pd.DataFrame:
-    """The rows with the holes of one way to lose cells."""
+def with_missing(x: np.ndarray, way: str, seed: int) -> pd.DataFrame:
+    """Return the rows with the missing cells of one way."""
     hidden = np.random.default_rng(seed).random(x.shape) < HIDDEN
     follows = hidden & (x[:, [DRIVER]] == 1)
     follows[:, DRIVER] = False
     if way == "whole":
-        lost = np.zeros_like(hidden)
+        missing = np.zeros_like(hidden)
     elif way.startswith("random"):
-        lost = np.random.default_rng(seed + 10).random(x.shape) < follows.mean()
+        missing = np.random.default_rng(seed + 10).random(x.shape) < follows.mean()
     else:
-        lost = follows
-    return _frame(np.where(lost, np.nan, x))
+        missing = follows
+    return _frame(np.where(missing, np.nan, x))
 
 
 def _frame(x: np.ndarray) -> pd.DataFrame:

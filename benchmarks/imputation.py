@@ -1,21 +1,21 @@
-"""Hidden cells of real tables: nadek with its defaults against other ways to fill them in.
+"""Compare imputers on hidden cells of real tables.
 
     python benchmarks/imputation.py [--peers-python PEERS/bin/python] [--record]
     python benchmarks/imputation.py --sets digits --fractions 0.3 --methods nadek neighbours --rows 100  # a short look
 
-Every method learns from the training rows. Cells of the test rows are hidden at random, the same for all methods, and
-each gives the probabilities of the levels of every hidden cell. What is chosen (a method's setting, and how far its
-probabilities are drawn towards the columns' frequencies) is chosen on validation rows with as many hidden cells.
-Seconds are those of the chosen setting alone. Methods whose library is not
-installed here are worked in the environment of --peers-python (benchmarks/peers/requirements.txt).
+Every method learns from the training rows. Cells of the test rows are hidden at random, the same for all methods. Each
+method gives the probabilities of the levels of every hidden cell. A method's setting, and how far its probabilities are
+drawn towards the columns' frequencies, are chosen on validation rows with as many hidden cells. Seconds are those of
+the chosen setting alone. Methods whose library is not installed here run in the environment of --peers-python
+(benchmarks/peers/requirements.txt).
 
-OMP_NUM_THREADS=1 gives every method one thread, for a machine that has other things to do; the record tells.
-imputation-threads.json is of a run on a whole machine:
+OMP_NUM_THREADS=1 gives every method one thread; the record holds the number. imputation-threads.json is of a run on a
+whole machine:
 
     python benchmarks/imputation.py --sets accidents --fractions 0.3 --methods nadek ridge --record imputation-threads
 
-With --record every result is kept in benchmarks/results/imputation.json as soon as it is there, and an interrupted run
-goes on where it was. docs/imputation.md is made from it.
+With --record every result is written to benchmarks/results/imputation.json at once, and an interrupted run goes on
+where it was. docs/imputation.md is made from it.
 """
 
 import argparse
@@ -38,20 +38,20 @@ from peers.remote import PeerError, Remote
 from nadek.runs.provenance import provenance
 
 CHOICE_ROWS = 500
-"""Validation rows that settings are chosen on."""
+"""Number of validation rows to choose settings on."""
 SHOWN = ("log_loss", "standard_error", "brier", "accuracy", "auroc", "calibration_error", "fit_seconds", "fill_seconds")
 
 
 @dataclass
 class Fitted:
-    """A peer, and what fitting it took."""
+    """Fitted peer and the seconds that it took."""
 
     peer: Any
     seconds: float
 
 
-def here(path: str) -> bool:
-    """Whether the libraries that a peer imports are installed in this environment."""
+def is_installed(path: str) -> bool:
+    """Return True if the libraries of a peer are installed."""
     try:
         importlib.import_module(path.split(":")[0])
     except ModuleNotFoundError:
@@ -60,8 +60,8 @@ def here(path: str) -> bool:
 
 
 def make(method: Method, setting: Setting, python: str | None) -> Any:  # noqa: ANN401 - a peer of any kind
-    """The peer, in this process or in one of the other environment."""
-    if here(method.path):
+    """Return a peer, here or in the other environment."""
+    if is_installed(method.path):
         module, name = method.path.split(":")
         return getattr(importlib.import_module(module), name)(**setting.options)
     if python is None:
@@ -70,7 +70,7 @@ def make(method: Method, setting: Setting, python: str | None) -> Any:  # noqa: 
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What some work gives, and its wall-clock seconds."""
+    """Return the result of some work and its wall-clock seconds."""
     started = time.perf_counter()
     return work(), time.perf_counter() - started
 
@@ -78,7 +78,10 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 def fitted(
     data: Table, method: Method, setting: Setting, fraction: float, python: str | None, stack: ExitStack
 ) -> Fitted:
-    """Make a peer and let it learn; the stack closes what it needs beside itself."""
+    """Make and fit a peer.
+
+    The stack closes its process, where it has one.
+    """
     train = data.train[: setting.train_rows]
     if setting.holes:
         train = hide(train, fraction, data.levels, part="train")
@@ -89,90 +92,90 @@ def fitted(
 
 
 def suited(method: Method, data: Table) -> list[Setting]:
-    """The settings that such a table can be filled in with."""
+    """Return the settings of a method that suit a table."""
     kind = "binary" if max(data.levels) == 2 else "categorical"
     fits = [setting.most_cells is None or data.train.size <= setting.most_cells for setting in method.settings]
-    found = [s for s, fit in zip(method.settings, fits, strict=True) if fit and s.only in (None, kind)]
-    if not found:
+    settings = [s for s, fit in zip(method.settings, fits, strict=True) if fit and s.only in (None, kind)]
+    if not settings:
         raise PeerError(f"not for {kind} columns")
-    return found
+    return settings
 
 
-def answers(peer: Any, x: np.ndarray) -> np.ndarray:  # noqa: ANN401 - a peer of any kind
-    """Probabilities of the hidden cells, checked."""
-    found = peer.probabilities(x)
-    if not np.isfinite(found[np.isnan(x)]).all():
+def checked_probabilities(peer: Any, x: np.ndarray) -> np.ndarray:  # noqa: ANN401 - a peer of any kind
+    """Return the probabilities of the hidden cells, checked."""
+    probabilities = peer.probabilities(x)
+    if not np.isfinite(probabilities[np.isnan(x)]).all():
         raise PeerError("some of its probabilities are not finite")
-    return found
+    return probabilities
 
 
 def results(data: Table, method: Method, fractions: Sequence[float], python: str | None) -> Iterator[Result]:
-    """One method on one table, a result for each fraction of hidden cells."""
+    """Yield a result for each fraction of hidden cells."""
     settings = suited(method, data)
-    whole = [setting for setting in settings if not setting.holes]
+    complete = [setting for setting in settings if not setting.holes]
     with ExitStack() as stack:
-        ready = {setting.name: fitted(data, method, setting, 0.0, python, stack) for setting in whole}
+        ready = {setting.name: fitted(data, method, setting, 0.0, python, stack) for setting in complete}
         for fraction in fractions:
             with ExitStack() as now:
-                holes = [setting for setting in settings if setting.holes]
-                these = ready | {s.name: fitted(data, method, s, fraction, python, now) for s in holes}
+                incomplete = [setting for setting in settings if setting.holes]
+                these = ready | {s.name: fitted(data, method, s, fraction, python, now) for s in incomplete}
                 yield result(data, method, fraction, these)
 
 
 def result(data: Table, method: Method, fraction: float, ready: Mapping[str, Fitted]) -> Result:
-    """Choose the setting and its shrinkage on validation rows, then fill in the test rows."""
+    """Return the metrics of the setting that validates best."""
     towards = frequencies(data.train, data.levels)
-    known = data.valid[:CHOICE_ROWS]
-    asked = hide(known, fraction, data.levels, part="valid")
-    tried = {}
+    valid = data.valid[:CHOICE_ROWS]
+    x = hide(valid, fraction, data.levels, part="valid")
+    validation = {}
     for name, one in ready.items():
-        found, seconds = timed(lambda peer=one.peer: answers(peer, asked))
-        weight, loss = best_shrinkage(found, towards, known, np.isnan(asked))
-        tried[name] = {"log_loss": loss, "shrinkage": weight, "seconds": one.seconds + seconds}
-    name = min(tried, key=lambda name: tried[name]["log_loss"])
-    asked = hide(data.test, fraction, data.levels, part="test")
-    hidden = np.isnan(asked)
-    found, seconds = timed(lambda: answers(ready[name].peer, asked))
-    plain = cell_losses(shrunk(found, towards, 0.0), data.test, hidden).mean()
+        p, seconds = timed(lambda peer=one.peer: checked_probabilities(peer, x))
+        weight, loss = best_shrinkage(p, towards, valid, np.isnan(x))
+        validation[name] = {"log_loss": loss, "shrinkage": weight, "seconds": one.seconds + seconds}
+    name = min(validation, key=lambda name: validation[name]["log_loss"])
+    x = hide(data.test, fraction, data.levels, part="test")
+    hidden = np.isnan(x)
+    p, seconds = timed(lambda: checked_probabilities(ready[name].peer, x))
+    plain = cell_losses(shrunk(p, towards, 0.0), data.test, hidden).mean()
     return {
         **{"set": data.name, "fraction": fraction, "method": method.name, "title": method.title, "setting": name},
-        **measures(shrunk(found, towards, tried[name]["shrinkage"]), data.test, hidden, data.levels),
+        **measures(shrunk(p, towards, validation[name]["shrinkage"]), data.test, hidden, data.levels),
         **{"unshrunk_log_loss": float(plain), "fit_seconds": ready[name].seconds, "fill_seconds": seconds},
-        "validation": tried,
+        "validation": validation,
         "processor": provenance()["hardware"]["processor"],
     }
 
 
 def attempted(data: Table, method: Method, fractions: Sequence[float], python: str | None) -> Iterator[Result]:
-    """`results`, or why there are none."""
-    wanted = list(fractions)
+    """Yield the results of a method, or its errors."""
+    remaining = list(fractions)
     try:
-        for found in results(data, method, fractions, python):
-            wanted.remove(found["fraction"])
-            yield found
+        for one in results(data, method, fractions, python):
+            remaining.remove(one["fraction"])
+            yield one
     except Exception as error:  # whatever a library does, the others shall still run
-        told = str(error) if isinstance(error, PeerError) else f"{type(error).__name__}: {error}"
-        for fraction in wanted:
+        message = str(error) if isinstance(error, PeerError) else f"{type(error).__name__}: {error}"
+        for fraction in remaining:
             what = {"set": data.name, "fraction": fraction, "method": method.name, "title": method.title}
-            yield {**what, "error": told.splitlines()[0]}
+            yield {**what, "error": message.splitlines()[0]}
 
 
-def show_all(found: Sequence[Result]) -> None:
-    """A table for each set and fraction, the best on top, and what did not run."""
-    for name, fraction in dict.fromkeys((r["set"], r["fraction"]) for r in found):
-        these = [r for r in found if (r["set"], r["fraction"]) == (name, fraction) and "error" not in r]
+def show_all(every: Sequence[Result]) -> None:
+    """Print a table for each set and fraction."""
+    for name, fraction in dict.fromkeys((r["set"], r["fraction"]) for r in every):
+        these = [r for r in every if (r["set"], r["fraction"]) == (name, fraction) and "error" not in r]
         rows = [
             [r["title"], r["setting"], *(r[key] for key in SHOWN)] for r in sorted(these, key=lambda r: r["log_loss"])
         ]
         if rows:
             columns = ["method", "setting", *(key.replace("_", " ") for key in SHOWN)]
             show(f"{name}, {fraction:.0%} hidden, {these[0]['cells']} cells", columns, rows)
-    for told in dict.fromkeys((r["set"], r["method"], r["error"]) for r in found if "error" in r):
-        print("did not run:", *told)
+    for failure in dict.fromkeys((r["set"], r["method"], r["error"]) for r in every if "error" in r):
+        print("did not run:", *failure)
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--fractions", nargs="+", type=float, default=FRACTIONS)
@@ -180,14 +183,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="so many validation and test rows at most, for a short look")
     parser.add_argument("--train-rows", type=int, help="so many training rows at most, for a short look")
     parser.add_argument("--peers-python", help="Python of an environment with the peers' libraries")
-    told = "keep results/imputation.json, or another NAME for a run on other terms, and go on from it"
-    parser.add_argument("--record", nargs="?", const="imputation", metavar="NAME", help=told)
+    text = "write results/imputation.json, or another NAME for a run on other terms, and go on from it"
+    parser.add_argument("--record", nargs="?", const="imputation", metavar="NAME", help=text)
     parser.add_argument("--again", action="store_true", help="measure again what the record already has")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Measure what is not there yet, print."""
+    """Measure what the record lacks, and print."""
     options = parse()
     setup = {"rows": options.rows, "train_rows": options.train_rows, "choice_rows": CHOICE_ROWS, "clip": CLIP}
     setup["threads"] = torch.get_num_threads()  # OMP_NUM_THREADS says how many, to every library
@@ -198,8 +201,8 @@ def main() -> None:
         for method in options.methods:
             for fraction in options.fractions if options.again else ():
                 record.forget(set=name, fraction=fraction, method=method)
-            wanted = [f for f in options.fractions if record.lacks(set=name, fraction=f, method=method)]
-            for one in attempted(data, METHODS[method], wanted, options.peers_python) if wanted else ():
+            missing = [f for f in options.fractions if record.lacks(set=name, fraction=f, method=method)]
+            for one in attempted(data, METHODS[method], missing, options.peers_python) if missing else ():
                 record.add(one)
                 print(name, f"{one['fraction']:.0%}", method, one.get("log_loss", one.get("error")), flush=True)
     show_all([r for r in record.results if r["set"] in options.sets and r["method"] in options.methods])

@@ -1,4 +1,4 @@
-"""The tables of the imputation benchmark, and which of their cells are hidden."""
+"""Tables of the imputation benchmark and their hidden cells."""
 
 import os
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SEEDS = {"train": 1, "valid": 2, "test": 3}
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A set of discrete rows in its three published parts.
+    """Discrete rows in three published parts.
 
     Attributes:
         name: one of `SETS`.
@@ -55,7 +55,9 @@ def table(name: str, *, train_rows: int | None = None, rows: int | None = None) 
 
 
 def hide(x: NDArray[np.float64], fraction: float, levels: tuple[int, ...], *, part: str) -> NDArray[np.float64]:
-    """The same rows with NaN in a fraction of their cells, each cell by its own draw, the same for every method.
+    """Return the rows with a fraction of their cells hidden.
+
+    Hidden cells are NaN. Each cell has its own draw, the same for every method.
 
     Cells of a column with one level are never hidden: there is nothing to predict.
 
@@ -71,10 +73,10 @@ def hide(x: NDArray[np.float64], fraction: float, levels: tuple[int, ...], *, pa
 
 
 def _mushrooms() -> tuple[tuple[NDArray[np.uint8], ...], tuple[int, ...]]:
-    """The categorical set: integer codes and the number of levels of each column."""
+    """Return the codes and level counts of the categorical set."""
     folder = os.environ.get("NADEK_DATA")
     if not folder:
-        raise FileNotFoundError("mushrooms lies in the data folder: name it in the environment variable NADEK_DATA")
+        raise FileNotFoundError("mushrooms is in the data folder: set the environment variable NADEK_DATA to it")
     with np.load(Path(folder) / "uci_mushrooms.npz") as archive:
         parts = tuple(archive[part] for part in ("train", "valid", "test"))
         return parts, tuple(int(count) for count in archive["cardinalities"])

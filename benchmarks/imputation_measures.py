@@ -1,4 +1,4 @@
-"""How good the probabilities of hidden cells are: log-loss, Brier score, accuracy, AUROC, calibration."""
+"""Log-loss, Brier score, accuracy, AUROC and calibration of hidden cells."""
 
 from typing import Any
 
@@ -14,7 +14,10 @@ BINS = 15
 
 
 def frequencies(train: Array, levels: tuple[int, ...]) -> Array:
-    """How often each level of each column occurs, one count added to each; 0 beyond a column's levels, [D, L]."""
+    """Return the frequency of each column's levels, [D, L].
+
+    One count is added to each level; beyond a column's levels stands 0.
+    """
     counts = np.zeros((len(levels), max(levels)))
     for column, count in enumerate(levels):
         seen = train[:, column][~np.isnan(train[:, column])].astype(np.int64)
@@ -23,10 +26,12 @@ def frequencies(train: Array, levels: tuple[int, ...]) -> Array:
 
 
 def shrunk(probabilities: Array, towards: Array, weight: float) -> Array:
-    """`(1 - weight) p + weight f`, then within [CLIP, 1 - CLIP] on the levels that there are, and summing to one.
+    """Return probabilities drawn towards the frequencies.
+
+    They are `(1 - weight) p + weight f`, clipped to [CLIP, 1 - CLIP] on the levels that a column has, and sum to one.
 
     Args:
-        probabilities: what a method says, [N, D, L].
+        probabilities: of a method, [N, D, L].
         towards: the columns' frequencies f, [D, L], 0 where a column has no such level.
         weight: 0 to 1.
     """
@@ -35,32 +40,35 @@ def shrunk(probabilities: Array, towards: Array, weight: float) -> Array:
 
 
 def best_shrinkage(probabilities: Array, towards: Array, x: Array, hidden: NDArray[np.bool_]) -> tuple[float, float]:
-    """The weight with the smallest log-loss, and that log-loss: every method gets it, chosen on validation rows."""
+    """Return the weight with the smallest log-loss, and that log-loss.
+
+    Every method gets such a weight, chosen on validation rows.
+    """
     losses = [(cell_losses(shrunk(probabilities, towards, w), x, hidden).mean(), w) for w in SHRINKAGES]
     loss, weight = min(losses)
     return weight, float(loss)
 
 
 def cell_losses(probabilities: Array, x: Array, hidden: NDArray[np.bool_]) -> Array:
-    """`-log p(true level)` in nats of every hidden cell, row by row."""
+    """Return `-log p(true level)` of every hidden cell, in nats."""
     row, column = hidden.nonzero()
     return -np.log(probabilities[row, column, x[row, column].astype(np.int64)])
 
 
 def measures(probabilities: Array, x: Array, hidden: NDArray[np.bool_], levels: tuple[int, ...]) -> dict[str, Any]:
-    """All measures over the hidden cells.
+    """Return all measures over the hidden cells.
 
     Args:
         probabilities: of every level of every cell, [N, D, L].
         x: the true codes, [N, D].
-        hidden: which cells count, [N, D].
+        hidden: True for cells that count, [N, D].
         levels: number of levels of each column.
 
     Returns:
         "log_loss" (nats a cell) and its "standard_error" (over rows), "brier" (half the sum of squares over levels,
         which for two levels is the usual score of one probability), "accuracy", "auroc" (two levels everywhere: of
         all hidden cells together; else one level against the rest, mean over the levels of all columns), "cells",
-        and what `reliability` says.
+        and what `reliability` returns.
     """
     row, column = hidden.nonzero()
     p = probabilities[row, column]
@@ -80,16 +88,16 @@ def measures(probabilities: Array, x: Array, hidden: NDArray[np.bool_], levels: 
 
 
 def reliability(p: Array, happened: Array) -> dict[str, Any]:
-    """What was said and what came true, in bins of equal width.
+    """Return stated probabilities and frequencies, in bins of equal width.
 
     Returns:
         "reliability": rows (mean probability, frequency, number of cells) of the bins that are not empty;
         "calibration_error": the mean distance of the two, weighted by cells.
     """
     index = np.minimum((p * BINS).astype(np.int64), BINS - 1)
-    count, said, came = (np.bincount(index, weights, minlength=BINS) for weights in (None, p, happened))
+    count, stated, observed = (np.bincount(index, weights, minlength=BINS) for weights in (None, p, happened))
     full = count > 0
-    rows = np.stack([said[full] / count[full], came[full] / count[full], count[full]], axis=1)
+    rows = np.stack([stated[full] / count[full], observed[full] / count[full], count[full]], axis=1)
     error = float(np.abs(rows[:, 0] - rows[:, 1]) @ rows[:, 2] / len(p))
     return {"reliability": rows.tolist(), "calibration_error": error}
 
@@ -97,13 +105,16 @@ def reliability(p: Array, happened: Array) -> dict[str, Any]:
 def _categorical_reliability(
     p: Array, indicator: Array, column: NDArray[np.int64], levels: tuple[int, ...]
 ) -> dict[str, Any]:
-    """Every level of every hidden cell is something said that came true or not."""
+    """Return the reliability over every level of every hidden cell."""
     there = np.arange(p.shape[1]) < np.array(levels)[column][:, None]
     return reliability(p[there], indicator[there])
 
 
 def _standard_error(losses: Array, row: NDArray[np.int64]) -> float:
-    """Of the mean over cells, when rows are independent but the cells of a row are not (the ratio estimator's)."""
+    """Return the standard error of the mean over cells.
+
+    Rows are independent, the cells of a row are not (the ratio estimator).
+    """
     number, total = np.bincount(row), np.bincount(row, losses)
     deviations = total - losses.mean() * number
     n_rows = (number > 0).sum()
@@ -111,16 +122,16 @@ def _standard_error(losses: Array, row: NDArray[np.int64]) -> float:
 
 
 def _auroc(happened: Array, p: Array) -> float | None:
-    """None where only one of the two outcomes occurs."""
+    """Return the AUROC, or None where only one outcome occurs."""
     return float(roc_auc_score(happened, p)) if 0 < happened.sum() < len(happened) else None
 
 
 def _one_against_rest(indicator: Array, p: Array, column: NDArray[np.int64]) -> float | None:
-    """Mean AUROC of every level of every column against the others of its column."""
-    found = [
+    """Return the mean AUROC of levels against the rest."""
+    every = [
         _auroc(indicator[cells, level], p[cells, level])
         for cells in (column == c for c in np.unique(column))
         for level in range(p.shape[1])
     ]
-    known = [area for area in found if area is not None]
-    return float(np.mean(known)) if known else None
+    areas = [area for area in every if area is not None]
+    return float(np.mean(areas)) if areas else None

@@ -1,4 +1,4 @@
-"""Reliability curves of the imputation benchmark, from its record into docs/pictures/calibration.png.
+"""Draw docs/pictures/calibration.png from the record of the imputation benchmark.
 
 python benchmarks/imputation_picture.py
 """
@@ -13,11 +13,11 @@ from nadek import figures
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "calibration.png"
 PERCENT = "30"
 METHODS = ("nadek", "hidden-tree", "neighbours", "ridge", "missforest")
-"""The most used ones and the strongest; nadek first, which is then the one in colour."""
+"""Most used and strongest methods, the first in colour."""
 
 
 def main() -> None:
-    """Read, draw, write."""
+    """Read the record and draw."""
     results = json.loads((RESULTS / "imputation.json").read_text(encoding="utf-8"))["results"]
     panels = {
         name: {by[PERCENT][m]["title"]: by[PERCENT][m]["reliability"] for m in METHODS if m in by[PERCENT]}

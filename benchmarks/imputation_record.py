@@ -1,4 +1,7 @@
-"""The record of the imputation benchmark: kept after every result, so that an interrupted run goes on."""
+"""Record of the imputation benchmark, written after every result.
+
+An interrupted run goes on from it.
+"""
 
 import json
 import subprocess
@@ -15,12 +18,12 @@ Result = dict[str, Any]
 
 
 class Record:
-    """Results so far, in memory and, where a path is given, on disk.
+    """Results so far, in memory and on disk.
 
     Args:
-        path: the file; None keeps nothing.
+        path: the file; None for memory only.
         setup: what all results have in common; a file with another one is not gone on with.
-        libraries: versions of those at work, which are added to those of the file.
+        libraries: versions of the libraries in use; they are added to those of the file.
     """
 
     def __init__(self, path: Path | None, setup: dict[str, Any], libraries: dict[str, str]) -> None:
@@ -33,29 +36,29 @@ class Record:
             self.results, self.libraries = flat(before), before["libraries"] | libraries
 
     def lacks(self, **what: Any) -> bool:  # noqa: ANN401 - set, fraction, method
-        """Whether there is no such result yet; what failed once may be tried again."""
+        """Return True if there is no such finished result."""
         done = (result for result in self.results if "error" not in result)
         return not any(all(result[key] == value for key, value in what.items()) for result in done)
 
     def forget(self, **what: Any) -> None:  # noqa: ANN401 - set, fraction, method
-        """Leave such results out from now on."""
+        """Remove such results."""
         self.results = [r for r in self.results if any(r[key] != value for key, value in what.items())]
 
     def add(self, result: Result) -> None:
-        """One more result, in place of an earlier one of the same, on disk at once."""
+        """Add or replace a result, and write the file."""
         self.forget(**{key: result[key] for key in ("set", "fraction", "method")})
         self.results.append(result)
         if self.path is not None:
             date = datetime.now(UTC).isoformat(timespec="seconds")
             head = {"date": date, "setup": self.setup, "libraries": self.libraries, **provenance()}
-            content = {**head, **told(self.results)}
+            content = {**head, **nested_results(self.results)}
             self.path.parent.mkdir(exist_ok=True)
             with replacing(self.path) as stream:
                 stream.write((_lines(_rounded(content)) + "\n").encode())
 
 
-def told(results: Sequence[Result]) -> dict[str, Any]:
-    """Results as the docs read them.
+def nested_results(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the results as the docs read them.
 
     Args:
         results: of any sets, fractions and methods.
@@ -63,7 +66,7 @@ def told(results: Sequence[Result]) -> dict[str, Any]:
     Returns:
         "results": for each set and per cent of hidden cells those of the methods, the smallest log-loss first;
         "log_loss": for each per cent rows of a method and its log-loss on every set, in the order of the mean of
-        log-loss relative to the best; "failed": what did not run, and why.
+        log-loss relative to the best; "failed": methods that did not run, with their errors.
     """
     nested: dict[str, dict[str, dict[str, Result]]] = {r["set"]: {} for r in results}
     for r in sorted((r for r in results if "error" not in r), key=lambda r: r["log_loss"]):
@@ -74,13 +77,16 @@ def told(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def flat(content: dict[str, Any]) -> list[Result]:
-    """The list that `told` was given; of what did not run, one result a set and method."""
+    """Return the list of results that `nested_results` was given.
+
+    Of a method that did not run, it has one result a set.
+    """
     done = [r for by_percent in content["results"].values() for by in by_percent.values() for r in by.values()]
     return done + content["failed"]
 
 
 def _across(nested: dict[str, dict[str, dict[str, Result]]], percent: str) -> list[Result]:
-    """A row a method, a column a set."""
+    """Return a row a method with a column a set."""
     rows: dict[str, Result] = {}
     relative: dict[str, list[float]] = {}
     for name, by_percent in nested.items():
@@ -93,21 +99,24 @@ def _across(nested: dict[str, dict[str, dict[str, Result]]], percent: str) -> li
 
 
 def versions(libraries: Sequence[str], python: str | None) -> dict[str, str]:
-    """Versions of distributions, from this environment or the other one; those that neither has are left out."""
+    """Return versions of distributions, from this environment or the other.
+
+    Those that neither has are left out.
+    """
     ask = (
         "import json, sys; from importlib import metadata as m; all = {d.name.lower(): d.version for d in"
         " m.distributions()}; print(json.dumps({n: all[n.lower()] for n in sys.argv[1:] if n.lower() in all}))"
     )
-    found: dict[str, str] = {}
+    installed: dict[str, str] = {}
     for interpreter in (python, sys.executable):  # where both have it, this one is used
         if interpreter is not None:
-            told = subprocess.run([interpreter, "-c", ask, *libraries], capture_output=True, text=True, check=True)
-            found |= json.loads(told.stdout)
-    return dict(sorted(found.items()))
+            done = subprocess.run([interpreter, "-c", ask, *libraries], capture_output=True, text=True, check=True)
+            installed |= json.loads(done.stdout)
+    return dict(sorted(installed.items()))
 
 
 def _lines(value: Any, indent: str = "") -> str:  # noqa: ANN401 - JSON
-    """JSON with a line a result, so that another run makes a readable difference."""
+    """Return JSON with one result a line, for readable differences."""
     whole = json.dumps(value)
     if isinstance(value, dict) and (len(whole) < 100 or ("log_loss" in value and "set" in value)):
         return whole
@@ -120,7 +129,7 @@ def _lines(value: Any, indent: str = "") -> str:  # noqa: ANN401 - JSON
 
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Numbers to six digits."""
+    """Round numbers to six digits."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, dict):

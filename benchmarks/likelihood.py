@@ -1,8 +1,9 @@
-"""Exact log-likelihood of rows under one ordering: decoding against its floor and the straightforward way.
+"""Time exact log-likelihoods against their floor and the straightforward way.
 
     python benchmarks/likelihood.py [--rows 1000] [--record]
 
-The floor is the decoder's flops at the peak of its dtype: the best that this run saw, before and after every model.
+Rows are scored under one ordering. The floor is the time of the flops of decoding at the peak of the dtype. The peak is
+the best that this run measured, before and after every model.
 """
 
 import argparse
@@ -25,7 +26,7 @@ MODELS = {"1HL k=1": ((H,), 1), "1HL k=5": ((H,), 5), "2HL k=5": ((H, H), 5)}
 
 
 def twin(model: IterativeNADE) -> StraightforwardNADEk:
-    """The straightforward network with the same weights."""
+    """Return the straightforward network with the same weights."""
     other = StraightforwardNADEk(D, tuple(model.config.core.hidden), model.steps, model.fill)
     first, *rest = other.encoder
     first.weight.data, first.bias.data = model.W.data, model.c.data
@@ -36,14 +37,14 @@ def twin(model: IterativeNADE) -> StraightforwardNADEk:
 
 
 def flops(n_rows: int, n_layers: int, steps: int) -> tuple[float, float]:
-    """Flops of decoding, and of the whole network at every position."""
+    """Return the flops of decoding and of the straightforward way."""
     inner = 2.0 * (n_layers - 1) * H * H * steps
     decoding = sum((steps - 1) * 4.0 * (D - d) * H + inner + 4.0 * H for d in range(D))
     return n_rows * decoding, n_rows * D * (steps * 4.0 * D * H + inner)
 
 
 def measure(name: str, n_rows: int) -> Iterator[dict[str, object]]:
-    """One model, both dtypes."""
+    """Yield the measurements of one model in both dtypes."""
     hidden, steps = MODELS[name]
     generator = torch.Generator().manual_seed(0)
     model = nade_k(D, hidden=hidden, steps=steps, mean=torch.full((D,), 0.13), generator=generator).eval()
@@ -60,7 +61,7 @@ def measure(name: str, n_rows: int) -> Iterator[dict[str, object]]:
         slow = min(slow, seconds(plain, repeats=1, warm_up=0)) if again else slow
         took = {dtype: min(took[dtype], seconds(way, repeats=1, warm_up=0)) for dtype, way in ways.items()}
     for dtype, way in ways.items():
-        found = way()
+        log_p = way()
         needed, whole = flops(n_rows, len(hidden), steps)
         yield {
             "model": name,
@@ -70,19 +71,19 @@ def measure(name: str, n_rows: int) -> Iterator[dict[str, object]]:
             "ratio_to_straightforward": took[dtype] / slow,
             "ratio_of_flops": needed / whole,
             "flops": needed,
-            "largest_difference": float((found - exact).abs().max()),
-            "difference_of_means": float((found - exact).mean().abs()),
+            "largest_difference": float((log_p - exact).abs().max()),
+            "difference_of_means": float((log_p - exact).mean().abs()),
         }
 
 
 def beside_floor(row: dict[str, Any], peaks: dict[str, float]) -> dict[str, Any]:
-    """With the time that its products alone take at the peak of their dtype."""
+    """Add the time of the products at peak speed."""
     floor = row["flops"] / peaks[row["dtype"]]
     return row | {"floor_seconds": floor, "ratio_to_floor": row["seconds"] / floor}
 
 
 def main() -> None:
-    """Measure, print, leave a record."""
+    """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--record", action="store_true", help="write benchmarks/results/likelihood.json")
@@ -96,8 +97,8 @@ def main() -> None:
     rows = [beside_floor(row, peaks) for row in rows]
     show(f"exact log p of {options.rows} rows, D = {D}, H = {H}", list(rows[0]), [list(row.values()) for row in rows])
     if options.record:
-        told = {"rows": options.rows, "peak_flops": peaks, "table": rows, "memory_peak_mib": memory_peak()}
-        write("likelihood", told)
+        content = {"rows": options.rows, "peak_flops": peaks, "table": rows, "memory_peak_mib": memory_peak()}
+        write("likelihood", content)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""A step of the U-Net of MNIST: what the network takes, and what Muon does, ours and torch's.
+"""Time a training step of the U-Net, part by part.
+
+The parts are forward and backward, AdamW, our Muon and torch's.
 
     python benchmarks/muon.py [--record]
 
-Torch's is shown filters as matrices, and its products are bfloat16 whatever the processor.
+Torch's Muon gets filters as matrices, and multiplies in bfloat16 on every processor.
 """
 
 import argparse
@@ -20,8 +22,8 @@ BATCH = 100
 CONFIG = ImageConfig(image_shape=(28, 28), channels=(16, 32, 64), blocks=1, dense=256, steps=1)
 
 
-def torchs(ours: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """Torch's Muon for matrices of the shapes that ours makes orthogonal."""
+def torch_muon(ours: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """Return torch's Muon for matrices of the same shapes."""
     moved = ours.param_groups[0]["params"]
     matrices = [torch.nn.Parameter(torch.randn(len(weight), weight[0].numel())) for weight in moved]
     for matrix in matrices:
@@ -30,7 +32,7 @@ def torchs(ours: torch.optim.Optimizer) -> torch.optim.Optimizer:
 
 
 def main() -> None:
-    """Measure, print, leave a record."""
+    """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help="write benchmarks/results/muon.json")
     options = parser.parse_args()
@@ -48,7 +50,7 @@ def main() -> None:
         "forward and backward": learn,
         "AdamW": AdamW().build(model).step,
         "Muon": muon.step,
-        "Muon of torch": torchs(muon).step,
+        "Muon of torch": torch_muon(muon).step,
     }
     columns = ["what", "ms_a_step"]
     rows = [[name, 1e3 * seconds(way, repeats=5)] for name, way in ways.items()]

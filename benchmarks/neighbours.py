@@ -1,11 +1,11 @@
-"""Tables of numbers: what it brings that neighbouring bins learn together, and how others do on the same bins.
+"""Measure the gain from ordered bins, on numeric tables.
 
     python benchmarks/neighbours.py [--sets wine breast-cancer diabetes digits] [--seeds 3] [--record]
 
-Six rows in ten are learnt from (a tenth of them held out to stop by), the others are the test. Numbers fall into at
-most 16 bins, the same ones for all. Mean log-probability of the test rows' bins in nats: nadek with its defaults (the
-mixture of 32 orderings), the same without an order of the bins, and two models with exact likelihoods. All sets come
-with scikit-learn; the pixels of digits that are blank everywhere are left out.
+Six rows in ten are for training (a tenth of them for early stopping), the others for the test. Numbers fall into at
+most 16 bins, the same for all models. The table shows the mean log-probability of the test rows' bins in nats: of nadek
+with its defaults (the mixture of 32 orderings), of the same without an order of the bins, and of two models with exact
+likelihoods. All sets come with scikit-learn; pixels of digits that are blank everywhere are left out.
 """
 
 import argparse
@@ -32,11 +32,11 @@ WAYS = ("nadek", "nadek, bins in no order", "Chow-Liu tree", "mixture by EM")
 
 
 def main() -> None:
-    """Measure, print, leave a record."""
+    """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", choices=NUMBERS, default=list(NUMBERS))
     parser.add_argument("--seeds", type=int, default=3, help="splits, each with a training of its own")
-    parser.add_argument("--epochs", type=int, help="fewer, to see whether it runs")
+    parser.add_argument("--epochs", type=int, help="fewer, to see that it runs")
     parser.add_argument("--record", action="store_true", help="write benchmarks/results/neighbours.json")
     options = parser.parse_args()
     results = {}
@@ -47,9 +47,9 @@ def main() -> None:
             "ways": [
                 {
                     "way": way,
-                    "log_likelihood": float(np.mean([found[way][0] for found in each])),
-                    "each": [found[way][0] for found in each],
-                    "fit_seconds": float(np.mean([found[way][1] for found in each])),
+                    "log_likelihood": float(np.mean([scores[way][0] for scores in each])),
+                    "each": [scores[way][0] for scores in each],
+                    "fit_seconds": float(np.mean([scores[way][1] for scores in each])),
                 }
                 for way in WAYS
             ],
@@ -61,13 +61,13 @@ def main() -> None:
 
 
 def measure(x: Array, seed: int, *, epochs: int | None = None) -> dict[str, tuple[float, float]]:
-    """Mean log-probability of the test rows of a split, and seconds to fit, by every way."""
+    """Return test log-probability and seconds of every way."""
     places = np.random.default_rng(seed).permutation(len(x))
     learnt, test = np.split(places, [round(0.6 * len(x))])
     columns = [infer(values, name=str(j), kind="numeric", integers="numeric") for j, values in enumerate(x[learnt].T)]
     codes = np.column_stack([encode(column, x[:, j], name=str(j)) for j, column in enumerate(columns)])
     held, train = np.split(learnt, [len(learnt) // 10])
-    found = {}
+    scores = {}
     for way in WAYS:
         started = time.perf_counter()
         if way.startswith("nadek"):
@@ -76,8 +76,8 @@ def measure(x: Array, seed: int, *, epochs: int | None = None) -> dict[str, tupl
             model = Tree() if "tree" in way else Mixture(20)
             model.fit(codes[train], codes[held], tuple(map(n_levels, columns)))
         seconds = time.perf_counter() - started
-        found[way] = float(_log_prob(model, codes[test]).mean()), seconds
-    return found
+        scores[way] = float(_log_prob(model, codes[test]).mean()), seconds
+    return scores
 
 
 def _network(

@@ -1,11 +1,11 @@
-"""Rows of a kind that was never learnt from: nadek's outlier detector against others, on real labelled tables.
+"""Compare outlier detectors on a class left out of training.
 
     python benchmarks/outliers.py [--sets digits breast-cancer wine] [--methods ...] [--record]
 
-One class is left out of the training rows and makes the outliers; half of the other rows are learnt from, the other
-half are those that should look usual. AUROC of the scores, no label seen while learning, every method with its
-defaults. digits: every class in turn (64 pixels, 1 where at least 8 of 16). breast-cancer: the malignant ones, wine:
-every class in turn, both of numbers, five random halves each. All sets come with scikit-learn.
+One class of a labelled table makes the outliers. Half of the other rows are for training, the other half are the usual
+rows of the test. The table shows the AUROC of the scores. No method sees a label, and every method has its defaults.
+Classes of digits are left out in turn (64 pixels, 1 where at least 8 of 16), and those of wine; of breast-cancer the
+malignant one. Wine and breast-cancer are numbers, in five random halves each. All sets come with scikit-learn.
 """
 
 import argparse
@@ -34,12 +34,12 @@ from nadek import NADEkOutlierDetector
 
 Array = NDArray[np.float64]
 BINS = 8
-"""Quantile bins of a number, for the two models of categories."""
+"""Number of quantile bins, for the two models of categories."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Rows to learn from, and rows to tell apart: True where an outlier."""
+    """Training rows, and test rows with their outlier flags."""
 
     train: Array
     test: Array
@@ -47,7 +47,7 @@ class Case:
 
 
 def cases(name: str) -> Iterator[Case]:
-    """The repetitions of a set."""
+    """Yield the repetitions of a set."""
     x, label = {"digits": load_digits, "breast-cancer": load_breast_cancer, "wine": load_wine}[name](return_X_y=True)
     if name == "digits":
         x = (x >= 8).astype(np.float64)
@@ -61,20 +61,23 @@ def cases(name: str) -> Iterator[Case]:
 
 
 class Density:
-    """A model of categories as a detector: numbers in quantile bins, a tenth of the rows held out to stop by."""
+    """Detector from a model of categories, with quantile bins.
+
+    A tenth of the rows is held out for early stopping.
+    """
 
     def __init__(self, model: Mixture | Tree) -> None:
         self.model = model
 
     def fit(self, x: Array) -> None:
-        """Learn bins and model."""
+        """Learn the bins and the model."""
         self.bins = None if np.isin(x, (0, 1)).all() else Bins(x, BINS)
         levels = (2,) * x.shape[1] if self.bins is None else self.bins.levels
         codes = self._codes(x)
         self.model.fit(codes[len(x) // 10 :], codes[: len(x) // 10], levels)
 
     def score_samples(self, x: Array) -> Array:
-        """Log-probabilities; log-densities of numbers."""
+        """Return log-probabilities, or log-densities of numbers."""
         return self.model.log_prob(self._codes(x)) + (0.0 if self.bins is None else self.bins.log_density(x))
 
     def _codes(self, x: Array) -> Array:
@@ -94,7 +97,7 @@ SETS = ("digits", "breast-cancer", "wine")
 
 
 def measure(name: str, method: str) -> dict[str, Any]:
-    """One method on all repetitions of a set."""
+    """Return the AUROC and seconds of a method."""
     areas, fitting, scoring = [], [], []
     for case in cases(name):
         detector = METHODS[method]()
@@ -114,7 +117,7 @@ def measure(name: str, method: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, print, leave a record."""
+    """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))

@@ -1,10 +1,11 @@
-"""Samples and imputation of NADE-5 with one hidden layer of 500 units, D = 784: ratios within one run.
+"""Time samples and imputation of NADE-5 with one hidden layer.
 
     python benchmarks/sampling.py [--rows 1000] [--model mnist-nade5-2hl] [--record]
 
-Samples along one ordering against the straightforward sampler; rows with a pattern of holes of their own against rows
-that share one; several variables drawn at once, and what that costs in nats (needs a trained model and its test rows:
-one with random weights knows of no dependence to lose).
+The network has D = 784 variables and 500 units; ratios are within one run. Samples along one ordering are compared with
+the straightforward sampler, rows with a pattern of missing cells of their own with rows that share one. Several
+variables are drawn at once, and the cost of that in nats is measured. It needs a trained model and its test rows, as
+one with random weights has no dependence to lose.
 """
 
 import argparse
@@ -29,12 +30,12 @@ MISSING = (0.5, 0.1)
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Seconds of one run: the work takes long enough."""
+    """Return the seconds of one run, which takes long enough."""
     return seconds(work, repeats=1, warm_up=0)
 
 
 def samples(model: IterativeNADE, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
-    """Along one ordering, as the straightforward sampler does."""
+    """Time samples along one ordering, beside the straightforward sampler."""
     ordering = torch.randperm(D, generator=generator)
     with torch.random.fork_rng(devices=[]):
         slow = timed(lambda: straightforward_sample(twin(model), n_rows, ordering))
@@ -43,12 +44,12 @@ def samples(model: IterativeNADE, n_rows: int, generator: torch.Generator) -> li
 
 
 def imputations(model: IterativeNADE, n_rows: int, generator: torch.Generator) -> list[dict[str, Any]]:
-    """One pattern of missing cells for all rows, and one for each."""
+    """Time imputation with one missing pattern, and with many."""
     x = (torch.rand(n_rows, D, generator=generator) < 0.13).float()
     table = []
     for part in MISSING:
-        holes = torch.rand(n_rows, D, generator=generator) < part
-        one, own = (x.masked_fill(where, torch.nan) for where in (holes[:1], holes))
+        missing = torch.rand(n_rows, D, generator=generator) < part
+        one, own = (x.masked_fill(where, torch.nan) for where in (missing[:1], missing))
         times = [timed(lambda rows=rows: impute(model, rows, generator=generator)) for rows in (one, own)]
         table.append(
             {
@@ -64,7 +65,7 @@ def imputations(model: IterativeNADE, n_rows: int, generator: torch.Generator) -
 def chunked(
     model: IterativeNADE, x: torch.Tensor | None, n_rows: int, generator: torch.Generator
 ) -> list[dict[str, Any]]:
-    """Several variables at once: seconds, and nats a test row that the distribution is the worse for it."""
+    """Time joint steps over several variables, with their cost."""
     ordering = torch.randperm(model.n_variables, generator=generator)
     table: list[dict[str, Any]] = []
     for chunk in CHUNKS:
@@ -81,7 +82,7 @@ def chunked(
 
 
 def main() -> None:
-    """Measure, print, leave a record."""
+    """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--model", type=Path, help="folder or name of a trained model, for the cost of chunks")
@@ -92,7 +93,7 @@ def main() -> None:
     model = nade_k(D, hidden=(H,), steps=K, mean=torch.full((D,), 0.13), generator=generator).eval()
     trained, x = model, None
     if options.model is not None:
-        trained = load_saved(options.model).model  # or the name of a shipped one
+        trained = load_saved(options.model).model  # or the name of a pretrained one
         test = torch.as_tensor(load(options.data).test)  # published parts may be sorted
         x = test[torch.randperm(len(test), generator=generator)[: options.rows]].float()
     titles = {
@@ -108,8 +109,8 @@ def main() -> None:
     for name, table in tables.items():
         show(titles[name], list(table[0]), [list(row.values()) for row in table])
     if options.record:
-        told = {"rows": options.rows, "model": None if options.model is None else options.model.name}
-        write("sampling", {**told, "tables": tables, "memory_peak_mib": memory_peak()})
+        setup = {"rows": options.rows, "model": None if options.model is None else options.model.name}
+        write("sampling", {**setup, "tables": tables, "memory_peak_mib": memory_peak()})
 
 
 if __name__ == "__main__":

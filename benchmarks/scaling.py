@@ -1,11 +1,11 @@
-"""How the cost of exact scoring grows with D, H, k, rows and orderings; memory of a large evaluation, and of training.
+"""Measure the growth of time and memory with size.
 
     python benchmarks/scaling.py [--short] [--record]
 
-Each is changed alone, and an exponent fitted: the slope of log seconds over log size. The peak of memory of 10,000 rows
-and 128 orderings is taken in a process of its own, which scores few positions of the last ordering only: every ordering
-needs the same buffers, and the table [orderings, rows] of results is there whole. That of training with k = 20 is
-taken with and without keeping the activations of all steps.
+Exact scoring is timed for D, H, k, rows and orderings, each changed alone. The fitted exponent is the slope of log
+seconds over log size. The peak memory of 10,000 rows and 128 orderings is measured in a process of its own. It scores
+few positions of the last ordering only: every ordering needs the same buffers, and the table [orderings, rows] of
+results is there whole. The peak memory of training with k = 20 is measured with and without recomputation.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from nadek.inference.order_agnostic import step_costs
 from nadek.models import nade_k
 
 BASE = {"D": 784, "H": 500, "k": 5, "rows": 1000, "orderings": 1}
-"""The paper's NADE-5; with a hundred rows Python's own work at each position would hide how the rest grows."""
+"""Sizes of the paper's NADE-5, with enough rows."""
 SIZES: dict[str, tuple[int, ...]] = {
     "D": (196, 392, 784, 1568, 3136),
     "H": (128, 256, 512, 1024),
@@ -36,11 +36,11 @@ SIZES: dict[str, tuple[int, ...]] = {
     "orderings": (1, 2, 4),
 }
 SHORT: dict[str, tuple[int, ...]] = {"D": (196, 392, 784), "H": (128, 512), "k": (2, 8), "rows": (500, 1000)}
-ASKED = {"D": "2.0 ± 0.15", "k": "1 (k - 1 steps multiply)", "rows": "1", "orderings": "1"}
+EXPECTED = {"D": "2.0 ± 0.15", "k": "1 (k - 1 steps multiply)", "rows": "1", "orderings": "1"}
 
 
 def scoring(D: int, H: int, k: int, rows: int, orderings: int) -> Callable[[], object]:
-    """The work of one size, rows that all differ from the start."""
+    """Return the work of one size, on distinct rows."""
     generator = torch.Generator().manual_seed(0)
     model = nade_k(D, hidden=(H,), steps=k, mean=torch.full((D,), 0.5), generator=generator).eval()
     x = torch.randint(0, 2, (rows, D), generator=generator).to(torch.uint8)
@@ -48,8 +48,8 @@ def scoring(D: int, H: int, k: int, rows: int, orderings: int) -> Callable[[], o
     return lambda: [log_prob(model, x, ordering=ordering, decoder="incremental") for ordering in along]
 
 
-def grown(sizes: dict[str, tuple[int, ...]]) -> list[dict[str, Any]]:
-    """Seconds and fitted exponent for each of the five."""
+def measure_growth(sizes: dict[str, tuple[int, ...]]) -> list[dict[str, Any]]:
+    """Return seconds and a fitted exponent for each quantity."""
     table = []
     scoring(**{**BASE, "D": 98})()  # libraries warm up
     for name, values in sizes.items():
@@ -61,7 +61,7 @@ def grown(sizes: dict[str, tuple[int, ...]]) -> list[dict[str, Any]]:
 
 
 def evaluating(n_rows: int, n_orderings: int, n_positions: int) -> dict[str, float]:
-    """MiB on top of the data and the model when so many rows are scored under so many orderings, in this process."""
+    """Return the MiB of scoring, beside data and model."""
     D = 784
     generator = torch.Generator().manual_seed(0)
     model = nade_k(D, hidden=(500, 500), steps=5, generator=generator).eval()
@@ -77,7 +77,7 @@ def evaluating(n_rows: int, n_orderings: int, n_positions: int) -> dict[str, flo
 
 
 def learning(recompute: bool) -> dict[str, float]:  # noqa: FBT001
-    """MiB on top of the model, and seconds, of a step of fine-tuning with k = 20."""
+    """Return MiB and seconds of a long fine-tuning step."""
     D, k, batch = 784, 20, 1000
     generator = torch.Generator().manual_seed(0)
     model = nade_k(D, hidden=(500, 500), steps=k, generator=generator)
@@ -93,11 +93,11 @@ def learning(recompute: bool) -> dict[str, float]:  # noqa: FBT001
     return {"peak_mib": memory_peak() - before, "seconds": took}
 
 
-def apart(what: str) -> dict[str, float]:
-    """A measurement of memory in a fresh process: the peak of a process never falls."""
+def in_fresh_process(what: str) -> dict[str, float]:
+    """Measure memory in a fresh process: peaks never fall."""
     done = subprocess.run([sys.executable, __file__, "--only", what], capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    memory: dict[str, float] = json.loads(done.stdout)
+    return memory
 
 
 ALONE: dict[str, Callable[[], dict[str, float]]] = {
@@ -108,7 +108,7 @@ ALONE: dict[str, Callable[[], dict[str, float]]] = {
 
 
 def main() -> None:
-    """Measure, print, leave a record."""
+    """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="fewer and smaller sizes")
     parser.add_argument("--only", choices=ALONE, help=argparse.SUPPRESS)
@@ -117,15 +117,15 @@ def main() -> None:
     if options.only is not None:
         print(json.dumps(ALONE[options.only]()))
         return
-    table = grown(SHORT if options.short else SIZES)
+    table = measure_growth(SHORT if options.short else SIZES)
     rows = [[t["what"], str(t["sizes"]), " ".join(f"{s:.3g}" for s in t["seconds"]), t["exponent"]] for t in table]
-    asked = [[*row, ASKED.get(str(row[0]), "")] for row in rows]
-    show(f"exact scoring, around {BASE}", ["what", "sizes", "seconds", "exponent", "asked"], asked)
-    memory = {what: apart(what) for what in ALONE}
+    with_expected = [[*row, EXPECTED.get(str(row[0]), "")] for row in rows]
+    show(f"exact scoring, around {BASE}", ["what", "sizes", "seconds", "exponent", "expected"], with_expected)
+    memory = {what: in_fresh_process(what) for what in ALONE}
     show(
         "memory on top of data and model, MiB (10,000 rows x 128 orderings; fine-tuning with k = 20, batch 1,000)",
         ["what", "MiB", "seconds"],
-        [[what, found["peak_mib"], found.get("seconds", "")] for what, found in memory.items()],
+        [[what, used["peak_mib"], used.get("seconds", "")] for what, used in memory.items()],
     )
     if options.record:
         write("scaling", {"base": BASE, "table": table, "memory": memory})

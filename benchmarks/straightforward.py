@@ -1,6 +1,7 @@
-"""NADE-k as a careful person writes it in PyTorch from the paper in an afternoon: what the benchmarks compare with.
+"""NADE-k as one writes it in an afternoon.
 
-The full network at every position, eager float32, masks from two argsorts. Nothing of nadek is used.
+The benchmarks compare with it: the full network at every position, eager float32, masks from two argsorts. It uses
+nothing of nadek.
 """
 
 from itertools import pairwise
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 
 
 class StraightforwardNADEk(nn.Module):
-    """The paper's equations, one after the other."""
+    """Equations of the paper, one after the other."""
 
     def __init__(self, n_variables: int, hidden: tuple[int, ...], steps: int, mean: Tensor) -> None:
         super().__init__()
@@ -22,7 +23,7 @@ class StraightforwardNADEk(nn.Module):
         self.register_buffer("mean", mean)
 
     def forward(self, x: Tensor, m: Tensor) -> list[Tensor]:
-        """Probabilities after every step; m is 1 where missing."""
+        """Return the logits of every step; m marks missing."""
         v = m * self.mean + (1 - m) * x
         outputs = []
         for _ in range(self.steps):
@@ -36,7 +37,7 @@ class StraightforwardNADEk(nn.Module):
 
 
 def training_loss(model: StraightforwardNADEk, x: Tensor) -> Tensor:
-    """Mean over steps of the order-agnostic cost (the pretraining objective)."""
+    """Return the order-agnostic cost, mean over steps (the pretraining objective)."""
     n_rows, n_variables = x.shape
     d = torch.randint(n_variables, (n_rows, 1))
     rank = torch.rand(n_rows, n_variables).argsort(1).argsort(1)
@@ -51,7 +52,7 @@ def training_loss(model: StraightforwardNADEk, x: Tensor) -> Tensor:
 
 @torch.no_grad()
 def log_prob(model: StraightforwardNADEk, x: Tensor, ordering: Tensor) -> Tensor:
-    """Exact log p(x | ordering): the whole network at every position."""
+    """Return the exact log p(x | ordering)."""
     m = torch.ones_like(x)
     total = torch.zeros(len(x), dtype=torch.float64)
     for variable in ordering:
@@ -64,7 +65,7 @@ def log_prob(model: StraightforwardNADEk, x: Tensor, ordering: Tensor) -> Tensor
 
 @torch.no_grad()
 def sample(model: StraightforwardNADEk, n_samples: int, ordering: Tensor) -> Tensor:
-    """Draw rows along one ordering: the whole network at every position."""
+    """Draw rows along one ordering."""
     x = torch.zeros(n_samples, len(ordering))
     m = torch.ones_like(x)
     for variable in ordering:

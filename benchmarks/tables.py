@@ -1,12 +1,12 @@
-"""Exact test log-likelihood of tables under `nadek.NADEk` with its defaults: no tuning, the published splits.
+"""Score published test rows under `nadek.NADEk` with defaults.
 
     python benchmarks/tables.py [--sets nltcs plants accidents mushrooms] [--record]
 
-Trained on the training rows, the best weights chosen on the validation rows, the test rows scored once: mean over them
-of the log-probability under the mixture of 32 orderings, and its standard error. "plants-holes" is trained with
-three in ten cells of the training and validation rows missing, and scored on the same complete rows; "plants-memory"
-keeps the training rows beside the network (`memory=True`). With --record each
-set is kept as soon as it is done, and is not done again.
+The model is trained on the training rows, the best weights are chosen on the validation rows, and the test rows are
+scored once: mean log-probability under the mixture of 32 orderings, and its standard error. "plants-holes" is trained
+with three in ten cells of the training and validation rows missing, and scored on the same complete rows.
+"plants-memory" keeps the training rows beside the network (`memory=True`). With --record each set is written as soon as
+it is done, and is not done again.
 """
 
 import argparse
@@ -24,11 +24,11 @@ from nadek.runs.provenance import provenance
 
 SETS = ("nltcs", "plants", "accidents", "mushrooms", "plants-holes", "plants-memory")
 PUBLISHED = {"nltcs": -5.99, "plants": -11.99, "accidents": -26.55, "mushrooms": -9.55}
-"""The best published result that we remember, of any kind of model."""
+"""Best published result that we remember, of any model."""
 
 
 def main() -> None:
-    """Measure, print, leave a record."""
+    """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--record", action="store_true", help="keep each set in benchmarks/results/tables.json")
@@ -50,7 +50,7 @@ def measure(name: str) -> dict[str, Any]:
     data = table(name.split("-")[0])
     train, valid = data.train, data.valid
     if "holes" in name:
-        train, valid = (hide(part, 0.3, data.levels, part=told) for part, told in ((train, "train"), (valid, "valid")))
+        train, valid = (hide(part, 0.3, data.levels, part=name) for part, name in ((train, "train"), (valid, "valid")))
     started = time.perf_counter()
     model = nadek.NADEk(memory="memory" in name, random_state=0).fit(_frame(train, data), X_val=_frame(valid, data))
     fitted = time.perf_counter()
@@ -73,7 +73,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def _frame(x: np.ndarray, data: Table) -> pd.DataFrame:
-    """Columns of 0 and 1 as numbers, all others with a type that lists their levels."""
+    """Return a frame of numbers (0 and 1) and categories."""
     columns = {
         f"x{j}": x[:, j] if n == 2 else pd.Categorical.from_codes(np.nan_to_num(x[:, j], nan=-1).astype(int), range(n))
         for j, n in enumerate(data.levels)

@@ -1,8 +1,10 @@
-"""A training step of NADE-5 with two hidden layers of 500 units, minibatch 100: against its floor and the plain way.
+"""Time training steps of NADE-5 against their floor.
 
     python benchmarks/training.py [--steps 500] [--record]
 
-The floor is the flops of forward and backward (six times batch x k x weights) at the bfloat16 peak of this run.
+Steps of the straightforward network are timed, too. The network has two hidden layers of 500 units, minibatches have
+100 rows. The floor is the flops of forward and backward (six times batch x k x weights) at the bfloat16 peak of this
+run.
 """
 
 import argparse
@@ -20,7 +22,7 @@ FLOPS = 6.0 * BATCH * K * (2 * D * H + H * H)
 
 
 def straightforward(x: torch.Tensor) -> Callable[[], None]:
-    """One pass over the rows, as written in an afternoon."""
+    """Return one straightforward epoch."""
     model = StraightforwardNADEk(D, (H, H), K, x.float().mean(0))
     optimizer = torch.optim.Adadelta(model.parameters())
 
@@ -35,14 +37,14 @@ def straightforward(x: torch.Tensor) -> Callable[[], None]:
 
 
 def ours(x: torch.Tensor, precision: str) -> Callable[[], None]:
-    """One pass over the rows with `fit`: bookkeeping, costs of every step and the moving average included."""
+    """Return one epoch of `fit`, with all its bookkeeping."""
     config = TrainingConfig(phases=(Phase(objective="all_steps", epochs=1),), optimizer=AdamW(), precision=precision)
     model = nade_k(D, hidden=(H, H), steps=K, mean=x.float().mean(0), generator=torch.Generator().manual_seed(0))
     return lambda: fit(model, Rows(x, None, 0), config=config)
 
 
 def main() -> None:
-    """Measure, print, leave a record."""
+    """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=500, help="500 are an epoch of binarized MNIST")
     parser.add_argument("--record", action="store_true", help="write benchmarks/results/training.json")

@@ -1,4 +1,4 @@
-"""Keep every number in the README and the docs equal to the record it comes from.
+"""Fill the numbers of README and docs from their records.
 
 In Markdown, `<!--=RECORD.KEY FORMAT-->...<!--.-->` holds the value at KEY of the record RECORD.json (in
 experiments/results or benchmarks/results), in Python's FORMAT; `table` as the format makes a Markdown table of rows
@@ -21,13 +21,13 @@ MARK = re.compile(rf"<!--={_SOURCE}-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
 
 
 def pages() -> list[Path]:
-    """Everything written for people."""
+    """Return every page that holds numbers."""
     cards = sorted((ROOT / "src" / "nadek" / "pretrained").glob("*/README.md"))
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *cards]
 
 
 def filled(text: str) -> str:
-    """The same page with every marked number read from its record."""
+    """Return the page with every marked number from its record."""
     return MARK.sub(_fill, text)
 
 
@@ -64,7 +64,7 @@ def _table(rows: list[tuple[str, float, float]]) -> str:
 
 
 def _rows(rows: list[dict[str, Any]], columns: list[tuple[str, str, str]]) -> str:
-    """A dash stands where a row has no such key, or nothing at it."""
+    """Return a table, with a dash for missing values."""
     head = [" | ".join(key.replace("_", " ") for key, _, _ in columns)]
     head += [" | ".join("---:" if how else "---" for _, _, how in columns)]
     cells = [["–" if row.get(key) is None else format(row[key], how) for key, _, how in columns] for row in rows]
@@ -72,7 +72,7 @@ def _rows(rows: list[dict[str, Any]], columns: list[tuple[str, str, str]]) -> st
 
 
 def main() -> int:
-    """Fill in, or check."""
+    """Fill in the numbers, or check them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; fail where a page differs")
     check = parser.parse_args().check

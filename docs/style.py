@@ -1,4 +1,4 @@
-"""Check the style of the pages: words, line widths, lengths of sentences.
+"""Check words, line widths and sentences of the pages.
 
 Words are counted on the whole page, code and tables included, without HTML comments (they hold the sources of the
 numbers). A line is measured without them only where it holds such a number, and lines of tables and of generated blocks
@@ -16,7 +16,7 @@ WIDTH = 100
 """Characters in a line."""
 
 MEAN, LONGEST = 20, 40
-"""Words in a sentence: on average over a page, and at most."""
+"""Words in a sentence, on average and at most."""
 
 MOST_WORDS = {"README.md": 700, "docs/architecture.md": 1500}
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -37,7 +37,7 @@ def pages() -> list[Path]:
 
 
 def count_words(text: str) -> int:
-    """Return the number of words of a page, without HTML comments."""
+    """Return the number of words, without HTML comments."""
     return len(_COMMENT.sub("", text).split())
 
 
@@ -50,14 +50,20 @@ def wide_lines(text: str) -> Iterator[str]:
 
 
 def broken_paragraphs(text: str) -> Iterator[str]:
-    """Yield the lines that begin with a number's comment: in Markdown these end the paragraph."""
+    """Yield the lines that begin with a number's comment.
+
+    In Markdown such a line ends the paragraph.
+    """
     for line in _GENERATED.sub("", text).splitlines():
         if line.lstrip().startswith("<!--="):
             yield line
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a page's paragraphs and list items; headings, tables and code are none."""
+    """Return the sentences of paragraphs and list items.
+
+    Headings, tables and code are left out.
+    """
     text = _COMMENT.sub("", _FENCED.sub("", _GENERATED.sub("", text)))
     text = re.sub(r"`[^`]+`", "Code", text)
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
@@ -69,13 +75,13 @@ def sentences(text: str) -> list[str]:
 
 
 def problems(page: Path) -> list[str]:
-    """Return what is wrong with the style of a page, a line each."""
+    """Return the faults of a page, one a line."""
     name = page.relative_to(ROOT).as_posix()
     return [f"{name}: {fault}" for fault in faults(name, page.read_text(encoding="utf-8"))]
 
 
 def faults(name: str, text: str) -> list[str]:
-    """Return what is wrong with the style of a text.
+    """Return the faults of a text.
 
     Args:
         name: of the page, relative to the repository; it says how many words the page may have.

@@ -1,4 +1,4 @@
-"""The imputation benchmark: measures against values worked out by hand, the protocol, and peers against enumeration."""
+"""Imputation benchmark: measures by hand, the protocol, peers against enumeration."""
 
 import importlib.util
 import json
@@ -31,7 +31,7 @@ LEVELS = (2, 3, 1, 2)
 
 
 def binary(p):
-    """Probabilities of 1 as probabilities of both levels."""
+    """Return probabilities of both levels."""
     return np.stack([1 - np.array(p), np.array(p)], axis=-1)
 
 
@@ -41,37 +41,37 @@ def rows(n=200, seed=0):
     return np.stack([first > 0, first, np.zeros(n), (first + rng.integers(0, 2, n)) % 2], axis=1).astype(float)
 
 
-def test_measures_of_binary_cells_by_hand():
+def test_binary_measures_by_hand():
     p = binary([[0.8, 0.4], [0.3, 0.1]])
     x, hidden = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[True, True], [True, False]])
-    found = m.measures(p, x, hidden, (2, 2))
+    result = m.measures(p, x, hidden, (2, 2))
     losses = -np.log([0.8, 0.4, 0.7])
-    assert found["log_loss"] == pytest.approx(losses.mean())
-    assert found["brier"] == pytest.approx((0.2**2 + 0.6**2 + 0.3**2) / 3)
-    assert found["accuracy"] == pytest.approx(2 / 3)
-    assert found["auroc"] == 1.0
-    assert found["cells"] == 3
+    assert result["log_loss"] == pytest.approx(losses.mean())
+    assert result["brier"] == pytest.approx((0.2**2 + 0.6**2 + 0.3**2) / 3)
+    assert result["accuracy"] == pytest.approx(2 / 3)
+    assert result["auroc"] == 1.0
+    assert result["cells"] == 3
     # Row sums less cells times the mean: two rows, so the factor 2 / (2 - 1), over three cells.
     off = np.array([losses[0] + losses[1] - 2 * losses.mean(), losses[2] - losses.mean()])
-    assert found["standard_error"] == pytest.approx(np.sqrt(2 * (off**2).sum()) / 3)
+    assert result["standard_error"] == pytest.approx(np.sqrt(2 * (off**2).sum()) / 3)
 
 
-def test_measures_of_categorical_cells_by_hand():
+def test_categorical_measures_by_hand():
     p = np.array([[[0.6, 0.4, 0.0], [0.2, 0.5, 0.3]], [[0.7, 0.3, 0.0], [0.1, 0.3, 0.6]]])
     x = np.array([[0.0, 2.0], [1.0, 1.0]])
-    found = m.measures(p, x, np.ones((2, 2), bool), (2, 3))
-    assert found["log_loss"] == pytest.approx(-np.log([0.6, 0.3, 0.3, 0.3]).mean())
+    result = m.measures(p, x, np.ones((2, 2), bool), (2, 3))
+    assert result["log_loss"] == pytest.approx(-np.log([0.6, 0.3, 0.3, 0.3]).mean())
     half = (0.4**2 * 2, 0.2**2 + 0.5**2 + 0.7**2, 0.7**2 * 2, 0.1**2 + 0.7**2 + 0.6**2)
-    assert found["brier"] == pytest.approx(sum(half) / 8)
-    assert found["accuracy"] == 0.25
+    assert result["brier"] == pytest.approx(sum(half) / 8)
+    assert result["accuracy"] == 0.25
     # One against the rest: both levels of the first column 0, levels 1 and 2 of the second 0; level 0 never occurs.
-    assert found["auroc"] == 0.0
+    assert result["auroc"] == 0.0
 
 
 def test_reliability_by_hand():
-    found = m.reliability(np.array([0.01, 0.02, 1.0]), np.array([0.0, 1.0, 1.0]))
-    assert np.allclose(found["reliability"], [[0.015, 0.5, 2], [1.0, 1.0, 1]])
-    assert found["calibration_error"] == pytest.approx(0.485 * 2 / 3)
+    result = m.reliability(np.array([0.01, 0.02, 1.0]), np.array([0.0, 1.0, 1.0]))
+    assert np.allclose(result["reliability"], [[0.015, 0.5, 2], [1.0, 1.0, 1]])
+    assert result["calibration_error"] == pytest.approx(0.485 * 2 / 3)
 
 
 def test_shrinkage():
@@ -91,7 +91,7 @@ def test_shrinkage():
     assert loss == pytest.approx(-0.9 * np.log(0.9) - 0.1 * np.log(0.1))
 
 
-def test_hidden_cells_are_the_same_for_all_and_never_of_a_constant_column():
+def test_hidden_cells_are_the_same():
     x = rows(2000)
     hidden = np.isnan(data.hide(x, 0.3, LEVELS, part="test"))
     assert np.array_equal(hidden, np.isnan(data.hide(x, 0.3, LEVELS, part="test")))
@@ -100,7 +100,7 @@ def test_hidden_cells_are_the_same_for_all_and_never_of_a_constant_column():
     assert hidden[:, [0, 1, 3]].mean() == pytest.approx(0.3, abs=0.02)
 
 
-def test_the_sets_of_the_benchmark(data_dir, monkeypatch):
+def test_sets_of_the_benchmark(data_dir, monkeypatch):
     monkeypatch.setenv("NADEK_DATA", str(data_dir))
     for name, columns in {"mushrooms": 21, "digits": 64}.items():
         table = data.table(name, rows=50)
@@ -109,7 +109,7 @@ def test_the_sets_of_the_benchmark(data_dir, monkeypatch):
         assert len(np.unique(table.train)) == max(table.levels)
 
 
-def test_coding_there_and_back():
+def test_decoding_inverts_encoding():
     x = rows(5)
     x[0, 1], x[1, 0] = np.nan, np.nan
     coding = Coding(LEVELS)
@@ -122,36 +122,36 @@ def test_coding_there_and_back():
 
 
 @pytest.mark.parametrize("peer", [Tree(), Mixture(3)], ids=["tree", "mixture"])
-def test_our_own_peers_against_enumeration(peer):
+def test_peers_match_enumeration(peer):
     peer.fit(rows(), rows(50, seed=1), LEVELS)
     every = np.array(list(product(*map(range, LEVELS))), dtype=float)
     joint = np.exp(peer.log_prob(every))
     assert joint.sum() == pytest.approx(1, abs=1e-5)
     x = rows(30, seed=2)
     x[np.random.default_rng(3).random(x.shape) < 0.5] = np.nan
-    found = peer.probabilities(x)
-    for row, p in zip(x, found, strict=True):
+    result = peer.probabilities(x)
+    for row, p in zip(x, result, strict=True):
         weight = joint * ((every == row) | np.isnan(row)).all(1)
         for column in np.isnan(row).nonzero()[0]:
-            told = np.bincount(every[:, column].astype(int), weight, minlength=3) / weight.sum()
-            assert np.allclose(p[column], told, atol=1e-5)
-    assert np.allclose(conditionals(peer.log_prob, x, LEVELS)[np.isnan(x)], found[np.isnan(x)], atol=1e-5)
+            expected = np.bincount(every[:, column].astype(int), weight, minlength=3) / weight.sum()
+            assert np.allclose(p[column], expected, atol=1e-5)
+    assert np.allclose(conditionals(peer.log_prob, x, LEVELS)[np.isnan(x)], result[np.isnan(x)], atol=1e-5)
 
 
 class Fixed:
-    """A peer that says the same of every cell."""
+    """Peer with one probability for every cell."""
 
     def __init__(self, p=0.5):
         self.p = p
 
     def fit(self, train, valid, levels):
-        """Nothing to learn."""
-        self.holes = np.isnan(train).mean()
+        """Remember the share of missing cells."""
+        self.missing = np.isnan(train).mean()
         if self.p is None:
             raise RuntimeError("no way\nat all")
 
     def probabilities(self, x):
-        """The same everywhere."""
+        """Return the same everywhere."""
         assert not np.isnan(x).all()
         return binary(np.full(x.shape, self.p))
 
@@ -169,7 +169,7 @@ def method(monkeypatch):
     return Method("fixed", "Fixed", "none", "fixed:Fixed", settings)
 
 
-def test_the_protocol_chooses_on_validation_rows(table, method):
+def test_settings_are_chosen_on_validation(table, method):
     first, second = imputation.attempted(table, method, [0.1, 0.5], None)
     assert (first["fraction"], second["fraction"]) == (0.1, 0.5)
     assert first["setting"] == second["setting"] == "sure"
@@ -181,25 +181,25 @@ def test_the_protocol_chooses_on_validation_rows(table, method):
     assert first["fit_seconds"] >= 0
 
 
-def test_what_does_not_run_is_told(table, method):
+def test_failures_are_reported(table, method):
     broken = Method("fixed", "Fixed", "none", "fixed:Fixed", (Setting("", {"p": None}),))
-    (found,) = imputation.attempted(table, broken, [0.3], None)
-    assert found["error"] == "RuntimeError: no way"
+    (result,) = imputation.attempted(table, broken, [0.3], None)
+    assert result["error"] == "RuntimeError: no way"
     nan = Method("fixed", "Fixed", "none", "fixed:Fixed", (Setting("", {"p": np.nan}),))
-    (found,) = imputation.attempted(table, nan, [0.3], None)
-    assert found["error"] == "some of its probabilities are not finite"
+    (result,) = imputation.attempted(table, nan, [0.3], None)
+    assert result["error"] == "some of its probabilities are not finite"
     elsewhere = Method("far", "Far", "far-away", "far_away:Far")
-    (found,) = imputation.attempted(table, elsewhere, [0.3], None)
-    assert found["error"] == "far-away is not installed here: give --peers-python"
+    (result,) = imputation.attempted(table, elsewhere, [0.3], None)
+    assert result["error"] == "far-away is not installed here: give --peers-python"
 
 
-def test_an_interrupted_run_goes_on(tmp_path):
+def test_interrupted_run_goes_on(tmp_path):
     path, setup = tmp_path / "imputation.json", {"rows": None}
     one = {"set": "a", "fraction": 0.3, "method": "x", "title": "X", "log_loss": 0.2}
-    kept = record.Record(path, setup, {"numpy": "1"})
-    for result in (one, {**one, "method": "y", "title": "Y", "log_loss": 0.1}, {**one, "set": "b"}):
-        kept.add(result)
-    kept.add({"set": "b", "fraction": 0.3, "method": "y", "title": "Y", "error": "no"})
+    first_run = record.Record(path, setup, {"numpy": "1"})
+    for entry in (one, {**one, "method": "y", "title": "Y", "log_loss": 0.1}, {**one, "set": "b"}):
+        first_run.add(entry)
+    first_run.add({"set": "b", "fraction": 0.3, "method": "y", "title": "Y", "error": "no"})
     content = json.loads(path.read_text())
     assert list(content["results"]["a"]["30"]) == ["y", "x"]
     assert content["log_loss"]["30"] == [
@@ -214,34 +214,34 @@ def test_an_interrupted_run_goes_on(tmp_path):
     again.forget(set="a", fraction=0.3, method="y")
     assert again.lacks(set="a", fraction=0.3, method="y")
     again.add(one)
-    assert [r["error"] for r in json.loads(path.read_text())["failed"]] == ["no"]  # still told
+    assert [r["error"] for r in json.loads(path.read_text())["failed"]] == ["no"]  # still there
     again.add({"set": "b", "fraction": 0.3, "method": "y", "title": "Y", "log_loss": 0.1})
     assert json.loads(path.read_text())["failed"] == []
     with pytest.raises(ValueError, match="of another run"):
         record.Record(path, {"rows": 5}, {})
 
 
-def test_a_peer_in_another_process_says_the_same():
+def test_remote_peer_matches_local_peer():
     x = rows(20)
-    asked = data.hide(x, 0.5, LEVELS, part="test")
+    incomplete = data.hide(x, 0.5, LEVELS, part="test")
     here = Tree()
     with closing(Remote(sys.executable, "peers.tree:Tree", {})) as there:
         for peer in (here, there):
             peer.fit(rows(), x, LEVELS)
-        assert np.array_equal(here.probabilities(asked), there.probabilities(asked))
+        assert np.array_equal(here.probabilities(incomplete), there.probabilities(incomplete))
         with pytest.raises(PeerError, match="ValueError: cannot reshape"):
-            there.probabilities(asked[:, :2])
-        assert np.array_equal(here.probabilities(asked), there.probabilities(asked))  # an error ends nothing
+            there.probabilities(incomplete[:, :2])
+        assert np.array_equal(here.probabilities(incomplete), there.probabilities(incomplete))  # an error ends nothing
 
 
-def test_every_method_can_fill_in_some_table():
+def test_every_method_has_a_module():
     assert {"nadek", "frequencies", "ridge", "neighbours"} <= METHODS.keys()
     for method in METHODS.values():
         assert (ROOT / "benchmarks" / (method.path.split(":")[0].replace(".", "/") + ".py")).is_file()
         assert len({setting.name for setting in method.settings}) == len(method.settings)
 
 
-def test_densities_of_bins_integrate_to_one():
+def test_bin_densities_integrate_to_one():
     x = np.random.default_rng(0).gamma(2.0, size=(400, 1))
     bins = Bins(x, 8)
     grid = np.linspace(-30, 60, 900_001)[:, None]
@@ -250,17 +250,17 @@ def test_densities_of_bins_integrate_to_one():
     assert np.allclose(area, 1, atol=5e-3)
 
 
-def test_outliers_are_of_a_class_that_was_not_learnt_from():
+def test_outliers_are_of_unseen_class():
     every = list(outliers.cases("digits"))
     assert len(every) == 10
     assert all(0 < case.outlier.sum() < len(case.test) for case in every)
     assert all(len(case.train) + (~case.outlier).sum() + case.outlier.sum() == 1797 for case in every)
-    found = outliers.measure("wine", "Chow-Liu tree")
-    assert 0.8 < found["auroc"] < 1
-    assert len(found["each"]) == 15
+    result = outliers.measure("wine", "Chow-Liu tree")
+    assert 0.8 < result["auroc"] < 1
+    assert len(result["each"]) == 15
 
 
-def test_tables_of_the_docs():
+def test_tables_of_the_docs_are_formatted():
     spec = importlib.util.spec_from_file_location("numbers_of_the_docs", ROOT / "docs" / "numbers.py")
     numbers = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(numbers)

@@ -1,6 +1,6 @@
-"""Other ways to fill in missing cells, each a small adapter with the same face, which nothing here imports nadek for.
+"""Adapters of other imputers, all with the same two methods.
 
-A peer has `fit(train, valid, levels)` and `probabilities(x)`; codes are float64 [N, D] with NaN for missing, `levels`
-the number of levels of each column, and the answer is [N, D, L], where only the hidden cells are read. `methods` lists
-them all. Those whose libraries need an environment of their own are worked by `remote`.
+A peer has `fit(train, valid, levels)` and `probabilities(x)`. Codes are float64 [N, D] with NaN for missing, `levels`
+is the number of levels of each column, and the result is [N, D, L], of which only the hidden cells are read. `methods`
+lists them all. Those whose libraries need another environment run through `remote`.
 """

@@ -1,4 +1,4 @@
-"""Numbers as ordered categories: quantile bins, and how numbers lie in them."""
+"""Numbers as ordered categories: quantile bins and the density within."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,12 @@ class Bins:
             self.scales.append(np.maximum(widths, 1e-6 * max(high[column] - low[column], 1e-300)))
 
     def codes(self, x: Array) -> Array:
-        """Which bin every number is in, [N, D]."""
-        found = [np.searchsorted(edges, column, side="right") for edges, column in zip(self.edges, x.T, strict=True)]
-        return np.stack(found, axis=1).astype(np.float64)
+        """Return the bin of every number, [N, D]."""
+        columns = [np.searchsorted(edges, column, side="right") for edges, column in zip(self.edges, x.T, strict=True)]
+        return np.stack(columns, axis=1).astype(np.float64)
 
     def log_density(self, x: Array) -> Array:
-        """Log-density of the numbers of a row given their bins, summed over columns, [N]."""
+        """Return the log-density of numbers given their bins, summed, [N]."""
         total = np.zeros(len(x))
         for column, (edges, scales) in enumerate(zip(self.edges, self.scales, strict=True)):
             value = x[:, column]

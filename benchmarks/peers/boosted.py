@@ -18,8 +18,8 @@ Array = NDArray[np.float64]
 class Counted(ImputedData):
     """New data of miceforest that count their iterations.
 
-    Those of miceforest 6.0.5 do not, so that every iteration starts from the random cells of the first, and
-    `complete_data` gives these back.
+    In miceforest 6.0.5 they do not. Every iteration then starts from the random cells of the first, and
+    `complete_data` returns these.
     """
 
     def __setitem__(self, place: tuple[str, int, int], values: pd.Series) -> None:
@@ -29,7 +29,9 @@ class Counted(ImputedData):
 
 
 class Varying:
-    """The columns that have more than one level in the training rows, and those levels: neither library takes others.
+    """Columns that vary in the training rows, and their levels.
+
+    Neither library accepts others.
 
     Args:
         train: codes [N, D].
@@ -42,24 +44,27 @@ class Varying:
         self.constant = np.array([levels[0] for levels in seen])
 
     def take(self, x: Array) -> Array:
-        """Those columns; levels that were not seen become missing."""
+        """Return those columns, with unseen levels as missing."""
         parts = [np.where(np.isin(x[:, c], s), x[:, c], np.nan) for c, s in zip(self.columns, self.seen, strict=True)]
         return np.stack(parts, axis=1)
 
-    def back(self, taken: Array) -> Array:
-        """All columns again."""
-        x = np.repeat(self.constant[None], len(taken), axis=0)
-        x[:, self.columns] = taken
+    def back(self, values: Array) -> Array:
+        """Return all columns again."""
+        x = np.repeat(self.constant[None], len(values), axis=0)
+        x[:, self.columns] = values
         return x
 
 
 def frame(values: Array) -> pd.DataFrame:
-    """Columns with names, as both libraries want them."""
+    """Return a frame with column names, which both libraries need."""
     return pd.DataFrame(values, columns=[f"c{i}" for i in range(values.shape[1])])
 
 
 def fill_first(values: Array, rng: np.random.Generator) -> Array:
-    """One hole in every column that has none: both libraries learn only the columns with holes."""
+    """Return the values with a missing cell in every column.
+
+    Both libraries learn only columns with missing cells.
+    """
     values = values.copy()
     for column in (~np.isnan(values).any(0)).nonzero()[0]:
         values[rng.integers(len(values)), column] = np.nan
@@ -67,10 +72,11 @@ def fill_first(values: Array, rng: np.random.Generator) -> Array:
 
 
 class ChainedBoosting:
-    """miceforest. "means": its models' own predictions of 0 and 1; "draws": the mean of its random imputations.
+    """Chained boosting of miceforest.
 
     Args:
-        kind: "means", or "draws" for categories as it knows them.
+        kind: "means" for its models' predictions of 0 and 1, "draws" for the mean of its random imputations of
+            categories.
         rounds: over the columns.
         draws: how many imputations make a probability.
     """
@@ -79,7 +85,7 @@ class ChainedBoosting:
         self.kind, self.rounds, self.draws = kind, rounds, draws
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
-        """Learn a chain from training rows with holes."""
+        """Learn a chain from training rows with missing cells."""
         self.coding, self.levels = Coding(levels), levels
         self.varying = Varying(train)
         data = self._frame(fill_first(self._values(train), np.random.default_rng(0)))
@@ -112,10 +118,11 @@ class ChainedBoosting:
 
 
 class Forest:
-    """MissForest on LightGBM. "means": chained regressions of columns of 0 and 1; "labels": classifiers of categories.
+    """MissForest on LightGBM.
 
     Args:
-        kind: "means", or "labels", which tells no probabilities, only the likeliest level.
+        kind: "means" for chained regressions of columns of 0 and 1, "labels" for classifiers of categories, which give
+            no probabilities, only the likeliest level.
         rounds: over the columns at most.
         trees: of each model. Its own default, 100 trees with linear models in their leaves, takes hours.
     """
@@ -124,7 +131,7 @@ class Forest:
         self.kind, self.rounds, self.trees = kind, rounds, trees
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
-        """Learn a chain from training rows with holes."""
+        """Learn a chain from training rows with missing cells."""
         self.coding, self.levels = Coding(levels), levels
         self.varying = Varying(train)
         data = frame(fill_first(self._values(train), np.random.default_rng(0)))

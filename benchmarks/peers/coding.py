@@ -1,4 +1,4 @@
-"""Codes as the numbers that methods without categories know, and their answers as probabilities."""
+"""Codes as numbers, for methods without categories, and back."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,9 @@ Array = NDArray[np.float64]
 
 
 class Coding:
-    """Two levels are one column of 0 and 1, more are one column a level; a column with one level is left out.
+    """Columns of 0 and 1 for codes.
+
+    Two levels are one column, more are one column a level. A column with one level is left out.
 
     Args:
         levels: number of levels of each of the D columns.
@@ -23,7 +25,10 @@ class Coding:
         self.width = int(self.starts[-1])
 
     def encode(self, x: Array) -> Array:
-        """[N, D] codes to [N, width]; a missing cell is missing in all of its columns."""
+        """Return columns [N, width] of codes [N, D].
+
+        A missing cell is missing in all of its columns.
+        """
         out = np.empty((len(x), self.width))
         for column, count in enumerate(self.levels):
             start, end = self.starts[column : column + 2]
@@ -35,7 +40,10 @@ class Coding:
         return out
 
     def decode(self, values: Array) -> Array:
-        """[N, width] numbers to probabilities [N, D, L]: clipped to 0 and 1, then summing to one in every cell."""
+        """Return probabilities [N, D, L] of numbers [N, width].
+
+        They are clipped to 0 and 1, and sum to one in every cell.
+        """
         out = np.zeros((len(values), len(self.levels), max(self.levels)))
         for column, count in enumerate(self.levels):
             start, end = self.starts[column : column + 2]
@@ -51,12 +59,15 @@ class Coding:
 
 
 def indicators(x: Array, levels: tuple[int, ...]) -> NDArray[np.float32]:
-    """[N, D L]: 1 at the level of each observed cell, nothing but 0 in a missing one."""
+    """Return indicators of the observed levels, [N, D L].
+
+    A missing cell has 0 everywhere.
+    """
     chosen = x[:, :, None] == np.arange(max(levels))
     return chosen.reshape(len(x), -1).astype(np.float32)
 
 
 def normalised(log_weights: Array) -> Array:
-    """Probabilities from their logarithms up to a constant, over the last axis."""
+    """Return normalised probabilities of log-weights, over the last axis."""
     weights = np.exp(log_weights - log_weights.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)

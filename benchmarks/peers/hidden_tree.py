@@ -1,4 +1,4 @@
-"""SPFlow: a tree of hidden variables (hidden Chow-Liu tree), one a column, by expectation maximisation."""
+"""Hidden Chow-Liu tree of SPFlow, fitted by expectation maximisation."""
 
 import copy
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 class HiddenTree:
-    """A hidden Chow-Liu tree.
+    """Hidden Chow-Liu tree.
 
     Args:
         states: hidden states a column.
@@ -27,14 +27,14 @@ class HiddenTree:
         self.states, self.epochs, self.batch = states, epochs, batch
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
-        """EM, the best parameters that the validation rows saw."""
+        """Fit by EM; the validation rows choose the parameters."""
         torch.manual_seed(0)
         self.levels = levels
         rows = torch.tensor(train, dtype=torch.float32)
         # Also for two levels: the library's Bernoulli leaves become infinite where a state sees nothing but ones.
         self.model = learn_hclt_categorical(rows, num_hidden_cats=self.states, num_cats=max(levels), init="uniform")
         self._break_symmetry()
-        best, kept, whole = -np.inf, None, False
+        best, best_state, whole = -np.inf, None, False
         for _ in range(self.epochs):
             if whole:
                 expectation_maximization(self.model, rows, max_steps=1)
@@ -42,26 +42,29 @@ class HiddenTree:
                 expectation_maximization_batched(self.model, rows[torch.randperm(len(rows))].split(self.batch))
             gained = self.log_prob(valid).mean()
             if gained > best + 2e-3:
-                best, kept = gained, copy.deepcopy(self.model.state_dict())
+                best, best_state = gained, copy.deepcopy(self.model.state_dict())
             elif whole:
                 break
             else:
                 whole = True
-                self.model.load_state_dict(kept)
-        self.model.load_state_dict(kept)
+                self.model.load_state_dict(best_state)
+        self.model.load_state_dict(best_state)
 
     @torch.no_grad()
     def log_prob(self, x: Array) -> Array:
-        """Log-probability in nats of what is observed of each row."""
+        """Return the log-probability of each row's observed cells, in nats."""
         rows = torch.tensor(x, dtype=torch.float32)
         return torch.cat([self.model.log_likelihood(part).flatten() for part in rows.split(2000)]).double().numpy()
 
     def probabilities(self, x: Array) -> Array:
-        """The conditional of every missing cell."""
+        """Return the conditionals of the missing cells."""
         return conditionals(self.log_prob, x, self.levels)
 
     def _break_symmetry(self) -> None:
-        """Hidden states that mostly persist along the tree: EM never leaves the library's uniform start."""
+        """Start with hidden states that mostly persist along the tree.
+
+        EM never leaves the uniform start of the library.
+        """
         for module in self.model.modules():
             if isinstance(module, Sum):
                 _, states, following, _ = module.weights.shape

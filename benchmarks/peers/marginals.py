@@ -1,4 +1,4 @@
-"""Conditionals of single cells from a density that can leave cells out of a row."""
+"""Conditionals of single cells, from a density of incomplete rows."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,9 @@ Array = NDArray[np.float64]
 
 
 def conditionals(log_prob: Callable[[Array], Array], x: Array, levels: tuple[int, ...]) -> Array:
-    """`p(x_i = v | observed)` of every missing cell: the density with v in the cell, over the sum of all v.
+    """Return `p(x_i = v | observed)` of every missing cell.
+
+    It is the density with v in the cell, over the sum of all v.
 
     Args:
         log_prob: log-probabilities [N] of rows with NaN, which are summed over.
@@ -28,6 +30,6 @@ def conditionals(log_prob: Callable[[Array], Array], x: Array, levels: tuple[int
             continue
         trial = np.repeat(x[None, rows], count, axis=0)
         trial[:, :, column] = np.arange(count)[:, None]
-        found = log_prob(trial.reshape(-1, x.shape[1])).reshape(count, len(rows))
-        out[rows, column, :count] = normalised(found.T)
+        log_p = log_prob(trial.reshape(-1, x.shape[1])).reshape(count, len(rows))
+        out[rows, column, :count] = normalised(log_p.T)
     return out

@@ -1,4 +1,4 @@
-"""The table of all methods: what each is called, where it lives, and the settings that validation rows choose from."""
+"""Table of all methods, their modules and settings."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,13 +9,13 @@ class Setting:
     """One way to run a method.
 
     Attributes:
-        name: what tells it from the method's other settings.
+        name: distinguishes it from the method's other settings.
         options: of the peer's constructor.
-        holes: whether the training rows get holes, too, as many as the rows to complete have (what chains of
-            regressions learn from is then what they meet later); otherwise it is fitted on whole rows, once.
-        train_rows: it learns from so many rows at most, to end within minutes; None for all.
-        most_cells: only for tables whose training rows have so many cells at most, to end within minutes.
-        only: "binary" or "categorical" where it is no way, or no good way, to fill in the other kind of table.
+        holes: True to hide as many cells of the training rows as of the rows to complete, so that chains of
+            regressions learn from what they meet later; otherwise it is fitted on complete rows, once.
+        train_rows: most training rows, to end within minutes; None for all.
+        most_cells: most cells of the training rows, to end within minutes; None for any.
+        only: "binary" or "categorical" where it does not suit the other kind of table.
     """
 
     name: str = ""
@@ -28,7 +28,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Method:
-    """One way to fill in cells.
+    """One imputer.
 
     Attributes:
         name: short, for the command line and records.

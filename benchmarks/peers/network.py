@@ -1,4 +1,4 @@
-"""pomegranate: a Bayesian network that is a Chow-Liu tree, asked by its own factor graph."""
+"""Bayesian network of pomegranate: a Chow-Liu tree."""
 
 import numpy as np
 import torch
@@ -9,7 +9,10 @@ Array = NDArray[np.float64]
 
 
 class ChowLiuNetwork:
-    """`BayesianNetwork(algorithm="chow-liu")`; columns that never vary are left out, which it cannot take."""
+    """Chow-Liu tree of pomegranate.
+
+    Columns that never vary are left out, as it does not accept them.
+    """
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Learn structure and parameters from the training rows."""
@@ -20,13 +23,13 @@ class ChowLiuNetwork:
         self.network.fit(torch.tensor(train[:, self.varying].astype(np.int64)))
 
     def probabilities(self, x: Array) -> Array:
-        """Belief propagation, which on a tree is exact."""
+        """Return the conditionals by belief propagation, exact on a tree."""
         out = np.zeros((*x.shape, max(self.levels)))
         out[:, np.arange(x.shape[1]), self.constant] = 1.0
         rows = torch.tensor(x[:, self.varying])
         codes = rows.nan_to_num(-1).long()
-        found = self.network.predict_proba(torch.masked.MaskedTensor(codes, ~rows.isnan()))
-        for column, p in zip(self.varying, found, strict=True):
+        probabilities = self.network.predict_proba(torch.masked.MaskedTensor(codes, ~rows.isnan()))
+        for column, p in zip(self.varying, probabilities, strict=True):
             out[:, column] = 0.0
             out[:, column, : p.shape[1]] = p.numpy()
         return out

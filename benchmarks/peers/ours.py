@@ -1,4 +1,4 @@
-"""nadek with its defaults, which the others are compared with, and what it does with several times the time."""
+"""Peer nadek, with its defaults or larger."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +10,20 @@ Array = NDArray[np.float64]
 
 
 class Ours:
-    """`NADEkImputer().fit(train, X_val=valid)`; every hidden cell in one pass of the network.
+    """Imputer `NADEkImputer().fit(train, X_val=valid)`.
+
+    Every hidden cell takes one pass of the network.
 
     Args:
-        larger: spend three or four times the time: where rows are many on a wider network and three times as many
-            passes over them, where they are few on the mean of four networks, which differ in what they learnt by
-            heart.
+        larger: spend three or four times the time. Many rows get a wider network and three times as many epochs, few
+            rows the mean of four networks, which overfit differently.
     """
 
     def __init__(self, *, larger: bool = False) -> None:
         self.larger = larger
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
-        """Fit on the training rows; the validation rows say which epoch's weights are kept."""
+        """Fit the training rows; validation rows choose the epoch."""
         self.levels = levels
         several = [column for column, count in enumerate(levels) if count > 2]
         self.seen = [np.unique(column[~np.isnan(column)]) for column in train.T]
@@ -34,22 +35,25 @@ class Ours:
             seeds = range(4)
         self.models = [
             NADEkImputer(categorical_features=several or None, random_state=seed, **sizes).fit(
-                train, X_val=self._known(valid)
+                train, X_val=self._without_unseen(valid)
             )
             for seed in seeds
         ]
 
     def probabilities(self, x: Array) -> Array:
-        """Those of the levels that training rows have; all others get none."""
+        """Return the probabilities; levels without a training row get 0."""
         out = np.zeros((*x.shape, max(self.levels)))
         for model in self.models:
-            for column, p in model.predict_missing_proba(self._known(x)).items():
+            for column, p in model.predict_missing_proba(self._without_unseen(x)).items():
                 out[:, column, model.levels_[column].astype(np.int64)] += p / len(self.models)
         return out
 
-    def _known(self, x: Array) -> Array:
-        """A level that no training row has is refused by the estimator: it is withheld from it."""
-        known = x.copy()
+    def _without_unseen(self, x: Array) -> Array:
+        """Return the rows with unseen levels as missing.
+
+        The estimator refuses a level that no training row has.
+        """
+        seen_only = x.copy()
         for column, seen in enumerate(self.seen):
-            known[~np.isin(x[:, column], seen), column] = np.nan
-        return known
+            seen_only[~np.isin(x[:, column], seen), column] = np.nan
+        return seen_only

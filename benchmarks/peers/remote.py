@@ -1,4 +1,4 @@
-"""A peer that lives in another Python, with the face of one that lives here."""
+"""Peer in another Python, used like one in this process."""
 
 import json
 import subprocess
@@ -14,11 +14,13 @@ WORKER = Path(__file__).parent / "worker.py"
 
 
 class PeerError(RuntimeError):
-    """What the other Python could not do."""
+    """Error of a peer, or of the other Python."""
 
 
 class Remote:
-    """One process for one peer; it has imported its libraries when the constructor returns.
+    """Process for one peer.
+
+    It has imported its libraries when the constructor returns.
 
     Args:
         python: the other environment's interpreter.
@@ -38,15 +40,15 @@ class Remote:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        self._heard()
+        self._read_reply()
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
-        """As the peer does."""
-        self._tell("fit", train=train, valid=valid, levels=np.array(levels))
+        """Fit the peer."""
+        self._call("fit", train=train, valid=valid, levels=np.array(levels))
 
     def probabilities(self, x: Array) -> Array:
-        """As the peer does."""
-        return self._tell("probabilities", x=x)
+        """Return the probabilities of the peer."""
+        return self._call("probabilities", x=x)
 
     def close(self) -> None:
         """End the process."""
@@ -55,14 +57,18 @@ class Remote:
         self._process.stdout.close()
         self._folder.cleanup()
 
-    def _tell(self, what: str, **arrays: NDArray[Any]) -> Any:  # noqa: ANN401 - an array, or None
-        given, into = (Path(self._folder.name) / name for name in ("given.npz", "into.npy"))
-        np.savez(given, **arrays)
-        print(json.dumps({"do": what, "given": str(given), "into": str(into)}), file=self._process.stdin, flush=True)
-        self._heard()
-        return None if what == "fit" else np.load(into)
+    def _call(self, method: str, **arrays: NDArray[Any]) -> Any:  # noqa: ANN401 - an array, or None
+        inputs, output = (Path(self._folder.name) / name for name in ("inputs.npz", "output.npy"))
+        np.savez(inputs, **arrays)
+        print(
+            json.dumps({"method": method, "inputs": str(inputs), "output": str(output)}),
+            file=self._process.stdin,
+            flush=True,
+        )
+        self._read_reply()
+        return None if method == "fit" else np.load(output)
 
-    def _heard(self) -> None:
+    def _read_reply(self) -> None:
         line = self._process.stdout.readline()
         if not line:
             raise PeerError(f"the process ended with status {self._process.wait()}")

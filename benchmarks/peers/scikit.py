@@ -1,4 +1,4 @@
-"""What scikit-learn has: column frequencies, nearest neighbours, chained regressions."""
+"""Imputers of scikit-learn: frequencies, nearest neighbours, chained regressions."""
 
 import os
 import warnings
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 class Imputed:
-    """An imputer of numbers: columns of 0 and 1 in, what it puts into their holes is read as a probability."""
+    """Imputer of numbers, whose imputed values are read as probabilities."""
 
     imputer: SimpleImputer | KNNImputer | IterativeImputer
 
@@ -29,33 +29,33 @@ class Imputed:
             self.imputer.fit(self.coding.encode(train))
 
     def probabilities(self, x: Array) -> Array:
-        """Fill in, clip, and let the levels of a cell sum to one."""
+        """Return the imputed values, normalised to probabilities."""
         return self.coding.decode(self.imputer.transform(self.coding.encode(x)))
 
 
 class Frequencies(Imputed):
-    """The mean of every column."""
+    """Mean of every column."""
 
     def __init__(self) -> None:
         self.imputer = SimpleImputer(strategy="mean", keep_empty_features=True)
 
 
 class Neighbours(Imputed):
-    """The mean of the nearest training rows that have the cell."""
+    """Mean of the nearest training rows that have the cell."""
 
     def __init__(self, neighbours: int = 15, weights: str = "uniform") -> None:
         self.imputer = KNNImputer(n_neighbors=neighbours, weights=weights, keep_empty_features=True)
 
 
 class ChainedRidge(Imputed):
-    """Chained Bayesian ridge regressions: scikit-learn's own default."""
+    """Chained Bayesian ridge regressions, the default of scikit-learn."""
 
     def __init__(self, rounds: int = 10) -> None:
         self.imputer = IterativeImputer(BayesianRidge(), max_iter=rounds, keep_empty_features=True, random_state=0)
 
 
 class ChainedTrees(Imputed):
-    """Chained ensembles of trees: "extra" as in MissForest, or "boosted"."""
+    """Chained ensembles of trees, "extra" as in MissForest or "boosted"."""
 
     def __init__(self, kind: str, trees: int, rounds: int) -> None:
         if kind == "extra":

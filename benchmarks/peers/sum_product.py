@@ -1,4 +1,4 @@
-"""deeprob-kit: sum-product networks by LearnSPN, and mixtures of random circuits with Chow-Liu leaves (XPC)."""
+"""Circuits of deeprob-kit: sum-product networks and random circuits (XPC)."""
 
 import contextlib
 import os
@@ -16,11 +16,11 @@ from peers.tree import Tree
 
 Array = NDArray[np.float64]
 ROWS = 1000
-"""Rows that go through the circuit at once."""
+"""Number of rows that go through the circuit at once."""
 
 
 def leaf_probabilities(leaf: Leaf, x: Array) -> Array:
-    """Probabilities of the levels of a leaf's cells given those observed, [N, D of the leaf, L]."""
+    """Return the conditionals of a leaf's cells, [N, D', L]."""
     if isinstance(leaf, BinaryCLT):
         tables = np.exp(leaf.params.astype(np.float64))
         return Tree.given(leaf.bfs, np.maximum(leaf.tree, 0), tables).probabilities(x)
@@ -29,10 +29,12 @@ def leaf_probabilities(leaf: Leaf, x: Array) -> Array:
 
 
 class SumProduct:
-    """LearnSPN: rows cut by k-means, columns by G-tests; binary columns end in Chow-Liu trees.
+    """Sum-product network by LearnSPN.
+
+    Rows are split by k-means and columns by G-tests; binary columns end in Chow-Liu trees.
 
     Args:
-        rows: fewer are not cut further.
+        rows: fewer are not split further.
     """
 
     def __init__(self, rows: int) -> None:
@@ -57,16 +59,16 @@ class SumProduct:
         )
 
     def log_prob(self, x: Array) -> Array:
-        """Log-probability in nats of what is observed of each row."""
+        """Return the log-probability of each row's observed cells, in nats."""
         return log_likelihood(self.model, x.astype(np.float32)).reshape(-1).astype(np.float64)
 
     def probabilities(self, x: Array) -> Array:
-        """The levels of every cell in every leaf, weighted by how likely the leaf is the one that made the cell."""
+        """Return the conditionals, leaves weighted by their posterior."""
         return np.concatenate([self._some(x[start : start + ROWS]) for start in range(0, len(x), ROWS)])
 
     def _some(self, x: Array) -> Array:
-        _, found = log_likelihood(self.model, x.astype(np.float32), return_results=True)
-        weights = np.exp(eval_backward(self.model, found) + found - found[self.model.id])
+        _, log_p = log_likelihood(self.model, x.astype(np.float32), return_results=True)
+        weights = np.exp(eval_backward(self.model, log_p) + log_p - log_p[self.model.id])
         out = np.zeros((*x.shape, max(self.levels)))
         for leaf in bfs(self.model):
             if isinstance(leaf, Leaf):
@@ -76,7 +78,9 @@ class SumProduct:
 
 
 class RandomCircuits(SumProduct):
-    """A mixture of XPC: random cuts of the rows, Chow-Liu trees at the ends; binary columns only.
+    """Mixture of random circuits (XPC), for binary columns only.
+
+    Rows are split at random; Chow-Liu trees are the leaves.
 
     Args:
         rows: the smallest part.

@@ -1,4 +1,4 @@
-"""Imputers of HyperImpute that learn while they fill in: GAIN (an adversarial network) and SoftImpute (low rank)."""
+"""Imputers of HyperImpute that learn while imputing: GAIN, SoftImpute."""
 
 import numpy as np
 from hyperimpute.plugins.imputers import Imputers
@@ -10,7 +10,9 @@ Array = NDArray[np.float64]
 
 
 class Transductive:
-    """One of its plugins, with its defaults. Training rows and those to complete go in together.
+    """Plugin of HyperImpute with its defaults.
+
+    Training rows and rows to complete go in together.
 
     Args:
         plugin: "gain" or "softimpute".
@@ -25,7 +27,7 @@ class Transductive:
         self.train = self.coding.encode(train)
 
     def probabilities(self, x: Array) -> Array:
-        """Learn from both and fill in."""
+        """Learn from both, and fill in."""
         both = np.concatenate([self.train, self.coding.encode(x)])
         filled = np.asarray(Imputers().get(self.plugin, random_state=0).fit_transform(both), dtype=np.float64)
         return self.coding.decode(filled[len(self.train) :])

@@ -1,4 +1,4 @@
-"""A Chow-Liu tree of categorical columns with exact conditionals: our own, the simplest model of dependence."""
+"""Chow-Liu tree of categorical columns with exact conditionals."""
 
 from typing import Self
 
@@ -12,11 +12,13 @@ Array = NDArray[np.float64]
 
 
 class Tree:
-    """The maximum spanning tree of mutual information, `pseudocount` in every cell of a pair's table.
+    """Maximum spanning tree of mutual information.
+
+    Every cell of a pair's table gets a `pseudocount`.
 
     Attributes:
         order: columns from the root outwards.
-        parent: of each column; that of the root is not read.
+        parent: of each column; that of the root is not used.
         root: probabilities of the root's levels, [L].
         conditional: of each column given its parent, [D, L of the parent, L].
     """
@@ -32,14 +34,17 @@ class Tree:
 
     @classmethod
     def given(cls, order: NDArray[np.int32], parent: NDArray[np.int32], conditional: Array) -> Self:
-        """A tree of binary columns from elsewhere; the root's conditional is its marginal, whatever it is given."""
+        """Return a tree of binary columns with given parameters.
+
+        The conditional of the root is its marginal, in every row.
+        """
         tree = cls()
         tree.levels, tree.order, tree.parent = (2,) * len(parent), order, parent
         tree.root, tree.conditional = conditional[order[0], 0], conditional
         return tree
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
-        """Count pairs, find the tree."""
+        """Count pairs and find the tree."""
         self.levels = levels
         n_columns, most = len(levels), max(levels)
         rows = indicators(train, levels)
@@ -54,11 +59,14 @@ class Tree:
         self.conditional = given / np.maximum(given.sum(2, keepdims=True), 1e-300)
 
     def log_prob(self, x: Array) -> Array:
-        """Log-probability in nats of what is observed of each row."""
+        """Return the log-probability of each row's observed cells, in nats."""
         return self._upward(x)[2]
 
     def probabilities(self, x: Array) -> Array:
-        """Sum-product over the tree: messages up to the root, then down."""
+        """Return the conditionals by sum-product over the tree.
+
+        Messages go up to the root, then down.
+        """
         evidence, up, _ = self._upward(x)
         belief = np.empty_like(evidence)
         first = self.order[0]
@@ -69,7 +77,7 @@ class Tree:
         return belief
 
     def _upward(self, x: Array) -> tuple[Array, Array, Array]:
-        """What each column's subtree says about its own level and its parent's, and log p of the rows."""
+        """Return evidence, upward messages, and log p of rows."""
         seen = indicators(x, self.levels).reshape(len(x), len(self.levels), -1)
         evidence = np.where(np.isnan(x)[:, :, None], 1.0, seen.astype(np.float64))
         up = np.ones_like(evidence)
@@ -88,7 +96,7 @@ def _unit(weights: Array) -> Array:
 
 
 def _spanning_tree(joint: Array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Columns from the root (column 0) outwards, and the parent of each."""
+    """Return the columns from the root outwards, with parents."""
     first, second = joint.sum(3, keepdims=True), joint.sum(2, keepdims=True)
     positive = np.where(joint > 0, joint, 1.0)
     information = (joint * np.log(positive / np.where(joint > 0, first * second, 1.0))).sum((2, 3))

@@ -1,9 +1,9 @@
-"""A peer in an environment of its own, worked through its input and output by `peers.remote`.
+"""Peer in another environment, run through its input and output.
 
     python benchmarks/peers/worker.py peers.boosted:Forest '{"rounds": 5}'
 
-It makes the peer and answers with a line of JSON; then every line it is given names what to do and the npz file with
-the arguments, and it answers each: {} when done, {"error": ...} when it could not.
+`peers.remote` starts it. It makes the peer and answers with a line of JSON. Then every line of its input names a method
+and the npz file with the arguments. It answers each line: {} when done, {"error": ...} when it failed.
 """
 
 import importlib
@@ -19,31 +19,31 @@ import numpy as np
 
 
 def attempt(answers: TextIO, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever the work returns
-    """Do it, and say how it went."""
-    told: dict[str, str] = {}
-    done = None
+    """Do some work and write a line of JSON."""
+    reply: dict[str, str] = {}
+    result = None
     try:
-        done = work()
+        result = work()
     except Exception as error:  # whatever a library does, the benchmark shall know it and go on
-        told = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
-    print(json.dumps(told), file=answers, flush=True)
-    return done
+        reply = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
+    print(json.dumps(reply), file=answers, flush=True)
+    return result
 
 
 def make(path: str, options: str) -> Any:  # noqa: ANN401 - a peer of any kind
-    """The peer called module:Class."""
+    """Return the peer of a path module:Class."""
     module, name = path.split(":")
     return getattr(importlib.import_module(module), name)(**json.loads(options))
 
 
-def carry_out(peer: Any, told: dict[str, str]) -> None:  # noqa: ANN401
-    """Fit, or fill in and leave the answer in a file."""
-    with np.load(told["given"]) as archive:
-        given = dict(archive)
-    if told["do"] == "fit":
-        peer.fit(given["train"], given["valid"], tuple(given["levels"].tolist()))
+def carry_out(peer: Any, request: dict[str, str]) -> None:  # noqa: ANN401
+    """Fit, or impute and write the result."""
+    with np.load(request["inputs"]) as archive:
+        inputs = dict(archive)
+    if request["method"] == "fit":
+        peer.fit(inputs["train"], inputs["valid"], tuple(inputs["levels"].tolist()))
     else:
-        np.save(told["into"], getattr(peer, told["do"])(given["x"]))
+        np.save(request["output"], getattr(peer, request["method"])(inputs["x"]))
 
 
 def main() -> None:
