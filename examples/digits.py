@@ -110,7 +110,7 @@ def _trained(
         options = {**options, "training": {**options["training"], "phases": short}}
     recipe = make_recipe(merge(options, {"seed": seed, "training": {"seed": seed}}), n_variables=source.x.shape[1])
     told = None if on_epoch is None else (lambda epoch: on_epoch(name, epoch))
-    return train(recipe, folder, source.x, held_out.x, schema=source.schema, on_epoch=told)
+    return train(recipe, folder, source, held_out, on_epoch=told)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import pytest
 import torch
 import typer.main
 
-from nadek.cli.app import app
+from nadek.cli.app import VERBS, make_app
 from nadek.runs.recipe import make_recipe
 from nadek_paper.cli import app as paper_app
 
@@ -55,7 +55,7 @@ def test_commands_of_pages_exist(page):
     for words in commands(page):
         if words[0] == "nadek-paper" and (ROOT / "experiments").exists():
             continue  # until its verbs are those of the page
-        command, arguments = typer.main.get_command(app if words[0] == "nadek" else paper_app), words[1:]
+        command, arguments = typer.main.get_command(make_app(VERBS) if words[0] == "nadek" else paper_app), words[1:]
         while hasattr(command, "commands"):
             command, arguments = command.commands[arguments[0]], arguments[1:]
         options = {option for parameter in command.params for option in parameter.opts} | {"--help"}

@@ -30,7 +30,7 @@ class Ours:
         sizes, seeds = {}, range(1)
         if self.larger and len(train) >= SMALL_TABLE:
             usual = defaults(len(train), levels, purpose="imputation")[1]
-            sizes = {"width": 512, "max_iter": 3 * usual.epochs}
+            sizes = {"training": {"width": 512}, "max_iter": 3 * usual.epochs}
         elif self.larger:
             seeds = range(4)
         self.models = [

@@ -117,15 +117,13 @@ class Job:
         return train(
             self._recipe,
             self.folder,
-            source.x,
-            held_out.x,
-            schema=source.schema,
+            replace(source, trained_on={TRAINED_ON: self._rows}),
+            held_out,
             device=self.place.device,
             resume=not force,
             begin=self.begin,
             save_every=60.0,
             on_epoch=on_epoch,
-            told={TRAINED_ON: self._rows},
         )
 
     def finished(self) -> SavedModel | None:

@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from nadek.cli.console import epochs_progress, rows_progress, say, show_json, show_line, show_table, tell_if_slow
+from nadek.cli.console import say, show_json, show_line, show_table
+from nadek.cli.progress import epochs_progress, rows_progress, warn_if_slow
 from nadek.training import Epoch
 from nadek_paper.figures import make_picture, read_pictures
 from nadek_paper.grids import read_grid, run_grid
@@ -137,7 +138,7 @@ def _run_row(row: Row, wish: Wish, place: Workplace) -> dict[str, Any]:
 
     def training_bar(*, quiet: bool, label: str) -> AbstractContextManager[Callable[[Epoch], None]]:
         if row.rbm is None:
-            tell_if_slow(row.recipe(wish.kind).training, place.device, quiet=quiet)
+            warn_if_slow(row.recipe(wish.kind).training, place.device, quiet=quiet)
         return epochs_progress(quiet=quiet, label=label)
 
     with _Bars(quiet=wish.quiet) as bars:

@@ -604,7 +604,6 @@ def test_a_validation_table_of_empty_rows_is_named(table, tmp_path, output):
         (("fit", "digits", "-o", "x", "--seed", str(2**70)), "Invalid value for '--seed': "),
         (("fit", "digits", "-o", ""), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
         (("draw", "x", "-o", " "), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
-        (("demo", "-o", ""), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
         (("train", "digits"), "No such command 'train'; see nadek --help"),
         (("info", "a", "b"), "Got unexpected extra argument"),
     ],
@@ -838,7 +837,7 @@ def test_a_file_is_not_replaced_without_force(verb, trained, table, tmp_path):
 
 @every_writer
 def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     path = tmp_path / "nowhere" / f"x.{suffix}"
     assert fails(*command, path) == f"{path}: the folder {path.parent} does not exist"
@@ -846,7 +845,7 @@ def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tm
 
 @every_writer
 def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     told = fails(*command, tmp_path / "x.xlsx")
     assert told.startswith(f"{tmp_path / 'x.xlsx'}: expected a file that ends in .{suffix}")
@@ -856,7 +855,7 @@ def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_
 @every_writer
 def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(verb, trained, table, tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK))
-    monkeypatch.setattr(f"nadek.cli.{'fill' if verb in ('sample', 'impute') else 'score'}.load_saved", pytest.fail)
+    monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     path = tmp_path / f"x.{suffix}"
     assert fails(*command, path) == f"{path}: the folder {tmp_path} cannot be written to"

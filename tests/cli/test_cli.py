@@ -5,11 +5,12 @@ import gzip
 import io
 import json
 import re
+import subprocess
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
 from decimal import Decimal
-from importlib import metadata
+from importlib import import_module, metadata
 from unittest import mock
 
 import numpy as np
@@ -24,7 +25,8 @@ import typer
 import nadek as package
 from nadek import NADEkImputer
 from nadek.checkpoints import load, load_saved
-from nadek.cli.app import app
+from nadek.cli.app import VERBS, make_app
+from nadek.cli.console import show_line
 from nadek.cli.output import write_values
 from nadek.datasets import load as load_set
 from nadek.inference.likelihood import log_prob
@@ -35,8 +37,7 @@ from nadek.training.defaults import defaults
 from nadek.utils.configs import encode
 from support.command import COLUMNS, FIT, answers, nadek, ok, run, write_csv
 
-CONSOLE = sys.modules["nadek.cli.console"]
-GALLERY = sys.modules["nadek.figures.model_card"]
+GALLERY = import_module("nadek.figures.model_card")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -64,12 +65,12 @@ def survey(tmp_path_factory):
 
 def test_fit_says_where_the_processor_is_slow_in_bfloat16(tmp_path, monkeypatch):
     options = ("--set", "training.precision=bfloat16")
-    monkeypatch.setattr(CONSOLE, "has_fast_bfloat16", lambda _: False)
+    monkeypatch.setattr("nadek.cli.progress.has_fast_bfloat16", lambda _: False)
     told = ok("fit", "digits", "-o", tmp_path / "slow", *FIT, *options).err
     assert "this processor has no bfloat16 products of its own, and the training works in them: " in told
     assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "float32", *FIT).err
     assert ok("fit", "digits", "-o", tmp_path / "quiet", *FIT, *options, "--quiet").err == ""
-    monkeypatch.setattr(CONSOLE, "has_fast_bfloat16", lambda _: True)
+    monkeypatch.setattr("nadek.cli.progress.has_fast_bfloat16", lambda _: True)
     assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "quick", *FIT, *options).err
 
 
@@ -438,7 +439,7 @@ def test_a_terminal_shows_what_it_can_in_its_encoding():
     out = io.BytesIO()
     with redirect_stdout(Terminal(out, "cp1252")) as stream:
         write_values([np.array(["ü", "\u0142"])], None, None)
-        CONSOLE.show_line("\u0142")
+        show_line("\u0142")
         stream.flush()
     assert out.getvalue() == b"\xfc\n\\u0142\n\\u0142\n"
 
@@ -507,7 +508,7 @@ def test_impute_prints_csv(survey, tmp_path):
 def test_impute_leaves_columns_as_they_are_that_an_imputer_found_empty(header, tmp_path):
     x = np.insert(answers(60, missing=0.2), 1, np.nan, axis=1)
     names = ["age", "empty", *COLUMNS[1:]]
-    imputer = NADEkImputer(max_iter=2, random_state=0, width=16, blocks=1, keep_empty_features=True)
+    imputer = NADEkImputer(max_iter=2, random_state=0, training={"width": 16, "blocks": 1}, keep_empty_features=True)
     imputer.fit(pd.DataFrame(x, columns=names) if header else x).save(tmp_path / "model")
     table = write_csv(tmp_path / "answers.csv", x, names if header else None)
     ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
@@ -1038,7 +1039,7 @@ def test_draw_of_words_has_its_curves_only(mixed, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
 
 
-# info, data, draw, demo
+# info, data, draw
 
 
 def test_info_tells_what_a_model_is(digits):
@@ -1107,24 +1108,11 @@ def test_draw_of_a_table_has_its_curves_only(survey, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
 
 
-def test_demo_compares_models_and_draws(tmp_path, monkeypatch):
-    recipes = sys.modules["examples.digits"]  # smaller models: only what is shown matters here
-    monkeypatch.setitem(recipes.NADE_K["model"], "core", {"kind": "deep", "hidden": [8, 8]})
-    monkeypatch.setitem(recipes.NADE["model"], "core", {"kind": "deep", "hidden": [8], "activation": "sigmoid"})
-    result = ok("demo", "--epochs", "2", "-o", tmp_path, "--quiet")
-    for told in ("independent pixels", "Chow-Liu tree", "NADE, fixed order", "NADE-5", "mixture of 32"):
-        assert told in result.out
-    assert f"  {tmp_path / 'samples.png'}" in result.out.splitlines()
-    assert result.err == ""
-    assert load(tmp_path / "nade-5").steps == 5
-    assert (tmp_path / "models.png").read_bytes().startswith(PNG)
-
-
 # All of them
 
 
 def verbs():
-    return dict(sorted(typer.main.get_command(app).commands.items()))
+    return dict(sorted(typer.main.get_command(make_app(VERBS)).commands.items()))
 
 
 FLAGS = {
@@ -1133,7 +1121,6 @@ FLAGS = {
         "--seed", "--split", "--width", "-o", "-q",
     ],
     "data": ["--data-dir", "--fetch", "--json", "--quiet", "-q"],
-    "demo": ["--epochs", "--json", "--output", "--quiet", "--seed", "-o", "-q"],
     "draw": ["--data-dir", "--device", "--hidden", "--output", "--quiet", "--seed", "--split", "-o", "-q"],
     "evaluate": [
         "--data-dir", "--device", "--force", "--json", "--orderings", "--output", "--quiet", "--rows", "--seed",
@@ -1153,11 +1140,6 @@ FLAGS = {
         "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",
     ],
     "info": ["--json"],
-    "report": ["--docs", "--experiments"],
-    "reproduce": [
-        "--data-dir", "--device", "--experiments", "--force", "--json", "--pictures", "--quick", "--quiet",
-        "--recipe", "--row", "--runs", "-q",
-    ],
     "sample": ["--device", "--force", "--number", "--orderings", "--output", "--quiet", "--seed", "-n", "-o", "-q"],
     "score": [
         "--data-dir", "--device", "--force", "--orderings", "--output", "--quiet", "--seed", "--split", "-o", "-q",
@@ -1182,15 +1164,12 @@ def test_the_arguments_are_data_and_model():
     assert found == {
         "complete": ["model", "data"],
         "data": [],
-        "demo": [],
         "draw": ["model", "data"],
         "evaluate": ["model", "data"],
         "explain": ["model", "data"],
         "fit": ["data"],
         "impute": ["model", "data"],
         "info": ["model"],
-        "report": [],
-        "reproduce": ["target"],
         "sample": ["model"],
         "score": ["model", "data"],
         "suggest": ["model", "data"],
@@ -1202,6 +1181,16 @@ def test_help_shows_an_example(verb):
     result = ok(verb, "--help")
     assert f"Example: nadek {verb}" in " ".join(result.out.split())
     assert result.err == ""
+
+
+def test_summaries_are_those_of_verbs():
+    assert {name: verb.help.splitlines()[0] for name, verb in verbs().items()} == {n: s for n, (_, s) in VERBS.items()}
+
+
+def test_help_needs_no_torch():
+    code = "import sys, nadek.cli.app; print({'torch', 'pyarrow', 'sklearn', 'scipy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_no_verb_shows_the_verbs():

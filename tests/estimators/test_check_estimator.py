@@ -30,7 +30,7 @@ class DetectorOfNumbers(OfNumbers, nadek.NADEkOutlierDetector):
     """See `OfNumbers`."""
 
 
-QUICK = {"max_iter": 1, "width": 16}
+QUICK = {"max_iter": 1, "training": {"width": 16}}
 
 
 @parametrize_with_checks(
@@ -53,7 +53,7 @@ def test_scikit_learns_check_of_array_libraries():
 import nadek
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-quick = {"max_iter": 1, "width": 16}
+quick = {"max_iter": 1, "training": {"width": 16}}
 for estimator in (nadek.NADEk(**quick), nadek.NADEkImputer(**quick), nadek.NADEkOutlierDetector(**quick)):
     for same, check in estimator_checks_generator(estimator):
         if "check_array_api_input" in str(check):

@@ -5,7 +5,6 @@ import inspect
 import io
 import pickle
 import re
-import sys
 import warnings
 from dataclasses import replace
 from decimal import Decimal
@@ -32,7 +31,8 @@ from sklearn.pipeline import make_pipeline
 
 import nadek
 from nadek.checkpoints import load_saved
-from nadek.estimators.settings import options_of
+from nadek.estimators.fitting import fit_codes
+from nadek.estimators.options import TRAINING, own_options
 from nadek.inference import beam, best_of, greedy
 from nadek.models.cores import ResidualConfig
 from nadek.tabular.columns import Binary, Categorical, Numeric
@@ -40,7 +40,8 @@ from nadek.training import fit
 from nadek.training.defaults import defaults
 
 ALL = (nadek.NADEk, nadek.NADEkImputer, nadek.NADEkOutlierDetector)
-QUICK = {"max_iter": 3, "width": 16, "random_state": 0}
+QUICK = {"max_iter": 3, "training": {"width": 16}, "random_state": 0}
+NARROW = {"width": 16, "blocks": 1}
 
 
 def people(n=120):
@@ -64,6 +65,11 @@ def people(n=120):
     table["visits"] = pd.array(rng.integers(0, 2, n), dtype="Int64")
     table.loc[3::4, "visits"] = pd.NA
     return table
+
+
+def quick(**training):
+    """`QUICK` with other options of the training."""
+    return QUICK | {"training": {"width": 16} | training}
 
 
 def as_(container, table):
@@ -160,8 +166,8 @@ class Modes(nadek.NADEkImputer):
 
 def test_options_that_a_subclass_presets_are_its_options_too():
     whole = nadek.NADEkImputer(strategy="mode", n_bins=4, max_iter=5, random_state=0, device="cpu")
-    assert options_of(whole) == whole.get_params()
-    assert options_of(Modes(max_iter=5)) == {**whole.get_params(), "digits": 3}
+    assert own_options(whole) == whole.get_params()
+    assert own_options(Modes(max_iter=5)) == {**whole.get_params(), "digits": 3}
 
 
 def test_a_subclass_that_presets_options_is_fitted_copied_and_saved(copies, tmp_path):
@@ -212,6 +218,8 @@ def test_missing_cells_are_completed_while_learning_where_that_is_asked_for(esti
         ("dropout", 1, "dropout: expected a number of at least 0 and below 1 or 'auto', found 1"),
         ("validation_fraction", 1.0, "validation_fraction: expected a number above 0 and below 1, found 1.0"),
         ("n_iter_no_change", 0, "n_iter_no_change: expected a whole number of at least 1 or 'auto' or None"),
+        ("training", [3], "training: expected a dictionary of options, found [3]"),
+        ("training", {"depth": 3}, "training: expected options among steps, width, blocks, dropout, learning_rate"),
         ("missing", "guess", "missing: expected one of 'use', 'complete', found 'guess'"),
         ("n_bins", 1, "n_bins: expected a whole number of at least 2"),
         ("n_orderings", 0, "n_orderings: expected a whole number of at least 1"),
@@ -226,8 +234,8 @@ def test_missing_cells_are_completed_while_learning_where_that_is_asked_for(esti
     ],
 )
 def test_options_that_are_none_are_named_in_fit(copies, option, value, expected):
-    with pytest.raises(ValueError, match=r"^" + expected.replace("(", r"\(")):
-        nadek.NADEk(**{**QUICK, option: value}).fit(copies)
+    with pytest.raises(ValueError, match=r"^" + re.escape(expected)):
+        nadek.NADEk(**(quick(**{option: value}) if option in TRAINING else {**QUICK, option: value})).fit(copies)
 
 
 @pytest.mark.parametrize(
@@ -904,8 +912,8 @@ def test_cells_are_filled_with_categories_that_their_table_does_not_list(contain
         frame.with_columns(nw.new_series("u", u, backend=frame.implementation)).to_native()
         for frame, u in ((train, [1, 0, 0, 1] * 60), (asked, [0, 0, 1]))
     )
-    density = nadek.NADEk(max_iter=60, width=16, blocks=1, random_state=0).fit(train)
-    imputer = nadek.NADEkImputer(max_iter=60, width=16, blocks=1, random_state=0).fit(train)
+    density = nadek.NADEk(max_iter=60, training=NARROW, random_state=0).fit(train)
+    imputer = nadek.NADEkImputer(max_iter=60, training=NARROW, random_state=0).fit(train)
     for whole in (imputer.transform(asked), density.complete(asked)[0]):
         assert whole["e"].to_list() == ["b", "b", "a"]
         assert list(nw.from_native(whole)["e"].cat.get_categories()) == ["b", "a"]
@@ -1005,7 +1013,7 @@ def test_five_imputations_match_the_exact_pairwise_frequencies():
     p /= p.sum()
     rng = np.random.default_rng(0)
     rows = states[rng.choice(16, 32_000, p=p)]
-    imputer = nadek.NADEkImputer(n_imputations=5, max_iter=30, width=64, random_state=0).fit(rows)
+    imputer = nadek.NADEkImputer(n_imputations=5, max_iter=30, training={"width": 64}, random_state=0).fit(rows)
     asked = states[rng.choice(16, 1200, p=p)].astype(float)
     asked[0::3, [0, 1]], asked[1::3, [1, 2]], asked[2::3, :] = np.nan, np.nan, np.nan
     drawn = np.stack(imputer.transform_multiple(asked))
@@ -1154,13 +1162,13 @@ def test_what_is_filled_in_lies_among_the_numbers_however_large_they_are():
     rng = np.random.default_rng(0)
     seconds = 1_700_000_000 + rng.integers(0, 60, 200)
     table = np.column_stack([seconds, rng.integers(0, 2, (200, 11))]).astype(float)
-    imputer = nadek.NADEkImputer(**{**QUICK, "width": 384}, categorical_features=[1]).fit(table)
+    imputer = nadek.NADEkImputer(**quick(width=384), categorical_features=[1]).fit(table)
     assert imputer.network_.b.dtype == torch.float32  # as wide ones are: their probabilities sum to 1 +- 1e-7
     holes = table.copy()
     holes[:, 0] = np.nan
     filled = imputer.transform(holes)[:, 0]
     assert ((filled >= seconds.min()) & (filled <= seconds.max())).all()
-    chances = nadek.NADEk(**{**QUICK, "width": 384}, categorical_features=[1]).fit(table).predict_missing_proba(holes)
+    chances = nadek.NADEk(**quick(width=384), categorical_features=[1]).fit(table).predict_missing_proba(holes)
     np.testing.assert_allclose(chances[0].sum(1), 1, rtol=0, atol=1e-14)
     np.random.default_rng(0).choice(len(chances[0][0]), p=chances[0][0])  # NumPy refuses what does not sum to 1
 
@@ -1230,7 +1238,9 @@ def test_empty_columns_of_frames_are_kept(container):
 
 def test_rows_that_come_one_by_one_are_draws_of_their_own():
     rng = np.random.default_rng(0)
-    imputer = nadek.NADEkImputer(max_iter=20, width=16, random_state=0, strategy="sample", n_imputations=1)
+    imputer = nadek.NADEkImputer(
+        max_iter=20, training={"width": 16}, random_state=0, strategy="sample", n_imputations=1
+    )
     imputer.fit(np.column_stack([rng.integers(0, 2, 400), rng.normal(size=400)]))
     asked = np.column_stack([np.full(200, np.nan), rng.normal(size=200)])
     for answer in (imputer.transform, lambda row: imputer.transform_multiple(row)[0]):
@@ -1328,13 +1338,12 @@ def test_rows_without_any_value_do_not_move_the_threshold():
 
 def test_the_threshold_is_told_from_rows_that_were_held_out(monkeypatch):
     table, kept = np.random.default_rng(0).normal(size=(200, 3)), []
-    learn = sys.modules["nadek.estimators.base"].learn
     monkeypatch.setattr(
-        "nadek.estimators.base.learn", lambda *a, **options: kept.append(learn(*a, **options)) or kept[-1]
+        "nadek.estimators.base.fit_codes", lambda *a, **options: kept.append(fit_codes(*a, **options)) or kept[-1]
     )
-    detector = nadek.NADEkOutlierDetector(**QUICK, validation_fraction=0.3).fit(table)
-    assert len(kept[0].held_out) == 60
-    assert (detector.predict(table[kept[0].held_out]) == -1).sum() == 3
+    detector = nadek.NADEkOutlierDetector(**quick(validation_fraction=0.3)).fit(table)
+    assert len(kept[0][1].held_out) == 60
+    assert (detector.predict(table[kept[0][1].held_out]) == -1).sum() == 3
 
 
 def test_a_row_is_not_usual_because_little_is_known_of_it(detector):
@@ -1388,7 +1397,7 @@ def test_the_same_seed_learns_the_same(copies):
 @pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)])
 def test_what_is_switched_around_a_fit_changes_nothing(around, missing):
     table = people()
-    options = QUICK | {"missing": missing, "early_stopping": True}
+    options = QUICK | {"missing": missing}
     expected = nadek.NADEkImputer(**options).fit(table)
     with around():
         found = nadek.NADEkImputer(**options).fit(table)
@@ -1401,7 +1410,7 @@ def test_the_global_random_state_is_left_alone(copies):
     torch.manual_seed(3)
     np.random.seed(3)  # noqa: NPY002 - it is the one to watch
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    model = nadek.NADEk(max_iter=1, width=16).fit(copies)
+    model = nadek.NADEk(max_iter=1, training={"width": 16}).fit(copies)
     model.sample(3)
     model.sample_conditional([[1, np.nan, 1]], 2)
     assert torch.equal(before[0], torch.get_rng_state())
@@ -1416,9 +1425,9 @@ def test_warm_start_goes_on(copies):
     assert model.n_iter_ == 2
     assert model.history_[0].train[-1] < 0.8 * first[0].train[-1]
     with pytest.raises(ValueError, match=r"^warm_start goes on .*: steps is 3 in it, found steps=4$"):
-        model.set_params(steps=4).fit(copies)
+        model.set_params(training={"steps": 4}).fit(copies)
     with pytest.raises(ValueError, match="X has 2 features, but NADEk is expecting 3 features"):
-        model.set_params(steps=3).fit(copies[:, :2])
+        model.set_params(training={"steps": 3}).fit(copies[:, :2])
 
 
 def test_warm_start_hides_what_the_first_fit_hid(copies, monkeypatch):
@@ -1430,7 +1439,7 @@ def test_warm_start_hides_what_the_first_fit_hid(copies, monkeypatch):
         return fit(*arguments, config=config, **options)
 
     monkeypatch.setattr("nadek.training.defaults.SMALL_TABLE", len(copies) // 2)
-    monkeypatch.setattr("nadek.estimators.fitting.fit", watched)
+    monkeypatch.setattr("nadek.training.table_training.fit", watched)
     imputer = nadek.NADEkImputer(**QUICK, warm_start=True).fit(copies).fit(copies)
     assert imputer.n_iter_ == QUICK["max_iter"]
     last = ("holes", None, "last_step")
@@ -1470,8 +1479,9 @@ def test_an_estimator_of_a_device_that_is_not_here_opens_on_another(copies, devi
 
 
 def test_switches_can_be_booleans_of_numpy(copies, tmp_path):
-    options = {"warm_start": np.True_, "early_stopping": np.False_, "add_indicator": np.True_, "verbose": np.False_}
-    imputer = nadek.NADEkImputer(**QUICK, **options).fit(copies)
+    options = {"warm_start": np.True_, "add_indicator": np.True_, "verbose": np.False_}
+    options["training"] = {"early_stopping": np.False_, "width": 16}
+    imputer = nadek.NADEkImputer(**{**QUICK, **options}).fit(copies)
     imputer.fit(copies).save(tmp_path / "model")
     assert nadek.NADEkImputer.load(tmp_path / "model").warm_start is True
 
@@ -1525,11 +1535,11 @@ def test_a_fit_that_fails_leaves_what_was_learnt(estimator, copies, tmp_path):
 
 def test_early_stopping_holds_rows_out_and_stops(copies):
     noise = np.random.default_rng(0).integers(0, 2, (40, 10))
-    learning_by_heart = {"learning_rate": 1e-2, "weight_decay": 0, "n_iter_no_change": 1, "random_state": 0}
-    model = nadek.NADEk(max_iter=100, width=64, **learning_by_heart).fit(noise)
+    learning_by_heart = {"width": 64, "learning_rate": 1e-2, "weight_decay": 0, "n_iter_no_change": 1}
+    model = nadek.NADEk(max_iter=100, training=learning_by_heart, random_state=0).fit(noise)
     assert model.n_iter_ < 100
     assert model.history_[-1].best is not None
-    model = nadek.NADEk(max_iter=4, width=16, random_state=0, early_stopping=False).fit(copies)
+    model = nadek.NADEk(**quick(early_stopping=False) | {"max_iter": 4}).fit(copies)
     assert model.n_iter_ == 4
     assert model.history_[-1].best is None
 
@@ -1539,7 +1549,7 @@ def test_rows_to_choose_by_can_be_given(copies):
     model = nadek.NADEk(**{**QUICK, "max_iter": 4}).fit(copies[:200], X_val=held_out)
     other = nadek.NADEk(**{**QUICK, "max_iter": 4}).fit(copies[:200], X_val=copies[200:])
     assert model.history_[0].train == other.history_[0].train  # none of them is learnt from
-    everything = nadek.NADEk(**{**QUICK, "max_iter": 4}, early_stopping=False).fit(copies[:200])
+    everything = nadek.NADEk(**quick(early_stopping=False) | {"max_iter": 4}).fit(copies[:200])
     assert model.history_[0].train == everything.history_[0].train  # and none of the table is held out
     assert model.history_[-1].best > other.history_[-1].best
     with pytest.raises(ValueError, match=r'^X_val: row 1, column "0": expected 0, 1 or missing, found 2'):
@@ -1576,17 +1586,20 @@ def test_each_column_keeps_a_value_to_learn_from():
     table[:, 0] = np.arange(60) % 2
     table[7, 1], table[9, 2] = 1, 0
     for seed in range(8):  # some of these hold the only values out
-        nadek.NADEk(max_iter=1, width=16, validation_fraction=0.5, random_state=seed).fit(table)
+        nadek.NADEk(max_iter=1, training={"width": 16, "validation_fraction": 0.5}, random_state=seed).fit(table)
 
 
 def test_options_reach_the_network(copies):
-    model = nadek.NADEk(max_iter=1, steps=2, width=24, blocks=1, dropout=0.1, batch_size=50, learning_rate=1e-3)
+    options = {"steps": 2, "width": 24, "blocks": 1, "dropout": 0.1, "batch_size": 50, "learning_rate": 1e-3}
+    model = nadek.NADEk(max_iter=1, training=options)
     config = model.fit(copies).network_.config
     assert (config.steps, config.core.width, config.core.blocks, config.core.dropout) == (2, 24, 1, 0.1)
 
 
 def test_small_networks_answer_in_double_precision(copies):
-    small, large = (nadek.NADEk(max_iter=1, width=width).fit(copies).network_.b.dtype for width in (16, 400))
+    small, large = (
+        nadek.NADEk(max_iter=1, training={"width": width}).fit(copies).network_.b.dtype for width in (16, 400)
+    )
     assert (small, large) == (torch.float64, torch.float32)
 
 
@@ -1633,7 +1646,11 @@ def test_a_pickle_of_a_gpu_model_opens_where_there_is_none(density):
 def test_clones_search_and_pipelines(copies):
     table = copies.copy()
     table[::3, 1] = np.nan
-    search = GridSearchCV(nadek.NADEk(**QUICK, n_orderings=2), {"steps": [1, 2], "dropout": ["auto", 0.1]}, cv=2)
+    search = GridSearchCV(
+        nadek.NADEk(**QUICK, n_orderings=2),
+        {"training": [{"steps": k, "dropout": p, "width": 16} for k in (1, 2) for p in ("auto", 0.1)]},
+        cv=2,
+    )
     search.fit(table)
     assert search.best_estimator_.steps in (1, 2)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
@@ -1773,7 +1790,8 @@ def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
 
 
 def test_options_that_are_numbers_of_numpy_are_saved(tmp_path, copies):
-    options = {"max_iter": np.int64(2), "width": np.int32(16), "dropout": np.float64(0.25), "random_state": np.int64(0)}
+    options = {"max_iter": np.int64(2), "random_state": np.int64(0)}
+    options["training"] = {"width": np.int32(16), "dropout": np.float64(0.25)}
     for which in ([np.int64(1)], np.array([1])):
         nadek.NADEk(**options, categorical_features=which).fit(copies).save(tmp_path / "model")
         loaded = nadek.NADEk.load(tmp_path / "model").get_params()
@@ -2013,7 +2031,9 @@ def test_the_page_about_the_estimators_runs(data_dir, tmp_path, monkeypatch, cap
     page = Path(__file__).parents[2] / "docs" / "estimators.md"
     names = {}
     for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-        quick = re.sub(r"(nadek\.NADEk\w*\(.*?)random_state=0", r"\1random_state=0, max_iter=1, width=16", code)
+        quick = re.sub(
+            r"(nadek\.NADEk\w*\(.*?)random_state=0", r"\1random_state=0, max_iter=1, training={'width': 16}", code
+        )
         quick = quick.replace("[:4000]", "[:300]")
         exec(compile(quick, "estimators.md", "exec"), names)
     told = capsys.readouterr().out.splitlines()

@@ -14,6 +14,7 @@ from nadek.inference.orderings import random_orderings
 from nadek.models.registry import build
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
+from nadek.runs.data import Source
 from nadek.runs.recipe import make_recipe
 from nadek.runs.train import train
 from nadek.tabular.schema import Schema
@@ -266,7 +267,7 @@ def test_run_saves_image_shape(tmp_path):
     recipe = make_recipe(
         {"model": {"kind": "images", "image_shape": [4, 4], **SMALL}, "training": training}, n_variables=16
     )
-    saved = train(recipe, tmp_path / "model", stripes(30), stripes(10, seed=1), schema=Schema())
+    saved = train(recipe, tmp_path / "model", Source(stripes(30), Schema()), Source(stripes(10, seed=1), Schema()))
     assert load_saved(tmp_path / "model").schema.image_shape == (4, 4)
     pictures = draw_model(saved, tmp_path, stripes(9, seed=1))
     assert {path.stem for path in pictures} == {"curves", "samples", "inpainting"}  # it has no filters to show

@@ -305,7 +305,7 @@ def test_gain_must_be_certain_and_large():
 
 
 def fitted(estimator, X, **options):
-    return estimator(max_iter=3, width=16, random_state=0, **options).fit(X)
+    return estimator(**{"max_iter": 3, "training": {"width": 16}, "random_state": 0} | options).fit(X)
 
 
 def test_imputer_keeps_useful_memory_only():
@@ -314,7 +314,9 @@ def test_imputer_keeps_useful_memory_only():
     assert isinstance(imputer.network_, MemoryModel)
     assert imputer.network_.config.n_rows == 30
     noise = np.random.default_rng(0).integers(0, 2, (600, 14)).astype(float)
-    assert isinstance(NADEkImputer(max_iter=40, width=16, random_state=0).fit(noise).network_, IterativeNADE)
+    assert isinstance(
+        NADEkImputer(max_iter=40, training={"width": 16}, random_state=0).fit(noise).network_, IterativeNADE
+    )
     assert isinstance(fitted(NADEkImputer, X, memory=False).network_, IterativeNADE)
     assert isinstance(fitted(NADEkImputer, X[:300]).network_, IterativeNADE)  # too few are held out to tell
     assert isinstance(fitted(NADEk, X).network_, IterativeNADE)
@@ -371,10 +373,10 @@ def test_warm_start_makes_a_new_memory():
 def test_memory_needs_rows_held_out():
     X = again_and_again(100)
     with pytest.raises(
-        ValueError, match="memory=True: expected rows to learn from how far it can be trusted, found none"
+        ValueError, match="memory=True: expected validation rows, which decide how far it is trusted; found none"
     ):
-        fitted(NADEk, X, memory=True, early_stopping=False)
-    assert isinstance(fitted(NADEkImputer, X, early_stopping=False).network_, IterativeNADE)
+        fitted(NADEk, X, memory=True, training={"width": 16, "early_stopping": False})
+    assert isinstance(fitted(NADEkImputer, X, training={"width": 16, "early_stopping": False}).network_, IterativeNADE)
     assert isinstance(fitted(NADEk, X, memory=True).network_, MemoryModel)
     with pytest.raises(ValueError, match="memory: expected one of 'auto', True, False, found 'yes'"):
         fitted(NADEk, X, memory="yes")
@@ -384,7 +386,7 @@ def test_verbose_fit_reports_memory(capsys):
     fitted(NADEkImputer, again_and_again(600), verbose=1)
     assert "memory of 30 rows  validation" in capsys.readouterr().out
     noise = np.random.default_rng(0).integers(0, 2, (600, 14)).astype(float)
-    NADEkImputer(max_iter=40, width=16, random_state=0, verbose=1).fit(noise)
+    NADEkImputer(max_iter=40, training={"width": 16}, random_state=0, verbose=1).fit(noise)
     assert capsys.readouterr().out.endswith("with it: left out\n")
 
 

@@ -32,6 +32,7 @@ from nadek import (
     summarise,
 )
 from nadek import fit as _fit
+from nadek.estimators.options import TRAINING
 from nadek.checkpoints import SavedModel, Schema, load_saved
 from nadek.cli import main as _main
 from nadek import log_prob as _log_prob
@@ -246,7 +247,8 @@ ESTIMATORS = {"density": NADEk, "imputer": NADEkImputer, "outliers": NADEkOutlie
 
 
 def estimator(kind, **options):
-    return ESTIMATORS[kind](**options)
+    training = {name: options.pop(name) for name in list(options) if name in TRAINING}
+    return ESTIMATORS[kind](**options, **({"training": training} if training else {}))
 
 
 def load_estimator(kind, folder):

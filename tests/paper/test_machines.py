@@ -14,7 +14,7 @@ from nadek.checkpoints import load_saved
 from nadek.inference.likelihood import estimate_log_prob
 from nadek.models import IterativeNADE, from_rbm
 from nadek.models.registry import build
-from nadek.runs.data import open_data
+from nadek.runs.data import Source, open_data
 from nadek.runs.train import train
 from nadek.runs.warm_start import Beginning
 from nadek.tabular.schema import Schema
@@ -277,7 +277,7 @@ def test_an_rbm_to_begin_as_belongs_to_a_row(tmp_path):
     write(tmp_path)
     recipe = read_row(write(tmp_path, BEGINS, "table9/begins.toml")).recipe("modern")
     with pytest.raises(FileNotFoundError, match="table9/rbm"):
-        train(recipe, tmp_path / "model", torch.zeros(4, 64), None, schema=Schema())
+        train(recipe, tmp_path / "model", Source(torch.zeros(4, 64), Schema()), None)
 
 
 def test_a_row_that_began_as_another_rbm_is_not_finished(tmp_path):
@@ -311,7 +311,7 @@ def test_a_resumed_training_does_not_begin_again(tmp_path):
 
     def carry_on(**options):
         begin = Beginning(began.append, lambda: None)
-        train(recipe, tmp_path / "model", x, None, schema=Schema(), resume=True, begin=begin, **options)
+        train(recipe, tmp_path / "model", Source(x, Schema()), None, resume=True, begin=begin, **options)
 
     with pytest.raises(KeyboardInterrupt):
         carry_on(on_epoch=stop)

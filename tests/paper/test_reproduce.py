@@ -38,7 +38,6 @@ RECIPES = [
     if row.rbm is None
 ]
 MODULE = sys.modules["nadek_paper.run_row"]
-CONSOLE = sys.modules["nadek.cli.console"]
 JOBS = sys.modules["nadek_paper.jobs"]
 SCORING = sys.modules["nadek_paper.scoring"]
 
@@ -663,7 +662,7 @@ def test_rows_without_the_recipe_are_passed_over(tmp_path, options):
 
 
 def test_a_row_in_bfloat16_says_where_the_processor_is_slow_before_it_is_trained(tmp_path, options, monkeypatch):
-    monkeypatch.setattr(CONSOLE, "has_fast_bfloat16", lambda _: False)
+    monkeypatch.setattr("nadek.cli.progress.has_fast_bfloat16", lambda _: False)
     path = options[1] / "table9" / "nade-2.toml"
     arguments = ("reproduce", "table9", *options, "--row", "nade-2", "--runs", tmp_path / "runs")
     assert "bfloat16" not in nadek(*arguments)[2]

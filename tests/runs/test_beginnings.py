@@ -10,6 +10,7 @@ from nadek.checkpoints import SavedModel, load, load_saved, save
 from nadek.tabular.schema import Schema
 from nadek.tabular.columns import Categorical
 from nadek.models.cores import DeepConfig
+from nadek.runs.data import Source
 from nadek.runs.recipe import Recipe
 from nadek.runs.resume import finished
 from nadek.runs.train import train
@@ -52,7 +53,7 @@ def test_a_recipe_begins_with_the_weights_of_a_model(tmp_path):
     first = lively()
     recipe = Recipe(model=first.config, training=STILL, start=kept(tmp_path / "first", first))
     x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
-    near(train(recipe, tmp_path / "second", x, None, schema=Schema(columns=NAMES)).model, first)
+    near(train(recipe, tmp_path / "second", Source(x, Schema(columns=NAMES)), None).model, first)
 
 
 @pytest.mark.parametrize("options", [{"core": DeepConfig(hidden=(8,), dropout=0.5)}, {"ordinal": (1, 2)}])
@@ -134,7 +135,7 @@ def test_an_unfinished_training_does_not_go_on_with_another_model(option, tmp_pa
         raise KeyboardInterrupt
 
     def run(**options):
-        return train(recipe, tmp_path / "second", x, None, schema=Schema(columns=NAMES), resume=True, **options)
+        return train(recipe, tmp_path / "second", Source(x, Schema(columns=NAMES)), None, resume=True, **options)
 
     with pytest.raises(KeyboardInterrupt):
         run(on_epoch=stop)
@@ -149,8 +150,8 @@ def test_a_model_that_is_replaced_by_what_began_as_it_is_finished(tmp_path):
     """What it began as is there no more, and nothing is to be said of it."""
     x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
     recipe = Recipe(model=lively().config, training=STILL, start=kept(tmp_path / "first", lively()))
-    train(recipe, tmp_path / "first", x, None, schema=Schema(columns=NAMES))
-    saved = finished(recipe, tmp_path / "first", x, None, schema=Schema(columns=NAMES))
+    train(recipe, tmp_path / "first", Source(x, Schema(columns=NAMES)), None)
+    saved = finished(recipe, tmp_path / "first", Source(x, Schema(columns=NAMES)), None)
     assert set(saved.metrics["digests"]) == {"rows", "validation"}
 
 

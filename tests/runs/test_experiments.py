@@ -17,7 +17,7 @@ from nadek.tabular.schema import Schema
 from nadek.utils.configs import encode
 from nadek.datasets import load as load_set
 from nadek.figures.model_card import draw_model
-from nadek.runs.data import open_data, open_training
+from nadek.runs.data import Source, open_data, open_training
 from nadek.runs.evaluate import evaluate
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import make_recipe, merge, parse_settings, phases, read_recipe
@@ -49,9 +49,8 @@ def run(folder, recipe_=None, x=None, validation=None, **options):
     return train(
         recipe() if recipe_ is None else recipe_,
         folder,
-        rows() if x is None else x,
-        validation,
-        schema=Schema(),
+        Source(rows() if x is None else x, Schema()),
+        None if validation is None else Source(validation, Schema()),
         **options,
     )
 
@@ -94,7 +93,8 @@ def test_text_files_are_utf_8_whatever_the_system_prefers(tmp_path):
     code = """
 import sys
 from nadek.checkpoints import load_saved
-from nadek.experiments import read_recipe, read_record
+from nadek.runs.recipe import read_recipe
+from nadek.runs.records import read_record
 print(ascii([read_recipe(sys.argv[1]), read_record(sys.argv[2]), load_saved(sys.argv[3]).metrics]))
 """
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -12,6 +12,7 @@ from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
+from nadek.runs.data import Source
 from nadek.runs.recipe import Recipe
 from nadek.runs.train import train
 from nadek.tabular.columns import Categorical, Numeric
@@ -239,7 +240,7 @@ def test_a_teacher_has_learnt_the_same_columns(here, there, told, teacher, tmp_p
     recipe = Recipe(model=small(0).config, training=config(), teacher=str(tmp_path / "teacher"))
 
     def run():
-        return train(recipe, tmp_path / "model", bits(40, 1), None, schema=Schema(**here))
+        return train(recipe, tmp_path / "model", Source(bits(40, 1), Schema(**here)), None)
 
     if told is None:
         assert run().metrics["epochs"] == 4

@@ -1,4 +1,4 @@
-"""The command ``nadek``: verbs that read options, call the library and show results."""
+"""The command ``nadek``."""
 
 from nadek.cli.app import main
 

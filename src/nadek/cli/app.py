@@ -1,109 +1,122 @@
-"""The command and its verbs; every mistake of a user ends in one clear line and a non-zero exit code."""
+"""The command and its verbs; each user error ends in one line and a non-zero exit code.
+
+A verb's module is imported when the verb is called: ``nadek --help`` needs no torch.
+"""
 
 import os
 import sys
+from collections.abc import Collection
+from importlib import import_module, metadata
 from typing import Annotated, Any
 
-import torch
 import typer
 
-import nadek
-from nadek.cli.ask import explain, suggest
-from nadek.cli.complete import complete
 from nadek.cli.console import say
-from nadek.cli.fill import impute, sample
-from nadek.cli.fit import fit
-from nadek.cli.score import evaluate, score
-from nadek.cli.show import data, draw, info
-from nadek.training import TrainingDivergedError
 
-USER_ERRORS = (ValueError, OSError, TrainingDivergedError)
+VERBS = {
+    "fit": ("fit", "Train a model on a data set or a table."),
+    "evaluate": ("score", "Estimate the exact log-likelihood of complete rows, in nats."),
+    "score": ("score", "Compute the exact log-likelihood of each row, in nats."),
+    "explain": ("ask", "Find the cells that make a row unlikely."),
+    "sample": ("fill", "Draw independent rows."),
+    "impute": ("fill", "Fill missing cells with a joint draw."),
+    "complete": ("complete", "Fill missing cells with a probable completion."),
+    "suggest": ("ask", "Find the missing cells to ask for next."),
+    "draw": ("show", "Draw samples, filters, training curves and inpainting."),
+    "info": ("show", "Show a model and its training."),
+    "data": ("show", "List the known data sets, check or download them."),
+}
+"""Each verb: its module in `nadek.cli`, and the first line of its help."""
+
 UsageError: type[Exception] = typer.BadParameter.mro()[1]
-"""Click's, for unknown options and the like; new versions of typer carry click inside and do not export it."""
-
-app = typer.Typer(
-    name="nadek",
-    help="NADE-k: one network that fills in, scores and samples rows of answers, categories and numbers, in any order.",
-    epilog="Set NADEK_TRACEBACK=1 to see where an error came from.",
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    add_completion=False,
-)
+"""Click's error for unknown options and the like; new versions of typer carry click inside and do not export it."""
 
 
-def tell_version(wanted: bool) -> bool:  # noqa: FBT001 - the value of an option, as typer hands it over
-    """Name the package and its version, and end."""
-    if wanted:
-        typer.echo(f"nadek {nadek.__version__}")
-        raise typer.Exit
-    return wanted
+def make_app(verbs: Collection[str]) -> typer.Typer:
+    """Build the command.
 
-
-@app.callback()
-def before(
-    *,
-    version: Annotated[
-        bool, typer.Option("--version", callback=tell_version, is_eager=True, help="Show the version, and exit.")
-    ] = False,
-) -> None:
-    """Nothing comes before the verbs but this option; the help of the whole stands above."""
-
-
-for verb in (
-    fit,
-    evaluate,
-    score,
-    explain,
-    sample,
-    impute,
-    complete,
-    suggest,
-    draw,
-    info,
-    data,
-):
-    app.command()(verb)
+    Args:
+        verbs: verbs to import; the others have a help text only.
+    """
+    app = typer.Typer(
+        name="nadek",
+        help="NADE-k: fill in, score and sample rows of answers, categories and numbers, in any order.",
+        epilog="Set NADEK_TRACEBACK=1 to see where an error came from.",
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        add_completion=False,
+    )
+    app.callback()(_show_version)
+    for name, (module, summary) in VERBS.items():
+        if name in verbs:
+            app.command(name)(getattr(import_module(f"nadek.cli.{module}"), name))
+        else:
+            app.command(name, help=summary)(_not_imported)
+    return app
 
 
 def main() -> None:
     """Run the command."""
-    run_app(app, "nadek")
+    run_app(make_app(sys.argv[1:2]), "nadek")
 
 
 def run_app(app: typer.Typer, name: str) -> None:
-    """Run a command line; a user's mistake ends in one line and a non-zero exit code."""
+    """Run a command line; a user error ends in one line and a non-zero exit code."""
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], prog_name=name, standalone_mode=False))
     except UsageError as error:
         say(f"nadek: {_usage(error)}")
         sys.exit(2)
-    except USER_ERRORS as error:
-        if os.environ.get("NADEK_TRACEBACK"):
+    except Exception as error:
+        message = _user_error(error)
+        if message is None or os.environ.get("NADEK_TRACEBACK"):
             raise
-        say(f"nadek: {_one_line(error)}")
+        say(f"nadek: {message}")
         sys.exit(1)
-    except (MemoryError, RuntimeError) as error:
-        if os.environ.get("NADEK_TRACEBACK") or not _is_about_memory(error):
-            raise
+
+
+def _print_version(value: bool) -> bool:  # noqa: FBT001 - the value of an option, from typer
+    if value:
+        typer.echo(f"nadek {metadata.version('nade-k')}")
+        raise typer.Exit
+    return value
+
+
+def _show_version(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version, and exit.")
+    ] = False,
+) -> None:
+    """Hold the option that stands before the verbs."""
+
+
+def _not_imported() -> None:
+    """Stand in for a verb that is not called."""
+
+
+def _user_error(error: Exception) -> str | None:
+    """Return the line for a user error; None for an error of the program."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    # a training that diverged is an ArithmeticError
+    if isinstance(error, ValueError | OSError) or type(error).__name__ == "TrainingDivergedError":
+        return " ".join(str(error).split())
+    if _is_about_memory(error):
         less = "a training needs less with smaller --hidden, --steps or --batch-size, other verbs with fewer rows"
-        say(f"nadek: there is not enough memory: {less} or --orderings")
-        sys.exit(1)
+        return f"there is not enough memory: {less} or --orderings"
+    return None
 
 
 def _is_about_memory(error: Exception) -> bool:
-    """PyTorch tells of a lack of memory on a CPU by words only; some sizes are too large to be computed."""
+    """Return True for a lack of memory; on a CPU only PyTorch's words say so."""
     words = ("can't allocate memory", "Storage size calculation overflowed")
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(word in str(error) for word in words)
+    if isinstance(error, RuntimeError):
+        return type(error).__name__ == "OutOfMemoryError" or any(word in str(error) for word in words)
+    return isinstance(error, MemoryError)
 
 
 def _usage(error: Any) -> str:  # noqa: ANN401 - a class without a public name
-    """What is wrong with the command line, and where to look."""
+    """Return the usage error and the help to read."""
     verb = "nadek" if error.ctx is None else error.ctx.command_path
     return f"{' '.join(error.format_message().split()).rstrip('.')}; see {verb} --help"
-
-
-def _one_line(error: BaseException) -> str:
-    """The error's own words; the system's errors with the file they are about."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return " ".join(str(error).split())

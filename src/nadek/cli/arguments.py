@@ -1,6 +1,7 @@
-"""Options that several verbs share, so that they mean and say the same everywhere."""
+"""Arguments and options that several verbs share."""
 
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,8 @@ import torch
 import typer
 
 from nadek import pretrained
+from nadek.checkpoints import SavedModel, load_saved
+from nadek.runs.data import Source, source_for
 from nadek.tabular.io import SUFFIXES
 
 ModelArgument = Annotated[
@@ -27,7 +30,7 @@ DataDir = Annotated[
     typer.Option("--data-dir", envvar="NADEK_DATA", help="Folder of the known data sets.", show_default=False),
 ]
 LARGEST_SEED = 2**32 - 1
-"""As in scikit-learn; generators are given multiples of it, too, which have to fit 64 bits."""
+"""As in scikit-learn; its multiples for generators fit 64 bits."""
 Seed = Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Seed of everything random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
@@ -39,11 +42,11 @@ OutputFile = Annotated[
 
 
 NUMBERS = tuple(suffix for suffix in SUFFIXES if not suffix.startswith(".amat"))
-"""Of tables that hold other numbers than 0 and 1, too."""
+"""Suffixes of tables for any numbers."""
 
 
 class Device(StrEnum):
-    """Where to compute."""
+    """Device of the computation."""
 
     auto = "auto"
     cpu = "cpu"
@@ -64,20 +67,46 @@ DeviceOption = Annotated[
 SplitOption = Annotated[SplitName, typer.Option("--split", help="Which part of a known data set.")]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """Options of verbs that read a table for a model and write another one."""
+
+    split: SplitOption = SplitName.test
+    output: OutputFile = None
+    data_dir: DataDir = None
+    device: DeviceOption = Device.auto
+    force: Force = False
+    quiet: Quiet = False
+
+    def load(self, model: Path, suffixes: tuple[str, ...]) -> SavedModel:
+        """Check the output file and load the model.
+
+        Args:
+            model: folder or name.
+            suffixes: permitted ends of the output's name.
+        """
+        check_file(self.output, suffixes, force=self.force)
+        return load_saved(model, device=pick_device(self.device))
+
+    def read(self, saved: SavedModel, data: str) -> Source:
+        """Read the table for a model."""
+        return source_for(saved, data, split=self.split.value, data_dir=self.data_dir)
+
+
 def pick_device(device: Device) -> torch.device:
-    """The device asked for.
+    """Return the device for an option.
 
     Raises:
-        ValueError: if a GPU is asked for and there is none.
+        ValueError: if there is no GPU for ``cuda``.
     """
-    there = torch.cuda.is_available()
-    if device is Device.cuda and not there:
+    has_gpu = torch.cuda.is_available()
+    if device is Device.cuda and not has_gpu:
         raise ValueError("--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu")
-    return torch.device("cuda" if there and device is not Device.cpu else "cpu")
+    return torch.device("cuda" if has_gpu and device is not Device.cpu else "cpu")
 
 
 def some_folder(path: str | Path) -> Path:
-    """The path of a folder to write into; nothing would be the current one.
+    """Return the path of a folder to write into.
 
     Raises:
         typer.BadParameter: if it is empty.
@@ -88,12 +117,12 @@ def some_folder(path: str | Path) -> Path:
 
 
 def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force: bool) -> None:
-    """Refuse to write over a file; also to where none can be written, before the work is done and not after it.
+    """Refuse an output file that cannot be written, before the work.
 
     Args:
-        path: the file to be; None for standard output.
-        suffixes: what its name may end in.
-        force: permit to replace it.
+        path: the output file; None for standard output.
+        suffixes: permitted ends of its name.
+        force: permit to replace a file.
 
     Raises:
         FileExistsError: if it exists and ``force`` is not given.
@@ -108,7 +137,7 @@ def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force
         raise IsADirectoryError(f"{path} is a folder, expected a file to write")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
-    # also where a file is there: it is not written to, another takes its place
+    # also for a file that exists: another one takes its place
     if not os.access(path.resolve().parent, os.W_OK):
         raise PermissionError(f"{path}: the folder {path.parent} cannot be written to")
     if path.exists() and not force:

@@ -1,4 +1,4 @@
-"""``nadek complete``: probable values of what is missing."""
+"""``nadek complete``: fill missing cells with probable values."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -7,33 +7,19 @@ import torch
 import typer
 from torch import Tensor
 
-from nadek.checkpoints import SavedModel, load_saved
-from nadek.cli.arguments import (
-    NUMBERS,
-    DataArgument,
-    DataDir,
-    Device,
-    DeviceOption,
-    Force,
-    ModelArgument,
-    OutputFile,
-    Quiet,
-    Seed,
-    SplitName,
-    SplitOption,
-    check_file,
-    pick_device,
-)
+from nadek.checkpoints import SavedModel
+from nadek.cli.arguments import NUMBERS, DataArgument, ModelArgument, Seed, TableOptions
 from nadek.cli.console import say
+from nadek.cli.option_groups import with_groups
 from nadek.cli.output import Whole, check_words, how_many
 from nadek.inference import Completed, beam, best_of, greedy
-from nadek.runs.data import kinds_of, source_for
+from nadek.runs.data import kinds_of
 from nadek.tabular.io import SUFFIXES
 from nadek.tabular.values import completed
 
 
 class Method(StrEnum):
-    """Ways to a probable completion."""
+    """Search methods for a probable completion."""
 
     greedy = "greedy"
     certain_first = "certain-first"
@@ -41,47 +27,41 @@ class Method(StrEnum):
     best_of = "best-of"
 
 
+@with_groups
 def complete(
     model: ModelArgument,
     data: DataArgument,
     *,
-    method: Annotated[Method, typer.Option("--method", help="How to look for it.")] = Method.beam,
-    width: Annotated[int, typer.Option("--width", min=1, help="Beginnings that a beam keeps.")] = 16,
-    draws: Annotated[int, typer.Option("--draws", min=1, help="Draws that best-of chooses from.")] = 100,
+    method: Annotated[Method, typer.Option("--method", help="Search method.")] = Method.beam,
+    width: Annotated[int, typer.Option("--width", min=1, help="Number of prefixes that a beam keeps.")] = 16,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Number of draws that best-of chooses from.")] = 100,
     log_probability: Annotated[
-        bool, typer.Option("--log-probability", help="Add a column: that of the completion, in nats.")
+        bool, typer.Option("--log-probability", help="Add a column: the log-probability of the completion, in nats.")
     ] = False,
-    split: SplitOption = SplitName.test,
-    output: OutputFile = None,
-    data_dir: DataDir = None,
     seed: Seed = 0,
-    device: DeviceOption = Device.auto,
-    force: Force = False,
-    quiet: Quiet = False,
+    table: TableOptions,
 ) -> None:
-    """Fill the missing cells of a table with a probable completion, not with a draw as nadek impute does.
+    """Fill missing cells with a probable completion.
 
-    No method finds the most probable one for certain; a wider beam looks at more of them.
-
-    Columns that were dropped are written along.
+    No method finds the most probable completion for certain; a wider beam compares more of them. nadek impute draws
+    instead. Columns that were dropped are copied.
 
     Example: [bold]nadek complete model answers.csv -o whole.csv[/]
     """
-    check_file(output, NUMBERS if log_probability else SUFFIXES, force=force)
-    saved = load_saved(model, device=pick_device(device))
+    saved = table.load(model, NUMBERS if log_probability else SUFFIXES)
     kinds = kinds_of(saved)
-    check_words(kinds, output)
-    source = source_for(saved, data, split=split.value, data_dir=data_dir)
-    whole = Whole(source, output)
+    check_words(kinds, table.output)
+    source = table.read(saved, data)
+    whole = Whole(source, table.output)
     if log_probability and "log_probability" in (whole.columns or ()):
         raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
     x = source.x.to(saved.model.b.device)
-    found = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
+    best = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
     holes = x.isnan()
-    values = completed(source.values, holes, kinds, found.x, rng=None)
-    mean = float(found.log_prob.sum()) / max(1, int(holes.any(1).sum()))
-    say(f"{how_many(holes)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=quiet)
-    whole.write(whole.filled(values), **({"log_probability": found.log_prob.cpu().numpy()} if log_probability else {}))
+    values = completed(source.values, holes, kinds, best.x, rng=None)
+    mean = float(best.log_prob.sum()) / max(1, int(holes.any(1).sum()))
+    say(f"{how_many(holes)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
+    whole.write(whole.filled(values), **({"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}))
 
 
 def _complete(

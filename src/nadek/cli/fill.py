@@ -1,4 +1,4 @@
-"""``nadek sample`` and ``nadek impute``: new rows, and whole rows out of incomplete ones."""
+"""``nadek sample`` and ``nadek impute``: new rows, and completed ones."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -13,7 +13,6 @@ from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.arguments import (
     NUMBERS,
     DataArgument,
-    DataDir,
     Device,
     DeviceOption,
     Force,
@@ -21,17 +20,17 @@ from nadek.cli.arguments import (
     OutputFile,
     Quiet,
     Seed,
-    SplitName,
-    SplitOption,
+    TableOptions,
     check_file,
     pick_device,
 )
 from nadek.cli.console import say
+from nadek.cli.option_groups import with_groups
 from nadek.cli.output import PICTURES, Whole, check_words, how_many, write_pictures, write_rows, write_values
 from nadek.inference.sampling import impute as impute_rows
 from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.inference.sampling import sample as sample_rows
-from nadek.runs.data import kinds_of, source_for
+from nadek.runs.data import kinds_of
 from nadek.tabular.columns import is_plain
 from nadek.tabular.declare import names_of
 from nadek.tabular.io import SUFFIXES, AnyColumn, check_names
@@ -41,11 +40,11 @@ from nadek.tabular.values import completed, drawn, level_headers, spread_levels
 def sample(
     model: ModelArgument,
     *,
-    n_samples: Annotated[int, typer.Option("--number", "-n", min=1, help="How many rows.")] = 100,
+    n_samples: Annotated[int, typer.Option("--number", "-n", min=1, help="Number of rows.")] = 100,
     orderings: Annotated[
         int | None,
         typer.Option(
-            "--orderings", min=1, help="Draw from a mixture of so many (quicker); every row its own if not given."
+            "--orderings", min=1, help="Number of orderings to draw along (quicker); one for each row if not given."
         ),
     ] = None,
     output: OutputFile = None,
@@ -54,7 +53,9 @@ def sample(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw independent rows. A suffix .png, .svg or .pdf draws images.
+    """Draw independent rows.
+
+    An output that ends in .png, .svg or .pdf is a picture of them.
 
     Example: [bold]nadek sample model -n 1000 -o synthetic.csv[/]
     """
@@ -74,6 +75,7 @@ def sample(
         say(f"{output}: {n_samples} rows drawn", quiet=quiet)
 
 
+@with_groups
 def impute(
     model: ModelArgument,
     data: DataArgument,
@@ -82,30 +84,24 @@ def impute(
         bool,
         typer.Option("--probabilities", help="Write the probability of 1 (or of each level) in each cell, not a draw."),
     ] = False,
-    split: SplitOption = SplitName.test,
-    output: OutputFile = None,
-    data_dir: DataDir = None,
     seed: Seed = 0,
-    device: DeviceOption = Device.auto,
-    force: Force = False,
-    quiet: Quiet = False,
+    table: TableOptions,
 ) -> None:
-    """Fill the missing cells of a table with a joint draw given the observed ones, which stay as they are.
+    """Fill missing cells with a joint draw.
 
-    Columns that were dropped are written along.
+    The draw is given the observed cells of the row, which stay as they are. Columns that were dropped are copied.
 
     Example: [bold]nadek impute model answers.csv -o whole.csv[/]
     """
-    check_file(output, NUMBERS if probabilities else SUFFIXES, force=force)
-    saved = load_saved(model, device=pick_device(device))
+    saved = table.load(model, NUMBERS if probabilities else SUFFIXES)
     kinds = kinds_of(saved)
     headers = level_headers(names_of(saved.schema, len(kinds)), kinds)
     if probabilities:
         check_names(headers, len(headers), where="--probabilities")
     else:
-        check_words(kinds, output)
-    source = source_for(saved, data, split=split.value, data_dir=data_dir)
-    whole = None if probabilities and source.values is not None else Whole(source, output)
+        check_words(kinds, table.output)
+    source = table.read(saved, data)
+    whole = None if probabilities and source.values is not None else Whole(source, table.output)
     x = source.x.to(saved.model.b.device)
     holes = x.isnan()
     columns: Sequence[AnyColumn]
@@ -117,15 +113,15 @@ def impute(
         filled = impute_rows(saved.model, x, generator=torch.Generator(x.device).manual_seed(seed))
         values = completed(source.values, holes, kinds, filled, rng=np.random.default_rng(seed))
         columns = whole.filled(values)
-    say(how_many(holes), quiet=quiet)
+    say(how_many(holes), quiet=table.quiet)
     if whole is None:
-        write_values(columns, headers, output)
+        write_values(columns, headers, table.output)
     else:
         whole.write(columns)
 
 
 def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:
-    """The probability of every level in every cell."""
+    """Return the probability of every level in every cell."""
     kinds = kinds_of(saved)
     parts = [
         spread_levels(kinds, level_probabilities(saved.model, rows)) for rows in x.split(rows_at_once(saved.model))

@@ -1,4 +1,4 @@
-"""``nadek evaluate`` and ``nadek score``: exact log-likelihoods of a data set and of each row."""
+"""``nadek evaluate`` and ``nadek score``: exact log-likelihoods."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -7,42 +7,26 @@ import torch
 import typer
 from torch import Tensor
 
-from nadek.checkpoints import load_saved
-from nadek.cli.arguments import (
-    NUMBERS,
-    DataArgument,
-    DataDir,
-    Device,
-    DeviceOption,
-    Force,
-    Json,
-    ModelArgument,
-    Orderings,
-    OutputFile,
-    Quiet,
-    Seed,
-    SplitName,
-    SplitOption,
-    check_file,
-    pick_device,
-)
-from nadek.cli.console import rows_progress, say, show_json, show_table
+from nadek.cli.arguments import NUMBERS, DataArgument, Json, ModelArgument, Orderings, Seed, TableOptions
+from nadek.cli.console import say, show_json, show_table
+from nadek.cli.option_groups import with_groups
 from nadek.cli.output import write_rows
+from nadek.cli.progress import rows_progress
 from nadek.datasets import names
 from nadek.inference import log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.summary import Summary, deviation
-from nadek.runs.data import rows_for
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.tabular.declare import names_of
 
 USUAL = 8
-"""Orderings that `evaluate` draws where nothing is said."""
+"""Default number of orderings of `evaluate`."""
 
 MOST = 1024
-"""Orderings that it draws at most where it is to stop by itself and nothing else is said."""
+"""Default of the largest number with ``--until-error``."""
 
 
+@with_groups
 def evaluate(
     model: ModelArgument,
     data: DataArgument,
@@ -56,46 +40,41 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    rows: Annotated[int | None, typer.Option("--rows", min=1, help="A random subset of so many rows only.")] = None,
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="Number of rows, chosen at random.")] = None,
     until_error: Annotated[
         float | None,
         typer.Option(
             "--until-error",
             min=0.0,
-            help="Stop once the orderings drawn so far, 8 or more, leave the mean so uncertain (standard error, nats).",
+            help="Stop at this standard error of the mean over orderings (nats), after 8 orderings or more.",
             show_default=False,
         ),
     ] = None,
-    split: SplitOption = SplitName.test,
-    output: OutputFile = None,
-    data_dir: DataDir = None,
     seed: Seed = 0,
-    device: DeviceOption = Device.auto,
-    force: Force = False,
+    table: TableOptions,
     as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
-    """Exact log-likelihood of complete rows, in nats: mean over orderings, and of their mixture (EoNADE).
+    """Estimate the exact log-likelihood of complete rows, in nats.
 
-    Ctrl-C stops early and tells what the orderings scored so far give.
+    Shown are the mean over random orderings, and the mixture of these orderings (EoNADE). Ctrl-C stops early and shows
+    the result of the orderings scored so far.
 
     Example: [bold]nadek evaluate model mnist --orderings 128[/]
     """
-    check_file(output, (".json",), force=force)
     n_orderings = orderings or (USUAL if until_error is None else MOST)
-    saved = load_saved(model, device=pick_device(device))
-    x = rows_for(saved, data, split=split.value, data_dir=data_dir)
+    saved = table.load(model, (".json",))
+    x = table.read(saved, data).x.to(saved.model.b.device)
     _check_complete(x, names_of(saved.schema, x.shape[1]), data)
     if rows is not None and rows < len(x):
         x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
-    with rows_progress("scoring", quiet=quiet) as progress:
+    with rows_progress("scoring", quiet=table.quiet) as progress:
 
         def estimate(now: Summary) -> None:
             in_all = n_orderings if saved.model.config.ordering is None else 1
             done, total = (n * len(x) for n in (now.n_orderings, in_all))
             progress(done, total, f"mean so far {now.mean:.3f} ± {now.ordering_error:.3f}")
 
-        found = evaluate_model(
+        estimates = evaluate_model(
             saved,
             x,
             orderings=n_orderings,
@@ -105,16 +84,16 @@ def evaluate(
             progress=progress,
             on_estimate=estimate,
         )
-    record = {"data": data, "split": split.value if data in names() else None, **found}
+    record = {"data": data, "split": table.split.value if data in names() else None, **estimates}
     if until_error is not None and record["ordering_error"] > until_error:
-        left = f"{record['orderings']} orderings leave the mean uncertain by {record['ordering_error']:.3g} nats"
-        say(f"{left}, where {until_error:g} was asked for; more --orderings bring it closer", quiet=quiet)
-    if output is not None:
-        show_json(record, output)
+        message = f"{record['orderings']} orderings leave the mean uncertain by {record['ordering_error']:.3g} nats"
+        say(f"{message}, where {until_error:g} was asked for; more --orderings bring it closer", quiet=table.quiet)
+    if table.output is not None:
+        show_json(record, table.output)
     if as_json:
         show_json(record)
         return
-    told = [
+    lines = [
         ["mean over orderings", f"{record['test_log_likelihood']:.3f}", f"{record['standard_error']:.3f}"],
         ["its error by the choice of orderings", "", f"{record['ordering_error']:.3f}"],
         [
@@ -126,48 +105,42 @@ def evaluate(
         ["spread over rows", f"{record['spread_over_rows']:.3f}", ""],
     ]
     title = f"log-likelihood of {record['rows']} rows under {record['orderings']} orderings"
-    show_table(title, ["", "nats a row", "standard error"], told)
+    show_table(title, ["", "nats a row", "standard error"], lines)
 
 
+@with_groups
 def score(
     model: ModelArgument,
     data: DataArgument,
     *,
     orderings: Orderings = 8,
-    split: SplitOption = SplitName.test,
-    output: OutputFile = None,
-    data_dir: DataDir = None,
     seed: Seed = 0,
-    device: DeviceOption = Device.auto,
-    force: Force = False,
-    quiet: Quiet = False,
+    table: TableOptions,
 ) -> None:
-    """Exact log-likelihood of each row, in nats: of the mixture, the mean over orderings, and the spread over them.
+    """Compute the exact log-likelihood of each row, in nats.
 
-    In rows with holes it is that of the observed cells; the missing ones are summed out.
-
-    Low is unusual among rows with the same cells observed.
+    Three columns: mixture of the orderings, mean over them, and spread over them. Missing cells are summed out. A low
+    value is unusual among rows with the same observed cells.
 
     Example: [bold]nadek score model answers.csv -o scores.csv[/]
     """
-    check_file(output, NUMBERS, force=force)
-    saved = load_saved(model, device=pick_device(device))
-    x = rows_for(saved, data, split=split.value, data_dir=data_dir)
+    saved = table.load(model, NUMBERS)
+    x = table.read(saved, data).x.to(saved.model.b.device)
     generator = torch.Generator(x.device).manual_seed(seed)
-    with rows_progress("scoring", quiet=quiet) as progress:
-        table = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
-    columns = torch.stack([reduce_orderings(table, "mixture"), table.mean(0), deviation(table, 0)], dim=1)
-    write_rows(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), output)
+    with rows_progress("scoring", quiet=table.quiet) as progress:
+        log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
+    columns = torch.stack([reduce_orderings(log_probs, "mixture"), log_probs.mean(0), deviation(log_probs, 0)], dim=1)
+    write_rows(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), table.output)
 
 
 def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:
-    """Refuse rows with holes.
+    """Refuse rows with missing cells.
 
     Raises:
         ValueError: names the first one.
     """
-    holes = x.isnan().nonzero()
-    if len(holes):
-        row, column = holes[0].tolist()
-        found = f'row {row + 1}, column "{names[column]}": expected complete rows, found a missing value'
-        raise ValueError(f"{data}: {found}; nadek score sums out what is missing")
+    missing = x.isnan().nonzero()
+    if len(missing):
+        row, column = missing[0].tolist()
+        message = f'row {row + 1}, column "{names[column]}": expected complete rows, found a missing value'
+        raise ValueError(f"{data}: {message}; nadek score sums out what is missing")

@@ -1,4 +1,4 @@
-"""``nadek info``, ``nadek data`` and ``nadek draw``: things to look at."""
+"""``nadek info``, ``nadek data`` and ``nadek draw``: models, data sets, pictures."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,40 +21,41 @@ from nadek.cli.arguments import (
     pick_device,
     some_folder,
 )
-from nadek.cli.console import rows_progress, say, show_json, show_line, show_table
-from nadek.cli.kinds import kind_rows
+from nadek.cli.column_lines import schema_lines
+from nadek.cli.console import say, show_json, show_line, show_table
+from nadek.cli.progress import rows_progress
 from nadek.figures.model_card import draw_model, why_rows_are_not_drawn
 from nadek.runs.data import rows_for
 from nadek.utils.configs import encode
 
 
 def info(model: ModelArgument, *, as_json: Json = False) -> None:
-    """Tell what a model is and how it was trained.
+    """Show a model and its training.
 
     Example: [bold]nadek info model[/]
     """
     saved = load_saved(model)
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "parameters": sum(p.numel() for p in saved.model.parameters()),
         "model": encode(saved.model.config),
         "schema": encode(saved.schema),
         "metrics": {key: value for key, value in saved.metrics.items() if key != "history"},
     }
     if as_json:
-        show_json(told)
+        show_json(facts)
         return
     config = saved.model.config
     rows = [
         ["variables", f"{config.n_variables:,}"],
-        ["parameters", f"{told['parameters']:,}"],
-        *_structure(told["model"]),
+        ["parameters", f"{facts['parameters']:,}"],
+        *_structure(facts["model"]),
         ["steps", str(config.steps)],
         ["orderings", "every one" if config.ordering is None else "one, fixed"],
     ]
-    rows += [[escape(what), escape(told)] for what, told in kind_rows(saved.schema)]
+    rows += [[escape(label), escape(text)] for label, text in schema_lines(saved.schema)]
     for key in ("epochs", "seconds", "best_validation", "diverged", "rows", "skipped_rows", "commit"):
         if saved.metrics.get(key) not in (None, False):
-            rows.append([f"training: {key.replace('_', ' ')}", _told(saved.metrics[key])])
+            rows.append([f"training: {key.replace('_', ' ')}", _text(saved.metrics[key])])
     show_table(str(model), ["", ""], rows)
 
 
@@ -65,7 +66,7 @@ def data(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """List the known data sets and check those that are there.
+    """List the known data sets, check or download them.
 
     Example: [bold]nadek data --fetch mnist --data-dir data[/]
     """
@@ -78,7 +79,7 @@ def data(
         say(f"{fetch}: {path}", quiet=quiet)
         return
     checked = [datasets.check(name, data_dir) for name in datasets.names()]
-    sets = [(status.source, status.state, _text(status.path)) for status in checked]
+    sets = [(status.source, status.state, _path(status.path)) for status in checked]
     if as_json:
         keys = ("state", "rows", "variables", "path")
         show_json({s.name: dict(zip(keys, (state, s.rows, s.dim, path), strict=True)) for s, state, path in sets})
@@ -89,7 +90,7 @@ def data(
 
 def draw(
     model: ModelArgument,
-    data: Annotated[str | None, typer.Argument(help="Rows to hide cells of, for the picture of inpainting.")] = None,
+    data: Annotated[str | None, typer.Argument(help="Rows for the picture of inpainting.")] = None,
     *,
     output: Annotated[
         Path, typer.Option("--output", "-o", parser=some_folder, metavar="<path>", help="Folder for the pictures.")
@@ -101,7 +102,9 @@ def draw(
     device: DeviceOption = Device.auto,
     quiet: Quiet = False,
 ) -> None:
-    """Draw samples, filters, training curves and inpainting, as far as the model allows.
+    """Draw samples, filters, training curves and inpainting.
+
+    A picture that a model does not allow is left out.
 
     Example: [bold]nadek draw model mnist -o pictures[/]
     """
@@ -109,18 +112,18 @@ def draw(
     x = None if data is None else rows_for(saved, data, split=split.value, data_dir=data_dir)
     for path in draw_model(saved, output, x, hidden=hidden, seed=seed):
         show_line(str(path))
-    if data is not None and (why := why_rows_are_not_drawn(saved)) is not None:
-        say(f"{data}: not drawn: {why}", quiet=quiet)
+    if data is not None and (reason := why_rows_are_not_drawn(saved)) is not None:
+        say(f"{data}: not drawn: {reason}", quiet=quiet)
 
 
 def _structure(model: dict[str, Any]) -> list[list[str]]:
-    """What a network is made of, by its encoded config."""
+    """Return lines about the structure of a network, from its config."""
     if model.get("kind") == "memory":
-        holes = ", some with holes" if model["holes"] else ""
-        return [*_structure(model["network"]), ["holds training rows", f"{model['n_rows']:,} different ones{holes}"]]
+        missing = ", some with missing cells" if model["holes"] else ""
+        return [*_structure(model["network"]), ["holds training rows", f"{model['n_rows']:,} different ones{missing}"]]
     if model.get("kind") == "images":
-        told = {key: value for key, value in model.items() if key not in ("kind", "steps")}
-        return [["network of images", ", ".join(f"{key} {value}" for key, value in told.items())]]
+        options = {key: value for key, value in model.items() if key not in ("kind", "steps")}
+        return [["network of images", ", ".join(f"{key} {value}" for key, value in options.items())]]
     return [
         ["core", ", ".join(f"{key} {value}" for key, value in model["core"].items())],
         ["missing cells start at", "the data mean" if model["fill"] == "mean" else "zero"],
@@ -128,9 +131,9 @@ def _structure(model: dict[str, Any]) -> list[list[str]]:
     ]
 
 
-def _told(value: Any) -> str:  # noqa: ANN401 - whatever metrics hold
+def _text(value: Any) -> str:  # noqa: ANN401 - whatever metrics hold
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-def _text(path: Path | None) -> str | None:
+def _path(path: Path | None) -> str | None:
     return None if path is None else str(path)

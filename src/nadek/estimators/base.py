@@ -1,6 +1,7 @@
-"""What the three estimators share: reading a table, learning from it, and keeping what was learnt."""
+"""The base class of the three estimators: options, fitting, saving, and reading tables."""
 
 import contextlib
+import inspect
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +17,22 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.estimators.fitting import check_going_on, learn
-from nadek.estimators.options import Count, DeviceName, pick_device
+from nadek.estimators.fitting import check_unchanged, fit_codes
+from nadek.estimators.options import (
+    Choice,
+    Count,
+    DeviceName,
+    Randomness,
+    Switch,
+    TrainingOptions,
+    Whole,
+    check_options,
+    options_of,
+    pick_device,
+    plain_options,
+    read_options,
+)
 from nadek.estimators.persistence import Fitted, read_fitted, write_fitted
-from nadek.estimators.settings import check_options, options_of, plain_options
 from nadek.inference import log_prob
 from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import impute
@@ -27,56 +40,130 @@ from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
 from nadek.models.registry import AnyConfig, build
-from nadek.tabular.columns import Column, Numeric, draw, n_levels, ordinal, read_cells
+from nadek.tabular.columns import Column, Numeric, draw, read_cells
 from nadek.tabular.encode_table import codes_of, columns_by, learn_columns, most_bins
 from nadek.tabular.frames import Table, read_table
-from nadek.tabular.selection import MatrixLike
+from nadek.tabular.selection import MatrixLike, WhichOrNone
 from nadek.tabular.writeback import Fillings, Template, template_of
 from nadek.training import Epoch
 from nadek.training.defaults import Purpose
 
+SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
+        missing: "use" rows with missing cells: these are never read and never predicted, which is right where chance
+            decides what is missing. "complete" them in the last third of the training, by draws given the observed
+            cells: right also where these decide what is missing, and slower. The draws are joint up to 64 columns;
+            of D columns beyond, D / 64 cells at a time (rounded up) are drawn as if they were independent.
+        warm_start: `fit` goes on with the fitted network. It is validated on rows that it was not trained on where the
+            table has as many rows as the first time and ``early_stopping`` is the same.
+        n_bins: bins of a column of numbers, at most.
+        categorical_features: columns whose numbers are categories: names, indices or a boolean mask (integers are
+            positions, from 0, whatever columns are called). None: the columns of a categorical type.
+        numeric_features: columns of numbers, in the same form, where 0 and 1 may be the first values seen: counts of
+            rare events, say. None: those that hold other numbers.
+        training: a dictionary of further options of the network and its training, as ``{"width": 64, "steps": 5}``:
+
+            - ``steps``: refining steps of the network (the k of NADE-k); "auto" is 3.
+            - ``width``: units of its hidden stream; "auto" is 400, at most 32 a column and 8 times the square root of
+              the rows, in whole 16s.
+            - ``blocks``: residual blocks; "auto" is 2.
+            - ``dropout``: part of the hidden units left out in training; "auto" is 0.2 below 5,000 rows, else 0.
+            - ``learning_rate``: of AdamW, after the warm-up; "auto" is 0.002, and 0.004 from 100,000 rows on (in
+              `NADEkImputer` from 5,000).
+            - ``weight_decay``: of the matrices, decoupled; "auto" is 0.1.
+            - ``batch_size``: rows of a minibatch; "auto" is 100, and 300 from 100,000 rows on (in `NADEkImputer` from
+              5,000).
+            - ``early_stopping``: True holds out ``validation_fraction`` of the rows, keeps the weights that did best
+              on them, and stops after ``n_iter_no_change`` validations without a better one.
+            - ``validation_fraction``: 0.1 of the rows; none are held out where none would be left to train on.
+            - ``n_iter_no_change``: "auto" is a fifth of all validations of the run, at least 5. None never stops
+              early, but still keeps the best weights.
+        device: "auto", "cpu", "cuda" or another device of PyTorch.
+        random_state: seed or source of everything random in `fit`; an int makes it repeatable.
+        verbose: 1 writes about ten lines a training, 2 one an epoch."""
+"""Documentation of the options of `NADEkBase`; stands in the docstring of each estimator."""
+
 EXACT_COST = 1e6
-"""Multiplications of one use of the network up to which questions are answered in float64: so small a network waits for
-the interpreter anyway. Above it answers are float32's: sums are float64 still, and rows differ by some 1e-6 nats."""
+"""Multiplications of one network call up to which answers are computed in float64: such a small network waits for the
+interpreter anyway. Above it answers are float32 with float64 sums, and rows differ by some 1e-6 nats."""
 
 Loaded = TypeVar("Loaded", bound="NADEkBase")
 
 
 class NADEkBase(BaseEstimator):
-    """Fitting, encoding and pickling; the estimators add their constructors and their answers."""
+    """Base class of the estimators: shared options, fitting, saving, pickling.
+
+    A subclass names its own options in ``__init__(self, *, own, **shared)`` and hands ``shared`` on; scikit-learn and
+    `help` then see both. ``{shared options}`` in its docstring becomes `SHARED_OPTIONS`.
+    """
 
     network_: ConditionalModel
     columns_: tuple[Column | None, ...]
-    device: DeviceName
-    n_bins: Count
-    _purpose: Purpose = "density"
-    _takes_empty: bool = False
-    _template: Template
-    _words: tuple[str, ...] = ()
-    _dropped: tuple[str, ...] = ()
-    _told: Mapping[str, Any] = MappingProxyType({})
-    _columns_by: Mapping[str, Any] = MappingProxyType({})
     history_: list[Epoch]
     n_iter_: int
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     orderings_: NDArray[np.int64]
+    _purpose: Purpose = "density"
+    _accepts_empty_columns: bool = False
+    _template: Template
+    _missing_words: tuple[str, ...] = ()
+    _dropped: tuple[str, ...] = ()
+    _metrics: Mapping[str, Any] = MappingProxyType({})
+    _column_options: Mapping[str, Any] = MappingProxyType({})
     _seed: int
     _split_seed: int | None
 
+    def __init__(
+        self,
+        *,
+        max_iter: Whole = "auto",
+        missing: Choice = "use",
+        warm_start: Switch = False,
+        n_bins: Count = 16,
+        categorical_features: WhichOrNone = None,
+        numeric_features: WhichOrNone = None,
+        training: TrainingOptions = None,
+        device: DeviceName = "auto",
+        random_state: Randomness = None,
+        verbose: Count = 0,
+    ) -> None:
+        self.max_iter = max_iter
+        self.missing = missing
+        self.warm_start = warm_start
+        self.n_bins = n_bins
+        self.categorical_features = categorical_features
+        self.numeric_features = numeric_features
+        self.training = training
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
+        """Put the shared options into signature and docstring of a subclass."""
+        super().__init_subclass__(**options)
+        cls.__doc__ = cls.__doc__ and cls.__doc__.replace("{shared options}", SHARED_OPTIONS)
+        own = inspect.signature(cls.__init__).parameters
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values()):
+            merged = {
+                **own,
+                **{k: v for k, v in inspect.signature(NADEkBase.__init__).parameters.items() if k not in own},
+            }
+            named = [parameter for parameter in merged.values() if parameter.kind is not parameter.VAR_KEYWORD]
+            cls.__init__.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` has come to its end."""
+        """Return True after `fit`."""
         return hasattr(self, "network_")
 
     def __sklearn_tags__(self) -> Tags:
-        """Tables may have holes and hold categories."""
+        """Return tags: missing cells and categories are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """A pickle holds the weights as arrays, so that it can be read where there is no such device."""
+        """Return what a pickle holds: weights as arrays, for any device."""
         state = dict(super().__getstate__())
         if "network_" in state:
             network: ConditionalModel = state.pop("network_")
@@ -85,76 +172,77 @@ class NADEkBase(BaseEstimator):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """See `__getstate__`; goes to the CPU where the device of the estimator is not there."""
+        """Read a pickle; the CPU replaces a device that is not there."""
         state = dict(state)
         if "network_" in state:
-            state["network_"] = _network_of(*state["network_"])
+            state["network_"] = _build_with_weights(*state["network_"])
         super().__setstate__(state)
         if "network_" in state:
             with contextlib.suppress(ValueError):  # of a device that is not here
                 self.network_.to(pick_device(self.device))
 
     def _fit(self, X: MatrixLike, *, X_val: MatrixLike | None = None) -> tuple[Table, NDArray[np.int64]]:
-        """Learn from a table; returns what was read, and which of its rows were held out."""
+        """Fit to a table; return it and the rows held out."""
         with self._all_or_nothing():
-            return self._learn(X, X_val)
+            return self._fit_or_fail(X, X_val)
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """What was learnt before is still there, whole, where something fails or is interrupted."""
-        known = dict(vars(self))
+        """Restore all attributes where something fails or is interrupted."""
+        attributes = dict(vars(self))
         try:
             yield
         except BaseException:
             self.__dict__.clear()
-            self.__dict__.update(known)
+            self.__dict__.update(attributes)
             raise
 
-    def _learn(self, X: MatrixLike, X_val: MatrixLike | None) -> tuple[Table, NDArray[np.int64]]:
-        """See `_fit`."""
+    def _fit_or_fail(self, X: MatrixLike, X_val: MatrixLike | None) -> tuple[Table, NDArray[np.int64]]:
+        """Fit to a table; see `_fit`."""
         options = options_of(self)
         check_options(options)
         device = pick_device(options["device"])
         before = self if options["warm_start"] and self.__sklearn_is_fitted__() else None
         rng = check_random_state(options["random_state"])
-        words, dropped = ((), ()) if before is None else (self._words, self._dropped)
+        words, dropped = ((), ()) if before is None else (self._missing_words, self._dropped)
         table = read_table(self, X, reset=before is None, words=words, dropped=dropped)
         self._check(table)
-        found_by = columns_by(table, options, options["n_bins"])
+        column_options = columns_by(table, options, options["n_bins"])
         if before is None:
-            columns = learn_columns(table, declared=options, n_bins=options["n_bins"], keep_empty=self._takes_empty)
+            columns = learn_columns(
+                table, declared=options, n_bins=options["n_bins"], keep_empty=self._accepts_empty_columns
+            )
         else:
-            check_going_on(self._columns_by, found_by)
+            check_unchanged(self._column_options, column_options)
             columns = self.columns_
-        known = [column for column in columns if column is not None]
-        if not known:
+        nonempty = [column for column in columns if column is not None]
+        if not nonempty:
             raise ValueError("expected a table with some values, found all cells missing")
-        learnt = learn(
+        fitted, split = fit_codes(
             codes_of(table, columns),
-            [n_levels(column) for column in known],
-            ordinal=ordinal(known),
+            nonempty,
             validation=None if X_val is None else self._validation(X_val, columns, words, dropped),
             purpose=self._purpose,
             options=options,
             labels=[label for label, column in zip(table.labels, columns, strict=True) if column is not None],
             device=device,
             rng=rng,
-            before=None if before is None else self.network_,
+            network=None if before is None else self.network_,
             split_seed=None if before is None else self._split_seed,
         )
-        self.network_ = _for_questions(learnt.network)
-        self.columns_, self._template, self._columns_by = columns, template_of(table), found_by
-        self._words, self._dropped = words, dropped
-        self.history_, self.n_iter_ = learnt.history, len(learnt.history)
-        self._split_seed = learnt.split_seed
+        self.network_ = _to_answer_dtype(fitted.network)
+        self.columns_, self._template, self._column_options = columns, template_of(table), column_options
+        self._missing_words, self._dropped = words, dropped
+        self.history_, self.n_iter_ = fitted.history, len(fitted.history)
+        self._split_seed = split.seed
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
-        self._ready()
-        return table, learnt.held_out
+        self._set_derived()
+        return table, split.held_out
 
     def _validation(
         self, X_val: MatrixLike, columns: Sequence[Column | None], words: Sequence[str], dropped: Sequence[str]
     ) -> Float[np.ndarray, "V D"]:
-        """Codes of the rows that the best epoch is chosen by; messages say that it is about these."""
+        """Return codes of validation rows; messages begin with X_val."""
         try:
             codes = codes_of(read_table(self, X_val, reset=False, words=words, dropped=dropped), columns)
         except (TypeError, ValueError) as error:
@@ -165,22 +253,23 @@ class NADEkBase(BaseEstimator):
         return codes
 
     def _check(self, table: Table) -> None:
-        """Refuse a training table that the options do not go with."""
+        """Refuse a training table that does not fit the options."""
 
-    def _ready(self, n_orderings: int | None = None) -> None:
-        """Set what follows from the network, its columns and the seed; None: so many orderings as the options say."""
+    def _set_derived(self, n_orderings: int | None = None) -> None:
+        """Set attributes that follow from network, columns and seed."""
         n_orderings = options_of(self).get("n_orderings") if n_orderings is None else n_orderings
         if n_orderings is not None:
             self.orderings_ = _draw_orderings(n_orderings, self.network_.n_variables, self._seed)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write what was learnt to a folder: safetensors and JSON, no pickle. `load` reads it, on any device.
+        """Write the fitted estimator to a folder.
 
-        The command line can use the folder, too. A model that is there already is replaced without a question.
+        The folder holds safetensors and JSON, no pickle. `load` reads it on any device, the command line can use it,
+        too. A model that is already there is replaced.
 
         Raises:
-            FileExistsError: where the folder has a ``config.json`` of something else.
-            OSError: where the folder cannot be written to.
+            FileExistsError: if the folder has a ``config.json`` of something else.
+            OSError: if the folder cannot be written to.
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
@@ -189,7 +278,7 @@ class NADEkBase(BaseEstimator):
             "options": plain_options(self),
             "seed": self._seed,
             "split_seed": self._split_seed,
-            "columns_by": dict(self._columns_by),
+            "columns_by": dict(self._column_options),
             **self._extra(),
         }
         if hasattr(self, "orderings_"):
@@ -200,8 +289,8 @@ class NADEkBase(BaseEstimator):
             names=None if names is None else tuple(names),
             template=self._template,
             history=self.history_,
-            told=self._told,
-            missing=self._words,
+            metrics=self._metrics,
+            missing=self._missing_words,
             dropped=self._dropped,
             extra=extra,
         )
@@ -209,64 +298,68 @@ class NADEkBase(BaseEstimator):
 
     @classmethod
     def load(cls: type[Loaded], folder: str | os.PathLike[str], *, device: DeviceName = "auto") -> Loaded:
-        """Read what `save` wrote; `NADEk` and `NADEkImputer` also what ``nadek fit`` wrote.
+        """Read a fitted estimator from a folder.
 
-        Words that meant missing to ``nadek fit`` mean it here, too. Columns that it dropped may be there: they are not
-        looked at, and left off what comes out. A detector needs the threshold that only a detector saves; a network of
-        images or of one ordering is for `nadek.load`.
+        `NADEk` and `NADEkImputer` also read what ``nadek fit`` wrote. Its words for missing cells keep their meaning.
+        Columns that it dropped may be in a table: they are not read, and left out of results. A detector needs the
+        threshold that only a detector saves. A network of images or of one ordering is for `nadek.load`.
 
         Args:
-            folder: the model.
-            device: where to work.
+            folder: the folder of the model.
+            device: device of the network.
 
         Raises:
             FileNotFoundError: if there is no such folder.
-            ValueError: if it is no model, was damaged or edited, or does not hold what the estimator needs.
+            ValueError: if it is no model, was damaged or edited, or lacks something that the estimator needs.
         """
         fitted = read_fitted(folder, device=pick_device(device))
-        if None in fitted.columns and not cls._takes_empty:
+        if None in fitted.columns and not cls._accepts_empty_columns:
             raise ValueError(f"{folder}: {_about_empty(fitted)}; load it with NADEkImputer, which can leave them out")
-        known = cls._get_param_names()
-        options = {**fitted.extra.get("options", {}), "device": device}
-        estimator = cls(**{name: value for name, value in options.items() if name in known})
+        options = {**read_options(fitted.extra.get("options", {})), "device": device}
+        names = cls._get_param_names()
+        estimator = cls(**{name: value for name, value in options.items() if name in names})
         estimator.device = device  # also where a subclass presets it
-        estimator.network_ = _for_questions(fitted.network)
+        estimator.network_ = _to_answer_dtype(fitted.network)
         estimator.columns_, estimator._template, estimator.history_ = fitted.columns, fitted.template, fitted.history
-        estimator._words, estimator._dropped, estimator._told = fitted.missing, fitted.dropped, fitted.told
+        estimator._missing_words, estimator._dropped, estimator._metrics = (
+            fitted.missing,
+            fitted.dropped,
+            fitted.metrics,
+        )
         estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
         if "columns_by" not in fitted.extra:  # columns of another writer may have more bins than is usual here
             estimator.n_bins = max(estimator.n_bins, most_bins(fitted.columns))
-        estimator._columns_by = fitted.extra.get("columns_by", {"n_bins": estimator.n_bins})
+        estimator._column_options = fitted.extra.get("columns_by", {"n_bins": estimator.n_bins})
         estimator._seed = fitted.extra.get("seed", 0)
         estimator._split_seed = fitted.extra.get("split_seed")
-        estimator._take(fitted.extra)
-        estimator._ready(fitted.extra.get("n_orderings") if hasattr(estimator, "n_orderings") else None)
+        estimator._set_extra(fitted.extra)
+        estimator._set_derived(fitted.extra.get("n_orderings") if hasattr(estimator, "n_orderings") else None)
         return estimator
 
     def _extra(self) -> dict[str, Any]:
-        """What else `save` shall keep."""
+        """Return further entries for `save`."""
         return {}
 
-    def _take(self, extra: Mapping[str, Any]) -> None:
-        """Set what else was kept; {} for a folder of the command line."""
+    def _set_extra(self, extra: Mapping[str, Any]) -> None:
+        """Set what `_extra` saved; {} for a folder of the command line."""
 
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
-        """A table that is asked about, and its codes on the device of the network."""
+        """Read a table, and encode it on the network's device."""
         check_is_fitted(self)
-        table = read_table(self, X, reset=False, words=self._words, dropped=self._dropped)
+        table = read_table(self, X, reset=False, words=self._missing_words, dropped=self._dropped)
         return table, self._codes(table)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
-        """Codes where, and as precise as, the network is."""
+        """Encode a table in the device and dtype of the network."""
         return torch.from_numpy(codes_of(table, self.columns_)).to(self.network_.b)
 
     def _under_orderings(self, codes: Float[Tensor, "N D"]) -> Float[Tensor, "O N"]:
-        """Log-probabilities of the observed cells of each row; rows that occur several times are asked about once."""
-        different, which = codes.nan_to_num(-1).unique(dim=0, return_inverse=True)
+        """Return log-probabilities of the observed cells; equal rows are scored once."""
+        different, inverse = codes.nan_to_num(-1).unique(dim=0, return_inverse=True)
         rows = different.masked_fill(different < 0, torch.nan)
-        return log_prob(self.network_, rows, orderings=self._orderings())[:, which]
+        return log_prob(self.network_, rows, orderings=self._orderings())[:, inverse]
 
     def _orderings(self) -> Int[Tensor, "O D"]:
         return torch.from_numpy(self.orderings_).to(self.network_.b.device)
@@ -275,53 +368,53 @@ class NADEkBase(BaseEstimator):
         return torch.Generator(self.network_.b.device).manual_seed(seed)
 
     def _seed_for(self, table: Table, codes: Tensor) -> int:
-        """A seed that follows from that of `fit` and from a table: other rows get other draws."""
+        """Derive a seed from that of `fit` and from a table."""
         digest = zlib.crc32(codes.double().cpu().numpy().tobytes())
-        for j, column in self._known():
+        for j, column in self._nonempty_columns():
             if isinstance(column, Numeric):
                 numbers = read_cells(table.columns[j], name=table.labels[j]).values.astype(np.float64)
                 digest = zlib.crc32(numbers.tobytes(), digest)
         return int(np.random.SeedSequence([self._seed, digest]).generate_state(1)[0])
 
-    def _drawn(self, table: Table, codes: Tensor, seed: int) -> Fillings:
-        """What to fill in: one joint draw for the missing cells of each row."""
-        whole = impute(self.network_, codes, generator=self._generator(seed)).cpu().numpy().astype(np.float64)
+    def _draw_missing(self, table: Table, codes: Tensor, seed: int) -> Fillings:
+        """Draw the missing cells of each row jointly."""
+        completed = impute(self.network_, codes, generator=self._generator(seed)).cpu().numpy().astype(np.float64)
         rng, missing = np.random.default_rng(seed), codes.isnan().cpu().numpy()
         return {
             j: (
                 missing[:, place],
-                draw(column, whole[missing[:, place], place], rng=rng, dtype=table.columns[j].dtype),
+                draw(column, completed[missing[:, place], place], rng=rng, dtype=table.columns[j].dtype),
             )
-            for place, (j, column) in enumerate(self._known())
+            for place, (j, column) in enumerate(self._nonempty_columns())
         }
 
-    def _known(self) -> list[tuple[int, Column]]:
-        """The columns that the network knows, and their places in the table."""
+    def _nonempty_columns(self) -> list[tuple[int, Column]]:
+        """Return the columns of the network with their places in the table."""
         return [(j, column) for j, column in enumerate(self.columns_) if column is not None]
 
     def _labels(self) -> list[str]:
-        """Names of the columns, or their indices where they have none."""
+        """Return names of the columns, or indices without names."""
         return [str(label) for label in getattr(self, "feature_names_in_", range(self.n_features_in_))]
 
 
 def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np.int64]:
-    """The orderings that an estimator's answers are mixed over, drawn once and kept."""
+    """Draw the orderings that log-probabilities are mixed over."""
     orderings = random_orderings(n_orderings, n_variables, generator=torch.Generator().manual_seed(seed))
     return orderings.numpy()
 
 
-def _for_questions(network: ConditionalModel) -> ConditionalModel:
-    """The network in the precision that questions are answered in; see `EXACT_COST`."""
+def _to_answer_dtype(network: ConditionalModel) -> ConditionalModel:
+    """Return the network in float64 if it is small (see `EXACT_COST`)."""
     alone = network.base_model
     assert isinstance(alone, IterativeNADE)
     hidden = sum(p.numel() for p in alone.core.parameters())
-    remembered = 2 * network.rows.numel() if isinstance(network, MemoryModel) else 0
-    cost = network.steps * (hidden + 2 * alone.W.numel()) + remembered
+    memory = 2 * network.rows.numel() if isinstance(network, MemoryModel) else 0
+    cost = network.steps * (hidden + 2 * alone.W.numel()) + memory
     exact = cost <= EXACT_COST and network.b.device.type in ("cpu", "cuda")
     return network.to(torch.float64) if exact else network
 
 
-def _network_of(config: AnyConfig, weights: dict[str, NDArray[Any]]) -> ConditionalModel:
+def _build_with_weights(config: AnyConfig, weights: dict[str, NDArray[Any]]) -> ConditionalModel:
     tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
     network = build(config, generator=torch.Generator())
     network.to(next(tensors[name].dtype for name, _ in network.named_parameters()))
@@ -330,8 +423,8 @@ def _network_of(config: AnyConfig, weights: dict[str, NDArray[Any]]) -> Conditio
 
 
 def _about_empty(fitted: Fitted) -> str:
-    """What is wrong with a folder for an estimator that needs values in every column."""
+    """Return the message about columns without values in training."""
     names = fitted.names or tuple(map(str, range(len(fitted.columns))))
     empty = [name for name, column in zip(names, fitted.columns, strict=True) if column is None]
-    found = f"found none in training in {', '.join(map(repr, empty))}"
-    return f"expected a model that was trained with values in every column, {found}"
+    columns = ", ".join(map(repr, empty))
+    return f"expected a model that was trained with values in every column, found none in training in {columns}"

@@ -1,96 +1,57 @@
-"""`NADEk`: how likely rows are, under any condition, and rows like them."""
+"""`NADEk`: log-probabilities of rows under any condition, new rows, completions, and the next question."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.estimators.information import Questions
-from nadek.estimators.options import (
-    Choice,
-    Count,
-    DeviceName,
-    Fraction,
-    MaybeSwitch,
-    Number,
-    Patience,
-    Randomness,
-    Share,
-    Switch,
-    Whole,
-    check_whole,
-)
-from nadek.inference import log_prob
+from nadek.estimators.cell_probabilities import CellProbabilities
+from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, check_choice, check_whole
+from nadek.inference import beam, best_of, expected_information, greedy, log_prob
 from nadek.inference.likelihood import reduce_orderings
-from nadek.inference.sampling import sample
+from nadek.inference.sampling import Completed, sample
 from nadek.inference.summary import deviation
-from nadek.tabular.columns import draw
-from nadek.tabular.selection import MatrixLike, Which, WhichOrNone
+from nadek.tabular.columns import decode, draw
+from nadek.tabular.selection import MatrixLike, Which, WhichOrNone, chosen_columns, column_index
+from nadek.tabular.writeback import filled
+
+METHODS = ("beam", "greedy", "certain", "draws")
 
 
-class NADEk(DensityMixin, Questions):
-    """Density of rows of yes/no answers, categories and numbers, with holes or without, as a scikit-learn estimator.
+class NADEk(DensityMixin, CellProbabilities):
+    """Density of rows of binary answers, categories and numbers, a scikit-learn estimator.
 
-    A column of 0 and 1, of booleans or of two words is binary; words and categories are categorical; numbers are seen
-    through at most ``n_bins`` bins (a number with few different values loses nothing: each has a bin of its own). Cells
-    may be missing (NaN, None, null), see ``missing``. Log-probabilities are in nats; those of a row with numbers are of
-    the bins that these fall into.
+    A column of 0 and 1, of booleans or of two words is binary; words and categories are categorical; numbers are put
+    into at most ``n_bins`` bins (a number with few different values loses nothing: each has a bin of its own). Cells
+    may be missing (NaN, None, null), see ``missing``. Log-probabilities are in nats; a row with numbers has the
+    log-probability of their bins.
 
     Args:
-        max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
-        early_stopping: hold out ``validation_fraction`` of the rows, keep the weights that did best on them, and stop
-            when ``n_iter_no_change`` validations brought nothing better.
-        validation_fraction: of the rows; none are held out where none would be left to learn from.
-        n_iter_no_change: "auto" is a fifth of all validations of the run, 5 at least. None never stops early, but still
-            keeps the best weights.
-        missing: "use" rows with missing cells, which are never read and never to be predicted: right where it is chance
-            which cells are missing. "complete" them for the last third of the training, by draws of what is missing
-            given what is observed: right as well where that follows from what is observed, and takes longer. The draws
-            are joint up to 64 columns; of D columns beyond, D / 64 cells at a time (rounded up) are drawn as if they
-            were independent given those before.
-        memory: True keeps the training rows (20,000 at most) beside the network, and lets those that are like what is
-            known of a row have their word (see `nadek.models.memory`): often a much better density where the same
-            rows come up
-            again and again, and scored several times more slowly. What is sampled and saved then holds rows of the
-            training table as they are, which may be nobody's business. "auto" does so where it spares a fiftieth of
-            the cost of the rows held out, of which there must be 50.
-        warm_start: `fit` goes on with the network that is there. It is validated on rows that it was not trained on
-            where the table has as many rows as the first time and ``early_stopping`` is what it was.
-        steps: how often the network refines its guess (the k of NADE-k); "auto" is 3.
-        width: units of its hidden stream; "auto" is 400, but no more than 32 a column and 8 times the square root of
-            the rows, in whole 16s.
-        blocks: residual blocks; "auto" is 2.
-        dropout: part of the hidden units left out while training; "auto" is 0.2 below 5,000 rows, and 0 from there on.
-        learning_rate: of AdamW, after the warm-up; "auto" is 0.002, and 0.004 from 100,000 rows on (in `NADEkImputer`
-            from 5,000).
-        weight_decay: of the matrices, decoupled; "auto" is 0.1.
-        batch_size: rows a minibatch; "auto" is 100, and 300 from 100,000 rows on (in `NADEkImputer` from 5,000).
-        n_bins: at most so many bins for a column of numbers.
-        categorical_features: columns whose numbers are categories: names, indices or a boolean mask (integers are
-            positions, from 0, whatever columns are called). None: the columns of a categorical type.
-        numeric_features: columns of numbers, told in the same way, of which 0 and 1 may be the first ones seen: counts
-            of what is rare, say. None: those that hold other numbers.
+        memory: True keeps the training rows (20,000 at most) beside the network, and mixes in those that resemble the
+            observed cells (see `nadek.models.memory`): often a much better density where the same rows come up again,
+            and scored several times more slowly. Samples and saved models then hold rows of the training table, which
+            may be private. "auto" does so where it spares a fiftieth of the cost of the rows held out, of which there
+            must be 50.
         n_orderings: orderings that log-probabilities are mixed over.
-        device: "auto", "cpu", "cuda" or another of PyTorch's.
-        random_state: of everything random in `fit`; an int makes it repeatable.
-        verbose: 1 writes about ten lines a training, 2 one an epoch.
+        {shared options}
 
     Attributes:
         network_: the torch module, see `nadek.IterativeNADE`.
-        columns_: what each column is, see `nadek.tabular.columns`.
-        levels_: for each column (by its name, or its index where it has none) what its levels are, in the order of
+        columns_: type of each column, see `nadek.tabular.columns`.
+        levels_: levels of each column (by its name, or its index without names), in the order of
             `predict_missing_proba`; for numbers the means of the bins.
         orderings_: [n_orderings, D], drawn in `fit`.
         history_: costs of every epoch, see `nadek.training.Epoch`.
         n_iter_: epochs of the last `fit`.
         n_features_in_: D.
-        feature_names_in_: where all columns have names.
+        feature_names_in_: names of the columns, where all have names.
 
     Example:
         >>> import numpy as np
@@ -103,74 +64,31 @@ class NADEk(DensityMixin, Questions):
         True
     """
 
-    def __init__(
-        self,
-        *,
-        max_iter: Whole = "auto",
-        early_stopping: Switch = True,
-        validation_fraction: Share = 0.1,
-        n_iter_no_change: Patience = "auto",
-        missing: Choice = "use",
-        memory: MaybeSwitch = False,
-        warm_start: Switch = False,
-        steps: Whole = "auto",
-        width: Whole = "auto",
-        blocks: Whole = "auto",
-        dropout: Fraction = "auto",
-        learning_rate: Number = "auto",
-        weight_decay: Number = "auto",
-        batch_size: Whole = "auto",
-        n_bins: Count = 16,
-        categorical_features: WhichOrNone = None,
-        numeric_features: WhichOrNone = None,
-        n_orderings: Count = 32,
-        device: DeviceName = "auto",
-        random_state: Randomness = None,
-        verbose: Count = 0,
-    ) -> None:
-        self.max_iter = max_iter
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.missing = missing
+    def __init__(self, *, memory: MaybeSwitch = False, n_orderings: Count = 32, **shared: Any) -> None:  # noqa: ANN401
+        super().__init__(**shared)
         self.memory = memory
-        self.warm_start = warm_start
-        self.steps = steps
-        self.width = width
-        self.blocks = blocks
-        self.dropout = dropout
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.numeric_features = numeric_features
         self.n_orderings = n_orderings
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: MatrixLike, y: object = None, *, X_val: MatrixLike | None = None) -> "NADEk":
-        """Learn the distribution of the rows of a table.
+        """Fit the distribution of the rows of a table.
 
         Args:
-            X: the table [N, D]: an array, a list of rows, or a pandas, polars or pyarrow table; holes are welcome.
+            X: the table [N, D]: an array, a list of rows, or a pandas, polars or pyarrow table; cells may be missing.
             y: ignored.
-            X_val: rows to keep the best weights by, in place of a held-out part of ``X``.
+            X_val: validation rows, in place of a held-out part of ``X``.
 
         Raises:
-            ValueError: on a table that cannot be learnt from (an infinite number, a column without any value, mixed
-                types in a column, ...), and on options that are none; says which row, column or option, what was
-                expected and what was found.
+            ValueError: on a table without a distribution (an infinite number, a column without any value, mixed types
+                in a column, ...), and on wrong options; names row, column or option, what was expected and found.
         """
         self._fit(X, X_val=X_val)
         return self
 
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Log-probability of each row in nats, [N]: of the mixture over `orderings_`, holes summed out.
+        """Return each row's log-probability in nats, [N]: a mixture over `orderings_`.
 
-        Each ordering visits the observed cells of a row first. Where there are holes this is the marginal of such
-        orderings, and differs a little from the sum over all completions, whose orderings visit cells in between.
+        Missing cells are summed out: each ordering visits the observed cells of a row first. This differs a little
+        from the sum over all completions, whose orderings visit cells in between.
 
         Args:
             X: a table [N, D].
@@ -178,7 +96,7 @@ class NADEk(DensityMixin, Questions):
         return _numpy(reduce_orderings(self._log_probs(X), "mixture"))
 
     def score(self, X: MatrixLike, y: object = None) -> float:
-        """Mean of `score_samples` over the rows, in nats.
+        """Return the mean of `score_samples`, in nats.
 
         Args:
             X: a table [N, D].
@@ -187,21 +105,20 @@ class NADEk(DensityMixin, Questions):
         return float(self.score_samples(X).mean())
 
     def log_prob(self, X: MatrixLike, *, ordering: Which) -> NDArray[np.float64]:
-        """Log-probability of each row under one ordering of the columns, in nats, [N].
+        """Return each row's log-probability under one ordering, in nats, [N].
 
         Args:
-            X: a table [N, D]; holes are summed out, and visited last.
+            X: a table [N, D]; missing cells are summed out, and visited last.
             ordering: names or indices of all columns, in the order in which they are visited.
         """
         _, codes = self._read(X)
-        visited = torch.from_numpy(self._visited(ordering)).to(codes.device)
-        return _numpy(log_prob(self.network_, codes, orderings=visited.unsqueeze(0))[0])
+        places = torch.from_numpy(self._places(ordering)).to(codes.device)
+        return _numpy(log_prob(self.network_, codes, orderings=places.unsqueeze(0))[0])
 
     def marginal_log_prob(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Log-probability of the observed cells of each row, whatever the others are, in nats, [N].
+        """Return log-probabilities of the observed cells, in nats, [N].
 
-        Every ordering of `orderings_` is followed through the observed cells, and then stops. That is what
-        `score_samples` does, too; the name says it where it matters.
+        Each ordering of `orderings_` ends after the observed cells. `score_samples` does the same; this name says it.
 
         Args:
             X: a table [N, D]; a row without any value gets 0.
@@ -209,23 +126,23 @@ class NADEk(DensityMixin, Questions):
         return self.score_samples(X)
 
     def conditional_log_prob(self, X: MatrixLike, *, given: Which) -> NDArray[np.float64]:
-        """Log-probability of the observed cells outside the columns ``given``, given those inside, in nats, [N].
+        """Return log-probabilities of the other observed cells given some columns.
 
-        Mixed over orderings that visit what is given first. Between orderings a model need not agree with itself:
-        this differs a little from the difference of two `marginal_log_prob`.
+        In nats, [N], mixed over orderings that visit the columns ``given`` first. This differs a little from the
+        difference of two `marginal_log_prob`, as orderings of one model need not agree.
 
         Args:
-            X: a table [N, D]; what is missing is summed out, on both sides.
+            X: a table [N, D]; missing cells are summed out, on both sides.
             given: columns: names, indices or a boolean mask.
         """
         _, codes = self._read(X)
-        condition = torch.from_numpy(self._chosen("given", given)).to(codes.device)
+        condition = torch.from_numpy(self._column_flags("given", given)).to(codes.device)
         return _numpy(log_prob(self.network_, codes, given=condition, orderings=self._orderings(), reduce="mixture"))
 
     def ordering_spread(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Standard deviation of each row's log-probability over `orderings_`, in nats, [N]; NaN for one ordering only.
+        """Return each row's standard deviation over `orderings_`, in nats, [N].
 
-        How much the model disagrees with itself: 0 if all orderings told the same distribution.
+        It is 0 if all orderings give the same distribution, and NaN for one ordering.
 
         Args:
             X: a table [N, D].
@@ -233,12 +150,12 @@ class NADEk(DensityMixin, Questions):
         return _numpy(deviation(self._log_probs(X), 0))
 
     def sample(self, n_samples: int = 1, random_state: Randomness = None) -> Any:  # noqa: ANN401 - a table
-        """New rows, independent of one another, in a table of the kind that `fit` was given.
+        """Draw independent rows, in a table of the kind given to `fit`.
 
-        They follow the distribution that `score_samples` scores; a number is drawn from its bin, with its mean.
+        They follow the distribution of `score_samples`; a number is drawn within its bin and has the mean of the bin.
 
         Args:
-            n_samples: how many.
+            n_samples: number of rows.
             random_state: source of randomness.
 
         Raises:
@@ -250,11 +167,132 @@ class NADEk(DensityMixin, Questions):
         codes = sample(self.network_, n_samples, orderings=self._orderings(), generator=self._generator(seed))
         rng, drawn = np.random.default_rng(seed), codes.cpu().numpy().astype(np.float64)
         dtypes = self._template.dtypes()
-        return self._template.make([draw(column, drawn[:, j], rng=rng, dtype=dtypes[j]) for j, column in self._known()])
+        return self._template.make(
+            [draw(column, drawn[:, j], rng=rng, dtype=dtypes[j]) for j, column in self._nonempty_columns()]
+        )
+
+    def sample_conditional(self, X: MatrixLike, n_samples: int = 1, random_state: Randomness = None) -> list[Any]:
+        """Return completions: missing cells drawn jointly given the observed ones.
+
+        Args:
+            X: a table [N, D]; observed cells stay as they are.
+            n_samples: number of completions.
+            random_state: source of randomness.
+
+        Returns:
+            ``n_samples`` tables of the kind of ``X``.
+
+        Raises:
+            ValueError: if ``n_samples`` is less than 1.
+        """
+        check_whole("n_samples", n_samples)
+        table, codes = self._read(X)
+        seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_samples)
+        return [filled(table, self._draw_missing(table, codes, int(seed))) for seed in seeds]
+
+    def complete(
+        self,
+        X: MatrixLike,
+        *,
+        method: Choice = "beam",
+        n_tries: Count = 16,
+        ordering: WhichOrNone = None,
+        random_state: Randomness = None,
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """Return a probable completion of every row, and its log-probability.
+
+        No method finds the best completion for certain.
+
+        Args:
+            X: a table [N, D].
+            method: "greedy" fills in one cell after the other with its most probable level; "certain" takes the most
+                certain cell next; "beam" keeps the ``n_tries`` most probable prefixes along one ordering; "draws"
+                keeps the best of ``n_tries`` joint draws.
+            n_tries: of "beam" and "draws".
+            ordering: names or indices of all columns, in the order in which missing cells are filled in; None is the
+                first of ``orderings_``. "certain" has its own.
+            random_state: source of the draws of "draws".
+
+        Returns:
+            The completed table, of the kind of ``X`` (a number is the mean of its bin), and [N] log-probabilities in
+            nats of the filled cells given the observed ones, along that ordering.
+
+        Raises:
+            ValueError: on an unknown method, and on options that do not fit it.
+        """
+        check_choice("method", method, METHODS)
+        check_whole("n_tries", n_tries)
+        if method == "certain" and ordering is not None:
+            raise ValueError('ordering: expected none beside the method "certain", which finds one for every row')
+        table, codes = self._read(X)
+        places = self.orderings_[0] if ordering is None else self._places(ordering)
+        along = None if method == "certain" else torch.from_numpy(places).to(codes.device)
+        best = self._search(codes, method, n_tries, along, random_state)
+        missing, completed = codes.isnan().cpu().numpy(), best.x.cpu().numpy()
+        fillings = {
+            j: (missing[:, place], decode(column, completed[missing[:, place], place]))
+            for place, (j, column) in enumerate(self._nonempty_columns())
+        }
+        return filled(table, fillings), best.log_prob.cpu().numpy()
+
+    def suggest_next(self, X: MatrixLike, *, target: WhichOrNone = None) -> Float[np.ndarray, "N D"]:
+        """Return the information expected from asking for each missing cell.
+
+        The expectation is exact, over the model's probabilities of the answers, and looks one question ahead.
+
+        Args:
+            X: a table [N, D].
+            target: columns of interest: names, indices or a boolean mask. None: all other missing cells.
+
+        Returns:
+            Expected information in nats, [N, D], NaN for observed cells. The largest of a row is the next question.
+
+        Raises:
+            ValueError: on a row with all target cells observed.
+        """
+        table, codes = self._read(X)
+        if target is None:
+            return expected_information(self.network_, codes).cpu().numpy()
+        targets = torch.from_numpy(self._column_flags("target", target)).to(codes.device)
+        if not targets.any():
+            raise ValueError("target: expected at least one column, found none")
+        observed = ~(codes.isnan() & targets).any(1)
+        if observed.any():
+            row = int(observed.nonzero()[0]) + 1
+            names = [table.labels[j] for j in targets.nonzero().flatten().tolist()]
+            raise ValueError(
+                f"target: expected an unknown cell among {', '.join(map(repr, names))} in every row, found none"
+                f" in row {row}"
+            )
+        return expected_information(self.network_, codes, targets).cpu().numpy()
 
     def _log_probs(self, X: MatrixLike) -> Float[Tensor, "O N"]:
         _, codes = self._read(X)
         return self._under_orderings(codes)
+
+    def _search(
+        self, codes: Tensor, method: str, n_tries: int, ordering: Tensor | None, random_state: Randomness
+    ) -> Completed:
+        if method == "draws":
+            generator = self._generator(int(check_random_state(random_state).randint(np.iinfo(np.int32).max)))
+            return best_of(self.network_, codes, n_draws=n_tries, ordering=ordering, generator=generator)
+        if method == "beam":
+            return beam(self.network_, codes, width=n_tries, ordering=ordering)
+        return greedy(self.network_, codes, ordering=ordering, most_certain_first=method == "certain")
+
+    def _column_flags(self, option: str, which: Which) -> Bool[np.ndarray, " D"]:
+        """Return a flag for each column."""
+        return chosen_columns(option, which, self._labels(), named=hasattr(self, "feature_names_in_"))
+
+    def _places(self, ordering: Which) -> NDArray[np.int64]:
+        """Return column indices in the order given."""
+        named, items = hasattr(self, "feature_names_in_"), np.asarray(ordering).tolist()
+        if not isinstance(items, Sequence) or isinstance(items, str):
+            raise ValueError(f"ordering: expected a list of all column names or indices, found {ordering!r}")
+        places = [column_index("ordering", item, self._labels(), named=named) for item in items]
+        if sorted(places) != list(range(self.n_features_in_)):
+            raise ValueError(f"ordering: expected each of the {self.n_features_in_} columns once, found {ordering!r}")
+        return np.array(places, dtype=np.int64)
 
 
 def _numpy(values: Tensor) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""`NADEkImputer`: what the missing cells of a table hold, probably or in joint draws."""
+"""`NADEkImputer`: fill in missing cells, by means, modes or joint draws."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,50 +13,35 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from nadek.estimators.cell_options import Cells
-from nadek.estimators.options import (
-    Choice,
-    Count,
-    DeviceName,
-    Fraction,
-    MaybeSwitch,
-    Number,
-    Patience,
-    Randomness,
-    Share,
-    Switch,
-    Whole,
-    check_choice,
-    check_whole,
-)
+from nadek.estimators.cell_probabilities import CellProbabilities
+from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, check_choice, check_whole
 from nadek.tabular.columns import Binary, Numeric, decode, expected
 from nadek.tabular.frames import Table, is_boolean, is_missing, is_text, names_in
-from nadek.tabular.selection import MatrixLike, WhichOrNone
+from nadek.tabular.selection import MatrixLike
 from nadek.tabular.writeback import Fillings, as_frame_of, beside, called, filled, without
 
 STRATEGIES = ("mean", "mode", "sample")
 
 
-class NADEkImputer(TransformerMixin, Cells):
-    """Fills in missing cells from all observed ones of their row, as a scikit-learn transformer.
+class NADEkImputer(TransformerMixin, CellProbabilities):
+    """Imputer of missing cells from the observed ones, a scikit-learn transformer.
 
-    Any pattern of holes will do, also in columns that had none in training. Rows without holes come out as they went
-    in. The table that comes out is of the kind that went in; `set_output` changes that.
+    Cells may be missing in any pattern, also in columns that were complete in training. Observed cells stay as they
+    are. `transform` returns a table of the kind that it was given; `set_output` changes that.
 
     Args:
-        strategy: "mean" fills in the expectation of a number, which is the probability of a 1 in a column of 0 and 1,
-            and the most probable level of anything else; "mode" the most probable level or bin (its mean) of each cell
-            by itself; "sample" one joint draw a row.
-        n_imputations: how many tables `transform_multiple` returns.
-        add_indicator: add columns that tell which cells were missing, for the columns with holes in training.
-        keep_empty_features: whether columns without any value in training stay (filled with 0, or "missing_value"
-            where they are of text); otherwise they are left out.
-        memory: keep the training rows beside the network (see `nadek.models.memory`), where rows like these come up
-        again and
-            again: "auto" does so where that spares a fiftieth of the cost of the rows held out, of which there must be
-            50. What `save` writes then holds training rows, as other imputers do; False never keeps any.
-        max_iter: this and all others: see `NADEk`. The draws of "sample" follow from ``random_state`` and the table:
-            the same table is filled the same way each time, and other rows with other draws.
+        strategy: "mean" fills in the expectation of a number (the probability of 1 in a column of 0 and 1) and the
+            most probable level of anything else; "mode" the most probable level or bin (its mean) of each cell by
+            itself; "sample" one joint draw a row, which follows from ``random_state`` and the table: equal tables get
+            equal draws.
+        n_imputations: number of tables that `transform_multiple` returns.
+        add_indicator: add columns that flag the missing cells, for the columns with missing cells in training.
+        keep_empty_features: keep columns without any value in training (filled with 0, or "missing_value" in text);
+            otherwise they are left out.
+        memory: keep the training rows beside the network (see `nadek.models.memory`), for rows that come up again.
+            "auto" does so where it spares a fiftieth of the cost of the rows held out, of which there must be 50. A
+            saved model then holds training rows, as other imputers do; False never keeps any.
+        {shared options}
 
     Attributes:
         network_, columns_, levels_, history_, n_iter_, n_features_in_, feature_names_in_: see `NADEk`; a column without
@@ -73,10 +58,10 @@ class NADEkImputer(TransformerMixin, Cells):
     """
 
     _purpose = "imputation"
-    _takes_empty = True
+    _accepts_empty_columns = True
 
-    _with_holes: list[int] | None
-    """The columns that had holes in training; None where a folder does not tell."""
+    _incomplete: list[int] | None
+    """Columns with missing cells in training; None where a folder does not say."""
 
     def __init__(
         self,
@@ -85,75 +70,39 @@ class NADEkImputer(TransformerMixin, Cells):
         n_imputations: Count = 1,
         add_indicator: Switch = False,
         keep_empty_features: Switch = False,
-        max_iter: Whole = "auto",
-        early_stopping: Switch = True,
-        validation_fraction: Share = 0.1,
-        n_iter_no_change: Patience = "auto",
-        missing: Choice = "use",
         memory: MaybeSwitch = "auto",
-        warm_start: Switch = False,
-        steps: Whole = "auto",
-        width: Whole = "auto",
-        blocks: Whole = "auto",
-        dropout: Fraction = "auto",
-        learning_rate: Number = "auto",
-        weight_decay: Number = "auto",
-        batch_size: Whole = "auto",
-        n_bins: Count = 16,
-        categorical_features: WhichOrNone = None,
-        numeric_features: WhichOrNone = None,
-        device: DeviceName = "auto",
-        random_state: Randomness = None,
-        verbose: Count = 0,
+        **shared: Any,  # noqa: ANN401
     ) -> None:
+        super().__init__(**shared)
         self.strategy = strategy
         self.n_imputations = n_imputations
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
-        self.max_iter = max_iter
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.missing = missing
         self.memory = memory
-        self.warm_start = warm_start
-        self.steps = steps
-        self.width = width
-        self.blocks = blocks
-        self.dropout = dropout
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.numeric_features = numeric_features
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
-        """Floats of either width come out as they went in."""
+        """Return tags: floats of either width keep their type."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def fit(self, X: MatrixLike, y: object = None, *, X_val: MatrixLike | None = None) -> "NADEkImputer":
-        """Learn how the columns of a table hang together; see `NADEk.fit`.
+        """Fit the distribution of the rows of a table; see `NADEk.fit`.
 
         Args:
-            X: the table [N, D], with holes or without.
+            X: the table [N, D]; cells may be missing.
             y: ignored.
-            X_val: rows to keep the best weights by, in place of a held-out part of ``X``.
+            X_val: validation rows, in place of a held-out part of ``X``.
         """
         self._check_options()
-        before = self._with_holes if self.warm_start and self.__sklearn_is_fitted__() else None
+        before = self._incomplete if self.warm_start and self.__sklearn_is_fitted__() else None
         with self._all_or_nothing():
             table, _ = self._fit(X, X_val=X_val)
-            self._with_holes = sorted({*(before or ()), *_with_holes(table)})
+            self._incomplete = sorted({*(before or ()), *_incomplete_columns(table)})
         empty = [j for j, column in enumerate(self.columns_) if column is None]
-        for told, columns in self._about_empty(table, empty).items():
+        for message, columns in self._about_empty(table, empty).items():
             if columns:
-                warnings.warn(f"{told}: {', '.join(columns)}", UserWarning, stacklevel=2)
+                warnings.warn(f"{message}: {', '.join(columns)}", UserWarning, stacklevel=2)
         return self
 
     def transform(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table
@@ -163,61 +112,61 @@ class NADEkImputer(TransformerMixin, Cells):
             X: a table [N, D].
 
         Returns:
-            A table without holes, of the kind of ``X``.
+            The completed table, of the kind of ``X``.
 
         Raises:
-            ValueError: on options that are none, as these can be set after `fit`.
+            ValueError: on wrong options, which can be set after `fit`.
         """
         self._check_options()
         table, codes = self._read(X)
         if self.strategy == "sample":
-            return self._finished(table, self._drawn(table, codes, self._seed_for(table, codes)))
+            return self._finished(table, self._draw_missing(table, codes, self._seed_for(table, codes)))
         missing, answers = codes.isnan().cpu().numpy(), self._answers(table, codes)
         fillings = {}
-        for place, (j, column) in enumerate(self._known()):
+        for place, (j, column) in enumerate(self._nonempty_columns()):
             where = missing[:, place]
-            found = answers[where, place]
-            fillings[j] = (where, found if self._is_averaged(table, j) else decode(column, found))
+            values = answers[where, place]
+            fillings[j] = (where, values if self._is_averaged(table, j) else decode(column, values))
         return self._finished(table, fillings)
 
     def transform_multiple(self, X: MatrixLike, random_state: Randomness = None) -> list[Any]:
-        """Several completions of a table, each with one joint draw a row, whatever ``strategy`` says.
+        """Return several completions of a table by joint draws.
 
-        Analyse each and pool what comes out (Rubin's rules): how much the completions differ is how much the holes
-        leave open. Rows with the same holes are filled in along one random ordering, another one in every completion.
+        Analyse each and pool the results (Rubin's rules): their spread is the uncertainty due to missing cells. Rows
+        with the same missing cells are filled in along one random ordering, another one in every completion.
 
         Args:
             X: a table [N, D].
-            random_state: source of randomness; None draws what follows from that of `fit` and from the table.
+            random_state: source of randomness; None derives it from that of `fit` and from the table.
 
         Returns:
             ``n_imputations`` tables like those of `transform`.
 
         Raises:
-            ValueError: on options that are none, as these can be set after `fit`.
+            ValueError: on wrong options, which can be set after `fit`.
         """
         self._check_options()
         table, codes = self._read(X)
         rng = check_random_state(self._seed_for(table, codes) if random_state is None else random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
-        return [self._finished(table, self._drawn(table, codes, int(seed))) for seed in seeds]
+        return [self._finished(table, self._draw_missing(table, codes, int(seed))) for seed in seeds]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
-        """Names of the columns that `transform` returns.
+        """Return the names of the columns that `transform` returns.
 
         Args:
-            input_features: names of the columns that go in; those of `fit`, or x0, x1 and so on, when None.
+            input_features: names of the columns of the table; None: those of `fit`, or x0, x1 and so on.
 
         Raises:
-            ValueError: if these are not the names of `fit`.
+            ValueError: if these are not the names in `fit`.
         """
         check_is_fitted(self)
         names = names_in(self, input_features)
-        flags = [f"missingindicator_{names[j]}" for j in self._flagged()]
-        return np.array([*names[self._kept()], *flags], dtype=object)
+        flags = [f"missingindicator_{names[j]}" for j in self._indicators()]
+        return np.array([*names[self._output_columns()], *flags], dtype=object)
 
     def _check_options(self) -> None:
-        """Refuse options of the answers that are none."""
+        """Refuse wrong options of the answers."""
         check_choice("strategy", self.strategy, STRATEGIES)
         check_whole("n_imputations", self.n_imputations)
         for name in ("add_indicator", "keep_empty_features"):
@@ -225,16 +174,16 @@ class NADEkImputer(TransformerMixin, Cells):
 
     def _check(self, table: Table) -> None:
         if self.add_indicator:
-            _check_flags(table, _with_holes(table))
+            _check_flags(table, _incomplete_columns(table))
 
     def _extra(self) -> dict[str, Any]:
-        return {"with_holes": self._with_holes}
+        return {"with_holes": self._incomplete}
 
-    def _take(self, extra: Mapping[str, Any]) -> None:
-        self._with_holes = extra.get("with_holes")
+    def _set_extra(self, extra: Mapping[str, Any]) -> None:
+        self._incomplete = extra.get("with_holes")
 
     def _about_empty(self, table: Table, empty: Sequence[int]) -> dict[str, list[str]]:
-        """What is to be said of columns without any value in (the first) training, and of which ones."""
+        """Return warnings about columns without any value, each with its columns."""
         late = [j for j in empty if not is_missing(table, j).all()]
         still = [] if self.keep_empty_features else [j for j in empty if j not in late]
         return {
@@ -243,18 +192,17 @@ class NADEkImputer(TransformerMixin, Cells):
         }
 
     def _answers(self, table: Table, codes: Tensor) -> Float[np.ndarray, "N D"]:
-        """For every missing cell its expectation, where that is what is filled in, or else its most probable code."""
+        """Return the expectation, or the most probable code, of every missing cell."""
         answers = np.zeros(codes.shape)
         rows = codes.isnan().any(1).nonzero().squeeze(1)
-        averaged = [self._is_averaged(table, j) for j, _ in self._known()]
-        for some, found in self._level_probabilities(codes, rows):
-            for place, (_, column) in enumerate(self._known()):
-                of_one = found[:, place]
-                answers[some, place] = expected(column, of_one) if averaged[place] else of_one.argmax(1)
+        averaged = [self._is_averaged(table, j) for j, _ in self._nonempty_columns()]
+        for some, p in self._level_probabilities(codes, rows):
+            for place, (_, column) in enumerate(self._nonempty_columns()):
+                answers[some, place] = expected(column, p[:, place]) if averaged[place] else p[:, place].argmax(1)
         return answers
 
     def _is_averaged(self, table: Table, j: int) -> bool:
-        """Whether a column is filled in with its expectation: numbers, in this table as in that of `fit`, by "mean"."""
+        """Return True if "mean" fills a column with its expectation: numbers, here as in `fit`."""
         column = self.columns_[j]
         numbers = isinstance(column, Numeric) or (
             isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
@@ -262,50 +210,50 @@ class NADEkImputer(TransformerMixin, Cells):
         return self.strategy == "mean" and numbers and not table.categorical[j] and not is_boolean(table, j)
 
     def _finished(self, table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - a table
-        """The table with its holes filled; columns without any value in training filled or left out; indicators."""
+        """Return the completed table: empty columns filled or left out, with indicators."""
         for j, column in enumerate(self.columns_):
             if column is None and self.keep_empty_features:
                 where = is_missing(table, j)
                 fillings[j] = (where, np.full(where.sum(), "missing_value" if is_text(table, j) else 0, dtype=object))
         native = filled(table, fillings)
-        if len(self._kept()) < self.n_features_in_:
-            native = without(native, self._kept())
-        flags = self._flagged()
+        if len(self._output_columns()) < self.n_features_in_:
+            native = without(native, self._output_columns())
+        flags = self._indicators()
         if flags:
             _check_flags(table, flags)
             missing = np.column_stack([is_missing(table, j) for j in flags])
             native = beside(native, missing, [f"missingindicator_{table.labels[j]}" for j in flags])
-        wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         names = list(self.get_feature_names_out())
-        if table.named and not hasattr(self, "feature_names_in_") and (flags or wanted != "default"):
-            native = called(native, names)  # names that are no text do not go with those of flags
-        return native if wanted == "default" else as_frame_of(native, wanted, names)
+        if table.named and not hasattr(self, "feature_names_in_") and (flags or output != "default"):
+            native = called(native, names)  # names that are no text do not mix with those of indicators
+        return native if output == "default" else as_frame_of(native, output, names)
 
-    def _kept(self) -> list[int]:
+    def _output_columns(self) -> list[int]:
         return [j for j, column in enumerate(self.columns_) if column is not None or self.keep_empty_features]
 
-    def _flagged(self) -> list[int]:
+    def _indicators(self) -> list[int]:
         if not self.add_indicator:
             return []
-        if self._with_holes is None:
+        if self._incomplete is None:
             raise ValueError(
-                "add_indicator: expected a model that an imputer saved, which knows the columns with holes in training;"
-                " found one that does not: leave the option out, or fit the imputer"
+                "add_indicator: expected a model saved by an imputer, which knows the columns with missing cells in"
+                " training; found another one: leave the option out, or fit the imputer"
             )
-        return self._with_holes
+        return self._incomplete
 
 
-def _with_holes(table: Table) -> list[int]:
-    """The places of columns with holes."""
+def _incomplete_columns(table: Table) -> list[int]:
+    """Return the places of columns with missing cells."""
     return [j for j in range(len(table.columns)) if is_missing(table, j).any()]
 
 
-def _check_flags(table: Table, flagged: Sequence[int]) -> None:
-    """Refuse columns that are called what an indicator would be."""
-    for j in flagged if table.named else ():
+def _check_flags(table: Table, flags: Sequence[int]) -> None:
+    """Refuse columns with the name of an indicator."""
+    for j in flags if table.named else ():
         flag = f"missingindicator_{table.labels[j]}"
         if flag in table.labels:
             raise ValueError(
-                f'add_indicator: expected no column "{flag}", which is what the indicator of "{table.labels[j]}" is'
-                " called; rename it before fitting"
+                f'add_indicator: expected no column "{flag}", which is the name of the indicator of'
+                f' "{table.labels[j]}"; rename it before fitting'
             )

@@ -1,34 +1,106 @@
-"""What the options of the estimators may be. They are checked when `fit` is called, as scikit-learn asks for."""
+"""The options of the estimators: defaults, checks and plain values. `fit` checks them, as scikit-learn asks for."""
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 
 from nadek.utils.configs import is_whole
 
 if TYPE_CHECKING:
     Whole = int | Literal["auto"]
-    Number = float | Literal["auto"]
     Fraction = float | Literal["auto"]
-    Patience = int | Literal["auto"] | None
     Switch = bool
     MaybeSwitch = bool | Literal["auto"]
     Count = int
-    Share = float
     Choice = str
+    TrainingOptions = Mapping[str, Any] | None
     DeviceName = str | torch.device
     Randomness = int | np.random.RandomState | None
 else:  # a constructor stores whatever it is given, also where the tests check types
-    Whole = Number = Fraction = Patience = Switch = MaybeSwitch = Count = Share = Choice = Any
-    DeviceName = Randomness = Any
+    Whole = Fraction = Switch = MaybeSwitch = Count = Choice = TrainingOptions = DeviceName = Randomness = Any
+
+TRAINING: dict[str, Any] = {
+    "steps": "auto",
+    "width": "auto",
+    "blocks": "auto",
+    "dropout": "auto",
+    "learning_rate": "auto",
+    "weight_decay": "auto",
+    "batch_size": "auto",
+    "early_stopping": True,
+    "validation_fraction": 0.1,
+    "n_iter_no_change": "auto",
+}
+"""What the option ``training`` may set, and the defaults; see `nadek.estimators.base.SHARED_OPTIONS`."""
+
+
+def options_of(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return all options of an estimator by name, those in ``training`` beside the others.
+
+    A subclass may preset options that its own constructor does not take, and `get_params` does not return these.
+
+    Raises:
+        ValueError: if ``training`` is no dictionary, or has an option that there is not.
+    """
+    options = own_options(estimator)
+    training = options.pop("training")
+    if training is not None and not isinstance(training, Mapping):
+        raise ValueError(f"training: expected a dictionary of options, found {training!r}")
+    for name in training or {}:
+        if name not in TRAINING:
+            raise ValueError(f"training: expected options among {', '.join(TRAINING)}, found {name!r}")
+    return {**options, **TRAINING, **(training or {})}
+
+
+def own_options(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the parameters of the constructors of an estimator and of its base classes."""
+    classes: list[Any] = [base for base in type(estimator).__mro__ if issubclass(base, BaseEstimator)]
+    return {name: getattr(estimator, name) for base in classes for name in base._get_param_names()}
+
+
+def plain_options(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return `own_options` as JSON can hold them; others are left out."""
+    options = {name: _python(value) for name, value in own_options(estimator).items()}
+    return {name: value for name, value in options.items() if _is_plain(value)}
+
+
+def read_options(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return saved options by today's names: those of `TRAINING` once stood beside the others."""
+    moved = {name: value for name, value in saved.items() if name in TRAINING and value != TRAINING[name]}
+    options = {name: value for name, value in saved.items() if name not in TRAINING}
+    return {**options, "training": moved} if moved else options
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options that no training could follow.
+
+    Raises:
+        ValueError: names the first one, what was expected and what was found.
+    """
+    for name in ("max_iter", "steps", "width", "blocks", "batch_size"):
+        check_whole(name, options[name], also=("auto",))
+    check_whole("n_iter_no_change", options["n_iter_no_change"], also=("auto", None))
+    check_choice("missing", options["missing"], ("use", "complete"))
+    check_whole("n_bins", options["n_bins"], least=2)
+    check_whole("verbose", options["verbose"], least=0, also=(True, False))
+    for name in ("early_stopping", "warm_start"):
+        check_choice(name, options[name], (True, False))
+    check_choice("memory", options.get("memory", False), ("auto", True, False))
+    check_number("learning_rate", options["learning_rate"], positive=True, also=("auto",))
+    check_number("weight_decay", options["weight_decay"], also=("auto",))
+    check_number("dropout", options["dropout"], below=1.0, also=("auto",))
+    check_number("validation_fraction", options["validation_fraction"], positive=True, below=1.0)
+    if "n_orderings" in options:
+        check_whole("n_orderings", options["n_orderings"])
 
 
 def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[object] = ()) -> None:
-    """Refuse what is no whole number of at least ``least``, and none of the words in ``also``.
+    """Refuse all but whole numbers from ``least`` on, and ``also``.
 
     Raises:
         ValueError: says what was expected and what was found.
@@ -49,15 +121,15 @@ def check_number(
     positive: bool = False,
     also: Sequence[object] = (),
 ) -> None:
-    """Refuse what is no number in [least, below), at most ``most``, and none of the words in ``also``.
+    """Refuse all but numbers in an interval, and ``also``.
 
     Args:
-        name: the option.
-        value: what it was set to.
+        name: name of the option.
+        value: its value.
         least: the smallest number permitted; not itself where ``positive``.
         below: what it must be below.
         most: the largest number permitted.
-        positive: whether ``least`` itself is refused.
+        positive: refuse ``least`` itself.
         also: words permitted besides.
 
     Raises:
@@ -75,7 +147,7 @@ def check_number(
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Refuse what is none of the choices.
+    """Refuse all but some choices.
 
     Raises:
         ValueError: lists them.
@@ -85,7 +157,7 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 
 
 def pick_device(device: DeviceName) -> torch.device:
-    """The device to work on: ``"auto"`` is a GPU where there is one.
+    """Return the device; ``"auto"`` is a GPU where there is one.
 
     Raises:
         ValueError: if it is none that PyTorch knows, or is not there.
@@ -107,10 +179,28 @@ def pick_device(device: DeviceName) -> torch.device:
 
 
 def _is_among(value: object, words: Sequence[object]) -> bool:
-    """Whether a value is one of the words; arrays and the like are none, and NumPy's booleans are Python's."""
+    """Return True if a value is one of the words; arrays never are, NumPy's booleans may be."""
     value = bool(value) if isinstance(value, np.bool_) else value
     return any(value is word or (isinstance(value, str) and value == word) for word in words)
 
 
 def _or(also: Sequence[object]) -> str:
     return "".join(f" or {word!r}" for word in also)
+
+
+def _python(value: object) -> object:
+    """Replace NumPy's numbers and arrays (also names from a frame) by Python's numbers and lists."""
+    if isinstance(value, Mapping):
+        return {name: _python(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_python(item) for item in value]
+    return np.asarray(value).tolist() if hasattr(value, "__array__") else value
+
+
+def _is_plain(value: object) -> bool:
+    """Return True if JSON can hold a value as it is."""
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, float, str)

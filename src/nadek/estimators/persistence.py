@@ -1,8 +1,7 @@
 """Fitted estimators as model folders (see `nadek.checkpoints`): weights and JSON, no pickle, any device.
 
-What only an estimator asks for stands in the metrics of the folder under ``estimator``. A folder without it, which the
-command line wrote, makes an estimator with the options of its constructor; ``n_bins`` is larger where its columns have
-more bins.
+Entries that only an estimator needs stand in the metrics of the folder under ``estimator``. A folder of the command
+line has none: its estimator gets the default options, and more bins where its columns have more.
 """
 
 import os
@@ -23,27 +22,27 @@ from nadek.tabular.columns import Binary, Column, decode, is_plain
 from nadek.tabular.dtypes import retyped
 from nadek.tabular.schema import Schema
 from nadek.tabular.writeback import Template
-from nadek.training import Epoch
+from nadek.training import Epoch, last_metrics
 
 KEY = "estimator"
-TOLD = ("epochs", "seconds", "best_validation")
-"""What the metrics of a folder tell of the training, beside its history."""
+METRICS = ("epochs", "seconds", "best_validation")
+"""Entries about the training that are kept for a folder without a history."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What makes an estimator a fitted one.
+    """The parts of a fitted estimator.
 
     Attributes:
-        network: the network.
-        columns: what each column of the table is; None where it had no value in training.
-        names: of the columns, where they have any.
-        template: what new tables look like.
-        history: of the training.
-        told: what `TOLD` names of it, where there is no history: models that come with the package have none.
-        missing: words that stand for nothing in tables.
-        dropped: names of columns of the first table that were left out, beside those without a value.
-        extra: a plain dictionary of what else the estimator keeps.
+        network: the trained network.
+        columns: type of each column of the table; None where it had no value in training.
+        names: names of the columns; None without.
+        template: form of new tables.
+        history: costs of every epoch.
+        metrics: the entries `METRICS` where there is no history, as in the models of the package.
+        missing: words that mean missing in tables.
+        dropped: names of columns that were left out, beside those without a value.
+        extra: further entries of the estimator, as JSON.
     """
 
     network: ConditionalModel
@@ -51,7 +50,7 @@ class Fitted:
     names: tuple[str, ...] | None
     template: Template
     history: list[Epoch]
-    told: Mapping[str, Any]
+    metrics: Mapping[str, Any]
     missing: tuple[str, ...]
     dropped: tuple[str, ...]
     extra: Mapping[str, Any]
@@ -61,21 +60,20 @@ def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
     """Write a model folder that the command line can use, too.
 
     Raises:
-        OSError: where the folder cannot be written to.
+        OSError: if the folder cannot be written to.
     """
-    known = [j for j, column in enumerate(fitted.columns) if column is not None]
+    nonempty = [j for j, column in enumerate(fitted.columns) if column is not None]
     kinds = tuple(column for column in fitted.columns if column is not None)
-    empty = [j for j in range(len(fitted.columns)) if j not in known]
+    empty = [j for j, column in enumerate(fitted.columns) if column is None]
     names = [fitted.names[j] for j in empty] if fitted.names else []
     schema = Schema(
-        columns=None if fitted.names is None else tuple(fitted.names[j] for j in known),
+        columns=None if fitted.names is None else tuple(fitted.names[j] for j in nonempty),
         kinds=None if all(map(is_plain, kinds)) else kinds,
-        dropped=(*_called(empty, names), *fitted.dropped) or None,
+        dropped=(*_schema_names(empty, names), *fitted.dropped) or None,
         missing=fitted.missing or None,
     )
     metrics = {
-        **(_told(fitted.history[-1]) if fitted.history else fitted.told),
-        "diverged": False,
+        **(last_metrics(fitted.history) if fitted.history else {**fitted.metrics, "diverged": False}),
         KEY: {"empty": empty, "empty_names": names, **fitted.template.describe(), **fitted.extra},
         "history": [epoch.asdict() for epoch in fitted.history],
     }
@@ -99,7 +97,7 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
     kinds = saved.schema.kinds or (Binary(),) * saved.model.n_variables
     columns, names = list[Column | None](kinds), list(saved.schema.columns or ())
     empty = extra.get("empty", [])
-    left_out = _called(empty, extra.get("empty_names", []))
+    left_out = _schema_names(empty, extra.get("empty_names", []))
     for place, j in enumerate(empty):
         columns.insert(j, None)
         if names:
@@ -112,47 +110,42 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
         names=tuple(names) or None,
         template=template,
         history=history,
-        told={key: saved.metrics[key] for key in TOLD if key in saved.metrics},
+        metrics={key: saved.metrics[key] for key in METRICS if key in saved.metrics},
         missing=saved.schema.missing or (),
         dropped=tuple(name for name in saved.schema.dropped or () if name not in left_out),
         extra=extra,
     )
 
 
-def _told(last: Epoch) -> dict[str, Any]:
-    """What the last epoch tells of a training."""
-    return dict(zip(TOLD, (last.epoch, last.seconds, last.best), strict=True))
-
-
-def _called(columns: Sequence[int], names: Sequence[str]) -> list[str]:
-    """What a schema calls columns: their names, or their numbers from 1 where they have none."""
+def _schema_names(columns: Sequence[int], names: Sequence[str]) -> list[str]:
+    """Return the names of columns in a schema: numbers from 1 without names."""
     return list(names) or [str(j + 1) for j in columns]
 
 
 def _template(columns: Sequence[Column | None], names: Sequence[str] | None, extra: Mapping[str, Any]) -> Template:
-    """An empty table of the library and the types of the training table; of a library that is there, where it is not.
+    """Return an empty table of the library and types of the training table.
 
-    A frame of pandas whose columns had no names of text numbers them.
+    Another library stands in where it is not installed. A frame of pandas without text names numbers its columns.
     """
     container = extra.get("container", "numpy" if names is None else "pandas")
     if container == "numpy":
         return Template(np.empty((0, len(columns)), dtype=_dtype(extra.get("dtype", "float64"))))
-    there = find_spec(container) is not None
-    backend: Any = container if there else "pyarrow"
+    installed = find_spec(container) is not None
+    backend: Any = container if installed else "pyarrow"
     labels: Sequence[Any] = names or (
         range(len(columns)) if backend == "pandas" else list(map(str, range(len(columns))))
     )
     values = [[np.nan] if column is None else decode(column, np.zeros(1)).tolist() for column in columns]
     frame = nw.DataFrame.from_dict(dict(zip(labels, values, strict=True)), backend=backend).head(0)
-    types = extra.get("types") if there else None
+    types = extra.get("types") if installed else None
     if types is None:
         return Template(frame.to_native())
-    typed = [retyped(frame[:, j], told).to_frame() for j, told in enumerate(types)]
+    typed = [retyped(frame[:, j], name).to_frame() for j, name in enumerate(types)]
     return Template(nw.concat(typed, how="horizontal").to_native())
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    """The type of an array; objects where NumPy does not know the name, as folders of arrays of text once had it."""
+    """Return an array's type; objects for a name that old folders of text have."""
     try:
         return np.dtype(name)
     except TypeError:

@@ -1,8 +1,8 @@
-"""Where rows come from: a known data set by its name, or a table in a file."""
+"""Rows of a known data set or of a table in a file."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ Folder = str | os.PathLike[str] | None
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of codes and what their columns are.
+    """Rows of codes, and their columns.
 
     Attributes:
         x: float32 [N, D]: 0 and 1, or the codes of `nadek.tabular.columns`, and NaN for missing.
@@ -36,6 +36,7 @@ class Source:
         values: the columns as they were before they became codes, D arrays [N]; None where values are codes.
         layout: of what a model reads; None where rows are there to learn from.
         taken: words of a table to learn from that are taken for missing, where that could be a mistake.
+        trained_on: further entries for the metrics of a model that is trained on these rows.
     """
 
     x: Tensor
@@ -43,6 +44,7 @@ class Source:
     values: tuple[NDArray[Any], ...] | None = None
     layout: Layout | None = None
     taken: tuple[Taken, ...] = ()
+    trained_on: Mapping[str, Any] = field(default_factory=dict)
 
 
 def kinds_of(saved: SavedModel) -> tuple[Column, ...]:

@@ -1,4 +1,4 @@
-"""The exact test log-likelihood of a model, told as a record."""
+"""The exact test log-likelihood of a model, as a record."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,7 +15,7 @@ from nadek.inference.summary import Summary, summarise
 from nadek.runs.provenance import provenance
 
 FEWEST_SCORED = 8
-"""Orderings, before an evaluation may stop early."""
+"""Orderings before an evaluation may stop early."""
 
 
 def evaluate(
@@ -29,20 +29,20 @@ def evaluate(
     progress: Callable[[int, int], None] | None = None,
     on_estimate: Callable[[Summary], None] | None = None,
 ) -> dict[str, Any]:
-    """Exact test log-likelihood of complete rows as a JSON-able record (nats; see `nadek.inference.summary.Summary`).
+    """Return the exact test log-likelihood of complete rows as a record.
 
-    The record says how the model was trained and where both were computed.
+    In nats, see `nadek.inference.summary.Summary`. The record includes the provenance of training and evaluation.
 
     Args:
         saved: the model.
         x: complete rows.
-        orderings: how many orderings to draw.
+        orderings: number of orderings.
         seed: of the orderings.
-        until_error: stop once the standard error of the mean over orderings is so small (nats), and not before
-            `FEWEST_SCORED` are scored: of fewer it may look small by luck.
-        keep_interrupted: take an interruption (ctrl-C) for an early stop, once an ordering is scored.
+        until_error: stop at this standard error of the mean over orderings (nats), after at least `FEWEST_SCORED`: of
+            fewer it may be small by chance.
+        keep_interrupted: treat Ctrl-C as an early stop, once an ordering is scored.
         progress: called with the rows scored, counted over all orderings.
-        on_estimate: told the summary of what is scored so far, after each ordering.
+        on_estimate: called with the summary so far, after each ordering.
     """
     device = saved.model.b.device
     generator = torch.Generator(device).manual_seed(seed)
@@ -64,13 +64,13 @@ def evaluate(
         if not keep_interrupted or summary is None:
             raise
     assert summary is not None  # there is one ordering at least
-    told = asdict(summary)
+    estimates = asdict(summary)
     return {
-        "test_log_likelihood": told.pop("mean"),
-        "standard_error": told.pop("standard_error"),
-        "orderings": told.pop("n_orderings"),
-        "rows": told.pop("n_rows"),
-        **told,
+        "test_log_likelihood": estimates.pop("mean"),
+        "standard_error": estimates.pop("standard_error"),
+        "orderings": estimates.pop("n_orderings"),
+        "rows": estimates.pop("n_rows"),
+        **estimates,
         "ordering_seed": seed,
         **{key: saved.metrics.get(key) for key in ("epochs", "seconds", "config", "commit")},
         "training": {key: saved.metrics.get(key) for key in ("versions", "hardware", "best_validation", "rows")},

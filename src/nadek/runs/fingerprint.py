@@ -1,23 +1,20 @@
-"""What a training is of, in digests: its rows, and the models that it builds on."""
+"""Digests of a training's rows, and of the models it builds on."""
 
 import hashlib
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from nadek.checkpoints import weights_digest
-from nadek.tabular.schema import Schema
 from nadek.runs.warm_start import Beginning
 from nadek.tabular.declare import names_of
-from nadek.runs.recipe import Recipe
-from nadek.training import Rows, prepare
+from nadek.runs.data import Source
+from nadek.training import Recipe, Rows, prepare_rows
 
 DIGESTS = "digests"
-"""Where the metrics of a model say what it is of; models of the first trainings do not."""
+"""Key of these digests in the metrics of a model; the first models have none."""
 
 OTHERS = {
     "rows": "other rows",
@@ -25,40 +22,41 @@ OTHERS = {
     "start": "another start",
     "teacher": "another teacher",
 }
-"""What a training is of, and how one of something else is called."""
+"""Each part with a digest, and the words for another one."""
 
 
 def as_trained(
-    recipe: Recipe, x: Tensor, validation: Tensor | None, schema: Schema, device: torch.device | str
+    recipe: Recipe, source: Source, validation: Source | None, device: torch.device | str
 ) -> tuple[Rows, Rows | None]:
-    """Training rows and validation rows as a training takes them, on its device."""
-    names = None if schema.columns is None else names_of(schema, len(schema.columns))
-    ready = partial(prepare, levels=recipe.model.levels, columns=names, device=device)
-    return ready(x), None if validation is None else ready(validation, training=False)
+    """Prepare training and validation rows, with the names of their columns for the messages."""
+    columns = source.schema.columns
+    names = None if columns is None else names_of(source.schema, len(columns))
+    others = None if validation is None else validation.x
+    return prepare_rows(source.x, others, levels=recipe.model.levels, columns=names, device=device)
 
 
 def digests(rows: Rows, validation: Rows | None) -> dict[str, str | None]:
-    """Digests of values and holes, to notice that other rows were given."""
+    """Return digests of training and validation rows."""
     return {"rows": _fingerprint(rows), "validation": None if validation is None else _fingerprint(validation)}
 
 
 def built_on(recipe: Recipe, folder: Path, begin: Beginning | None) -> dict[str, str | None]:
-    """Digests of what the weights begin as and of the teacher, of those that there are and that are there.
+    """Return digests of initial weights and teacher, where they exist.
 
     Args:
         recipe: of the training.
-        folder: of the training. A model in it that is begun from, or learnt from, will be replaced, and is not told.
-        begin: what the weights begin as, where it is not the model that the recipe names.
+        folder: of the training. A model in it will be replaced, and has no digest.
+        begin: initial weights other than the model that the recipe names.
     """
-    found = {
+    models = {
         "start": _digest(recipe.start, folder) if begin is None else begin.digest(),
         "teacher": _digest(recipe.teacher, folder),
     }
-    return {name: told for name, told in found.items() if told is not None}
+    return {name: digest for name, digest in models.items() if digest is not None}
 
 
-def other(kept: Any, now: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - whatever JSON held
-    """What a training that was kept is of and this one is not; None where they agree, as far as both tell."""
+def other(kept: Any, now: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - any JSON
+    """Return words for the first difference of two trainings; None without one."""
     if not isinstance(kept, Mapping):
         return None
     shared = [name for name in OTHERS if name in kept and name in now]
@@ -74,7 +72,7 @@ def _fingerprint(rows: Rows) -> str:
 
 
 def _digest(model: str | None, folder: Path) -> str | None:
-    """The digest of a model; None where none is named or there, or where it is the one of the folder itself."""
+    """Return the digest of a model; None if it is missing or in the folder itself."""
     if model is None or Path(model).resolve() == folder.resolve():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, commit, hardware."""
+"""Provenance of a result: versions, commit, hardware."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ import torch
 
 
 def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
-    """Versions of what computed a result, the commit of the source tree (None outside one) and the hardware."""
+    """Return versions, commit of the source tree (None outside one) and hardware."""
     packages = ("nade-k", "torch", "numpy")
     return {
         "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}},
@@ -27,9 +27,9 @@ def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit that this file belongs to, with a + if the source tree was changed since.
+    """Return the commit of this file, with a + if the source tree has changed since.
 
-    None where it belongs to none: packages that are installed often lie within a repository of something else.
+    None where git does not track the file: installed packages often lie within another repository.
     """
     here = Path(__file__).parent
     ask = partial(subprocess.run, cwd=here, capture_output=True, text=True, check=True)
@@ -47,7 +47,7 @@ def _device_name(device: torch.device) -> str:
 
 
 def _processor() -> str:
-    """The processor's name, from where Linux tells it; else what the platform says."""
+    """Return the processor's name, from Linux or from the platform."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

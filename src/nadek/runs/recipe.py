@@ -1,72 +1,46 @@
-"""A recipe: model and training as data, from TOML and from options of the command line."""
+"""Recipes from TOML files, options of the command line, and the shape of a table."""
 
 import math
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nadek.training import defaults
-from nadek.models.base import Structure
-from nadek.utils.configs import decode, encode
-from nadek.models.unet_config import ImageConfig
+import torch
+
 from nadek.models import ModelConfig
-from nadek.models.registry import NetworkConfig
-from nadek.training import TrainingConfig
+from nadek.models.base import Structure
+from nadek.models.unet_config import ImageConfig
+from nadek.runs.data import Source
+from nadek.tabular.columns import n_levels, ordinal
+from nadek.training import Recipe
+from nadek.training.defaults import defaults
+from nadek.training.defaults import phases as default_phases
+from nadek.utils.configs import decode, encode
 
 _KINDS = {"model": {"core": {"kind": "deep"}}, "training": {"optimizer": {"kind": "adamw"}}}
-"""What is meant where a recipe does not say."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """What to train and how.
-
-    Attributes:
-        model: the structure.
-        training: the run.
-        seed: of the initial weights (the training has its own).
-        start: what the weights begin as: a trained model of the same structure, by its folder or the name of one that
-            comes with the package; or, in a row of a table, the RBM of another row, "TABLE/ROW" (see
-            `nadek.models.begin_as_rbm`). None begins with random ones.
-        teacher: a model to learn from: the name of one that comes with the package, or a folder. The network learns
-            what it expects of hidden cells instead of what they hold.
-        memory: keep the training rows beside the network once it is trained (see `nadek.models.memory`); how far they are to
-            be trusted is learnt from the validation rows.
-        notes: why it is so; for people.
-    """
-
-    model: NetworkConfig
-    training: TrainingConfig = field(default_factory=TrainingConfig)
-    seed: int = 0
-    start: str | None = None
-    teacher: str | None = None
-    memory: bool = False
-    notes: str = ""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**63:
-            raise ValueError(f"seed: expected a whole number from 0 to 2**63 - 1, found {self.seed}")
+"""Default kinds of core and optimizer."""
 
 
 def trained_alike(model: Structure) -> Structure:
-    """The structure without what matters while it is trained only: equal for networks that can share their weights."""
+    """Return the structure that decides about the weights; the rest is for training."""
     if isinstance(model, ImageConfig):
         return replace(model, dropout=0.0)
     assert isinstance(model, ModelConfig)
     return replace(model, init_std=None, ordinal=None, core=replace(model.core, dropout=0.0))
 
 
-def is_recipe(recipe: Recipe, kept: Any) -> bool:  # noqa: ANN401 - whatever JSON held
-    """Whether a record is of this recipe, whatever its notes say.
+def is_recipe(recipe: Recipe, record: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Return True if a record is of this recipe, whatever its notes say.
 
-    Options that came after it was written are at their defaults in it.
+    Options that are newer than the record are at their defaults in it.
     """
     try:
-        return kept == encode(recipe) or _without_notes(decode(Recipe, kept)) == _without_notes(recipe)
+        return record == encode(recipe) or _without_notes(decode(Recipe, record)) == _without_notes(recipe)
     except ValueError:
         return False
 
@@ -76,7 +50,7 @@ def _without_notes(recipe: Recipe) -> dict[str, Any]:
 
 
 def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The options in a TOML file, not yet checked (see `make_recipe`).
+    """Read the options in a TOML file, not yet checked (see `make_recipe`).
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -92,7 +66,7 @@ def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put a file's name before what is wrong with its options."""
+    """Put a file's name before the message of an error."""
     try:
         yield
     except ValueError as error:
@@ -102,15 +76,15 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 def make_recipe(
     options: Mapping[str, Any], *, n_variables: int, image_shape: tuple[int, int] | None = None, where: str = ""
 ) -> Recipe:
-    """Check options and make a recipe of them for data with ``n_variables`` columns.
+    """Make a recipe from options, and check them.
 
-    A core or an optimizer without a ``kind`` is a deep core or AdamW, a model without one the paper's network.
+    Without a ``kind``, a core is deep, an optimizer is AdamW, and a model is the paper's network.
 
     Args:
         options: model, training, seed and notes.
         n_variables: D.
-        image_shape: height and width, where it is known that rows are images; what a network of images takes them for.
-        where: the file that they stand in, for the messages.
+        image_shape: height and width of rows that are images; default of a network of images.
+        where: file of the options, for the messages.
 
     Raises:
         ValueError: on an unknown option or a value that does not fit; names it by its path.
@@ -128,7 +102,7 @@ def make_recipe(
 
 
 def with_kinds(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a recipe with the usual kinds of core and optimizer where they say none.
+    """Add the default kinds of core and optimizer.
 
     Example:
         >>> with_kinds({"model": {"core": {"hidden": [8]}}})["model"]
@@ -138,13 +112,13 @@ def with_kinds(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_of_images(options: Mapping[str, Any]) -> bool:
-    """Whether options, not yet checked, ask for a network of images."""
+    """Return True if options ask for a network of images."""
     model = options.get("model")
     return isinstance(model, Mapping) and model.get("kind") == "images"
 
 
 def merge(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with changes laid over them, table by table; another ``kind`` replaces its table.
+    """Lay changes over options; another ``kind`` replaces its table.
 
     Example:
         >>> merge({"model": {"steps": 5, "tied": True}}, {"model": {"steps": 2}})
@@ -163,7 +137,7 @@ def merge(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def joined(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that are given side by side, table by table: none of them replaces the table of another.
+    """Join options table by table, whatever their ``kind``.
 
     Example:
         >>> joined({"model": {"steps": 2}}, {"model": {"kind": "images"}})
@@ -176,8 +150,87 @@ def joined(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
     return both
 
 
+def choose_recipe(
+    rows: Source,
+    options: Mapping[str, Any],
+    changes: Mapping[str, Any],
+    *,
+    epochs: int | None = None,
+    by_shape: bool = False,
+    device: torch.device | str = "cpu",
+    where: str = "",
+) -> Recipe:
+    """Make the recipe for some training rows.
+
+    Args:
+        rows: training rows with their number of variables, levels and image shape.
+        options: options of a recipe file.
+        changes: options over these.
+        epochs: number of epochs, by the usual schedule (`phases`; that of `nadek.training.defaults` with ``by_shape``),
+            whatever the options say; None for what they say, or a number that suits the rows.
+        by_shape: replace the options by what `nadek.training.defaults` chooses for the table, unless the changes
+            describe another kind of network.
+        device: device of the training.
+        where: file of the options, for the messages.
+
+    Raises:
+        ValueError: on an unknown option or a value that does not fit, named by its path, and on a network of images
+            for columns that are not binary.
+    """
+    n_rows, n_variables = rows.x.shape
+    make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
+    make(options, where=where)  # errors of the file alone name it
+    levels = _levels(rows)
+    shaped = _by_shape(n_rows, levels, changes, epochs, device) if by_shape else {}
+    options = merge(shaped if by_shape else options, changes)
+    if set(levels) != {2}:
+        if is_of_images(options):
+            raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
+        options = merge(options, {"model": {"levels": levels}})
+    if order := ordinal(rows.schema.kinds or ()):
+        options = merge({"model": {"ordinal": order}}, options)  # an option may say that there is none
+    recipe = make(options)
+    if epochs is None and "phases" in options.get("training", {}):
+        return recipe
+    if epochs is not None and shaped:
+        return make(merge(options, {"training": {"phases": shaped["training"]["phases"]}}))
+    if epochs is None:
+        epochs = usual_epochs(n_rows, recipe.training.batch_size)
+    usual = phases(epochs, recipe.model.steps, fixed_order=recipe.model.ordering is not None)
+    return make(merge(options, {"training": {"phases": usual}}))
+
+
+def _by_shape(
+    n_rows: int, levels: list[int], changes: Mapping[str, Any], epochs: int | None, device: torch.device | str
+) -> dict[str, Any]:
+    """Return defaults for a table; none for another kind of network."""
+    model, training = changes.get("model", {}), changes.get("training", {})
+    if {"ordering", "kind"} & model.keys() or "hidden" in model.get("core", {}):
+        return {}
+    chosen = defaults(
+        n_rows,
+        levels,
+        epochs=epochs,
+        batch_size=_count(training.get("batch_size")),
+        steps=_count(model.get("steps")),
+        device=device,
+    )
+    return dict(zip(("model", "training"), map(encode, chosen), strict=True))
+
+
+def _count(value: Any) -> int | None:  # noqa: ANN401 - any TOML value
+    """Return a positive int, else None: the recipe refuses other values later."""
+    return value if type(value) is int and value > 0 else None
+
+
+def _levels(rows: Source) -> list[int]:
+    """Return the number of levels of each column."""
+    kinds = rows.schema.kinds
+    return [2] * rows.x.shape[1] if kinds is None else [n_levels(kind) for kind in kinds]
+
+
 def usual_epochs(n_rows: int, batch_size: int) -> int:
-    """How long to train where nobody says: about 6,000 minibatches, and 20 to 500 passes over the rows.
+    """Return the default number of epochs: 20 to 500, about 6,000 minibatches.
 
     Example:
         >>> usual_epochs(2700, 100), usual_epochs(50_000, 100)
@@ -187,7 +240,7 @@ def usual_epochs(n_rows: int, batch_size: int) -> int:
 
 
 def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[str, Any]]:
-    """The usual schedule (`nadek.training.defaults.phases`) as options; a model of one ordering has the one objective that fits.
+    """Return the usual schedule as options (see `nadek.training.defaults.phases`).
 
     Example:
         >>> phases(5, 2)
@@ -195,14 +248,14 @@ def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[s
     """
     if fixed_order:
         return [{"objective": "fixed_order", "epochs": epochs}]
-    return [{"objective": phase.objective, "epochs": phase.epochs} for phase in defaults.phases(epochs, steps)]
+    return [{"objective": phase.objective, "epochs": phase.epochs} for phase in default_phases(epochs, steps)]
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Options given as ``path.to.option=value`` with TOML values (a bare word is a string).
+    """Parse options ``path.to.option=value`` (TOML values; a bare word is a string).
 
     Raises:
-        ValueError: on something that is not of that form.
+        ValueError: on a setting of another form.
 
     Example:
         >>> parse_settings(["model.steps=2", "model.core.activation=relu"])

@@ -1,4 +1,4 @@
-"""Records: what a run leaves behind, as JSON that people can read too."""
+"""Records of runs, as JSON that people can read."""
 
 import json
 import math
@@ -27,21 +27,21 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
-    """Write a record, whole or not at all; a number that is none becomes null.
+    """Write a record, whole or not at all; NaN becomes null.
 
     Args:
-        path: where to; its folder is made if need be.
-        record: what to write.
-        lines: the key of a list or a dictionary that comes last, one line an entry.
+        path: the file; its folder is made if need be.
+        record: the record.
+        lines: key of a list or dictionary that is written last, one line an entry.
     """
-    told = finite(record)
-    entries = told.pop(lines)
+    content = finite(record)
+    entries = content.pop(lines)
     open_, close = "{}" if isinstance(entries, dict) else "[]"
     if isinstance(entries, dict):
         written = [f"    {json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries.items()]
     else:
         written = [f"    {json.dumps(entry)}" for entry in entries]
-    text = json.dumps(told, indent=2, allow_nan=False).removesuffix("\n}")
+    text = json.dumps(content, indent=2, allow_nan=False).removesuffix("\n}")
     text += f',\n  "{lines}": {open_}\n' + ",\n".join(written) + f"\n  {close}\n}}\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
@@ -49,22 +49,22 @@ def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
 
 
 def brought_up_to_date(path: Path, record: dict[str, Any], about: Mapping[str, Any], *, lines: str) -> dict[str, Any]:
-    """A record whose numbers stand, with what is said about them now; written anew if that is something else.
+    """Return a record with new entries about its numbers; write it if it changed.
 
     Args:
-        path: of the record.
-        record: what is in it.
-        about: what is to be said.
+        path: file of the record.
+        record: its content.
+        about: the new entries.
         lines: see `write_record`.
     """
-    told = {**record, **about}
-    if told != record:
-        write_record(path, told, lines=lines)
-    return told
+    updated = {**record, **about}
+    if updated != record:
+        write_record(path, updated, lines=lines)
+    return updated
 
 
 def finite(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """The same with null in place of what is not a finite number, as the deviation of one row, which JSON lacks."""
+    """Replace numbers that JSON lacks by None, such as the deviation of one row."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

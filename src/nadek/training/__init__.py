@@ -8,6 +8,7 @@ from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
 from nadek.training.prepare import EmptyColumnsError, Rows, data_mean, needed_rows, prepare
 from nadek.training.state import TrainingState
+from nadek.training.table_training import FittedTable, Recipe, fit_table, last_metrics, prepare_rows
 from nadek.training.training_config import Phase, TrainingConfig
 
 __all__ = [
@@ -16,9 +17,11 @@ __all__ = [
     "AdamW",
     "EmptyColumnsError",
     "Epoch",
+    "FittedTable",
     "Gain",
     "Muon",
     "Phase",
+    "Recipe",
     "Rows",
     "TrainingConfig",
     "TrainingDivergedError",
@@ -27,7 +30,10 @@ __all__ = [
     "check_teacher",
     "data_mean",
     "fit",
+    "fit_table",
     "isolated",
+    "last_metrics",
     "needed_rows",
     "prepare",
+    "prepare_rows",
 ]

@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
+from nadek.models.base import ConditionalModel
+
 MAX_COST = 1000.0
 """Largest sensible mean cost, in nats a variable. A guess costs 0.7."""
 
@@ -51,11 +53,14 @@ class TrainingDivergedError(ArithmeticError):
 
     Attributes:
         history: the epochs up to these weights.
+        model: the model.
     """
 
-    def __init__(self, message: str, history: Sequence[Epoch] = ()) -> None:  # a pickle gives the message alone
+    def __init__(  # a pickle gives the message alone
+        self, message: str, history: Sequence[Epoch] = (), model: ConditionalModel | None = None
+    ) -> None:
         super().__init__(message)
-        self.history = list(history)
+        self.history, self.model = list(history), model
 
 
 def diverged_cost(costs: Sequence[float], weights: Iterable[Tensor], n_variables: int) -> float | None:

@@ -305,7 +305,8 @@ class _Run:
         message = f"training diverged: the cost is {cost:.3g} in epoch {number + 1}. "
         message += f"Lower the learning rate (now {rate:g}), or warm up for longer{products}"
         # the last good weights are an epoch older
-        raise TrainingDivergedError(message, self.history if self.best is not None else self.history[:-1])
+        history = self.history if self.best is not None else self.history[:-1]
+        raise TrainingDivergedError(message, history, self.model)
 
     def _generator(self, number: int, *purpose: int) -> torch.Generator:
         return epoch_generator(self.config.seed, number, *purpose, device=self.train.values.device)

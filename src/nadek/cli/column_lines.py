@@ -1,4 +1,4 @@
-"""The kinds of a model's columns, told compactly."""
+"""Lines about the columns of a table, for people."""
 
 import csv
 import io
@@ -12,51 +12,51 @@ from nadek.tabular.schema import Schema
 from nadek.tabular.taken import Taken
 
 MOST_LINES = 40
-"""So many columns are told one by one."""
+"""Columns with a line of their own, at most."""
 
 MOST_NAMES = 20
-"""So many are named in one line."""
+"""Names in one line, at most."""
 
 
-def kind_rows(schema: Schema) -> list[tuple[str, str]]:
-    """What is told of a schema: counts of kinds, the columns that are not plain 0 and 1, and those that were dropped.
+def schema_lines(schema: Schema) -> list[tuple[str, str]]:
+    """Return labels and texts about a schema.
 
-    Binary columns of the same two values share a line. Words that stand for nothing are told, too. Nothing is told of
-    tables of 0 and 1 without more.
+    These are the counts of column types, the columns that are not plain 0 and 1 (binary ones of the same two values
+    share a line), the columns that were dropped, and the words that mean missing. A table of 0 and 1 has none.
     """
-    told = []
+    lines = []
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)
-        told.append(("columns", ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))))
+        lines.append(("columns", ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))))
         groups = _alike(names_of(schema, len(schema.kinds)), schema.kinds)
         for names, line in groups[:MOST_LINES]:
-            told.append((f"column{'s' if len(names) > 1 else ''} {quoted(names, MOST_NAMES)}", line))
+            lines.append((f"column{'s' if len(names) > 1 else ''} {quoted(names, MOST_NAMES)}", line))
         if more := sum(len(names) for names, _ in groups[MOST_LINES:]):
-            told.append(("", f"and {more} more columns"))
+            lines.append(("", f"and {more} more columns"))
     if schema.dropped:
         named = quoted([name for name in schema.dropped if name])
         nameless = "a column without a name" if "" in schema.dropped else ""
-        told.append(("dropped", ", ".join(filter(None, (nameless, named)))))
+        lines.append(("dropped", ", ".join(filter(None, (nameless, named)))))
     if schema.missing or schema.missing_in:
         own = [f'"{word}" in "{column}"' for column, word in schema.missing_in or ()]
         everywhere = [quoted(schema.missing)] if schema.missing else []
-        told.append(("missing, too", ", ".join([*everywhere, *own])))
-    return told
+        lines.append(("missing, too", ", ".join([*everywhere, *own])))
+    return lines
 
 
-def taken_rows(taken: Sequence[Taken]) -> list[tuple[str, str]]:
-    """What is told of words that are taken for missing: in how many cells of which columns."""
-    rows = []
-    for word, cells, told in taken:
+def missing_word_lines(taken: Sequence[Taken]) -> list[tuple[str, str]]:
+    """Return lines about words taken for missing: cells of each column."""
+    lines = []
+    for word, cells, declared in taken:
         counts = [f'{n} of "{name}"' for name, n in cells.items()]
         more = f" and {len(counts) - MOST_NAMES} more columns" if len(counts) > MOST_NAMES else ""
-        hint = "" if told else f" (--keep {word} makes it an answer)"
-        rows.append(("taken for missing", f'"{word}" in cells: {", ".join(counts[:MOST_NAMES])}{more}{hint}'))
-    return rows
+        hint = "" if declared else f" (--keep {word} makes it an answer)"
+        lines.append(("taken for missing", f'"{word}" in cells: {", ".join(counts[:MOST_NAMES])}{more}{hint}'))
+    return lines
 
 
 def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Names as the options take them, the first of many: commas between them, quotes around those that have some.
+    """Join names as the options take them; only the first of many.
 
     Example:
         >>> list_names(["age", "b,c"])
@@ -70,7 +70,7 @@ def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
 
 
 def _alike(names: Sequence[str], kinds: Sequence[Column]) -> list[tuple[list[str], str]]:
-    """Columns that are not plain 0 and 1, each with its line, or all binary ones of the same two values with theirs."""
+    """Return columns that are not plain 0 and 1 with their line; equal binary ones together."""
     groups: dict[tuple[str, int | None], list[str]] = {}
     for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if not is_plain(kind):

@@ -1,0 +1,174 @@
+"""The one path from the rows of a table to a trained network.
+
+The command line and the estimators both end in `fit_table`. The first adds files and resuming, the second chooses
+the recipe from the table (`nadek.training.defaults`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nadek.models.base import ConditionalModel
+from nadek.models.registry import NetworkConfig, build
+from nadek.training.fit_memory import Gain, add_memory
+from nadek.training.history import Epoch
+from nadek.training.isolation import isolated
+from nadek.training.loop import fit
+from nadek.training.prepare import Rows, data_mean, prepare
+from nadek.training.state import TrainingState
+from nadek.training.training_config import TrainingConfig
+
+ENOUGH_ROWS = 50
+"""Validation rows from which on an optional memory is tried."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A model and its training.
+
+    Attributes:
+        model: structure of the network.
+        training: the run.
+        seed: of the initial weights (the training has its own).
+        start: initial weights: a trained model of the same structure, by its folder or the name of one that comes with
+            the package; or, in a row of the paper's tables, the RBM of another row, "TABLE/ROW" (see
+            `nadek.models.begin_as_rbm`). None draws random ones.
+        teacher: a model to learn from: the name of one that comes with the package, or a folder. The network learns
+            the probabilities that it gives to hidden cells, not the values of these cells.
+        memory: keep the training rows beside the trained network (see `nadek.models.memory`). Validation rows decide
+            how far they are trusted.
+        notes: reasons, for people.
+    """
+
+    model: NetworkConfig
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    seed: int = 0
+    start: str | None = None
+    teacher: str | None = None
+    memory: bool = False
+    notes: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed: expected a whole number from 0 to 2**63 - 1, found {self.seed}")
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """A trained network.
+
+    Attributes:
+        network: with its memory, if it has one.
+        history: costs of every epoch.
+        gain: effect of the memory that was fitted; None without one.
+        n_remembered: rows in that memory.
+    """
+
+    network: ConditionalModel
+    history: list[Epoch]
+    gain: Gain | None = None
+    n_remembered: int = 0
+
+
+def prepare_rows(
+    x: Tensor,
+    validation: Tensor | None,
+    *,
+    levels: Sequence[int] | None,
+    columns: Sequence[str] | None = None,
+    device: torch.device | str = "cpu",
+) -> tuple[Rows, Rows | None]:
+    """Prepare training and validation rows on the device.
+
+    Args:
+        x: training rows [N, D], codes and NaN for missing.
+        validation: rows [V, D] that choose the best epoch; None without.
+        levels: number of levels of each variable.
+        columns: names for the messages.
+        device: device of the training.
+
+    Raises:
+        ValueError: as `nadek.training.prepare`.
+    """
+    rows = prepare(x, levels=levels, columns=columns, device=device)
+    if validation is None:
+        return rows, None
+    return rows, prepare(validation, levels=levels, columns=columns, device=device, training=False)
+
+
+@isolated(dtype=torch.float32)
+def fit_table(
+    recipe: Recipe,
+    rows: Rows,
+    validation: Rows | None = None,
+    *,
+    start: Callable[[ConditionalModel], object] | None = None,
+    teacher: ConditionalModel | None = None,
+    optional_memory: bool = False,
+    resume: TrainingState | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    save_state: Callable[[TrainingState], None] | None = None,
+    save_every: float = 15.0,
+) -> FittedTable:
+    """Build a network, train it, and add its memory.
+
+    The names in ``recipe.start`` and ``recipe.teacher`` are not read: the caller loads them.
+
+    Args:
+        recipe: model, training, seed and memory.
+        rows: training rows, from `prepare_rows`.
+        validation: rows that choose the best epoch, and the trust in a memory.
+        start: writes initial weights into the network; not called where ``resume`` is given.
+        teacher: see `nadek.training.fit`.
+        optional_memory: leave the memory out where it is not worth its cost, or there are fewer than `ENOUGH_ROWS`
+            validation rows.
+        resume: see `nadek.training.fit`.
+        on_epoch: see `nadek.training.fit`.
+        save_state: see `nadek.training.fit`.
+        save_every: see `nadek.training.fit`.
+
+    Raises:
+        ValueError: if a memory has no validation rows or the model one ordering only, and as `nadek.training.fit`.
+        TrainingDivergedError: as `nadek.training.fit`.
+    """
+    if recipe.memory and not optional_memory and validation is None:
+        raise ValueError("memory: expected validation rows, which decide how far it is trusted; found none")
+    if recipe.memory and recipe.model.ordering is not None:
+        raise ValueError("memory: expected a model of every ordering, found one that knows one only")
+    device = rows.values.device
+    weights = torch.Generator().manual_seed(recipe.seed)
+    network = build(recipe.model, data_mean(_codes(rows), recipe.model.levels), generator=weights).to(device)
+    if start is not None and resume is None:
+        start(network)
+    history = fit(
+        network,
+        rows,
+        validation,
+        config=recipe.training,
+        teacher=teacher,
+        trained=start is not None,
+        resume=resume,
+        on_epoch=on_epoch,
+        save_state=save_state,
+        save_every=save_every,
+    )
+    if not recipe.memory or validation is None or (optional_memory and len(validation.values) < ENOUGH_ROWS):
+        return FittedTable(network, history)
+    model, gain = add_memory(network, rows, validation, generator=torch.Generator(device).manual_seed(recipe.seed))
+    use_memory = gain.is_worth_it or not optional_memory
+    return FittedTable(model if use_memory else network, history, gain, model.config.n_rows)
+
+
+def last_metrics(history: Sequence[Epoch], *, diverged: bool = False) -> dict[str, Any]:
+    """Return what a saved model says about its training, except the history."""
+    last = history[-1]
+    return {"epochs": last.epoch, "seconds": last.seconds, "best_validation": last.best, "diverged": diverged}
+
+
+def _codes(rows: Rows) -> Tensor:
+    """Codes on the CPU, NaN where missing."""
+    values = rows.values.cpu().float()
+    return values if rows.observed is None else values.masked_fill(~rows.observed.cpu(), torch.nan)
