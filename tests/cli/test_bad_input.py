@@ -102,14 +102,14 @@ def test_closed_standard_output(arguments, trained, table, monkeypatch):
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
-def test_the_first_other_value_is_named_by_its_cell(verb, trained, tmp_path):
+def test_first_wrong_value_names_its_cell(verb, trained, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text('age,"b,c",ü,d,e\n0,1,0,1,1\n1,0,2,1,0\n5,0,0,0,0\n')
     assert fails(verb, trained, table) == f'{table}: row 2, column "ü": expected 0, 1 or missing, found 2'
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
-def test_other_values_are_named_in_every_form(suffix, trained, tmp_path):
+def test_wrong_values_in_every_form(suffix, trained, tmp_path):
     x = answers(4)
     x[2, 1] = 3
     path = tmp_path / f"t{suffix}"
@@ -157,7 +157,7 @@ def test_other_values_are_named_in_every_form(suffix, trained, tmp_path):
         ),
     ],
 )
-def test_what_the_values_do_not_tell_is_asked(text, told, tmp_path, output):
+def test_undecided_columns_are_asked_about(text, told, tmp_path, output):
     (tmp_path / "t.csv").write_text(text)
     assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {told}"
 
@@ -171,7 +171,7 @@ def test_many_questions_are_counted(tmp_path, output):
     )
 
 
-def test_not_all_of_very_many_questionable_columns_are_named(tmp_path, output):
+def test_many_undecided_columns_are_cut(tmp_path, output):
     names = [f"q{j}" for j in range(30)]
     table = write_csv(tmp_path / "t.csv", np.arange(240).reshape(8, 30), names)
     told = fails("fit", table, "-o", output)
@@ -191,7 +191,7 @@ def test_one_more_question_is_counted(tmp_path, output):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
-def test_whole_numbers_are_asked_about_in_every_form(suffix, tmp_path, output):
+def test_whole_numbers_in_every_form(suffix, tmp_path, output):
     x = answers(4)
     x[2, 1] = 3
     path = tmp_path / f"t{suffix}"
@@ -226,7 +226,7 @@ def test_names_that_are_wrong(arguments, told, table, output):
     assert fails("fit", table, "-o", output, *arguments).startswith(told.format(table=table))
 
 
-def test_a_known_set_is_not_spoken_of(output):
+def test_known_set_takes_no_declarations(output):
     told = fails("fit", "digits", "-o", output, "--drop", "pixel_r0_c0")
     assert told == "'digits' is a known data set: expected no choices, as what its columns are is known"
 
@@ -265,7 +265,7 @@ def test_values_that_no_column_can_hold(arguments, cells, told, tmp_path, output
     ("column", "kind"),
     [(pa.array([[1], [0]]), "list<element: int64>"), (pa.array([1, 2], pa.timestamp("ms")), "timestamp[ms]")],
 )
-def test_columns_of_other_types_can_only_be_dropped(column, kind, tmp_path):
+def test_unreadable_columns_must_be_dropped(column, kind, tmp_path):
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": [0, 1], "odd": column}), table)
     told = fails("fit", table, "-o", tmp_path / "model", *FIT)
@@ -275,7 +275,7 @@ def test_columns_of_other_types_can_only_be_dropped(column, kind, tmp_path):
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "odd", "--validation-fraction", "0")
 
 
-def test_all_columns_of_other_types_are_named_at_once(tmp_path, output):
+def test_all_unreadable_columns_are_named(tmp_path, output):
     table = tmp_path / "t.parquet"
     when = pa.array([1, 2, 3], pa.timestamp("ms"))
     pq.write_table(pa.table({"a": [0, 1, 0], "from": when, "grade": [1, 2, 3], "to": when}), table)
@@ -299,7 +299,7 @@ def test_all_columns_of_other_types_are_named_at_once(tmp_path, output):
         ("red,1,-inf", 'row 2, column "size": expected a finite number or missing, found -inf'),
     ],
 )
-def test_a_new_value_is_named_by_its_cell(verb, line, told, coloured, tmp_path):
+def test_new_value_names_its_cell(verb, line, told, coloured, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text(f"colour,grade,size\nred,1,0.25\n{line}\n")
     assert fails(verb, coloured, table) == f"{table}: {told}"
@@ -313,19 +313,19 @@ def test_a_new_value_is_named_by_its_cell(verb, line, told, coloured, tmp_path):
         ("grade", [None, "x"], "row 2, column \"grade\": expected 1, 2, 3 or missing, found 'x'"),
     ],
 )
-def test_text_of_a_file_with_types_is_no_number(verb, column, texts, told, coloured, tmp_path):
+def test_typed_text_is_no_number(verb, column, texts, told, coloured, tmp_path):
     columns = {"colour": ["red", "blue"], "grade": [1, 2], "size": [0.5, 0.25]} | {column: texts}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     assert fails(verb, coloured, tmp_path / "t.parquet") == f"{tmp_path / 't.parquet'}: {told}"
 
 
-def test_text_that_is_told_to_be_numeric(tmp_path, output):
+def test_text_declared_numeric_is_refused(tmp_path, output):
     pq.write_table(pa.table({"x": ["1.5", "abc"], "y": [0, 1]}), tmp_path / "t.parquet")
     told = f"{tmp_path / 't.parquet'}: row 1, column \"x\": expected a number or missing, found '1.5'"
     assert fails("fit", tmp_path / "t.parquet", "-o", output, "--numeric", "x") == told
 
 
-def test_text_where_true_and_false_are_expected(tmp_path):
+def test_text_in_boolean_column_is_refused(tmp_path):
     pq.write_table(pa.table({"x": [True, False] * 12, "y": [0, 1] * 12}), tmp_path / "t.parquet")
     ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "-q")
     pq.write_table(pa.table({"x": ["false"], "y": [1]}), tmp_path / "u.parquet")
@@ -333,7 +333,7 @@ def test_text_where_true_and_false_are_expected(tmp_path):
     assert fails("impute", tmp_path / "model", tmp_path / "u.parquet") == told
 
 
-def test_a_column_of_a_new_type_is_named(coloured, tmp_path):
+def test_column_of_new_type_is_named(coloured, tmp_path):
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"colour": [1, 2], "grade": [1, 2], "size": [0.5, 0.25]}), table)
     assert fails("score", coloured, table) == (
@@ -345,7 +345,7 @@ def test_a_column_of_a_new_type_is_named(coloured, tmp_path):
     "arguments", [("sample", "{model}"), ("impute", "{model}", "{table}")], ids=["sample", "impute"]
 )
 @pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
-def test_words_need_a_form_that_holds_them(arguments, suffix, coloured, tmp_path):
+def test_words_need_a_text_format(arguments, suffix, coloured, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("colour,grade,size\nred,1,0.25\n")
     path = tmp_path / f"new{suffix}"
@@ -355,7 +355,7 @@ def test_words_need_a_form_that_holds_them(arguments, suffix, coloured, tmp_path
 
 
 @pytest.mark.parametrize("verb", ["impute", "complete"])
-def test_dropped_columns_need_a_form_that_holds_them(verb, tmp_path, monkeypatch):
+def test_dropped_columns_need_a_fitting_format(verb, tmp_path, monkeypatch):
     columns = {"id": ["x", "y"] * 12, "when": [[1], [2]] * 12, "a": [0, 1] * 12, "b": [1, 1, 0] * 8}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "id,when", "-q")
@@ -381,7 +381,7 @@ def test_dropped_columns_need_a_form_that_holds_them(verb, tmp_path, monkeypatch
         (".amat.gz", "", "which holds other cells than 0 and 1"),
     ],
 )
-def test_dropped_columns_that_would_become_others_are_refused(verb, suffix, cell, told, tmp_path, monkeypatch):
+def test_changed_dropped_columns_are_refused(verb, suffix, cell, told, tmp_path, monkeypatch):
     rows = "".join(f"{i % 2},{i // 2 % 2},{cell if i == 3 else i % 2}\n" for i in range(12))
     (tmp_path / "t.csv").write_text("a,b,id\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "id", "-q")
@@ -418,7 +418,7 @@ def test_a_validation_table_with_other_names(table, tmp_path, output):
     )
 
 
-def test_a_validation_table_without_names_and_with_too_many_columns(table, tmp_path):
+def test_wide_unnamed_validation_table_is_refused(table, tmp_path):
     held_out = write_csv(tmp_path / "v.csv", np.zeros((4, 6)), None)
     told = fails("fit", table, "-o", tmp_path / "output", "--validation", held_out)
     assert told == f"{held_out}: expected 5 columns as in the model, found 6"
@@ -435,7 +435,7 @@ def test_a_name_that_occurs_twice(tmp_path, output):
     assert told == f'{tmp_path / "t.csv"}: expected every column name once, found more of "a"'
 
 
-def test_a_first_row_that_could_be_data(tmp_path, output):
+def test_ambiguous_first_row_is_refused(tmp_path, output):
     (tmp_path / "t.csv").write_text("yes,no\nno,no\nno,yes\nyes,yes\n" * 10)
     told = fails("fit", tmp_path / "t.csv", "-o", output)
     found = 'expected names in the first row, found "yes", "no", which stand in the rows below, too'
@@ -478,7 +478,7 @@ def test_a_column_without_values_is_named(tmp_path, output):
         ("a,b,,", 'columns "3", "4" have no value in any row: leave them out, or find some values; use --drop 3,4'),
     ],
 )
-def test_a_column_without_name_and_values_is_called_by_its_number(header, wrong, tmp_path, output):
+def test_empty_unnamed_column_has_a_number(header, wrong, tmp_path, output):
     commas = "," * (header.count(",") - 1)
     (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
     told = fails("fit", tmp_path / "t.csv", "-o", output)
@@ -492,14 +492,14 @@ def test_an_entry_that_names_nothing(entry, tmp_path, output):
     assert fails("fit", tmp_path / "t.csv", "-o", output, "--drop", entry) == told
 
 
-def test_a_column_whose_only_value_would_be_held_out_is_learnt(tmp_path):
+def test_only_value_is_not_held_out(tmp_path):
     x = answers(20)
     x[:, 2] = NAN
     x[2, 2] = 1
     ok("fit", write_csv(tmp_path / "t.csv", x), "-o", tmp_path / "model", *FIT, "--seed", "36")
 
 
-def test_a_row_without_values_is_skipped_with_a_count_and_imputed_as_a_sample(tmp_path):
+def test_empty_row_is_skipped_and_imputed(tmp_path):
     x = answers(30)
     x[[1, 4, 9]] = NAN
     table = write_csv(tmp_path / "t.csv", x)
@@ -560,7 +560,7 @@ def test_missing_values_cannot_be_evaluated(trained, tmp_path):
     )
 
 
-def test_missing_values_of_columns_without_names_are_told_by_their_numbers(tmp_path):
+def test_missing_values_name_column_numbers(tmp_path):
     x = answers(30)
     table = write_csv(tmp_path / "t.csv", x, None)
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "1", "-q")
@@ -568,7 +568,7 @@ def test_missing_values_of_columns_without_names_are_told_by_their_numbers(tmp_p
     assert 'row 3, column "4": ' in fails("evaluate", tmp_path / "model", write_csv(tmp_path / "t.csv", x, None))
 
 
-def test_a_column_whose_name_is_empty_is_called_by_its_number(tmp_path):
+def test_empty_column_name_becomes_number(tmp_path):
     rows = [f"{i % 3},{i % 2}" for i in range(24)]
     (tmp_path / "t.csv").write_text("\n".join([",b", *rows]) + "\n")
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--categorical", "1", "-q")
@@ -579,7 +579,7 @@ def test_a_column_whose_name_is_empty_is_called_by_its_number(tmp_path):
     assert 'row 1, column "1": expected 0, 1, 2' in fails("score", tmp_path / "model", tmp_path / "t.csv")
 
 
-def test_a_validation_table_of_empty_rows_is_named(table, tmp_path, output):
+def test_empty_validation_table_is_refused(table, tmp_path, output):
     empty = write_csv(tmp_path / "v.csv", np.full((3, 5), NAN))
     told = f"{empty}: no rows to validate on: 3 rows found, all of them without any value"
     assert fails("fit", table, "-o", output, "--validation", empty) == told
@@ -608,7 +608,7 @@ def test_a_validation_table_of_empty_rows_is_named(table, tmp_path, output):
         (("info", "a", "b"), "Got unexpected extra argument"),
     ],
 )
-def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told, tmp_path, monkeypatch):
+def test_wrong_command_line_points_to_help(arguments, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where it does no harm if it is taken after all
     line = fails(*arguments, code=2)
     assert line.startswith(told)
@@ -637,7 +637,7 @@ def test_a_wrong_command_line_says_what_and_where_to_look(arguments, told, tmp_p
         (("--lr", "nan"), "training.optimizer: lr: expected a number of at least 0, found nan"),
     ],
 )
-def test_a_wrong_value_is_named_by_its_option(arguments, told, output):
+def test_wrong_value_names_its_option(arguments, told, output):
     assert fails("fit", "digits", "-o", output, *arguments).startswith(told)
 
 
@@ -656,11 +656,11 @@ def test_a_wrong_value_is_named_by_its_option(arguments, told, output):
         ("training.batch_size=0", "training: batch_size: expected at least 1, found 0"),
     ],
 )
-def test_a_wrong_value_for_a_table_of_ones_own_is_named_by_its_option(setting, told, table, output):
+def test_wrong_value_for_own_table(setting, told, table, output):
     assert fails("fit", table, "-o", output, "--set", setting) == told
 
 
-def test_a_single_value_does_not_vanish_where_there_are_levels(tmp_path, output):
+def test_value_for_option_table_is_refused(tmp_path, output):
     (tmp_path / "t.csv").write_text("colour\nred\ngreen\nblue\nred\n")
     (tmp_path / "recipe.toml").write_text("[model]\nsteps = 2\n")
     told = fails("fit", tmp_path / "t.csv", "-o", output, "--config", tmp_path / "recipe.toml", "--set", "model=1")
@@ -685,19 +685,19 @@ def test_a_fraction_of_everything(table, output):
         ("[model]\nn_variables = 784\n", "the recipe is for 784 variables, the data have 64"),
     ],
 )
-def test_a_wrong_key_of_a_recipe_is_named_with_its_file(text, told, tmp_path, output):
+def test_wrong_recipe_key_names_file(text, told, tmp_path, output):
     (tmp_path / "recipe.toml").write_text(text)
     line = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml")
     assert line.startswith(f"{tmp_path / 'recipe.toml'}: {told}")
 
 
-def test_a_mistake_of_the_command_line_does_not_blame_the_recipe(tmp_path, output):
+def test_cli_mistake_spares_the_recipe(tmp_path, output):
     (tmp_path / "recipe.toml").write_text("[model]\nsteps = 2\n")
     told = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml", "--steps", "0")
     assert told == "model: steps: expected at least 1, found 0"
 
 
-def test_a_recipe_that_is_broken_or_not_there(tmp_path, output):
+def test_broken_or_absent_recipe(tmp_path, output):
     recipe = tmp_path / "recipe.toml"
     assert fails("fit", "digits", "-o", output, "--config", recipe) == f"there is no recipe at {recipe}"
     recipe.write_text("steps = = 2")
@@ -784,7 +784,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("name", list(DAMAGES))
-def test_a_damaged_model_says_what_is_wrong_with_which_file(name, model, table):
+def test_damaged_model_names_the_file(name, model, table):
     damage, told = DAMAGES[name]
     damage(model)
     for arguments in (("info", model), ("evaluate", model, table), ("sample", model)):
@@ -794,7 +794,7 @@ def test_a_damaged_model_says_what_is_wrong_with_which_file(name, model, table):
 # Outputs that exist, or cannot be
 
 
-def test_a_model_is_not_replaced_without_force(model, table):
+def test_model_needs_force(model, table):
     before = {path.name: path.read_bytes() for path in model.iterdir()}
     told = fails("fit", table, "-o", model, *FIT)
     assert told == f"{model} already holds a model; use --force to replace it"
@@ -802,7 +802,7 @@ def test_a_model_is_not_replaced_without_force(model, table):
 
 
 @pytest.mark.parametrize("option", [(), ("--force",), ("--resume",)])
-def test_a_config_of_something_else_is_never_replaced(option, table, tmp_path, monkeypatch):
+def test_foreign_config_is_never_replaced(option, table, tmp_path, monkeypatch):
     monkeypatch.setattr("nadek.cli.fit.train", None)  # told before the work
     (tmp_path / "config.json").write_text('{"my": "app settings"}')
     told = fails("fit", table, "-o", tmp_path, *FIT, *option)
@@ -825,7 +825,7 @@ every_writer = pytest.mark.parametrize("verb", ["evaluate", "score", "sample", "
 
 
 @every_writer
-def test_a_file_is_not_replaced_without_force(verb, trained, table, tmp_path):
+def test_file_needs_force(verb, trained, table, tmp_path):
     command, suffix = writing(trained, table)[verb]
     path = tmp_path / f"there.{suffix}"
     path.write_text("precious")
@@ -836,7 +836,7 @@ def test_a_file_is_not_replaced_without_force(verb, trained, table, tmp_path):
 
 
 @every_writer
-def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+def test_absent_output_folder_is_refused_early(verb, trained, table, tmp_path, monkeypatch):
     monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     path = tmp_path / "nowhere" / f"x.{suffix}"
@@ -844,7 +844,7 @@ def test_a_file_in_no_folder_is_refused_before_the_work(verb, trained, table, tm
 
 
 @every_writer
-def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+def test_unknown_suffix_is_refused_early(verb, trained, table, tmp_path, monkeypatch):
     monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
     told = fails(*command, tmp_path / "x.xlsx")
@@ -853,7 +853,7 @@ def test_an_unknown_suffix_is_refused_before_the_work(verb, trained, table, tmp_
 
 
 @every_writer
-def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(verb, trained, table, tmp_path, monkeypatch):
+def test_readonly_folder_is_refused_early(verb, trained, table, tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK))
     monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
@@ -866,7 +866,7 @@ def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_work(verb, tra
     [("impute", "{model}", "{table}", "--probabilities"), ("complete", "{model}", "{table}", "--log-probability")],
     ids=["impute", "complete"],
 )
-def test_probabilities_do_not_go_where_only_0_and_1_do(arguments, trained, table, tmp_path):
+def test_probabilities_need_a_number_format(arguments, trained, table, tmp_path):
     path = tmp_path / "p.amat"
     filled = [argument.format(model=trained, table=table) for argument in arguments]
     told = f"{path}: expected a file that ends in .csv, .csv.gz, .parquet, .npz, .npy, found '.amat'"
@@ -874,7 +874,7 @@ def test_probabilities_do_not_go_where_only_0_and_1_do(arguments, trained, table
 
 
 @pytest.mark.parametrize("verb", ["sample", "impute", "complete"])
-def test_numbers_do_not_go_where_only_0_and_1_do(verb, tmp_path):
+def test_numbers_need_a_number_format(verb, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i % 2},{i / 4}\n" for i in range(24)))
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
     path, table = tmp_path / "new.amat", () if verb == "sample" else (tmp_path / "t.csv",)
@@ -882,7 +882,7 @@ def test_numbers_do_not_go_where_only_0_and_1_do(verb, tmp_path):
     assert fails(verb, tmp_path / "model", *table, "-o", path) == told
 
 
-def test_names_that_would_occur_twice_are_noticed_before_the_work(tmp_path, monkeypatch):
+def test_duplicate_names_are_refused_early(tmp_path, monkeypatch):
     rows = "".join(f"{'xyz'[i % 3]},{i % 2},{'pqr'[i % 3]}\n" for i in range(24))
     (tmp_path / "t.csv").write_text("city,city=x,log_probability\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
@@ -896,7 +896,7 @@ def test_names_that_would_occur_twice_are_noticed_before_the_work(tmp_path, monk
 
 
 @every_writer
-def test_a_folder_is_no_file_to_write(verb, trained, table, tmp_path):
+def test_folder_is_no_output_file(verb, trained, table, tmp_path):
     command, suffix = writing(trained, table)[verb]
     path = tmp_path / f"folder.{suffix}"
     path.mkdir()
@@ -916,7 +916,7 @@ def test_pictures_below_a_file(trained, tmp_path):
     assert fails("draw", trained, "-o", tmp_path / "file" / "x") == f"Not a directory: {tmp_path / 'file' / 'x'}"
 
 
-def test_pictures_of_rows_that_are_no_images(trained, tmp_path):
+def test_pictures_need_images(trained, tmp_path):
     told = fails("sample", trained, "-o", tmp_path / "x.png")
     assert told == f"{tmp_path / 'x.png'}: the rows of this model are no images; write them as .csv or .parquet"
 
@@ -985,14 +985,14 @@ def test_no_space_for_a_file(verb, trained, table, tmp_path, full_disk):
     assert not [found for found in tmp_path.iterdir() if "x." in found.name]
 
 
-def test_no_space_keeps_the_file_that_was_to_be_replaced(trained, table, tmp_path, full_disk):
+def test_full_disk_keeps_the_old_file(trained, table, tmp_path, full_disk):
     full_disk()
     (tmp_path / "x.csv").write_text("precious")
     fails("impute", trained, table, "-o", tmp_path / "x.csv", "--force", "--quiet")
     assert (tmp_path / "x.csv").read_text() == "precious"
 
 
-def test_no_space_while_training_keeps_the_state_before_and_resumes(table, tmp_path, full_disk, monkeypatch):
+def test_full_disk_in_training_resumes(table, tmp_path, full_disk, monkeypatch):
     folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
     ok("fit", table, "-o", tmp_path / "whole", *options)
     full_disk(after=3)
@@ -1003,7 +1003,7 @@ def test_no_space_while_training_keeps_the_state_before_and_resumes(table, tmp_p
     assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
 
 
-def test_no_space_for_the_finished_model_keeps_the_state(table, tmp_path, full_disk, monkeypatch):
+def test_full_disk_at_end_keeps_state(table, tmp_path, full_disk, monkeypatch):
     folder = tmp_path / "model"
     full_disk(after=1)
     told = fails("fit", table, "-o", folder, *FIT, "--quiet")
@@ -1015,7 +1015,7 @@ def test_no_space_for_the_finished_model_keeps_the_state(table, tmp_path, full_d
 # A training that diverges
 
 
-def test_a_diverged_training_says_what_to_change_and_leaves_the_way_free(table, tmp_path):
+def test_diverged_training_advises_and_clears(table, tmp_path):
     told = fails("fit", table, "-o", tmp_path / "model", *FIT, "--batch-size", "5", "--lr", "1e30")
     assert told.startswith("training diverged: the cost is ")
     assert "Lower the learning rate (now 1e+30)" in told
@@ -1023,7 +1023,7 @@ def test_a_diverged_training_says_what_to_change_and_leaves_the_way_free(table, 
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--lr", "0.01")
 
 
-def test_a_training_that_diverges_later_leaves_the_best_model(table, tmp_path):
+def test_later_divergence_leaves_best_model(table, tmp_path):
     folder = tmp_path / "model"  # one minibatch an epoch, and the first is at the rate 0 of a long warm-up
     slowly = ("--set", "training.optimizer.warmup=0.9", "--validation", table)
     told = fails("fit", table, "-o", folder, *FIT, *slowly, "--lr", "1e30")
@@ -1051,7 +1051,7 @@ def ctrl_c(monkeypatch):
     monkeypatch.setattr("nadek.runs.train.save_state", save_state)
 
 
-def test_ctrl_c_leaves_a_state_and_says_how_to_go_on(table, tmp_path, ctrl_c):
+def test_ctrl_c_leaves_a_state(table, tmp_path, ctrl_c):
     folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
     ok("fit", table, "-o", tmp_path / "whole", *options, "--save-every", "3600")
     told = fails("fit", table, "-o", folder, *options, code=130)
@@ -1062,7 +1062,7 @@ def test_ctrl_c_leaves_a_state_and_says_how_to_go_on(table, tmp_path, ctrl_c):
 
 
 @pytest.mark.parametrize("older", [False, True])
-def test_ctrl_c_before_anything_is_kept_says_so(older, table, tmp_path, ctrl_c, monkeypatch):
+def test_early_ctrl_c_keeps_nothing(older, table, tmp_path, ctrl_c, monkeypatch):
     folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--quiet", "--force")
     if older:
         fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
@@ -1076,7 +1076,7 @@ def test_ctrl_c_before_anything_is_kept_says_so(older, table, tmp_path, ctrl_c, 
         assert told.endswith("give the same command with --resume to go on")
 
 
-def test_ctrl_c_while_replacing_a_model_keeps_it_and_resumes(model, table, ctrl_c):
+def test_ctrl_c_while_replacing_keeps_model(model, table, ctrl_c):
     before = (model / "model.safetensors").read_bytes()
     options = (*FIT, "--epochs", "5", "--save-every", "0", "--quiet", "--force")
     fails("fit", table, "-o", model, *options, "--lr", "0.5", code=130)
@@ -1086,7 +1086,7 @@ def test_ctrl_c_while_replacing_a_model_keeps_it_and_resumes(model, table, ctrl_
     assert (model / "model.safetensors").read_bytes() != before
 
 
-def test_a_finished_training_is_not_resumed_and_stays_what_it_is(table, tmp_path):
+def test_finished_training_stays(table, tmp_path):
     folder, command = tmp_path / "model", ("fit", table, "-o", tmp_path / "model", *FIT)
     first = json.loads(ok(*command, "--json").out)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -1100,7 +1100,7 @@ def test_a_finished_training_is_not_resumed_and_stays_what_it_is(table, tmp_path
 
 
 @pytest.mark.parametrize("what", ["another recipe", "other rows", "a training that diverged"])
-def test_a_model_of_something_else_is_no_finished_training(what, table, tmp_path):
+def test_other_model_is_not_finished(what, table, tmp_path):
     folder = tmp_path / "model"
     ok("fit", table, "-o", folder, *FIT, "-q")
     before = (folder / "model.safetensors").read_bytes()
@@ -1114,7 +1114,7 @@ def test_a_model_of_something_else_is_no_finished_training(what, table, tmp_path
     assert (folder / "model.safetensors").read_bytes() == before
 
 
-def test_as_many_rows_may_be_other_rows(table, tmp_path):
+def test_equally_many_other_rows_are_noticed(table, tmp_path):
     folder, held_out = tmp_path / "model", write_csv(tmp_path / "held.csv", answers(8))
     turned = tmp_path / "turned.csv"
     header, *lines = table.read_text().splitlines(keepends=True)
@@ -1129,7 +1129,7 @@ def test_as_many_rows_may_be_other_rows(table, tmp_path):
     ok("fit", turned, *command, "--resume")
 
 
-def test_ctrl_c_elsewhere_ends_without_a_traceback(trained, table, monkeypatch):
+def test_ctrl_c_ends_without_traceback(trained, table, monkeypatch):
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
@@ -1147,7 +1147,7 @@ def no_data(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_data")
-def test_a_set_without_a_folder_says_how_to_name_or_fetch_it(output):
+def test_set_without_folder_is_explained(output):
     told = fails("fit", "mnist", "-o", output)
     assert "the data set 'mnist' lies in a data folder, and none is given" in told
     assert "NADEK_DATA" in told
@@ -1155,7 +1155,7 @@ def test_a_set_without_a_folder_says_how_to_name_or_fetch_it(output):
 
 
 @pytest.mark.usefixtures("no_data")
-def test_a_set_that_is_not_in_its_folder_says_where_and_how_to_fetch_it(tmp_path, output):
+def test_absent_set_is_explained(tmp_path, output):
     told = fails("fit", "mnist", "-o", output, "--data-dir", tmp_path)
     assert told.startswith(f"{tmp_path / 'mnist_binarized.npz'}: the data set 'mnist' is not there; fetch it with ")
     assert f"`nadek data --fetch mnist --data-dir {tmp_path}`" in told
@@ -1172,7 +1172,7 @@ def test_a_checksum_that_differs(tmp_path, output):
 
 
 @pytest.mark.parametrize("verb", ["fit", "evaluate"])
-def test_data_that_are_neither_a_set_nor_a_file(verb, trained, output):
+def test_unknown_data_is_refused(verb, trained, output):
     arguments = ("fit", "mnits", "-o", output) if verb == "fit" else ("evaluate", trained, "mnits")
     assert fails(*arguments).startswith("'mnits' is neither a known data set (digits, mnist, ")
 
@@ -1187,7 +1187,7 @@ def test_a_file_of_another_kind(tmp_path, output):
     assert told.startswith(f"{tmp_path / 't.xlsx'}: expected a file that ends in .csv, ")
 
 
-def test_a_file_that_is_not_what_its_name_says(tmp_path, output):
+def test_misnamed_file_is_refused(tmp_path, output):
     (tmp_path / "t.parquet").write_text("a,b\n0,1\n")
     told = fails("fit", tmp_path / "t.parquet", "-o", output)
     assert told.startswith(f"{tmp_path / 't.parquet'}: expected a whole Parquet file")
@@ -1207,7 +1207,7 @@ def test_fetching_an_unknown_set(tmp_path):
 # A state that does not fit
 
 
-def test_an_unfinished_training_is_neither_begun_anew_nor_mixed_with_another(table, tmp_path, ctrl_c):
+def test_unfinished_training_is_never_mixed(table, tmp_path, ctrl_c):
     folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
     fails("fit", table, "-o", folder, *options, code=130)
     told = fails("fit", table, "-o", folder, *options)
@@ -1222,7 +1222,7 @@ def test_an_unfinished_training_is_neither_begun_anew_nor_mixed_with_another(tab
     assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
 
 
-def test_a_file_of_the_users_own_is_not_replaced_by_a_model(table, tmp_path):
+def test_foreign_file_is_not_replaced(table, tmp_path):
     (tmp_path / "metrics.json").write_text("my own")
     assert fails("fit", table, "-o", tmp_path, *FIT, "--quiet").startswith(f"{tmp_path} holds a file metrics.json")
     assert (tmp_path / "metrics.json").read_text() == "my own"
@@ -1230,7 +1230,7 @@ def test_a_file_of_the_users_own_is_not_replaced_by_a_model(table, tmp_path):
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])
-def test_two_trainings_into_one_folder_at_once(force, model, table, tmp_path, monkeypatch):
+def test_two_trainings_in_one_folder(force, model, table, tmp_path, monkeypatch):
     """The other one is finished while ours is under way."""
     folder, usual = tmp_path / "both", checkpoints.save_state
 
@@ -1248,7 +1248,7 @@ def test_two_trainings_into_one_folder_at_once(force, model, table, tmp_path, mo
     assert same == (not force)
 
 
-def test_a_typing_error_does_not_cost_an_unfinished_training(table, tmp_path, ctrl_c):
+def test_typing_error_keeps_unfinished_training(table, tmp_path, ctrl_c):
     folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
     fails("fit", table, "-o", folder, *options, code=130)
     fails("fit", tmp_path / "tabel.csv", "-o", folder, *options, "--force")
@@ -1258,7 +1258,7 @@ def test_a_typing_error_does_not_cost_an_unfinished_training(table, tmp_path, ct
 # What one ordering cannot do
 
 
-def test_a_model_of_one_ordering_says_what_it_cannot_fill_in(table, tmp_path):
+def test_one_ordering_cannot_fill(table, tmp_path):
     settings = ("--set", "model.ordering=[0,1,2,3,4]", "--set", "model.fill=zero", "--steps", "1", "--quiet")
     ok("fit", table, "-o", tmp_path / "model", *FIT, *settings)
     x = answers(3)
@@ -1267,7 +1267,7 @@ def test_a_model_of_one_ordering_says_what_it_cannot_fill_in(table, tmp_path):
     assert told.startswith("this model knows one ordering only, and can fill in cells that come last in it")
 
 
-def test_a_model_of_one_ordering_is_not_trained_for_any(table, tmp_path):
+def test_one_ordering_needs_its_objective(table, tmp_path):
     settings = ("--set", "model.ordering=[0,1,2,3,4]", "--set", "training.phases=[{epochs=1}]", "--quiet")
     told = fails("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", *settings)
     assert told == "a model with one fixed ordering is trained with the fixed_order objective"
@@ -1276,7 +1276,7 @@ def test_a_model_of_one_ordering_is_not_trained_for_any(table, tmp_path):
 # Seeing more
 
 
-def test_a_traceback_is_shown_to_those_who_ask(tmp_path, monkeypatch):
+def test_traceback_is_shown_on_request(tmp_path, monkeypatch):
     monkeypatch.setenv("NADEK_TRACEBACK", "1")
     monkeypatch.setattr("sys.argv", ["nadek", "info", str(tmp_path)])
     with pytest.raises(ValueError, match="is not a model folder"):
@@ -1292,7 +1292,7 @@ def test_a_device_that_is_not_there(table, output):
 # Too little memory
 
 
-def test_a_model_that_is_too_large_says_what_makes_it_smaller(table, output):
+def test_too_large_model_is_explained(table, output):
     told = fails("fit", table, "-o", output, "--hidden", "10000000000000")
     assert told.startswith("there is not enough memory: a training needs less with smaller --hidden")
 

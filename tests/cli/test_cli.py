@@ -63,7 +63,7 @@ def survey(tmp_path_factory):
 # fit
 
 
-def test_fit_says_where_the_processor_is_slow_in_bfloat16(tmp_path, monkeypatch):
+def test_fit_warns_about_slow_bfloat16(tmp_path, monkeypatch):
     options = ("--set", "training.precision=bfloat16")
     monkeypatch.setattr("nadek.cli.progress.has_fast_bfloat16", lambda _: False)
     told = ok("fit", "digits", "-o", tmp_path / "slow", *FIT, *options).err
@@ -79,7 +79,7 @@ def test_the_command_tells_its_version():
     assert package.__version__ == metadata.version("nade-k")
 
 
-def test_fit_writes_a_model_and_says_so_on_standard_error(tmp_path):
+def test_fit_writes_a_model(tmp_path):
     result = ok("fit", "digits", "-o", tmp_path / "model", *FIT)
     assert result.out == ""
     assert f"{tmp_path / 'model'}: 2 epochs in" in result.err
@@ -106,14 +106,14 @@ def test_fit_tells_its_result_as_json(tmp_path):
     assert result.err == ""
 
 
-def test_fit_is_a_function_of_its_seed(tmp_path):
+def test_fit_follows_its_seed(tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         ok("fit", "digits", "-o", tmp_path / name, *FIT, "--seed", seed, "-q")
     a, b, c = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
     assert a == b != c
 
 
-def test_the_seed_chooses_the_rows_that_are_held_out(tmp_path):
+def test_seed_chooses_held_out_rows(tmp_path):
     table, told = write_csv(tmp_path / "t.csv", answers(60)), []
 
     def watched(*arguments, seed, **options):
@@ -126,7 +126,7 @@ def test_the_seed_chooses_the_rows_that_are_held_out(tmp_path):
     assert told == [7, 0]
 
 
-def test_fit_chooses_a_network_for_a_table_unless_told(tmp_path):
+def test_fit_chooses_network_by_table(tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(60))
     for name, options in (("a", ()), ("b", ("--set", "model.core.width=24")), ("c", ("--hidden", "4"))):
         ok("fit", table, "-o", tmp_path / name, "--epochs", "2", *options, "-q")
@@ -136,7 +136,7 @@ def test_fit_chooses_a_network_for_a_table_unless_told(tmp_path):
     assert c.core == DeepConfig(hidden=(4,))
 
 
-def test_fit_trains_on_a_table_as_the_estimator_does_however_long(tmp_path, monkeypatch):
+def test_fit_trains_as_the_estimator(tmp_path, monkeypatch):
     monkeypatch.setattr("nadek.training.defaults.SMALL_TABLE", 50)
     ok("fit", write_csv(tmp_path / "t.csv", answers(60)), "-o", tmp_path / "model", "--epochs", "3", "-q")
     phases = load_saved(tmp_path / "model").metrics["config"]["training"]["phases"]
@@ -144,7 +144,7 @@ def test_fit_trains_on_a_table_as_the_estimator_does_however_long(tmp_path, monk
     assert [phase.get("masks") for phase in phases] == ["holes", None]
 
 
-def test_fit_knows_that_bins_of_numbers_have_neighbours(tmp_path):
+def test_fit_uses_the_bin_order(tmp_path):
     rows = [f"{j % 7}.5,{['red', 'green', 'blue'][j % 3]},{j % 2}" for j in range(60)]
     table = tmp_path / "t.csv"
     table.write_text("\n".join(["age,colour,yes", *rows]) + "\n", encoding="utf-8")
@@ -179,13 +179,13 @@ def test_fit_tells_of_skipped_rows(tmp_path):
     assert (metrics["rows"], metrics["skipped_rows"]) == (28, 2)
 
 
-def test_fit_holds_out_a_part_of_a_table(survey):
+def test_fit_holds_out_rows(survey):
     metrics = load_saved(survey).metrics
     assert metrics["rows"] == 108
     assert metrics["best_validation"] is not None
 
 
-def test_fit_validates_on_a_table_of_its_own(tmp_path):
+def test_fit_validates_on_another_table(tmp_path):
     train, held_out = write_csv(tmp_path / "a.csv", answers(30)), tmp_path / "b.csv"
     write_csv(held_out, answers(10, seed=1)[:, ::-1], COLUMNS[::-1])
     ok("fit", train, "-o", tmp_path / "model", *FIT, "--validation", held_out, "-q")
@@ -227,7 +227,7 @@ def test_a_recipe_is_followed(recipe, tmp_path):
     assert len(load_saved(tmp_path / "model").metrics["history"]) == 1
 
 
-def test_options_go_over_the_recipe_and_keep_its_optimizer(recipe, tmp_path):
+def test_options_override_the_recipe(recipe, tmp_path):
     options = ("--steps", "2", "--lr", "0.25", "--seed", "9", "--epochs", "2", "--batch-size", "50")
     ok("fit", "digits", "-o", tmp_path / "model", "--config", recipe, *options, "-q")
     config = config_of(tmp_path / "model")
@@ -250,7 +250,7 @@ def test_any_option_can_be_set(tmp_path):
     assert config["notes"] == "mine"
 
 
-def test_a_model_of_one_ordering_can_be_fitted(tmp_path):
+def test_one_ordering_can_be_fitted(tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(30))
     settings = ("--set", "model.ordering=[4,3,2,1,0]", "--set", "model.fill=zero")
     ok("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", "--epochs", "2", *settings, "-q")
@@ -263,7 +263,7 @@ def test_force_replaces_a_model(tmp_path):
     assert load(tmp_path / "model").W.shape == (5, 64)
 
 
-def test_a_network_of_images_serves_the_verbs(tmp_path):
+def test_image_network_serves_all_verbs(tmp_path):
     model, table = tmp_path / "model", write_csv(tmp_path / "a.csv", answers(30)[:, :4], columns=COLUMNS[:4])
     small = [word for option in ("kind=images", "channels=[3,4]", "dense=0") for word in ("--set", f"model.{option}")]
     ok("fit", table, "-o", model, *small, "--set", "model.image_shape=[2,2]", "--epochs", "1", "--quiet")
@@ -278,7 +278,7 @@ def test_a_network_of_images_serves_the_verbs(tmp_path):
     assert len(ok("sample", model, "-n", "3").out.splitlines()) == 4
 
 
-def test_a_network_of_images_needs_bits_and_a_shape(tmp_path):
+def test_image_network_needs_bits_and_shape(tmp_path):
     words = tmp_path / "words.csv"
     words.write_text("a,b,c,d\n" + "x,0,1,1\ny,1,1,0\nz,0,0,1\n" * 4)
     images = ("--set", "model.kind=images", "--epochs", "1")
@@ -308,7 +308,7 @@ def test_evaluate_as_json_is_the_likelihood(digits):
         assert key in told
 
 
-def test_evaluate_names_no_part_of_a_table(survey, tmp_path):
+def test_evaluate_has_no_table_split(survey, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(9))
     assert json.loads(ok("evaluate", survey, table, "--orderings", "1", "--json", "-q").out)["split"] is None
 
@@ -329,7 +329,7 @@ def test_evaluate_takes_rows_at_random(digits):
     assert told["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_evaluate_stops_once_it_is_certain_enough(digits):
+def test_evaluate_stops_at_the_error(digits):
     options = ("--orderings", "10", "--rows", "3", "--json", "-q")
     counts = [
         json.loads(ok("evaluate", digits, "digits", *options, "--until-error", error).out)["orderings"]
@@ -338,7 +338,7 @@ def test_evaluate_stops_once_it_is_certain_enough(digits):
     assert counts == [10, 8]
 
 
-def test_evaluate_goes_on_until_it_is_certain_enough_and_says_where_it_is_not(digits):
+def test_evaluate_reports_an_uncertain_mean(digits):
     told = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "2")
     assert json.loads(told.out)["ordering_error"] <= 2
     assert "uncertain" not in told.err
@@ -349,7 +349,7 @@ def test_evaluate_goes_on_until_it_is_certain_enough_and_says_where_it_is_not(di
     assert json.loads(usual.out)["orderings"] == 8
 
 
-def test_evaluate_tells_what_is_scored_when_it_is_interrupted(digits, monkeypatch):
+def test_interrupted_evaluate_shows_its_scores(digits, monkeypatch):
     answers = iter([0])
 
     def interrupted(model, x, **options):
@@ -362,7 +362,7 @@ def test_evaluate_tells_what_is_scored_when_it_is_interrupted(digits, monkeypatc
     assert (told["orderings"], told["test_log_likelihood"]) == (1, 0)
 
 
-def test_evaluate_one_row_is_json_without_nan(digits):
+def test_evaluate_writes_no_nan(digits):
     result = ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "1", "--json")
     assert json.loads(result.out, parse_constant=pytest.fail)["standard_error"] is None
 
@@ -414,7 +414,7 @@ def test_sample_prints_csv_with_names(survey):
 
 
 @pytest.mark.parametrize(("encoding", "newline"), [("ascii", "\n"), ("cp1252", "\r\n"), ("utf-16", "\r")])
-def test_what_is_printed_is_what_a_file_holds_whatever_encoding_the_output_has(encoding, newline, survey, tmp_path):
+def test_printed_table_equals_the_file(encoding, newline, survey, tmp_path):
     out, command = io.BytesIO(), ("sample", survey, "-n", "7")
     with redirect_stdout(io.TextIOWrapper(out, encoding, newline=newline)) as stream:
         run(*command)
@@ -423,7 +423,7 @@ def test_what_is_printed_is_what_a_file_holds_whatever_encoding_the_output_has(e
     assert out.getvalue() == (tmp_path / "new.csv").read_bytes()
 
 
-def test_line_ends_in_cells_are_printed_as_they_are():
+def test_printed_cells_keep_line_ends():
     out = io.BytesIO()
     with redirect_stdout(io.TextIOWrapper(out, "cp1252", newline="\r\n")) as stream:
         write_values([np.array(["a\nb", "c\r\nd"])], ["x"], None)
@@ -431,7 +431,7 @@ def test_line_ends_in_cells_are_printed_as_they_are():
     assert out.getvalue() == b'x\n"a\nb"\n"c\r\nd"\n'
 
 
-def test_a_terminal_shows_what_it_can_in_its_encoding():
+def test_terminal_escapes_unknown_characters():
     class Terminal(io.TextIOWrapper):
         def isatty(self):
             return True
@@ -454,7 +454,7 @@ def test_sample_writes_tables(survey, tmp_path, suffix):
     assert table.columns == COLUMNS
 
 
-def test_sample_says_nothing_where_it_prints_or_is_quiet(survey, tmp_path):
+def test_sample_is_silent_when_printing(survey, tmp_path):
     assert ok("sample", survey, "-n", "2").err == ""
     assert ok("sample", survey, "-n", "2", "-o", tmp_path / "new.csv", "-q").err == ""
 
@@ -465,12 +465,12 @@ def test_sample_draws_pictures(digits, tmp_path, suffix, magic):
     assert (tmp_path / f"new{suffix}").read_bytes().startswith(magic)
 
 
-def test_sample_is_a_function_of_its_seed(survey):
+def test_sample_follows_its_seed(survey):
     a, b, c = (ok("sample", survey, "-n", "40", "--seed", seed).out for seed in (1, 1, 2))
     assert a == b != c
 
 
-def test_sample_draws_from_as_many_orderings_as_it_is_told(survey):
+def test_sample_uses_the_given_orderings(survey):
     found = ok("sample", survey, "-n", "40", "--orderings", "2", "--seed", "3").out
     expected = sample(load(survey), 40, orderings=2, generator=torch.Generator().manual_seed(3))
     assert [list(map(int, row)) for row in list(csv.reader(io.StringIO(found)))[1:]] == expected.tolist()
@@ -479,7 +479,7 @@ def test_sample_draws_from_as_many_orderings_as_it_is_told(survey):
 # impute
 
 
-def test_impute_fills_every_hole_and_keeps_the_rest(survey, tmp_path):
+def test_impute_fills_missing_cells_only(survey, tmp_path):
     x = answers(40, seed=5, missing=0.4)
     x[0] = np.nan  # nothing known: a fresh sample
     x[1] = answers(1)[0]  # nothing to do
@@ -505,7 +505,7 @@ def test_impute_prints_csv(survey, tmp_path):
 
 
 @pytest.mark.parametrize("header", [True, False])
-def test_impute_leaves_columns_as_they_are_that_an_imputer_found_empty(header, tmp_path):
+def test_impute_keeps_empty_columns(header, tmp_path):
     x = np.insert(answers(60, missing=0.2), 1, np.nan, axis=1)
     names = ["age", "empty", *COLUMNS[1:]]
     imputer = NADEkImputer(max_iter=2, random_state=0, training={"width": 16, "blocks": 1}, keep_empty_features=True)
@@ -530,7 +530,7 @@ def test_impute_gives_probabilities(survey, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("impute",), ("impute", "--probabilities"), ("complete",)], ids=" ".join)
-def test_columns_are_written_in_the_order_of_the_table(arguments, survey, tmp_path):
+def test_columns_keep_the_table_order(arguments, survey, tmp_path):
     x = answers(10, seed=6, missing=0.3)
     table = write_csv(tmp_path / "t.csv", x, COLUMNS[::-1])
     ok(*arguments, survey, table, "-o", tmp_path / "whole.csv", "-q")
@@ -598,14 +598,14 @@ def mixed(tmp_path_factory):
     return folder / "model", ok("fit", folder / "people.csv", "-o", folder / "model", *FIT, *CHOICES)
 
 
-def test_fit_shows_what_columns_are_taken_for(mixed):
+def test_fit_shows_column_types(mixed):
     assert mixed[1].err.startswith(KINDS_TOLD)
     assert 'dropped: "id"\n' in mixed[1].err
     assert mixed[1].out == ""
     assert load(mixed[0]).levels == (2, 3, 3, 16, 16, 2)
 
 
-def test_fit_says_which_answers_are_taken_for_missing(tmp_path):
+def test_fit_shows_words_for_missing(tmp_path):
     (tmp_path / "t.csv").write_text("pain,ok\n" + "None,1\nMild,0\nSevere,1\n" * 8)
     told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "a", *FIT).err
     assert 'taken for missing: "None" in cells: 8 of "pain" (--keep None makes it an answer)\n' in told
@@ -614,13 +614,13 @@ def test_fit_says_which_answers_are_taken_for_missing(tmp_path):
     assert load(tmp_path / "b").levels == (3, 2)
 
 
-def test_fit_says_which_cells_the_words_of_missing_empty(tmp_path):
+def test_fit_counts_cells_made_missing(tmp_path):
     (tmp_path / "t.csv").write_text("age,stage\n" + "99,99\n35.5,1\n40,0\n99.0,1\n" * 6)
     told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--missing", "99").err
     assert 'taken for missing: "99" in cells: 12 of "age", 6 of "stage"\n' in told
 
 
-def test_a_word_may_mean_missing_in_one_column(tmp_path):
+def test_missing_word_of_one_column(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("age,stage\n" + "99,99\n35,1\n40,99\n9,1\n" * 6)
     options = ("--numeric", "age", "--missing", "stage=99")
@@ -640,7 +640,7 @@ def test_a_word_may_mean_missing_in_one_column(tmp_path):
     ("header", "option", "dropped"),
     [("", "2=99", "3"), (",,id\n", "2=99", "id"), ("id,,b\n", "2=99", "id"), ("a=b,c,d\n", "c=99", "a=b")],
 )
-def test_a_column_of_whatever_name_may_have_its_own_words(header, option, dropped, tmp_path):
+def test_missing_word_of_any_column_name(header, option, dropped, tmp_path):
     (tmp_path / "t.csv").write_text(header + "99,99,7.5\n0.5,1,99\n1.5,0,1.5\n" * 8)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--missing", option, "--drop", dropped, "-q")
     ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "whole.csv", "-q")
@@ -650,13 +650,13 @@ def test_a_column_of_whatever_name_may_have_its_own_words(header, option, droppe
     assert {b for _, b, _ in found[::3]} <= {"0", "1"}
 
 
-def test_a_dropped_column_without_a_name_is_told(tmp_path):
+def test_dropped_unnamed_column_is_shown(tmp_path):
     (tmp_path / "t.csv").write_text(",a,id,b\n" + "7,1,x,0\n8,0,x,1\n" * 8)
     told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "1,id").err
     assert 'dropped: a column without a name, "id"\n' in told
 
 
-def test_fit_and_info_show_the_words_of_binary_columns(tmp_path):
+def test_binary_words_are_shown(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,c,d\n" + "yes,Yes,no,0\nno,yes,yes,1\n" * 8)
     told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT).err
     lines = (
@@ -669,12 +669,12 @@ def test_fit_and_info_show_the_words_of_binary_columns(tmp_path):
     assert "binary, 2 levels: 'Yes', 'yes'" in shown
 
 
-def test_fit_of_words_is_quiet_when_told(tmp_path):
+def test_quiet_fit_of_words(tmp_path):
     people(tmp_path / "t.csv", 60)
     assert ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *CHOICES, "--quiet").err == ""
 
 
-def test_fit_takes_names_one_by_one_and_with_commas(tmp_path):
+def test_names_may_be_listed_or_repeated(tmp_path):
     people(tmp_path / "t.csv", 60)
     options = ("--drop", "id,size", "--drop", "age", "--categorical", "grade")
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *options, "-q")
@@ -684,14 +684,14 @@ def test_fit_takes_names_one_by_one_and_with_commas(tmp_path):
 
 
 @pytest.mark.parametrize("header", [True, False])
-def test_fit_says_where_there_is_no_header(header, tmp_path):
+def test_fit_reports_an_absent_header(header, tmp_path):
     rows = [f"{i % 5},{i / 4}" for i in range(30)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b"] * header + rows) + "\n")
     told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--numeric", "a" if header else "1").err
     assert ("no header found: the first row is taken for data" in told) != header
 
 
-def test_fit_drops_columns_of_a_table_of_0_and_1(tmp_path):
+def test_fit_drops_binary_columns(tmp_path):
     x = answers(40, missing=0.1)
     table = write_csv(tmp_path / "t.csv", x)
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", '"b,c"', "-q")
@@ -703,7 +703,7 @@ def test_fit_drops_columns_of_a_table_of_0_and_1(tmp_path):
     assert {cell for column in whole.values() for cell in column} == {"0", "1"}
 
 
-def test_zeros_and_ones_may_have_decimal_commas(tmp_path):
+def test_binary_cells_with_decimal_commas(tmp_path):
     x = answers(40, missing=0.1)
     plain, table = write_csv(tmp_path / "plain.csv", x), tmp_path / "t.csv"
     rows = [";".join("" if np.isnan(v) else f"{v:.2f}".replace(".", ",") for v in row) for row in x]
@@ -718,7 +718,7 @@ def test_zeros_and_ones_may_have_decimal_commas(tmp_path):
         }
 
 
-def test_columns_without_names_are_called_by_their_numbers(tmp_path):
+def test_unnamed_columns_have_numbers(tmp_path):
     (tmp_path / "t.csv").write_text("a,,b,,\n" + "0,1,1,,\n1,0,,,\n" * 12)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "4,5", "-q")
     schema = load_saved(tmp_path / "model").schema
@@ -731,7 +731,7 @@ def test_columns_without_names_are_called_by_their_numbers(tmp_path):
     assert ok("impute", tmp_path / "model", tmp_path / "whole.csv", "-q").out == (tmp_path / "whole.csv").read_text()
 
 
-def test_fit_of_words_is_a_function_of_its_seed(tmp_path):
+def test_fit_of_words_follows_seed(tmp_path):
     people(tmp_path / "t.csv", 60)
     for name in "ab":
         ok("fit", tmp_path / "t.csv", "-o", tmp_path / name, *FIT, *CHOICES, "-q")
@@ -748,7 +748,7 @@ def test_sample_gives_words_and_numbers(mixed):
     assert max(map(abs, map(float, cells["size"]))) < 5
 
 
-def test_sample_of_numbers_is_a_function_of_its_seed(mixed):
+def test_sample_of_numbers_follows_seed(mixed):
     a, b, c = (ok("sample", mixed[0], "-n", "20", "--seed", seed).out for seed in (1, 1, 2))
     assert a == b != c
 
@@ -759,14 +759,14 @@ def test_sample_writes_parquet_with_types(mixed, tmp_path):
     assert types == ["string", "string", "int64", "int64", "double", "bool"]
 
 
-def test_impute_is_a_function_of_its_seed(mixed, tmp_path):
+def test_impute_follows_its_seed(mixed, tmp_path):
     people(tmp_path / "holes.csv", 40, seed=5, missing=0.4)
     a, b, c = (cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--seed", seed, "-q").out) for seed in (1, 1, 2))
     assert a == b
     assert all(a[name] != c[name] for name in ("smoker", "size"))
 
 
-def test_the_seed_also_draws_numbers_within_their_bins(mixed, tmp_path, monkeypatch):
+def test_seed_draws_numbers_within_bins(mixed, tmp_path, monkeypatch):
     """Where the levels are the same, the numbers are not."""
     people(tmp_path / "holes.csv", 40, seed=5, missing=0.4)
     monkeypatch.setattr("nadek.cli.fill.impute_rows", lambda model, x, **options: x.nan_to_num(0))
@@ -777,7 +777,7 @@ def test_the_seed_also_draws_numbers_within_their_bins(mixed, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("columns", [MIXED, KEPT[::-1]], ids=["with the dropped column", "in another order"])
-def test_impute_fills_words_and_numbers_and_keeps_the_rest(mixed, columns, tmp_path):
+def test_impute_fills_words_and_numbers(mixed, columns, tmp_path):
     cells = people(tmp_path / "holes.csv", 40, seed=5, missing=0.3, columns=columns)
     result = ok("impute", mixed[0], tmp_path / "holes.csv")
     n_holes = sum(cells[name].count("") for name in KEPT)
@@ -794,7 +794,7 @@ def test_impute_fills_words_and_numbers_and_keeps_the_rest(mixed, columns, tmp_p
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_impute_keeps_the_digits_that_floats_would_round(suffix, tmp_path):
+def test_impute_keeps_all_digits(suffix, tmp_path):
     shops = np.array([14695981039346656037, 14695981039346656038, 14695981039346656100] * 10, dtype=np.uint64)
     frame = pd.DataFrame({"shop": shops, "buys": [0, 1] * 15})
     path, whole = tmp_path / f"t{suffix}", tmp_path / f"whole{suffix}"
@@ -817,7 +817,7 @@ TYPED = {
 
 
 @pytest.mark.parametrize("verb", ["impute", "complete"])
-def test_a_table_with_types_keeps_them_and_its_dropped_columns(verb, tmp_path):
+def test_typed_table_keeps_types_and_columns(verb, tmp_path):
     table = pa.table(TYPED)
     pq.write_table(table, tmp_path / "t.parquet")
     told = ("--categorical", "n", "--drop", "id,when,day")
@@ -836,7 +836,7 @@ def test_a_table_with_types_keeps_them_and_its_dropped_columns(verb, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["impute", "complete"])
-def test_rows_of_a_pandas_table_keep_what_they_are_called(verb, tmp_path):
+def test_pandas_index_is_kept(verb, tmp_path):
     index = pd.Index([f"P{i:03d}" for i in range(2, 50, 2)])
     frame = pd.DataFrame({"a": [0.0, 1.0] * 12, "note": range(24), "b": [1.0, 0.0] * 12}, index=index)
     frame.to_parquet(tmp_path / "t.parquet")
@@ -851,7 +851,7 @@ def test_rows_of_a_pandas_table_keep_what_they_are_called(verb, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["impute", "complete"])
-def test_words_are_written_to_csv_as_they_stand(verb, tmp_path):
+def test_words_are_written_unchanged(verb, tmp_path):
     cells = {
         "flag": ["TRUE", "FALSE"],
         "both": ["TRUE", "0", "1", "FALSE"],
@@ -884,7 +884,7 @@ def test_words_are_written_to_csv_as_they_stand(verb, tmp_path):
 @pytest.mark.parametrize(
     ("false", "true"), [("FALSE", "TRUE"), ("False", "True"), ("false", "true"), ("0", "1"), ("0.0", "1.0")]
 )
-def test_true_and_false_are_spelt_as_their_column_does(false, true, tmp_path):
+def test_booleans_keep_their_spelling(false, true, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n" + "true,0\nfalse,1\n" * 12)
     (tmp_path / "holes.csv").write_text(f"a,b\n{true},{true}\n{false}, {false}\n" + ",\n" * 24)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
@@ -892,7 +892,7 @@ def test_true_and_false_are_spelt_as_their_column_does(false, true, tmp_path):
         assert {cell.strip() for cell in column} == {false, true}
 
 
-def test_whole_numbers_of_pandas_are_spelt_as_their_column_does(tmp_path):
+def test_whole_numbers_keep_their_spelling(tmp_path):
     rows = [f"{i % 3 + 1}.0,{i % 3 - 1}.0,{i % 3}.0 h" for i in range(24)]
     holes = "a,b,c\n" + "1.0,-1.0,1.0 h\n2.0,0.0,2.0 h\n" + ",,\n" * 24
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
@@ -904,7 +904,7 @@ def test_whole_numbers_of_pandas_are_spelt_as_their_column_does(tmp_path):
     assert set(whole["c"]) == {"0.0 h", "1.0 h", "2.0 h"}
 
 
-def test_tables_of_0_and_1_are_written_as_they_stand(survey, tmp_path):
+def test_binary_tables_are_written_unchanged(survey, tmp_path):
     (tmp_path / "t.csv").write_text('age,"b,c",ü,d,e\n1.0,0,01,+1,\n TRUE,-0.0,1e0,,0.00\n')
     whole = cells_of(ok("impute", survey, tmp_path / "t.csv", "-q").out)
     assert [whole[name] for name in COLUMNS[:3]] == [["1.0", " TRUE"], ["0", "-0.0"], ["01", "1e0"]]
@@ -926,7 +926,7 @@ def test_decimal_commas_are_written_as_points(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
-def test_dropped_columns_of_numbers_are_written_to_every_form(suffix, tmp_path):
+def test_dropped_numbers_in_every_form(suffix, tmp_path):
     x = answers(24)
     x[:, 2] = np.arange(24) % 2 if suffix == ".amat" else np.arange(24) * 2.0**48
     if suffix != ".amat":
@@ -937,7 +937,7 @@ def test_dropped_columns_of_numbers_are_written_to_every_form(suffix, tmp_path):
     np.testing.assert_array_equal(read_table(tmp_path / f"whole{suffix}", binary=False).values, x)
 
 
-def test_dropped_columns_are_written_to_csv_as_they_stand(tmp_path):
+def test_dropped_columns_are_written_unchanged(tmp_path):
     rows = [f'{i % 2},NA," x, {i}",007,{"" if i == 3 else "ab"[i % 2]}' for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e", *rows]) + "\n")
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "b,c,d", "-q")
@@ -948,7 +948,7 @@ def test_dropped_columns_are_written_to_csv_as_they_stand(tmp_path):
     assert whole == before
 
 
-def test_impute_gives_the_probability_of_every_level(mixed, tmp_path):
+def test_impute_writes_level_probabilities(mixed, tmp_path):
     cells = people(tmp_path / "holes.csv", 20, seed=5, missing=0.4)
     p = cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--probabilities", "-q").out)
     first = ("smoker=yes", "colour=blue", "colour=green, light", "colour=red", "grade=1", "grade=2", "grade=3")
@@ -966,7 +966,7 @@ def test_impute_gives_the_probability_of_every_level(mixed, tmp_path):
     )
 
 
-def test_scores_do_not_depend_on_the_form_or_the_order(mixed, tmp_path):
+def test_scores_ignore_form_and_order(mixed, tmp_path):
     people(tmp_path / "a.csv", 20, seed=3)
     people(tmp_path / "b.csv", 20, seed=3, columns=KEPT[::-1])
     a, b = (ok("score", mixed[0], tmp_path / name, "-q").out for name in ("a.csv", "b.csv"))
@@ -978,7 +978,7 @@ def test_scores_do_not_depend_on_the_form_or_the_order(mixed, tmp_path):
     assert told["test_log_likelihood"] == pytest.approx(np.mean(list(map(float, rows))), abs=1e-5)
 
 
-def test_a_model_without_names_takes_a_matrix(tmp_path):
+def test_unnamed_model_reads_a_matrix(tmp_path):
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.integers(0, 2, 60), rng.integers(1, 4, 60), rng.normal(size=60)])
     x[rng.random(x.shape) < 0.1] = np.nan
@@ -1002,14 +1002,14 @@ def test_info_tells_the_kinds_of_columns(mixed):
     assert [kind["kind"] for kind in kinds] == ["binary", "categorical", "categorical", "numeric", "numeric", "binary"]
 
 
-def test_info_tells_levels_with_brackets_as_they_are(tmp_path):
+def test_info_shows_levels_with_brackets(tmp_path):
     (tmp_path / "t.csv").write_text("a,[b]\n" + "".join(f"{i % 2},[{'xyz'[i % 3]}]\n" for i in range(30)))
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
     lines = " ".join(ok("info", tmp_path / "model").out.replace("│", " ").split())
     assert "column \"[b]\" categorical, 3 levels: '[x]', '[y]', '[z]'" in lines
 
 
-def test_info_tells_a_folder_with_brackets_as_it_is(survey, tmp_path):
+def test_info_shows_folder_with_brackets(survey, tmp_path):
     folder = tmp_path / "run[" / "b]"
     folder.parent.mkdir()
     folder.symlink_to(survey)
@@ -1034,7 +1034,7 @@ def test_draw_hides_what_is_missing(digits, tmp_path, monkeypatch):
     assert np.isin(drawn["completed"], (0, 1)).all()
 
 
-def test_draw_of_words_has_its_curves_only(mixed, tmp_path):
+def test_draw_of_words_has_curves(mixed, tmp_path):
     ok("draw", mixed[0], "-o", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
 
@@ -1073,12 +1073,12 @@ def test_data_as_json(monkeypatch, tmp_path):
     assert told["mnist"]["path"] == str(tmp_path / "mnist_binarized.npz")
 
 
-def test_data_reads_its_folder_from_the_environment(monkeypatch, tmp_path):
+def test_data_folder_from_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("NADEK_DATA", str(tmp_path))
     assert json.loads(ok("data", "--json").out)["mnist"]["path"] == str(tmp_path / "mnist_binarized.npz")
 
 
-def test_draw_prints_the_paths_of_its_pictures(digits, tmp_path):
+def test_draw_prints_picture_paths(digits, tmp_path):
     result = ok("draw", digits, "digits", "-o", tmp_path / "pictures")
     files = [tmp_path / "pictures" / f"{name}.png" for name in ("curves", "samples", "filters", "inpainting")]
     assert result.out.splitlines() == [str(file) for file in files]
@@ -1087,7 +1087,7 @@ def test_draw_prints_the_paths_of_its_pictures(digits, tmp_path):
     assert result.err == ""
 
 
-def test_draw_says_where_rows_are_not_drawn(survey, tmp_path):
+def test_draw_reports_undrawn_rows(survey, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(20))
     result = ok("draw", survey, table, "-o", tmp_path / "pictures", "--hidden", 1)
     assert result.out == f"{tmp_path / 'pictures' / 'curves.png'}\n"
@@ -1095,7 +1095,7 @@ def test_draw_says_where_rows_are_not_drawn(survey, tmp_path):
     assert ok("draw", survey, table, "-o", tmp_path / "pictures", "-q").err == ""
 
 
-def test_draw_says_that_one_ordering_fills_in_nothing(tmp_path):
+def test_draw_of_one_ordering(tmp_path):
     order = f"model.ordering={list(range(64))}"
     ok("fit", "digits", "-o", tmp_path / "model", "--set", order, "--epochs", 1, "--hidden", 8, "--steps", 1, "-q")
     result = ok("draw", tmp_path / "model", "digits", "-o", tmp_path / "pictures")
@@ -1103,7 +1103,7 @@ def test_draw_says_that_one_ordering_fills_in_nothing(tmp_path):
     assert result.err == "digits: not drawn: this model knows one ordering and cannot fill in any cells\n"
 
 
-def test_draw_of_a_table_has_its_curves_only(survey, tmp_path):
+def test_draw_of_table_has_curves(survey, tmp_path):
     ok("draw", survey, "-o", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
 
@@ -1198,7 +1198,7 @@ def test_no_verb_shows_the_verbs():
     assert all(verb in result.out for verb in FLAGS)
 
 
-def test_progress_and_messages_stay_off_standard_output(digits):
+def test_progress_leaves_standard_output(digits):
     result = ok("evaluate", digits, "digits", "--rows", "3", "--json")
     json.loads(result.out)
 

@@ -82,7 +82,7 @@ def test_explain_names_the_most_surprising_cells(people):
         assert surprise == pytest.approx(cells.surprise[row].nan_to_num(-1).sort(descending=True).values[:2].tolist())
 
 
-def test_explain_speaks_the_words_of_the_table(people):
+def test_explain_uses_the_table_words(people):
     told = lines(ok("explain", *people, "--top", "4", "-q").out)
     values = {(int(line["row"]), line["column"]): line["value"] for line in told}
     expected = {(1, "smoker"): "no", (1, "city"): "Turku", (1, "age"): "4", (1, "ill"): "1", (2, "smoker"): "yes"}
@@ -94,7 +94,7 @@ def test_explain_speaks_the_words_of_the_table(people):
 
 
 @pytest.mark.parametrize(("usual", "outside"), [("20", "400"), ("9", "-300")])
-def test_explain_is_surprised_at_numbers_far_outside(people, tmp_path, usual, outside):
+def test_explain_finds_far_numbers(people, tmp_path, usual, outside):
     table = tmp_path / "ages.csv"
     table.write_text(f"smoker,city,age,ill\nno,Turku,{usual},1\nno,Turku,{outside},1\n")
     told = lines(ok("explain", people[0], table, "--top", "4", "-q").out)
@@ -105,7 +105,7 @@ def test_explain_is_surprised_at_numbers_far_outside(people, tmp_path, usual, ou
     assert float(beyond["log_probability"]) < float(within["log_probability"]) - 50
 
 
-def test_explain_puts_a_number_that_floats_cannot_place_first(people, tmp_path):
+def test_explain_puts_huge_number_first(people, tmp_path):
     table = tmp_path / "ages.csv"
     table.write_text("smoker,city,age,ill\nno,Turku,1.7e308,1\n")
     assert lines(ok("explain", people[0], table, "--top", "1", "-q").out)[0]["column"] == "age"
@@ -120,7 +120,7 @@ def test_explain_the_lowest_rows_only(survey, tmp_path):
     assert likelihoods == sorted(float(line["log_likelihood"]) for line in everything)[:4]
 
 
-def test_the_lowest_rows_are_those_with_numbers_far_outside_too(people, tmp_path):
+def test_lowest_rows_have_far_numbers(people, tmp_path):
     table = tmp_path / "ages.csv"
     table.write_text("smoker,city,age,ill\n" + "no,Turku,20,1\nyes,Rome,20,0\n" * 3 + "no,Turku,400,1\n,,-300,\n")
     told = lines(ok("explain", people[0], table, "--top", "1", "--lowest", "2", "-q").out)
@@ -130,7 +130,7 @@ def test_the_lowest_rows_are_those_with_numbers_far_outside_too(people, tmp_path
 # suggest
 
 
-def test_suggest_asks_what_is_expected_to_tell_most(people):
+def test_suggest_asks_most_informative_cell(people):
     saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
     result = ok("suggest", *people)
     information = torch.full(x.shape, torch.nan, dtype=torch.float64)
@@ -148,7 +148,7 @@ def test_suggest_asks_what_is_expected_to_tell_most(people):
     assert {line["ask"] for line in told if line["row"] == "5"} == {"smoker", "age", "ill"}
 
 
-def test_suggest_about_a_target_asks_for_other_cells(people):
+def test_suggest_excludes_the_target(people):
     saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
     flags = torch.tensor([False, True, False, False])
     told = lines(ok("suggest", *people, "--target", "city", "--top", "1", "-q").out)
@@ -165,7 +165,7 @@ def test_several_targets(survey):
     assert lines(ok("suggest", *survey, "--target", 'age,"b,c"', "-q").out) == told
 
 
-def test_suggest_leaves_out_rows_whose_only_unknown_cell_could_tell_of_no_other(people, tmp_path):
+def test_suggest_skips_single_unknown_cells(people, tmp_path):
     table = tmp_path / "few.csv"
     table.write_text("smoker,city,age,ill\nno,,4,1\n,,4,1\nno,Turku,4,1\n")
     result = ok("suggest", people[0], table)
@@ -173,7 +173,7 @@ def test_suggest_leaves_out_rows_whose_only_unknown_cell_could_tell_of_no_other(
     assert "2 of 3 rows are left out, as fewer than two cells are unknown in them" in result.err
 
 
-def test_suggest_says_when_there_is_nothing_to_ask(people, tmp_path):
+def test_suggest_reports_nothing_to_ask(people, tmp_path):
     whole = tmp_path / "whole.csv"
     whole.write_text("smoker,city,age,ill\nno,Turku,4,1\n")
     result = nadek("suggest", people[0], whole)
@@ -183,7 +183,7 @@ def test_suggest_says_when_there_is_nothing_to_ask(people, tmp_path):
     assert result.error.endswith("in every row the target is known, or nothing else is unknown")
 
 
-def test_a_target_that_the_model_does_not_know(people):
+def test_unknown_target_is_refused(people):
     told = nadek("suggest", *people, "--target", "town").error
     assert told == '--target: there is no column "town"; known are "smoker", "city", "age", "ill"'
 
@@ -192,7 +192,7 @@ def test_a_target_that_the_model_does_not_know(people):
 
 
 @pytest.mark.parametrize("method", ["greedy", "certain-first", "beam", "best-of"])
-def test_complete_fills_every_hole_with_what_the_method_finds(method, survey, tmp_path):
+def test_complete_follows_the_method(method, survey, tmp_path):
     saved, x = load_saved(survey[0]), rows_for(load_saved(survey[0]), str(survey[1]))
     generator = torch.Generator().manual_seed(4)
     found = {
@@ -211,7 +211,7 @@ def test_complete_fills_every_hole_with_what_the_method_finds(method, survey, tm
     assert f"filled {int(x.isnan().sum())} of 150 cells in 30 rows" in result.err
 
 
-def test_complete_speaks_the_words_of_the_table_and_keeps_what_is_observed(people):
+def test_complete_keeps_observed_words(people):
     table = lines(ok("complete", *people, "--log-probability", "-q").out)
     for before, after in zip(lines(PEOPLE), table, strict=True):
         for name, value in before.items():
@@ -225,7 +225,7 @@ def test_complete_speaks_the_words_of_the_table_and_keeps_what_is_observed(peopl
     assert max(log_probability[i] for i in (1, 2, 4)) < 0
 
 
-def test_complete_is_as_probable_as_it_says_whatever_the_form(survey, tmp_path):
+def test_complete_reports_exact_log_probability(survey, tmp_path):
     for suffix in (".npz", ".parquet"):
         ok("complete", *survey, "--log-probability", "-o", tmp_path / f"whole{suffix}", "-q")
         table = read_table(tmp_path / f"whole{suffix}", binary=False)
@@ -235,7 +235,7 @@ def test_complete_is_as_probable_as_it_says_whatever_the_form(survey, tmp_path):
         np.testing.assert_allclose(table.values[:, -1], found.log_prob, rtol=1e-5, atol=1e-6)
 
 
-def test_words_do_not_go_where_only_numbers_do(people, tmp_path):
+def test_words_need_a_text_form(people, tmp_path):
     for verb in ("explain", "suggest", "complete"):
         result = nadek(verb, *people, "-o", tmp_path / "t.npz")
         assert result.code == 1
@@ -244,6 +244,6 @@ def test_words_do_not_go_where_only_numbers_do(people, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["explain", "suggest", "complete"])
-def test_help_shows_an_example_and_quiet_is_quiet(verb, survey):
+def test_help_and_quiet(verb, survey):
     assert f"Example: nadek {verb}" in " ".join(ok(verb, "--help").out.split())
     assert ok(verb, *survey, "--quiet").err == ""

@@ -164,13 +164,13 @@ class Modes(nadek.NADEkImputer):
         self.digits = digits
 
 
-def test_options_that_a_subclass_presets_are_its_options_too():
+def test_preset_options_are_options():
     whole = nadek.NADEkImputer(strategy="mode", n_bins=4, max_iter=5, random_state=0, device="cpu")
     assert own_options(whole) == whole.get_params()
     assert own_options(Modes(max_iter=5)) == {**whole.get_params(), "digits": 3}
 
 
-def test_a_subclass_that_presets_options_is_fitted_copied_and_saved(copies, tmp_path):
+def test_subclass_with_preset_options_is_saved(copies, tmp_path):
     table = copies.astype(float)
     table[::3, 0] = np.nan
     imputer = clone(Modes()).fit(table)
@@ -182,7 +182,7 @@ def test_a_subclass_that_presets_options_is_fitted_copied_and_saved(copies, tmp_
         assert (one.n_bins, one.strategy) == (4, "mode")
 
 
-def test_a_subclass_that_presets_options_is_loaded(copies, tmp_path):
+def test_subclass_with_preset_options_is_loaded(copies, tmp_path):
     table = copies.astype(float)
     table[::3, 0] = np.nan
     imputer = nadek.NADEkImputer(**QUICK, strategy="mode", n_bins=4).fit(table)
@@ -193,7 +193,7 @@ def test_a_subclass_that_presets_options_is_loaded(copies, tmp_path):
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_missing_cells_are_completed_while_learning_where_that_is_asked_for(estimator, copies):
+def test_missing_cells_are_completed_in_training(estimator, copies):
     holed = copies.astype(float).copy()
     holed[::3, 1] = np.nan
     told = {}
@@ -233,7 +233,7 @@ def test_missing_cells_are_completed_while_learning_where_that_is_asked_for(esti
         ("categorical_features", 1.5, "categorical_features: expected a list"),
     ],
 )
-def test_options_that_are_none_are_named_in_fit(copies, option, value, expected):
+def test_wrong_options_are_named_in_fit(copies, option, value, expected):
     with pytest.raises(ValueError, match=r"^" + re.escape(expected)):
         nadek.NADEk(**(quick(**{option: value}) if option in TRAINING else {**QUICK, option: value})).fit(copies)
 
@@ -248,12 +248,12 @@ def test_options_that_are_none_are_named_in_fit(copies, option, value, expected)
         (nadek.NADEkOutlierDetector(contamination=0), "contamination: expected a number above 0"),
     ],
 )
-def test_options_of_one_estimator_are_named_in_fit(copies, estimator, message):
+def test_wrong_own_options_are_named(copies, estimator, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         estimator.fit(copies)
 
 
-def test_a_gpu_that_is_not_there_is_refused(copies):
+def test_absent_gpu_is_refused(copies):
     if torch.cuda.is_available():
         pytest.skip("there is one")
     with pytest.raises(ValueError, match=r"^device: PyTorch finds no CUDA device"):
@@ -263,7 +263,7 @@ def test_a_gpu_that_is_not_there_is_refused(copies):
 # --- what columns are -----------------------------------------------------------------------------------------------
 
 
-def test_columns_are_told_by_type_and_values(density):
+def test_columns_follow_type_and_values(density):
     kinds = [type(column) for column in density.columns_]
     assert kinds == [Binary, Binary, Categorical, Numeric, Numeric, Binary, Categorical, Binary]
     assert list(density.levels_["city"]) == ["Bern", "Genf", "Ulm"]
@@ -280,7 +280,7 @@ def test_numbers_can_be_declared_categories(which):
     assert declared.columns_[1] == Categorical(levels=(1, 2, 3))
 
 
-def test_categories_that_a_type_lists_are_known_before_they_are_seen():
+def test_listed_categories_are_known_unseen():
     table = people()
     assert "z" not in set(table["class"])
     for container in ("pandas", "polars"):  # whose types list them
@@ -289,7 +289,7 @@ def test_categories_that_a_type_lists_are_known_before_they_are_seen():
         assert np.isfinite(model.score_samples(as_(container, table.assign(**{"class": "z"})))).all()
 
 
-def test_the_same_numbers_score_the_same_in_whatever_type_they_come():
+def test_scores_ignore_the_number_type():
     rating = np.arange(120) % 11 / 10
     table = pd.DataFrame({"rating": rating, "b": (rating > 0.5).astype(int)})
     detector = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(table)
@@ -309,7 +309,7 @@ def test_the_same_numbers_score_the_same_in_whatever_type_they_come():
     np.testing.assert_array_equal(again.score_samples(table), expected)
 
 
-def test_decimals_are_numbers_in_objects_and_in_decimals_of_arrow():
+def test_decimals_are_numbers():
     """Some of these Arrow casts to floats that are not the nearest ones."""
     prices = [Decimal(cents) / 100 for cents in (115, 235, 435, 735, 995, 1999, 57, 29)] * 8
     floats = [float(price) for price in prices]
@@ -324,7 +324,7 @@ def test_decimals_are_numbers_in_objects_and_in_decimals_of_arrow():
         assert {float(price) for price in filled["price"]} <= set(floats)
 
 
-def test_a_wrong_category_that_does_not_occur_is_told_by_its_place_in_the_list():
+def test_unused_wrong_category_is_named():
     table = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 9, categories=["a", "b", 3]), "yes": [0, 1] * 9})
     message = r'^category 3 of the type of column "c": expected text or missing, found 3$'
     with pytest.raises(ValueError, match=message):
@@ -332,7 +332,7 @@ def test_a_wrong_category_that_does_not_occur_is_told_by_its_place_in_the_list()
 
 
 @pytest.mark.parametrize("container", ["numpy", "pandas"])
-def test_many_different_texts_are_asked_about_in_words_that_help(container):
+def test_many_texts_get_a_helpful_message(container):
     table = np.array([[f"w{i}", 1.0] for i in range(40)], dtype=object)
     table = table if container == "numpy" else pd.DataFrame(table, columns=["name", "b"])
     with pytest.raises(ValueError, match="says so") as error:
@@ -348,19 +348,19 @@ def test_many_different_texts_are_asked_about_in_words_that_help(container):
         ([1.5, 2.0] * 9 + [np.inf], r'^row 19, column "c": expected a finite number or missing, found inf$'),
     ],
 )
-def test_a_wrong_category_is_told_by_its_row(values, message):
+def test_wrong_category_is_named_by_row(values, message):
     with pytest.raises(ValueError, match=message):
         nadek.NADEk(**QUICK).fit(pd.DataFrame({"c": pd.Categorical(values)}))
 
 
-def test_many_different_texts_ask_for_a_declaration():
+def test_many_texts_need_a_declaration():
     table = pd.DataFrame({"name": [f"person {i}" for i in range(40)], "yes": [0, 1] * 20})
     with pytest.raises(ValueError, match=r'column "name" has 40 different texts.*categorical_features=\[\'name\''):
         nadek.NADEk(**QUICK).fit(table)
     assert len(nadek.NADEk(**QUICK, categorical_features=["name"]).fit(table).levels_["name"]) == 40
 
 
-def test_a_constant_number_is_no_reason_to_refuse_others():
+def test_constant_column_accepts_other_numbers():
     model = nadek.NADEk(**QUICK).fit([[5.0, 0], [5.0, 1], [5.0, 1]])
     assert model.score_samples([[7.0, 1]]) == model.score_samples([[5.0, 1]])
 
@@ -369,7 +369,7 @@ def test_a_constant_number_is_no_reason_to_refuse_others():
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_frames_give_the_same_answers_and_come_out_as_they_went_in(container, density):
+def test_frames_answer_alike_and_keep_type(container, density):
     table = as_(container, people())
     model = nadek.NADEk(**QUICK, n_orderings=4).fit(table)
     np.testing.assert_array_equal(model.score_samples(table), density.score_samples(people()))
@@ -382,7 +382,7 @@ def test_frames_give_the_same_answers_and_come_out_as_they_went_in(container, de
 
 @pytest.mark.parametrize("strategy", ["mean", "mode", "sample"])
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_filled_frames_have_no_holes_and_keep_what_was_there(container, strategy):
+def test_imputed_frames_keep_observed_cells(container, strategy):
     table = as_(container, people())
     filled = nadek.NADEkImputer(**QUICK, strategy=strategy).fit(table).transform(table)
     assert type(filled) is type(table)
@@ -418,7 +418,7 @@ def test_arrays_keep_their_type(copies, dtype):
 
 
 @pytest.mark.parametrize("namespace", [narwhals, narwhals.stable.v1, nw], ids=["main", "v1", "v2"])
-def test_frames_of_narwhals_are_those_that_they_wrap(namespace):
+def test_narwhals_frames_are_unwrapped(namespace):
     table = people()
     imputer = nadek.NADEkImputer(**QUICK).fit(namespace.from_native(table))
     assert list(imputer.feature_names_in_) == list(table.columns)
@@ -434,21 +434,21 @@ def test_batches_of_arrow_are_tables():
     assert imputer.transform(batch).equals(nadek.NADEkImputer(**QUICK).fit_transform(table))
 
 
-def test_lists_of_rows_keep_numbers_and_words_apart():
+def test_lists_keep_numbers_and_words_apart():
     rows = [["yes", 1.5], ["no", 2.5], [None, 3.5]] * 5
     model = nadek.NADEk(**QUICK).fit(rows)
     assert [type(column) for column in model.columns_] == [Binary, Numeric]
     assert model.sample(3).dtype == object
 
 
-def test_frames_without_text_as_names_are_told_by_position(copies):
+def test_frames_without_text_names_use_positions(copies):
     model = nadek.NADEk(**QUICK).fit(pd.DataFrame(copies))
     assert not hasattr(model, "feature_names_in_")
     assert list(model.levels_) == [0, 1, 2]
     assert list(model.sample(2).columns) == [0, 1, 2]
 
 
-def test_integers_are_positions_also_where_columns_are_called_by_integers():
+def test_integers_are_positions_never_names():
     table = pd.DataFrame({10: [0, 1] * 10, 1: [1, 2, 3, 1] * 5, 0: [5, 7, 9, 7] * 5})
     model = nadek.NADEk(**QUICK, categorical_features=[1]).fit(table)
     assert [type(column) for column in model.columns_] == [Binary, Categorical, Numeric]
@@ -478,7 +478,7 @@ def test_masked_cells_are_missing():
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("text", [False, True])
-def test_set_output_makes_frames_of_several_completions(library, text):
+def test_set_output_applies_to_every_completion(library, text):
     array = np.array([["a", 1.0], ["b", None], ["c", 0.0]] * 20, dtype=object) if text else np.eye(3)[[0, 1, 2] * 20]
     array[1::5, 1] = None
     imputer = nadek.NADEkImputer(**QUICK, strategy="sample", n_imputations=2).set_output(transform=library).fit(array)
@@ -503,7 +503,7 @@ def test_set_output_changes_the_container():
 # --- density --------------------------------------------------------------------------------------------------------
 
 
-def test_probabilities_of_all_rows_sum_to_one(learnt):
+def test_probabilities_sum_to_one(learnt):
     every = np.array(list(product([0.0, 1.0], repeat=3)))
     assert np.exp(learnt.score_samples(every)).sum() == pytest.approx(1, abs=1e-12)
     for ordering in ([2, 0, 1], [0, 1, 2]):
@@ -517,7 +517,7 @@ def test_it_learns_that_columns_agree(learnt, copies):
     assert learnt.score(copies) == pytest.approx(learnt.score_samples(copies).mean(), abs=1e-12)
 
 
-def test_a_mixture_over_orderings_is_scored_and_sampled(learnt):
+def test_mixture_is_scored_and_sampled(learnt):
     every = np.array(list(product([0.0, 1.0], repeat=3)))
     single = np.stack([learnt.log_prob(every, ordering=ordering) for ordering in learnt.orderings_])
     np.testing.assert_allclose(learnt.score_samples(every), np.log(np.exp(single).mean(0)), atol=1e-12)
@@ -527,7 +527,7 @@ def test_a_mixture_over_orderings_is_scored_and_sampled(learnt):
     assert chisquare(counts, 4000 * np.exp(learnt.score_samples(every))).pvalue > 0.001
 
 
-def test_samples_follow_the_orderings_that_are_scored(tmp_path):
+def test_samples_follow_the_scored_orderings(tmp_path):
     config = nadek.ModelConfig(n_variables=3, core=ResidualConfig(width=8), steps=1, init_std=2.0)
     network = nadek.IterativeNADE(
         config, generator=torch.Generator().manual_seed(1)
@@ -560,7 +560,7 @@ def test_conditions_are_distributions(learnt):
     np.testing.assert_allclose(learnt.conditional_log_prob(whole, given=[]), learnt.score_samples(whole), atol=1e-12)
 
 
-def test_probabilities_of_missing_cells_are_those_of_the_conditions(learnt):
+def test_missing_probabilities_match_the_conditions(learnt):
     found = learnt.predict_missing_proba([[1, np.nan, 0]])
     assert set(found) == {0, 1, 2}
     np.testing.assert_array_equal(found[0], [[0, 1]])
@@ -568,14 +568,14 @@ def test_probabilities_of_missing_cells_are_those_of_the_conditions(learnt):
     np.testing.assert_allclose(found[1][0, 1], np.exp(one), atol=1e-12)
 
 
-def test_probabilities_have_the_levels_of_their_column(density):
+def test_probabilities_have_levels_of_column(density):
     found = density.predict_missing_proba(people())
     for name, levels in density.levels_.items():
         assert found[name].shape == (120, len(levels))
         np.testing.assert_allclose(found[name].sum(1), 1, atol=1e-12)
 
 
-def test_probabilities_of_cells_are_the_same_some_rows_at_a_time(density, monkeypatch):
+def test_cell_probabilities_ignore_the_chunks(density, monkeypatch):
     whole = density.predict_missing_proba(people())
     monkeypatch.setattr("nadek.inference.sampling.PROBABILITIES", 1)
     for name, found in density.predict_missing_proba(people()).items():
@@ -604,7 +604,7 @@ def test_completions_tell_how_probable_they_are(learnt, method):
 
 
 @pytest.mark.parametrize("method", ["beam", "greedy", "certain", "draws"])
-def test_completions_are_those_that_the_options_ask_for(density, method):
+def test_completions_follow_the_options(density, method):
     table = people()
     table[["cough", "age", "class"]] = None
     codes = density._read(table)[1]
@@ -629,7 +629,7 @@ def test_completions_of_frames_are_frames(density):
     assert (reached <= 0).all()
 
 
-def test_the_next_question_is_the_one_that_tells_most(learnt):
+def test_most_informative_question_comes_next(learnt):
     gain = learnt.suggest_next([[np.nan, np.nan, np.nan], [1, np.nan, np.nan]], target=[1])
     assert gain[0, 0] > 0.4 > 0.05 > gain[0, 2]
     assert gain[0, 1] == pytest.approx(np.log(2), abs=0.05)
@@ -642,18 +642,18 @@ def test_the_next_question_is_the_one_that_tells_most(learnt):
         learnt.suggest_next([[np.nan, 1, 1]], target=[])
 
 
-def test_who_visits_the_surest_cell_next_takes_no_ordering(learnt):
+def test_certain_method_takes_no_ordering(learnt):
     with pytest.raises(ValueError, match=r'^ordering: expected none beside the method "certain"'):
         learnt.complete([[1, np.nan, np.nan]], method="certain", ordering=[2, 1, 0])
 
 
-def test_answers_for_a_row_do_not_hang_on_the_others(density):
+def test_answers_ignore_the_other_rows(density):
     table = people()
     np.testing.assert_allclose(density.score_samples(table)[:7], density.score_samples(table[:7]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_large_floats_are_drawn_and_filled_as_floats(container):
+def test_large_floats_stay_floats(container):
     rng = np.random.default_rng(0)
     whole = pd.DataFrame({"mass": rng.lognormal(69, 1, 300), "y": rng.integers(0, 2, 300)})
     lowest, highest = whole["mass"].min(), whole["mass"].max()
@@ -690,7 +690,7 @@ DECIMAL = [Decimal("12345678901234567.89"), Decimal("0.10"), Decimal("7.35"), No
     ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
 )
 @pytest.mark.parametrize("options", [{}, {"categorical_features": ["id"]}], ids=["numbers", "categories"])
-def test_numbers_that_floats_would_change_stay_as_they_are(column, options):
+def test_observed_large_integers_are_unchanged(column, options):
     old = nw.from_native(column, series_only=True).alias("id")
     other = nw.new_series("u", [0, 1, 1, 0, 1] * 12, backend=old.implementation)
     table = old.to_frame().with_columns(other).to_native()
@@ -718,7 +718,7 @@ def test_numbers_that_floats_would_change_stay_as_they_are(column, options):
     ],
     ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', None) or column.type}",
 )
-def test_a_large_whole_number_is_filled_in_as_it_is(missing):
+def test_large_integer_is_filled_exactly(missing):
     imputer = nadek.NADEkImputer(**QUICK, categorical_features=["id"])
     imputer.fit(pd.DataFrame({"id": LARGE[:3] * 20, "u": [0, 1, 1, 0, 1] * 12}))
     asked = nw.from_native(missing, series_only=True).alias("id").to_frame()
@@ -743,7 +743,7 @@ EMPTY = (
     EMPTY,
     ids=lambda one: f"{type(one).__module__.split('.')[0]}-{nw.from_native(one, series_only=True).dtype}",
 )
-def test_an_empty_column_of_any_type_is_filled(empty):
+def test_empty_column_is_filled(empty):
     """As `pandas.read_csv` makes one of floats out of a column of text without any."""
     train = pd.DataFrame(
         {
@@ -763,7 +763,7 @@ def test_an_empty_column_of_any_type_is_filled(empty):
 
 
 @pytest.mark.parametrize("empty", [pl.Series([None] * 2), pa.chunked_array([pa.nulls(2)])], ids=["polars", "pyarrow"])
-def test_a_column_of_nulls_is_filled_with_all_digits(empty):
+def test_null_column_is_filled_exactly(empty):
     train = pd.DataFrame({"n": [10**9 + 1, 10**9 + 3] * 30, "u": [0, 1] * 30})
     asked = nw.from_native(empty, series_only=True).alias("n").to_frame()
     asked = asked.with_columns(nw.new_series("u", [0, 1], backend=asked.implementation)).to_native()
@@ -772,7 +772,7 @@ def test_a_column_of_nulls_is_filled_with_all_digits(empty):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, object])
-def test_an_array_without_any_text_in_a_column_of_text_is_filled(dtype):
+def test_textless_array_is_filled_with_text(dtype):
     rows = np.array([["x", 1.5], ["y", 2.5], ["z", 3.5]] * 20, dtype=object)
     asked = np.array([[np.nan, 1.5], [np.nan, 2.5]]).astype(dtype)
     filled = nadek.NADEkImputer(**QUICK).fit(rows).transform(asked)
@@ -797,7 +797,7 @@ def test_an_array_without_any_text_in_a_column_of_text_is_filled(dtype):
     ids=lambda one: f"{type(one).__module__.split('.')[0]}-{getattr(one, 'dtype', None) or one.type}",
 )
 @pytest.mark.parametrize("strategy", ["mode", "mean", "sample"])
-def test_a_type_that_cannot_hold_what_is_filled_in_gives_way(asked, strategy):
+def test_too_narrow_type_is_widened(asked, strategy):
     values = np.where(np.arange(90) % 3, 90_000, 89_000) + np.arange(90)
     train = pd.DataFrame({"n": values, "u": [0, 1, 1] * 30})
     imputer = nadek.NADEkImputer(**QUICK, strategy=strategy).fit(train)
@@ -808,7 +808,7 @@ def test_a_type_that_cannot_hold_what_is_filled_in_gives_way(asked, strategy):
     assert second == 5
 
 
-def test_an_array_that_cannot_hold_what_is_filled_in_gives_way():
+def test_too_narrow_array_is_widened():
     imputer = nadek.NADEkImputer(**QUICK).fit(np.column_stack([np.arange(89_000, 89_060), np.arange(60) % 2]))
     filled = imputer.transform(np.array([[np.nan, 0], [0.1, 1]], dtype=np.float16))
     assert filled.dtype == np.float64
@@ -831,7 +831,7 @@ def test_an_array_that_cannot_hold_what_is_filled_in_gives_way():
     ids=lambda value: str(value) if isinstance(value, pa.DataType) else "",
 )
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_samples_have_the_type_of_the_column(container, values, kind):
+def test_samples_have_type_of_column(container, values, kind):
     table = pa.table({"n": pa.array(values, kind), "b": [0, 1, 1, 1, 0] * 12})
     if container == "polars":
         table = pl.from_arrow(table) if kind != pa.decimal256(40, 2) else table
@@ -846,7 +846,7 @@ def test_samples_have_the_type_of_the_column(container, values, kind):
     assert max(found) <= max(values)
 
 
-def test_samples_of_arrays_stay_in_the_range_of_their_type():
+def test_array_samples_stay_in_range():
     table = np.array([[2**64 - 1, 0], [2**64 - 2**50, 1]] * 30, dtype=np.uint64)
     drawn = nadek.NADEk(**QUICK).fit(table).sample(50, random_state=0)
     assert drawn.dtype == table.dtype
@@ -905,7 +905,7 @@ def listing(container, values, categories, *, ordered=False):
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_cells_are_filled_with_categories_that_their_table_does_not_list(container):
+def test_unlisted_categories_are_filled_in(container):
     train = nw.from_native(listing(container, ["a", "b", "b", None] * 60, ["a", "b"]))
     asked = nw.from_native(listing(container, ["b", "b", None], ["b"], ordered=True))
     train, asked = (
@@ -931,7 +931,7 @@ def test_empty_columns_of_categories_are_kept(container, categories):
     assert list(nw.from_native(filled)["e"].cat.get_categories()) == [*categories, "missing_value"]
 
 
-def test_empty_columns_of_numbers_as_categories_are_kept_as_numbers():
+def test_empty_number_categories_stay_numbers():
     table = listing("pandas", [None] * 12, [3, 5]).assign(u=[0, 1, 1] * 4)
     filled = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit_transform(table)
     assert filled["e"].tolist() == [0] * 12
@@ -955,7 +955,7 @@ def test_strategies(imputer):
     np.testing.assert_array_equal(drawn, sample.transform(np.tile(row, (200, 1))))
 
 
-def test_means_of_numbers_and_modes_of_words(tmp_path):
+def test_mean_strategy_uses_modes_for_words(tmp_path):
     table = people()
     density = nadek.NADEk(**QUICK).fit(table)
     density.save(tmp_path / "model")
@@ -966,7 +966,7 @@ def test_means_of_numbers_and_modes_of_words(tmp_path):
     assert filled["city"][1] == ["Bern", "Genf", "Ulm"][proba["city"][1].argmax()]
 
 
-def test_any_pattern_is_filled_whatever_had_holes_in_training(copies):
+def test_any_missing_pattern_is_filled(copies):
     imputer = nadek.NADEkImputer(**QUICK).fit(copies)
     patterns = np.array([[np.nan if hidden else 1.0 for hidden in pattern] for pattern in product([0, 1], repeat=3)])
     assert not np.isnan(imputer.transform(patterns)).any()
@@ -984,7 +984,7 @@ def test_multiple_imputations_are_joint_draws(imputer):
     assert not np.array_equal(tables[0], five.transform_multiple(unknown, random_state=7)[0])
 
 
-def test_numbers_are_drawn_anew_within_their_bins(monkeypatch):
+def test_numbers_are_drawn_within_bins(monkeypatch):
     """Where two completions have the same bins, the numbers are not the same."""
     table = np.random.default_rng(0).normal(size=(100, 2))
     several = nadek.NADEkImputer(**QUICK, n_imputations=2).fit(table)
@@ -993,7 +993,7 @@ def test_numbers_are_drawn_anew_within_their_bins(monkeypatch):
     assert (first != second).all()
 
 
-def test_options_of_answers_are_checked_when_they_are_asked_for(imputer, copies):
+def test_answer_options_are_checked_in_transform(imputer, copies):
     for options, message in (
         ({"strategy": "median"}, r"^strategy: expected one of 'mean', 'mode', 'sample', found 'median'$"),
         ({"n_imputations": 0}, r"^n_imputations: expected a whole number of at least 1, found 0$"),
@@ -1005,7 +1005,7 @@ def test_options_of_answers_are_checked_when_they_are_asked_for(imputer, copies)
                 answer(copies)
 
 
-def test_five_imputations_match_the_exact_pairwise_frequencies():
+def test_imputations_match_exact_pairwise_frequencies():
     """Four answers that hang together; which are missing differs from row to row. Joint draws, or this fails."""
     states = np.array(list(product([0, 1], repeat=4)))
     same = (states[:, 1:] == states[:, :-1]).sum(1)  # a chain: each answer is likely to be that of its neighbour
@@ -1057,7 +1057,7 @@ def test_indicators_beside_text_are_numbers(dtype):
 
 
 @pytest.mark.parametrize("columns", [range(3), pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])])
-def test_columns_without_names_of_text_are_named_where_there_are_indicators(copies, columns):
+def test_indicators_name_columns_without_names(copies, columns):
     table = pd.DataFrame(copies, columns=columns, index=[5] * len(copies))
     table.iloc[::4, 1] = np.nan
     imputer = nadek.NADEkImputer(**QUICK, add_indicator=True)
@@ -1071,7 +1071,7 @@ def test_columns_without_names_of_text_are_named_where_there_are_indicators(copi
 
 
 @pytest.mark.parametrize("hole", ["a", "missingindicator_a"])
-def test_a_column_that_is_called_like_an_indicator_is_refused(copies, hole):
+def test_column_named_like_indicator_is_refused(copies, hole):
     table = pd.DataFrame(copies, columns=["a", "missingindicator_a", "c"])
     table.loc[::4, hole] = np.nan
     imputer = nadek.NADEkImputer(**QUICK, add_indicator=True)
@@ -1082,7 +1082,7 @@ def test_a_column_that_is_called_like_an_indicator_is_refused(copies, hole):
         assert imputer.fit_transform(table).shape == (400, 4)
 
 
-def test_numbers_near_the_end_of_floats_are_scored():
+def test_extreme_floats_are_scored():
     table = np.column_stack([1e308 * np.random.default_rng(0).uniform(-1, 1, 200), np.arange(200) % 2])
     detector = nadek.NADEkOutlierDetector(**QUICK).fit(table)
     assert np.isfinite(detector.score_samples(table)).all()
@@ -1097,7 +1097,7 @@ def test_numbers_near_the_end_of_floats_are_scored():
     assert not np.isnan(inflated.explain(far)[:3]).any()
 
 
-def test_a_number_far_outside_is_an_outlier():
+def test_far_number_is_an_outlier():
     """The probability of its bin alone would not tell: it is that of any other number there."""
     rng = np.random.default_rng(0)
     height = rng.normal(170, 10, 600)
@@ -1110,7 +1110,7 @@ def test_a_number_far_outside_is_an_outlier():
     assert cells.argmin() == 1
 
 
-def test_a_number_between_those_that_occur_is_no_more_usual_than_they_are():
+def test_number_between_values_is_unusual():
     """Most people spent nothing, the others about 5,000: 2,500 falls into the bin of nothing."""
     rng = np.random.default_rng(0)
     spent = np.where(rng.random(600) < 0.6, 0.0, rng.uniform(5000, 5100, 600))
@@ -1120,7 +1120,7 @@ def test_a_number_between_those_that_occur_is_no_more_usual_than_they_are():
     assert detector.explain([[4900, 0]])[0].argmin() == 0
 
 
-def test_the_commonest_number_is_not_the_oddest():
+def test_commonest_number_is_not_oddest():
     rng = np.random.default_rng(0)
     spent = np.where(rng.random(2000) < 0.4, 0.0, np.round(rng.lognormal(3, 0.5, 2000), 2))
     spent[0] = 1e7
@@ -1131,7 +1131,7 @@ def test_the_commonest_number_is_not_the_oddest():
     assert (np.diff(cells) < 0).all()
 
 
-def test_columns_without_any_value_are_left_out_or_kept(copies):
+def test_empty_columns_are_dropped_or_kept(copies):
     table = np.insert(copies, 1, np.nan, axis=1)
     with pytest.warns(UserWarning, match=r"^columns without any value are left out: 1$"):
         imputer = nadek.NADEkImputer(**QUICK).fit(table)
@@ -1144,7 +1144,7 @@ def test_columns_without_any_value_are_left_out_or_kept(copies):
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_a_column_that_was_empty_in_the_first_fit_is_not_learnt_by_warm_start_and_that_is_said(copies, keep):
+def test_warm_start_warns_about_empty_columns(copies, keep):
     table = np.insert(copies, 1, np.nan, axis=1)
     imputer = nadek.NADEkImputer(**QUICK, warm_start=True, keep_empty_features=keep)
     with warnings.catch_warnings():
@@ -1158,7 +1158,7 @@ def test_a_column_that_was_empty_in_the_first_fit_is_not_learnt_by_warm_start_an
     ]
 
 
-def test_what_is_filled_in_lies_among_the_numbers_however_large_they_are():
+def test_imputed_large_numbers_stay_in_range():
     rng = np.random.default_rng(0)
     seconds = 1_700_000_000 + rng.integers(0, 60, 200)
     table = np.column_stack([seconds, rng.integers(0, 2, (200, 11))]).astype(float)
@@ -1173,7 +1173,7 @@ def test_what_is_filled_in_lies_among_the_numbers_however_large_they_are():
     np.random.default_rng(0).choice(len(chances[0][0]), p=chances[0][0])  # NumPy refuses what does not sum to 1
 
 
-def test_booleans_and_categories_are_filled_in_as_such_where_the_model_learnt_numbers(copies):
+def test_booleans_and_categories_keep_their_type(copies):
     imputer = nadek.NADEkImputer(**QUICK).fit(pd.DataFrame(copies))
     rest = pd.DataFrame(copies[:3, 1:])
     for first in (pd.Series([None, True, False], dtype=object), pd.Series(pd.Categorical([None, 1, 0]))):
@@ -1183,7 +1183,7 @@ def test_booleans_and_categories_are_filled_in_as_such_where_the_model_learnt_nu
     assert 0 < imputer.transform(pd.DataFrame([[np.nan, 1, 1]]))[0][0] < 1
 
 
-def test_counts_of_what_is_rare_can_be_declared_numbers():
+def test_rare_counts_can_be_declared_numbers():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"children": rng.integers(0, 2, 60), "yes": rng.integers(0, 2, 60)})
     with pytest.raises(ValueError, match=r'column "children": expected 0, 1 or missing, found 2$'):
@@ -1203,7 +1203,7 @@ def test_counts_of_what_is_rare_can_be_declared_numbers():
         nadek.NADEk(**QUICK, numeric_features=["town"]).fit(table.assign(town="Ulm"))
 
 
-def test_what_is_learnt_does_not_hang_on_the_dtype_that_the_caller_has_set(copies):
+def test_fit_ignores_the_default_dtype(copies):
     models = []
     for dtype in (torch.float32, torch.float64):
         before = torch.get_default_dtype()
@@ -1236,7 +1236,7 @@ def test_empty_columns_of_frames_are_kept(container):
     assert frame["null"].to_list()[0] == ("missing_value" if container == "pandas" else 0)  # None alone may be text
 
 
-def test_rows_that_come_one_by_one_are_draws_of_their_own():
+def test_single_rows_get_own_draws():
     rng = np.random.default_rng(0)
     imputer = nadek.NADEkImputer(
         max_iter=20, training={"width": 16}, random_state=0, strategy="sample", n_imputations=1
@@ -1251,13 +1251,13 @@ def test_rows_that_come_one_by_one_are_draws_of_their_own():
     assert 0.3 < (halves[0] == halves[1]).mean() < 0.7
 
 
-def test_an_indicator_never_replaces_a_column_of_the_table(people_with_a_flag):
+def test_indicator_never_replaces_a_column(people_with_a_flag):
     imputer = nadek.NADEkImputer(**QUICK).fit(people_with_a_flag).set_params(add_indicator=True)
     with pytest.raises(ValueError, match='add_indicator: expected no column "missingindicator_age"'):
         imputer.transform(people_with_a_flag)
 
 
-def test_columns_with_holes_are_those_of_all_training():
+def test_incomplete_columns_are_of_all_fits():
     table = people()
     imputer = nadek.NADEkImputer(**QUICK, strategy="mode", add_indicator=True, warm_start=True).fit(table)
     names = list(imputer.get_feature_names_out())
@@ -1265,7 +1265,7 @@ def test_columns_with_holes_are_those_of_all_training():
     assert list(imputer.fit(whole).get_feature_names_out()) == names
 
 
-def test_indicators_need_a_model_that_knows_the_columns_with_holes(tmp_path):
+def test_indicators_need_a_saved_imputer(tmp_path):
     nadek.NADEk(**QUICK).fit(people()).save(tmp_path / "density")
     imputer = nadek.NADEkImputer.load(tmp_path / "density")
     assert not holes(imputer.transform(people())).any()
@@ -1287,7 +1287,7 @@ def test_rows_unlike_the_others_are_outliers(detector):
 
 
 @pytest.mark.parametrize("fitted", [True, False])
-def test_a_fit_that_is_interrupted_at_its_end_changes_nothing(monkeypatch, copies, fitted):
+def test_interrupted_fit_changes_nothing(monkeypatch, copies, fitted):
     detector = nadek.NADEkOutlierDetector(**QUICK)
     before = dict(vars(detector.fit(copies) if fitted else detector))
     monkeypatch.setattr(nadek.NADEkOutlierDetector, "_threshold", interrupted)
@@ -1296,14 +1296,14 @@ def test_a_fit_that_is_interrupted_at_its_end_changes_nothing(monkeypatch, copie
     assert vars(detector) == before
 
 
-def test_contamination_is_the_part_of_the_training_rows():
+def test_contamination_is_part_of_training_rows():
     rng = np.random.default_rng(0)
     table = rng.normal(size=(200, 3))
     detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.15).fit(table)
     assert (detector.predict(table) == -1).sum() == 30
 
 
-def test_a_new_row_is_below_the_threshold_with_a_probability_of_one_in_twenty(detector, copies):
+def test_automatic_threshold_flags_one_in_twenty(detector, copies):
     """Of m + 1 rows of one sort each is the lowest with probability 1 / (m + 1)."""
     codes, within = torch.as_tensor(copies), np.random.default_rng(0).normal(size=copies.shape)
     scores = detector._scores(codes, within)
@@ -1313,14 +1313,14 @@ def test_a_new_row_is_below_the_threshold_with_a_probability_of_one_in_twenty(de
 
 
 @pytest.mark.parametrize("spread", [1.0, 6.0])
-def test_a_row_of_which_nothing_is_known_is_no_outlier_however_numbers_are_spread(spread):
+def test_empty_row_is_no_outlier(spread):
     table = np.exp(spread * np.random.default_rng(0).standard_normal((300, 2)))
     detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.5).fit(table)
     assert detector.score_samples(table).max() <= 0
     assert detector.predict([[np.nan, np.nan]]).tolist() == [1]
 
 
-def test_a_mistyped_number_does_not_make_outliers_of_others():
+def test_mistyped_number_leaves_others_inliers():
     rng = np.random.default_rng(0)
     table, others = rng.standard_normal((600, 2)), rng.standard_normal((2000, 2))
     table[0, 0] = 1e4
@@ -1329,14 +1329,14 @@ def test_a_mistyped_number_does_not_make_outliers_of_others():
     assert found[usual].mean() < 0.2
 
 
-def test_rows_without_any_value_do_not_move_the_threshold():
+def test_empty_rows_leave_the_threshold():
     table = np.random.default_rng(0).normal(size=(200, 3))
     table[::2] = np.nan
     detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.2).fit(table)
     assert (detector.predict(table[1::2]) == -1).sum() == 20
 
 
-def test_the_threshold_is_told_from_rows_that_were_held_out(monkeypatch):
+def test_threshold_uses_held_out_rows(monkeypatch):
     table, kept = np.random.default_rng(0).normal(size=(200, 3)), []
     monkeypatch.setattr(
         "nadek.estimators.base.fit_codes", lambda *a, **options: kept.append(fit_codes(*a, **options)) or kept[-1]
@@ -1346,7 +1346,7 @@ def test_the_threshold_is_told_from_rows_that_were_held_out(monkeypatch):
     assert (detector.predict(table[kept[0][1].held_out]) == -1).sum() == 3
 
 
-def test_a_row_is_not_usual_because_little_is_known_of_it(detector):
+def test_scores_are_scaled_to_whole_rows(detector):
     whole, part, nothing = detector.score_samples([[1, 1, 0], [1, np.nan, np.nan], [np.nan] * 3])
     assert part == pytest.approx(3 * np.log(0.5), abs=0.3)
     assert part < whole
@@ -1355,7 +1355,7 @@ def test_a_row_is_not_usual_because_little_is_known_of_it(detector):
 
 
 @pytest.mark.parametrize("container", ["numpy", "pandas", "polars"])
-def test_drawn_numbers_of_single_precision_are_in_their_bins(container, monkeypatch):
+def test_float32_draws_stay_in_bins(container, monkeypatch):
     rng = np.random.default_rng(0)
     number = (1e5 + rng.normal(size=200)).astype(np.float32)
     table = pd.DataFrame({"number": number, "other": number[::-1]})
@@ -1368,7 +1368,7 @@ def test_drawn_numbers_of_single_precision_are_in_their_bins(container, monkeypa
     np.testing.assert_array_equal(model._read(drawn)[1].numpy(), np.column_stack(codes))
 
 
-def test_numbers_are_the_same_on_their_way_through_single_precision():
+def test_float32_numbers_keep_their_bins():
     rng = np.random.default_rng(0)
     value = rng.choice([0.1, 0.2, 0.7, 0.9], 200, p=[0.1, 0.2, 0.3, 0.4])
     table = pd.DataFrame({"value": value.astype(np.float32), "yes": rng.integers(0, 2, 200)})
@@ -1395,7 +1395,7 @@ def test_the_same_seed_learns_the_same(copies):
 
 @pytest.mark.parametrize("missing", ["use", "complete"])
 @pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)])
-def test_what_is_switched_around_a_fit_changes_nothing(around, missing):
+def test_fit_ignores_surrounding_torch_modes(around, missing):
     table = people()
     options = QUICK | {"missing": missing}
     expected = nadek.NADEkImputer(**options).fit(table)
@@ -1406,7 +1406,7 @@ def test_what_is_switched_around_a_fit_changes_nothing(around, missing):
     found.set_params(warm_start=True).fit(table)  # what was learnt is there to be learnt further
 
 
-def test_the_global_random_state_is_left_alone(copies):
+def test_global_random_state_is_unchanged(copies):
     torch.manual_seed(3)
     np.random.seed(3)  # noqa: NPY002 - it is the one to watch
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
@@ -1430,7 +1430,7 @@ def test_warm_start_goes_on(copies):
         model.set_params(training={"steps": 3}).fit(copies[:, :2])
 
 
-def test_warm_start_hides_what_the_first_fit_hid(copies, monkeypatch):
+def test_warm_start_keeps_the_masks(copies, monkeypatch):
     """Cells as holes are, in large tables; and a trained network uses all of its steps from the first epoch on."""
     told = []
 
@@ -1449,7 +1449,7 @@ def test_warm_start_hides_what_the_first_fit_hid(copies, monkeypatch):
     assert told == [[("holes", None, "all_steps"), (None, None, "last_step")]] * 2
 
 
-def test_warm_start_does_not_validate_on_rows_that_it_was_trained_on(copies, tmp_path):
+def test_warm_start_keeps_the_split(copies, tmp_path):
     model = nadek.NADEk(**{**QUICK, "random_state": None}, warm_start=True)
     _, held_out = model._fit(copies)
     for fitted in (model, reloaded(model, tmp_path / "model")):
@@ -1460,7 +1460,7 @@ def test_warm_start_does_not_validate_on_rows_that_it_was_trained_on(copies, tmp
 
 
 @pytest.mark.parametrize("container", [pd.Index, pd.Series, np.array, list, tuple])
-def test_names_of_categories_are_kept_in_whatever_they_came(container, tmp_path):
+def test_declared_names_may_be_any_sequence(container, tmp_path):
     table = pd.DataFrame({"zip": [1.0, 2.0, 3.0, 10.0] * 15, "yes": [0, 1] * 30})
     fitted = nadek.NADEk(**QUICK, categorical_features=container(["zip"])).fit(table)
     again = reloaded(fitted, tmp_path / "model")
@@ -1470,7 +1470,7 @@ def test_names_of_categories_are_kept_in_whatever_they_came(container, tmp_path)
 
 
 @pytest.mark.parametrize("device", ["mps", "meta", "cuda:7"])
-def test_an_estimator_of_a_device_that_is_not_here_opens_on_another(copies, device):
+def test_pickle_of_absent_device_opens(copies, device):
     learnt_here = nadek.NADEk(**QUICK).fit(copies).set_params(device=device)
     for opened in (pickle.loads(pickle.dumps(learnt_here)), copy.deepcopy(learnt_here)):
         np.testing.assert_array_equal(opened.score_samples(copies), learnt_here.score_samples(copies))
@@ -1486,7 +1486,7 @@ def test_switches_can_be_booleans_of_numpy(copies, tmp_path):
     assert nadek.NADEkImputer.load(tmp_path / "model").warm_start is True
 
 
-def test_warm_start_goes_on_with_the_columns_that_it_knows(tmp_path):
+def test_warm_start_keeps_the_columns(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"n": rng.normal(size=60), "grade": rng.integers(0, 5, 60), "yes": rng.integers(0, 2, 60)})
     model = nadek.NADEk(**QUICK, n_bins=8, categorical_features=[1], warm_start=True).fit(table)
@@ -1502,7 +1502,7 @@ def test_warm_start_goes_on_with_the_columns_that_it_knows(tmp_path):
 
 
 @pytest.mark.parametrize("n_bins", [16, 32])
-def test_warm_start_of_a_folder_of_another_writer_keeps_its_bins(tmp_path, n_bins):
+def test_warm_start_of_folder_keeps_bins(tmp_path, n_bins):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"n": rng.normal(size=90), "yes": rng.integers(0, 2, 90)})
     nadek.NADEk(**QUICK, n_bins=n_bins).fit(table).save(tmp_path / "model")
@@ -1517,7 +1517,7 @@ def test_warm_start_of_a_folder_of_another_writer_keeps_its_bins(tmp_path, n_bin
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_a_fit_that_fails_leaves_what_was_learnt(estimator, copies, tmp_path):
+def test_failed_fit_changes_nothing(estimator, copies, tmp_path):
     table = pd.DataFrame(copies, columns=["a", "b", "c"])
     model = estimator(**QUICK).fit(table)
     for wrong in (pd.DataFrame({"p": [1, "x"], "q": [0, 1]}), np.array([[np.inf]])):
@@ -1533,7 +1533,7 @@ def test_a_fit_that_fails_leaves_what_was_learnt(estimator, copies, tmp_path):
     assert estimator.load(tmp_path / "model").feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-def test_early_stopping_holds_rows_out_and_stops(copies):
+def test_early_stopping_holds_out_and_stops(copies):
     noise = np.random.default_rng(0).integers(0, 2, (40, 10))
     learning_by_heart = {"width": 64, "learning_rate": 1e-2, "weight_decay": 0, "n_iter_no_change": 1}
     model = nadek.NADEk(max_iter=100, training=learning_by_heart, random_state=0).fit(noise)
@@ -1544,7 +1544,7 @@ def test_early_stopping_holds_rows_out_and_stops(copies):
     assert model.history_[-1].best is None
 
 
-def test_rows_to_choose_by_can_be_given(copies):
+def test_validation_rows_can_be_given(copies):
     held_out = np.random.default_rng(2).integers(0, 2, (30, 3))
     model = nadek.NADEk(**{**QUICK, "max_iter": 4}).fit(copies[:200], X_val=held_out)
     other = nadek.NADEk(**{**QUICK, "max_iter": 4}).fit(copies[:200], X_val=copies[200:])
@@ -1565,7 +1565,7 @@ def test_rows_to_choose_by_can_be_given(copies):
         (np.array([[0, 1, None], [0, b"1", 1]], dtype=object), r'^X_val: row 2, column "1": the argument must be text'),
     ],
 )
-def test_rows_to_choose_by_are_named_in_messages(rows, message, copies):
+def test_validation_rows_are_named_in_messages(rows, message, copies):
     with pytest.raises((ValueError, TypeError), match=message):
         nadek.NADEk(**QUICK).fit(copies, X_val=np.asarray(rows))
 
@@ -1581,7 +1581,7 @@ def test_training_is_told_on_standard_output(copies, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 20
 
 
-def test_each_column_keeps_a_value_to_learn_from():
+def test_each_column_keeps_a_value():
     table = np.full((60, 3), np.nan)
     table[:, 0] = np.arange(60) % 2
     table[7, 1], table[9, 2] = 1, 0
@@ -1618,7 +1618,7 @@ def test_defaults_fit_the_table(n_rows, n_variables):
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_pickles_answer_the_same_to_the_bit(estimator):
+def test_pickles_answer_identically(estimator):
     table = people()
     fitted = (
         estimator(**QUICK).fit(table)
@@ -1635,7 +1635,7 @@ def test_pickles_answer_the_same_to_the_bit(estimator):
             np.testing.assert_array_equal(again.score_samples(table), fitted.score_samples(table))
 
 
-def test_a_pickle_of_a_gpu_model_opens_where_there_is_none(density):
+def test_gpu_pickle_opens_on_cpu(density):
     state = pickle.loads(pickle.dumps(density)).__getstate__()
     state["device"] = "cuda:7"
     opened = nadek.NADEk()
@@ -1685,7 +1685,7 @@ def test_a_saved_model_answers_the_same(container, tmp_path, copies):
 
 
 @pytest.mark.parametrize("estimator", [nadek.NADEk, nadek.NADEkOutlierDetector])
-def test_a_model_is_saved_with_the_orderings_that_it_has(estimator, tmp_path, copies):
+def test_saved_model_keeps_its_orderings(estimator, tmp_path, copies):
     model = estimator(**QUICK, n_orderings=5).fit(copies).set_params(n_orderings=2)
     model.save(tmp_path / "model")
     loaded = estimator.load(tmp_path / "model")
@@ -1726,7 +1726,7 @@ TYPED = {
 
 
 @pytest.mark.parametrize("kind", TYPED)
-def test_a_saved_model_knows_the_types_of_its_table(kind, tmp_path):
+def test_saved_model_keeps_table_types(kind, tmp_path):
     model = nadek.NADEk(**QUICK, n_orderings=2).fit(TYPED[kind]())
     for folder in ("model", "again"):  # what was loaded can be saved again
         model.save(tmp_path / folder)
@@ -1740,7 +1740,7 @@ def test_a_saved_model_knows_the_types_of_its_table(kind, tmp_path):
         model = loaded
 
 
-def test_a_saved_model_of_a_frame_without_names_makes_frames(tmp_path, copies):
+def test_saved_model_of_unnamed_frame(tmp_path, copies):
     table = pd.DataFrame(copies).astype("int8")
     nadek.NADEk(**QUICK).fit(table).save(tmp_path / "model")
     drawn = nadek.NADEk.load(tmp_path / "model").sample(3)
@@ -1749,14 +1749,14 @@ def test_a_saved_model_of_a_frame_without_names_makes_frames(tmp_path, copies):
     assert set(drawn.dtypes) == {np.dtype("int8")}
 
 
-def test_types_that_a_library_does_not_make_of_words_are_those_of_the_values(tmp_path):
+def test_unknown_type_words_use_values(tmp_path):
     prices = pd.array([Decimal("0.50"), Decimal("1.75")] * 30, pd.ArrowDtype(pa.decimal128(18, 2)))
     table = pd.DataFrame({"price": prices, "yes": [0, 1] * 30})
     nadek.NADEk(**QUICK).fit(table).save(tmp_path / "model")
     assert nadek.NADEk.load(tmp_path / "model").sample(3)["price"].dtype == np.float64
 
 
-def test_a_model_of_an_array_of_text_is_saved(tmp_path):
+def test_model_of_text_array_is_saved(tmp_path):
     table = np.random.default_rng(0).choice(["no", "yes", "maybe"], (100, 3))
     model = nadek.NADEk(**QUICK).fit(table)
     model.save(tmp_path / "model")
@@ -1771,7 +1771,7 @@ def test_a_model_of_an_array_of_text_is_saved(tmp_path):
     assert (again.dtype, again.tolist()) == (object, drawn.tolist())
 
 
-def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
+def test_imputer_and_detector_are_saved(tmp_path, copies):
     table = np.insert(copies, 1, np.nan, axis=1)
     table[::3, 0] = np.nan
     imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True, add_indicator=True).fit(table)
@@ -1789,7 +1789,7 @@ def test_an_imputer_and_a_detector_are_saved(tmp_path, copies):
         nadek.NADEk.load(tmp_path / "nothing")
 
 
-def test_options_that_are_numbers_of_numpy_are_saved(tmp_path, copies):
+def test_numpy_options_are_saved(tmp_path, copies):
     options = {"max_iter": np.int64(2), "random_state": np.int64(0)}
     options["training"] = {"width": np.int32(16), "dropout": np.float64(0.25)}
     for which in ([np.int64(1)], np.array([1])):
@@ -1800,7 +1800,7 @@ def test_options_that_are_numbers_of_numpy_are_saved(tmp_path, copies):
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_an_imputer_with_an_empty_column_is_loaded_as_an_imputer_only(named, tmp_path, copies):
+def test_empty_columns_need_an_imputer(named, tmp_path, copies):
     table = np.insert(copies, 1, np.nan, axis=1)
     table = pd.DataFrame(table, columns=["a", "e", "b", "c"]) if named else table
     imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True).fit(table)
@@ -1817,7 +1817,7 @@ def test_an_imputer_with_an_empty_column_is_loaded_as_an_imputer_only(named, tmp
 
 
 @pytest.mark.parametrize("container", [*CONTAINERS, "numpy"])
-def test_words_that_meant_missing_to_the_command_line_mean_it_here(container, tmp_path):
+def test_missing_words_of_cli_are_kept(container, tmp_path):
     """The folder of ``nadek fit --missing "?,99" --drop id``."""
     rng = np.random.default_rng(0)
     age, city = rng.integers(18, 60, 60), rng.choice(["x", "y", "z"], 60)
@@ -1853,7 +1853,7 @@ def test_words_that_meant_missing_to_the_command_line_mean_it_here(container, tm
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_columns_that_the_command_line_dropped_may_be_there(container, tmp_path):
+def test_columns_dropped_by_cli_are_ignored(container, tmp_path):
     """They are not looked at, and no others may."""
     rng = np.random.default_rng(0)
     people = pd.DataFrame({"age": rng.integers(18, 60, 60), "city": rng.choice(["x", "y", "z"], 60)})
@@ -1878,7 +1878,7 @@ def test_columns_that_the_command_line_dropped_may_be_there(container, tmp_path)
         nadek.NADEk.load(tmp_path / "first").score_samples(made(whole))  # which dropped none
 
 
-def test_columns_without_names_that_the_command_line_dropped_may_be_there(tmp_path, copies):
+def test_dropped_unnamed_columns_are_ignored(tmp_path, copies):
     """Their numbers say which they are, of a table that has all columns of training."""
     nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "first")
     saved = load_saved(tmp_path / "first")
@@ -1893,7 +1893,7 @@ def test_columns_without_names_that_the_command_line_dropped_may_be_there(tmp_pa
         loaded.score_samples(whole[:, :4])
 
 
-def test_a_model_of_the_torch_layer_is_loaded(tmp_path, copies):
+def test_torch_model_is_loaded(tmp_path, copies):
     network = nadek.residual_nade_k(3, width=16, blocks=1, steps=2, generator=torch.Generator().manual_seed(0))
     nadek.save(tmp_path / "model", nadek.SavedModel(network, nadek.Schema(columns=("a", "b", "c"))))
     loaded = nadek.NADEk.load(tmp_path / "model")
@@ -1908,7 +1908,7 @@ def test_a_model_of_the_torch_layer_is_loaded(tmp_path, copies):
         nadek.NADEk.load(tmp_path / "nade")
 
 
-def test_a_model_without_the_history_of_its_training_is_saved_again(tmp_path, copies):
+def test_model_without_history_is_saved(tmp_path, copies):
     nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "model")
     saved = load_saved(tmp_path / "model")
     told = {"epochs": 3, "seconds": 12.5, "best_validation": 2.25}
@@ -1959,13 +1959,13 @@ def test_tables_that_cannot_be_learnt_from(estimator, table, error, message):
 
 
 @pytest.mark.parametrize("estimator", [nadek.NADEk, nadek.NADEkOutlierDetector])
-def test_a_column_without_any_value_cannot_be_learnt(estimator, copies):
+def test_empty_column_is_refused(estimator, copies):
     frame = pd.DataFrame(copies, columns=["a", "b", "c"]).assign(b=np.nan)
     with pytest.raises(ValueError, match=r'^column "b" has no value in any row: leave it out, or find some values$'):
         estimator(**QUICK).fit(frame)
 
 
-def test_tables_that_are_not_those_of_training(density):
+def test_other_tables_are_refused(density):
     table = people()
     asked = density.score_samples
     with pytest.raises(ValueError, match=r'^row 3, column "city": expected \'Bern\', \'Genf\', \'Ulm\' or missing, fo'):

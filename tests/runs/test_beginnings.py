@@ -49,7 +49,7 @@ def near(model, other):
         torch.testing.assert_close(value, other.state_dict()[name], rtol=0, atol=1e-6)
 
 
-def test_a_recipe_begins_with_the_weights_of_a_model(tmp_path):
+def test_recipe_starts_from_model_weights(tmp_path):
     first = lively()
     recipe = Recipe(model=first.config, training=STILL, start=kept(tmp_path / "first", first))
     x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
@@ -82,13 +82,13 @@ def test_a_beginning_that_does_not_fit(model, schema, told, tmp_path):
         begin_as_model(model(), start, Schema(**schema))
 
 
-def test_a_long_option_that_differs_is_cut(tmp_path):
+def test_long_different_option_is_cut(tmp_path):
     model = nade_k(D, hidden=(8,) * 100, steps=2)
     with pytest.raises(ValueError, match=r"hidden is \[8\] there and \[(8, ){19}8,\.\.\. in the recipe"):
         begin_as_model(model, kept(tmp_path / "first", lively()), Schema())
 
 
-def test_a_row_of_a_table_begins_as_a_model(tmp_path):
+def test_table_row_starts_as_model(tmp_path):
     first = read_row(write_row(tmp_path, "first"))
     reproduce(first, "modern", place_in(tmp_path))
     folder = tmp_path / "runs" / "table9-first-modern"
@@ -107,7 +107,7 @@ def job_on(folder, **options):
 
 
 @pytest.mark.parametrize("option", ["start", "teacher"])
-def test_a_model_that_builds_on_another_one_is_not_finished_once_that_is_another(option, tmp_path):
+def test_changed_start_unfinishes_a_model(option, tmp_path):
     def first(seed):
         generator = torch.Generator().manual_seed(seed)
         save(tmp_path / "first", SavedModel(nade_k(64, hidden=(4,), steps=1, generator=generator), Schema()))
@@ -126,7 +126,7 @@ def test_a_model_that_builds_on_another_one_is_not_finished_once_that_is_another
 
 
 @pytest.mark.parametrize("option", ["start", "teacher"])
-def test_an_unfinished_training_does_not_go_on_with_another_model(option, tmp_path):
+def test_changed_start_stops_resuming(option, tmp_path):
     x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
     training = replace(STILL, phases=(Phase(epochs=2),))
     recipe = Recipe(model=lively().config, training=training, **{option: kept(tmp_path / "first", lively())})
@@ -146,7 +146,7 @@ def test_an_unfinished_training_does_not_go_on_with_another_model(option, tmp_pa
     run()
 
 
-def test_a_model_that_is_replaced_by_what_began_as_it_is_finished(tmp_path):
+def test_model_started_from_itself_is_finished(tmp_path):
     """What it began as is there no more, and nothing is to be said of it."""
     x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
     recipe = Recipe(model=lively().config, training=STILL, start=kept(tmp_path / "first", lively()))
@@ -155,7 +155,7 @@ def test_a_model_that_is_replaced_by_what_began_as_it_is_finished(tmp_path):
     assert set(saved.metrics["digests"]) == {"rows", "validation"}
 
 
-def test_the_command_line_goes_on_from_a_model_folder(tmp_path):
+def test_cli_starts_from_a_folder(tmp_path):
     rows = (torch.rand(60, D, generator=torch.Generator().manual_seed(1)) < 0.5).int().tolist()
     table = tmp_path / "rows.csv"
     table.write_text("\n".join(",".join(map(str, row)) for row in [NAMES, *rows]) + "\n")

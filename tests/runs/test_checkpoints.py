@@ -55,7 +55,7 @@ def refused(folder, kind=ValueError):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", list(ZOO))
-def test_a_model_comes_back_to_the_bit(name, dtype, tmp_path):
+def test_saved_model_returns_bitwise(name, dtype, tmp_path):
     original = build(name, 5).to(dtype)
     save(tmp_path, SavedModel(original, Schema()))
     loaded = load(tmp_path)
@@ -68,7 +68,7 @@ def test_a_model_comes_back_to_the_bit(name, dtype, tmp_path):
         assert torch.equal(state[key], value)
 
 
-def test_a_loaded_model_computes_the_same_bits(tmp_path):
+def test_loaded_model_computes_identically(tmp_path):
     original = build("residual carried", 5).float()
     save(tmp_path, SavedModel(original, Schema()))
     x, missing = torch.ones(2, 5), torch.tensor([[1, 0, 0, 1, 1], [0, 0, 1, 1, 0]]).bool()
@@ -82,12 +82,12 @@ def test_columns_and_metrics_come_back(folder):
     assert saved.metrics == METRICS
 
 
-def test_a_table_without_header_has_no_columns(tmp_path):
+def test_headerless_table_has_no_columns(tmp_path):
     save(tmp_path, SavedModel(model(), Schema()))
     assert load_saved(tmp_path).schema == Schema(columns=None, image_shape=None)
 
 
-def test_a_model_folder_holds_four_files_and_no_pickle(folder):
+def test_folder_has_four_files(folder):
     assert set(content(folder)) == {"model.safetensors", "config.json", "schema.json", "metrics.json"}
 
 
@@ -96,13 +96,13 @@ def test_saving_twice_gives_the_same_bytes(folder, tmp_path):
     assert content(tmp_path / "again") == content(folder)
 
 
-def test_loading_leaves_the_global_random_state_alone(folder):
+def test_loading_keeps_global_random_state(folder):
     before = torch.random.get_rng_state()
     load(folder)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_a_state_comes_back_to_the_bit(tmp_path):
+def test_saved_state_returns_bitwise(tmp_path):
     state = TrainingState({"model.W": torch.randn(3, 2), "step": torch.tensor(4.0)}, {"seconds": 0.1, "best": None})
     save_state(tmp_path, state, rows=[1, 2], recipe={"seed": 0})
     found, kept = load_state(tmp_path)
@@ -112,7 +112,7 @@ def test_a_state_comes_back_to_the_bit(tmp_path):
     assert all(torch.equal(found.tensors[name], value) for name, value in state.tensors.items())
 
 
-def test_a_state_that_is_replaced_while_it_is_read_is_the_old_one(monkeypatch, tmp_path):
+def test_state_replaced_while_read(monkeypatch, tmp_path):
     def replace_and_read(content):
         save_state(tmp_path, TrainingState({"a": torch.zeros(5)}, {"epoch": 2}))
         return deserialise(content)
@@ -125,7 +125,7 @@ def test_a_state_that_is_replaced_while_it_is_read_is_the_old_one(monkeypatch, t
     assert found.tensors["a"].tolist() == [1, 1, 1]
 
 
-def test_a_state_can_be_looked_for_and_forgotten(tmp_path):
+def test_state_is_found_and_forgotten(tmp_path):
     assert load_state(tmp_path) is None
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
     assert holds_state(tmp_path)
@@ -136,7 +136,7 @@ def test_a_state_can_be_looked_for_and_forgotten(tmp_path):
     assert load_state(tmp_path / "file") is None
 
 
-def test_a_state_is_kept_though_its_folder_was_removed(tmp_path):
+def test_state_recreates_its_folder(tmp_path):
     save_state(tmp_path / "gone", TrainingState({"a": torch.ones(1)}))
     assert load_state(tmp_path / "gone") is not None
 
@@ -159,7 +159,7 @@ def test_an_empty_folder_is_no_model(tmp_path):
     assert refused(tmp_path) == f"{tmp_path} is not a model folder: it has no config.json"
 
 
-def test_an_unfinished_training_is_no_model_yet(tmp_path):
+def test_unfinished_training_is_no_model(tmp_path):
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
     assert refused(tmp_path).endswith("its training is not finished: go on with nadek fit ... --resume")
 
@@ -179,7 +179,7 @@ def test_one_flipped_bit_in_the_weights(folder, place):
     assert refused(folder) == f"{path} was damaged or changed since it was saved: its sha256 differs"
 
 
-def test_truncated_weights_that_the_config_vouches_for(folder):
+def test_truncated_weights_with_valid_digest(folder):
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-10])
     seal(folder)
@@ -200,19 +200,19 @@ def test_an_edited_structure(folder, option, value):
     assert refused(folder)
 
 
-def test_edited_steps_are_noticed_although_all_shapes_fit(folder):
+def test_edited_steps_are_noticed(folder):
     edit(folder / "config.json", lambda config: config["model"].update(steps=3))
     told = f"{folder / 'config.json'} was changed since it was saved: it is not what the weights were trained as"
     assert refused(folder) == told
 
 
-def test_edited_widths_are_told_by_the_first_matrix_that_does_not_fit(folder):
+def test_edited_widths_name_a_matrix(folder):
     edit(folder / "config.json", lambda config: config["model"]["core"].update(hidden=[6, 3]))
     told = f"{folder}: the config asks for W of shape (6, 4), the weights file has of shape (5, 4)"
     assert refused(folder) == told
 
 
-def test_weights_that_a_config_does_not_know(folder):
+def test_unknown_weights_are_refused(folder):
     edit(folder / "config.json", lambda config: config["model"]["core"].update(hidden=[5]))
     assert "the config asks for V of shape (4, 5), the weights file has of shape (4, 3)" in refused(folder)
 
@@ -231,7 +231,7 @@ def test_weights_of_other_shapes(folder):
 
 
 @pytest.mark.parametrize("width", [40_000, 10**12])
-def test_a_structure_of_much_more_than_the_file_has_takes_no_memory(width, folder, monkeypatch):
+def test_huge_config_takes_no_memory(width, folder, monkeypatch):
     structure = json.loads((folder / "config.json").read_text())["model"]
     structure["core"]["hidden"] = [width, width]
     path = folder / "model.safetensors"
@@ -245,7 +245,7 @@ def test_a_structure_of_much_more_than_the_file_has_takes_no_memory(width, folde
     assert f"{folder}: the config asks for " in refused(folder)
 
 
-def test_weights_of_another_model_of_the_same_shapes(folder, tmp_path):
+def test_weights_of_another_model(folder, tmp_path):
     """The weights file says which structure it was trained as."""
     save(tmp_path / "other", SavedModel(model(steps=3), SCHEMA, METRICS))
     (folder / "model.safetensors").write_bytes((tmp_path / "other" / "model.safetensors").read_bytes())
@@ -369,7 +369,7 @@ FILES = ["model.safetensors", "schema.json", "metrics.json", "config.json"]
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_crash_while_saving_leaves_no_half_model(name, tmp_path, full_disk):
+def test_crash_leaves_no_half_model(name, tmp_path, full_disk):
     full_disk(name)
     with pytest.raises(OSError, match="No space left on device") as error:
         save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
@@ -379,7 +379,7 @@ def test_a_crash_while_saving_leaves_no_half_model(name, tmp_path, full_disk):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_crash_while_replacing_a_model_leaves_no_mixture(name, folder, full_disk):
+def test_crash_while_replacing_leaves_no_mixture(name, folder, full_disk):
     full_disk(name)
     with pytest.raises(OSError, match="No space left"):
         save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
@@ -387,7 +387,7 @@ def test_a_crash_while_replacing_a_model_leaves_no_mixture(name, folder, full_di
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_saving_again_after_a_crash_is_whole(name, folder, full_disk, monkeypatch):
+def test_saving_after_crash_is_whole(name, folder, full_disk, monkeypatch):
     full_disk(name)
     with pytest.raises(OSError, match="No space left"):
         save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
@@ -396,7 +396,7 @@ def test_saving_again_after_a_crash_is_whole(name, folder, full_disk, monkeypatc
     assert torch.equal(load(folder).W, model(seed=1).W)
 
 
-def test_without_space_the_model_that_was_there_stays(folder):
+def test_full_disk_keeps_old_model(folder):
     """No file may be longer than 700 bytes: the schema is not, the weights are."""
     before, limits = content(folder), resource.getrlimit(resource.RLIMIT_FSIZE)
     assert len(before["model.safetensors"]) > 700 > len(before["schema.json"])
@@ -410,7 +410,7 @@ def test_without_space_the_model_that_was_there_stays(folder):
     assert content(folder) == before
 
 
-def test_without_space_for_the_last_file_the_model_that_was_there_stays(folder, monkeypatch):
+def test_full_disk_at_last_file(folder, monkeypatch):
     before, usual, left = content(folder), os.fsync, [None] * 3
 
     def fsync(file):
@@ -426,7 +426,7 @@ def test_without_space_for_the_last_file_the_model_that_was_there_stays(folder, 
     assert content(folder) == before
 
 
-def test_a_model_of_links_is_replaced_where_they_lead(folder):
+def test_linked_model_is_replaced_in_place(folder):
     blobs = folder.with_name("blobs")
     folder.rename(blobs)
     folder.mkdir()
@@ -439,7 +439,7 @@ def test_a_model_of_links_is_replaced_where_they_lead(folder):
 
 
 @pytest.mark.parametrize("late", FILES)
-def test_two_who_save_into_one_folder_leave_no_mixture(late, tmp_path, monkeypatch):
+def test_two_writers_leave_no_mixture(late, tmp_path, monkeypatch):
     """Another process saves all of its model between two files of ours."""
     names = {0: tuple("abcd"), 1: tuple("dcba")}
     saved = [SavedModel(model(seed=seed), Schema(columns=columns), METRICS) for seed, columns in names.items()]
@@ -465,7 +465,7 @@ def test_two_who_save_into_one_folder_leave_no_mixture(late, tmp_path, monkeypat
         assert "model.safetensors was damaged or changed since it was saved" in refused(tmp_path)
 
 
-def test_a_crash_while_saving_a_state_keeps_the_older_one(tmp_path, full_disk):
+def test_crash_keeps_the_older_state(tmp_path, full_disk):
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}, {"epoch": 1}))
     full_disk("training.safetensors")
     with pytest.raises(OSError, match="No space left"):
@@ -474,7 +474,7 @@ def test_a_crash_while_saving_a_state_keeps_the_older_one(tmp_path, full_disk):
     assert [path.name for path in tmp_path.iterdir()] == ["training.safetensors"]
 
 
-def test_what_a_killed_process_left_is_gone_once_saving_went_well(tmp_path, killed_while_writing):
+def test_saving_removes_leftovers(tmp_path, killed_while_writing):
     for name in (*FILES, "training.safetensors"):
         killed_while_writing(tmp_path / name)
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
@@ -482,7 +482,7 @@ def test_what_a_killed_process_left_is_gone_once_saving_went_well(tmp_path, kill
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FILES, "training.safetensors"])
 
 
-def test_a_crash_while_saving_a_model_keeps_the_state(tmp_path, full_disk):
+def test_crash_while_saving_keeps_state(tmp_path, full_disk):
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}, {"epoch": 1}))
     full_disk("config.json")
     with pytest.raises(OSError, match="No space left"):
@@ -504,7 +504,7 @@ def test_numbers_of_other_kinds_come_back(of, option, value, tmp_path):
     assert loaded.metrics == {"loss": 0.5, "epochs": 3}
 
 
-def test_what_cannot_be_saved_leaves_the_model_that_was_there(folder):
+def test_unsavable_model_keeps_old_one(folder):
     with pytest.raises(TypeError, match="not JSON serializable"):
         save(folder, SavedModel(model(seed=1), SCHEMA, {"when": object()}))
     assert torch.equal(load(folder).W, model().W)
@@ -590,7 +590,7 @@ UNSAVEABLE = {
 
 
 @pytest.mark.parametrize(("make", "message"), UNSAVEABLE.items(), ids=[make.__name__ for make in UNSAVEABLE])
-def test_what_would_not_come_back_as_it_is_leaves_the_model_that_was_there(make, message, folder, tmp_path):
+def test_unreadable_model_keeps_old_one(make, message, folder, tmp_path):
     before = content(folder)
     for where in (folder, tmp_path / "new"):
         with pytest.raises(TypeError, match=rf"^only what its config says can be saved: .*; {message}$"):
@@ -599,7 +599,7 @@ def test_what_would_not_come_back_as_it_is_leaves_the_model_that_was_there(make,
     assert not (tmp_path / "new").exists()
 
 
-def test_a_compiled_model_is_saved_as_what_was_compiled(folder):
+def test_compiled_model_is_saved_uncompiled(folder):
     saved = SavedModel(model(seed=1), SCHEMA, METRICS)
     object.__setattr__(saved, "model", torch.compile(saved.model, backend="eager"))  # behind the type hook
     save(folder, saved)
@@ -607,7 +607,7 @@ def test_a_compiled_model_is_saved_as_what_was_compiled(folder):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_weights_that_are_not_finite_are_neither_saved_nor_loaded(value, folder):
+def test_infinite_weights_are_refused(value, folder):
     made, before = model(seed=1), content(folder)
     made.b.data[2] = value
     with pytest.raises(ValueError, match=f"^the model: expected finite weights, found {value} in b$"):
@@ -622,7 +622,7 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_loaded(value, folder)
     assert refused(folder) == f"{path}: expected finite weights, found {value} in b"
 
 
-def test_a_saved_model_replaces_another_of_other_shapes(folder):
+def test_model_of_other_shapes_is_replaced(folder):
     save(folder, SavedModel(model(seed=1, hidden=(9,), steps=1), Schema(), {}))
     loaded = load_saved(folder)
     assert loaded.model.W.shape == (9, 4)
@@ -631,7 +631,7 @@ def test_a_saved_model_replaces_another_of_other_shapes(folder):
 
 
 @pytest.mark.parametrize("text", ['{"my": "app settings"}', "[1]", "window = 3", '{"model": {}, "format": 1}'])
-def test_a_config_of_something_else_is_not_replaced(text, tmp_path):
+def test_foreign_config_is_not_replaced(text, tmp_path):
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(FileExistsError, match=r"config\.json is not of a nadek model, and would be replaced; "):
         save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
@@ -660,11 +660,11 @@ def test_kinds_come_back(mixed):
     assert load_saved(mixed).schema == Schema(kinds=KINDS, dropped=("id",))
 
 
-def test_a_binary_schema_says_nothing_of_kinds(folder):
+def test_binary_schema_has_no_kinds(folder):
     assert json.loads((folder / "schema.json").read_text()).keys() == {"columns", "image_shape"}
 
 
-def test_a_schema_of_another_number_of_kinds(mixed):
+def test_schema_with_wrong_number_of_kinds(mixed):
     edit(mixed / "schema.json", lambda schema: schema["kinds"].pop())
     assert refused(mixed) == f"{mixed / 'schema.json'}: expected 3 kinds of columns as in the model, found 2"
 
@@ -675,7 +675,7 @@ def test_a_schema_of_other_levels(mixed):
     assert refused(mixed) == told
 
 
-def test_a_schema_of_kinds_beside_a_binary_model(folder):
+def test_schema_of_kinds_for_binary_model(folder):
     kinds = [{"levels": [0, 1], "kind": "binary"}] * 3 + [{"levels": ["a"], "kind": "categorical"}]
     edit(folder / "schema.json", lambda schema: schema.update(kinds=kinds))
     told = f"{folder / 'schema.json'}: kinds[3]: expected 2 levels as in the model, found 1"
@@ -686,7 +686,7 @@ def test_a_schema_of_kinds_beside_a_binary_model(folder):
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_matrices_can_be_kept_in_half_the_space(name, tmp_path):
+def test_matrices_can_be_stored_in_bfloat16(name, tmp_path):
     original = build(name, 4)
     save(tmp_path, SavedModel(original, Schema()), matrices=torch.bfloat16)
     with safe_open(tmp_path / "model.safetensors", framework="pt") as file:

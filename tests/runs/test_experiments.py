@@ -85,7 +85,7 @@ def test_there_are_shipped_recipes():
     assert SHIPPED
 
 
-def test_text_files_are_utf_8_whatever_the_system_prefers(tmp_path):
+def test_text_files_are_utf8(tmp_path):
     save(tmp_path, SavedModel(nade_k(2, hidden=(3,), steps=1), Schema(), {"told": "?"}))
     recipe_, record = tmp_path / "recipe.toml", tmp_path / "metrics.json"
     recipe_.write_text('notes = "ü"', encoding="utf-8")
@@ -115,7 +115,7 @@ def test_a_recipe_that_is_not_toml(content, tmp_path):
         read_recipe(tmp_path / "bad.toml")
 
 
-def test_core_and_optimizer_have_a_usual_kind():
+def test_core_and_optimizer_have_defaults():
     made = make_recipe({"model": {"core": {"hidden": [3]}}, "training": {"optimizer": {"lr": 0.5}}}, n_variables=2)
     assert (made.model.core.kind, made.training.optimizer.kind) == ("deep", "adamw")
 
@@ -168,22 +168,22 @@ def write(path, x, columns=None):
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
-def test_a_known_set_is_opened_by_its_name(split):
+def test_known_set_is_opened(split):
     source, digits = open_data("digits", split=split), load_set("digits")
     np.testing.assert_array_equal(source.x.numpy(), getattr(digits, split))
     assert source.schema == Schema(columns=digits.columns, image_shape=(8, 8))
 
 
-def test_a_real_set_is_opened_from_its_folder(data_dir):
+def test_real_set_is_opened(data_dir):
     assert open_data("nltcs", split="valid", data_dir=data_dir).x.shape == (2157, 16)
 
 
-def test_a_known_set_comes_with_its_validation_rows():
+def test_known_set_has_validation_rows():
     source, held_out = open_training("digits")
     assert (len(source.x), len(held_out.x)) == (1197, 300)
 
 
-def test_a_part_of_a_table_is_held_out(tmp_path):
+def test_part_of_table_is_held_out(tmp_path):
     x = torch.cat([rows(40), torch.eye(5)])
     path = write(tmp_path / "t.csv", x)
     source, held_out = open_training(path, fraction=0.2, seed=3)
@@ -198,7 +198,7 @@ def test_a_part_of_a_table_is_held_out(tmp_path):
 
 @pytest.mark.parametrize("only", range(20))
 @pytest.mark.parametrize("fraction", [0.05, 0.1])
-def test_a_row_with_the_only_value_of_a_column_is_learnt_from(only, fraction, tmp_path):
+def test_only_value_of_column_is_trained(only, fraction, tmp_path):
     numbers = (torch.arange(20)[:, None] >> torch.arange(5)) & 1
 
     def parts(column):
@@ -216,7 +216,7 @@ def test_a_row_with_the_only_value_of_a_column_is_learnt_from(only, fraction, tm
         assert found == [train, held_out]
 
 
-def test_rows_without_any_value_are_nothing_to_validate_on(tmp_path):
+def test_empty_rows_do_not_validate(tmp_path):
     x = torch.ones(20, 2)
     _, held_out = open_training(write(tmp_path / "t.csv", x), fraction=0.1, seed=36)
     assert len(held_out.x) == 2
@@ -228,7 +228,7 @@ def test_rows_without_any_value_are_nothing_to_validate_on(tmp_path):
 
 
 @pytest.mark.parametrize(("n", "fraction"), [(9, 0.1), (40, 0.0)])
-def test_nothing_is_held_out_of_few_rows_or_when_told(n, fraction, tmp_path):
+def test_few_rows_hold_out_nothing(n, fraction, tmp_path):
     source, held_out = open_training(write(tmp_path / "t.csv", rows(n)), fraction=fraction)
     assert len(source.x) == n
     assert held_out is None
@@ -240,14 +240,14 @@ def test_an_impossible_fraction_is_refused(fraction, tmp_path):
         open_training(write(tmp_path / "t.csv", rows()), fraction=fraction)
 
 
-def test_a_validation_table_takes_the_order_of_the_training_columns(tmp_path):
+def test_validation_table_takes_training_order(tmp_path):
     a = write(tmp_path / "a.csv", rows(), "abcde")
     b = write(tmp_path / "b.csv", rows(seed=1).flip(1), "edcba")
     _, held_out = open_training(a, validation=b)
     assert torch.equal(held_out.x, rows(seed=1))
 
 
-def test_rows_without_names_are_taken_as_they_are(tmp_path):
+def test_unnamed_rows_keep_their_order(tmp_path):
     named, nameless = write(tmp_path / "a.csv", rows(), "abcde"), write(tmp_path / "b.csv", rows(seed=1))
     assert torch.equal(open_training(named, validation=nameless)[1].x, rows(seed=1))
     assert torch.equal(open_training(nameless, validation=named)[1].x, rows())
@@ -259,7 +259,7 @@ def test_rows_without_names_are_taken_as_they_are(tmp_path):
 # Runs
 
 
-def test_a_run_leaves_a_model_and_its_metrics(tmp_path):
+def test_run_saves_model_and_metrics(tmp_path):
     x = torch.cat([rows(), torch.full((2, 5), torch.nan)])
     saved = run(tmp_path / "a" / "model", x=x, validation=rows(20, 1))
     loaded = load_saved(tmp_path / "a" / "model")
@@ -272,14 +272,14 @@ def test_a_run_leaves_a_model_and_its_metrics(tmp_path):
     assert not holds_state(tmp_path / "a" / "model")
 
 
-def test_an_untrained_model_knows_the_means_of_its_data(tmp_path):
+def test_untrained_model_holds_data_means(tmp_path):
     x = rows()
     saved = run(tmp_path, recipe(optimizer={"lr": 0.0}), x=x)
     torch.testing.assert_close(saved.model.fill, x.mean(0))
     torch.testing.assert_close(saved.model.b.sigmoid(), x.mean(0))
 
 
-def test_initial_weights_are_a_function_of_the_recipes_seed(tmp_path):
+def test_recipe_seed_sets_initial_weights(tmp_path):
     still = merge(SMALL, {"training": {"optimizer": {"lr": 0.0}}})
     made = [make_recipe(merge(still, {"seed": seed}), n_variables=5) for seed in (1, 1, 2)]
     a, b, c = (run(tmp_path / str(i), r).model.W for i, r in enumerate(made))
@@ -287,19 +287,19 @@ def test_initial_weights_are_a_function_of_the_recipes_seed(tmp_path):
     assert not torch.equal(a, c)
 
 
-def test_a_run_leaves_the_global_random_state_alone(tmp_path):
+def test_run_keeps_global_random_state(tmp_path):
     before = torch.random.get_rng_state()
     run(tmp_path, validation=rows(20, 1))
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_a_run_is_the_same_where_gradients_are_switched_off(tmp_path):
+def test_run_ignores_no_grad(tmp_path):
     with torch.inference_mode():
         found = run(tmp_path / "switched", validation=rows(20, 1)).model
     assert torch.equal(found.W, run(tmp_path / "usual", validation=rows(20, 1)).model.W)
 
 
-def test_the_commit_is_that_of_the_package_and_of_no_repository_around_it(tmp_path, monkeypatch):
+def test_commit_is_of_the_package(tmp_path, monkeypatch):
     def git(*what):
         who = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
         return subprocess.run(["git", *who, *what], cwd=tmp_path, capture_output=True, check=True).stdout.decode()
@@ -320,7 +320,7 @@ def test_the_commit_is_that_of_the_package_and_of_no_repository_around_it(tmp_pa
     assert provenance()["commit"] == git("rev-parse", "HEAD").strip() + "+"
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+def test_interrupted_run_resumes(tmp_path):
     whole = run(tmp_path / "whole", validation=rows(20, 1))
     interrupted(tmp_path / "model", validation=rows(20, 1))
     epochs = []
@@ -331,7 +331,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     assert weights[0] == weights[1]
 
 
-def test_a_record_from_before_an_option_came_is_still_of_its_recipe():
+def test_old_record_matches_its_recipe():
     kept = encode(recipe())
     del kept["training"]["recompute"]
     assert is_recipe(recipe(), kept)
@@ -363,7 +363,7 @@ def test_resuming_nothing_begins(tmp_path):
         ({"validation": rows(20, 9)}, "other validation rows"),
     ],
 )
-def test_a_run_of_something_else_is_not_resumed(change, told, tmp_path):
+def test_other_run_is_not_resumed(change, told, tmp_path):
     interrupted(tmp_path, validation=rows(20, 1))
     with pytest.raises(
         ValueError, match=f"unfinished training in .* is of {told}; use --force without --resume to begin anew"
@@ -372,7 +372,7 @@ def test_a_run_of_something_else_is_not_resumed(change, told, tmp_path):
     assert holds_state(tmp_path)
 
 
-def test_another_teacher_than_that_of_the_unfinished_training_is_refused(tmp_path):
+def test_changed_teacher_stops_resuming(tmp_path):
     for seed in (0, 1):
         teacher = build(recipe().model, generator=torch.Generator().manual_seed(seed))
         save(tmp_path / "teacher", SavedModel(teacher, Schema()))
@@ -394,7 +394,7 @@ def test_a_damaged_state_is_refused(tmp_path):
 # A run that diverges
 
 
-def test_a_run_that_diverges_at_once_leaves_nothing_in_the_way(tmp_path):
+def test_immediate_divergence_leaves_nothing(tmp_path):
     with pytest.raises(TrainingDivergedError, match=r"Lower the learning rate.*\. Nothing was learnt before that$"):
         run(tmp_path, recipe(optimizer={"lr": 1e30}))
     check_output(tmp_path, force=False, resume=False)
@@ -412,7 +412,7 @@ def diverge_in_epoch(number, monkeypatch):
     monkeypatch.setattr(loop._Run, "_train", broken)
 
 
-def test_a_run_that_diverges_later_leaves_the_best_model_before(tmp_path, monkeypatch):
+def test_later_divergence_keeps_best_model(tmp_path, monkeypatch):
     short = run(tmp_path / "short", recipe(phases=[{"epochs": 2}], optimizer={"kind": "sgd", "lr": 0.0}))
     diverge_in_epoch(3, monkeypatch)
     told = rf"cost is nan in epoch 3.*The best model before that is kept in {tmp_path / 'model'}$"
@@ -427,7 +427,7 @@ def test_a_run_that_diverges_later_leaves_the_best_model_before(tmp_path, monkey
         check_output(tmp_path / "model", force=False, resume=False)
 
 
-def test_a_run_that_diverges_at_once_does_not_replace_a_model(tmp_path):
+def test_immediate_divergence_keeps_old_model(tmp_path):
     before = run(tmp_path)
     with pytest.raises(TrainingDivergedError, match="Nothing was learnt"):
         run(tmp_path, recipe(optimizer={"lr": 1e30}))
@@ -449,7 +449,7 @@ def test_a_file_is_no_folder(tmp_path):
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_model_is_not_replaced_unless_told(resume, tmp_path):
+def test_model_is_kept_without_force(resume, tmp_path):
     run(tmp_path)
     with pytest.raises(FileExistsError, match="already holds a model; use --force to replace it"):
         check_output(tmp_path, force=False, resume=resume)
@@ -458,7 +458,7 @@ def test_a_model_is_not_replaced_unless_told(resume, tmp_path):
 
 @pytest.mark.parametrize("resume", [False, True])
 @pytest.mark.parametrize("name", ["model.safetensors", "schema.json", "metrics.json"])
-def test_files_of_the_names_that_a_model_has_are_not_replaced_unless_told(name, resume, tmp_path):
+def test_files_are_kept_without_force(name, resume, tmp_path):
     (tmp_path / name).write_text("my own")
     told = f"holds a file {name}, which a model would replace; use another folder, or --force to replace it"
     with pytest.raises(FileExistsError, match=told):
@@ -466,13 +466,13 @@ def test_files_of_the_names_that_a_model_has_are_not_replaced_unless_told(name, 
     check_output(tmp_path, force=True, resume=resume)
 
 
-def test_a_training_that_was_stopped_while_its_model_was_saved_goes_on(tmp_path):
+def test_stop_while_saving_resumes(tmp_path):
     interrupted(tmp_path)
     (tmp_path / "model.safetensors").write_text("weights")
     check_output(tmp_path, force=False, resume=True)
 
 
-def test_a_training_that_was_stopped_after_its_model_was_saved_goes_on(tmp_path, monkeypatch):
+def test_stop_after_saving_resumes(tmp_path, monkeypatch):
     def stop(folder):
         raise StopError
 
@@ -491,7 +491,7 @@ def test_a_training_that_was_stopped_after_its_model_was_saved_goes_on(tmp_path,
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_a_model_that_came_meanwhile_is_not_replaced_unless_told(force, tmp_path):
+def test_newer_model_is_kept_without_force(force, tmp_path):
     other = build(recipe().model, generator=torch.Generator().manual_seed(9))
 
     def meanwhile(epoch):
@@ -507,7 +507,7 @@ def test_a_model_that_came_meanwhile_is_not_replaced_unless_told(force, tmp_path
     assert holds_state(tmp_path)
 
 
-def test_a_model_that_came_while_a_training_was_stopped_is_not_replaced_unless_told(tmp_path):
+def test_model_of_the_pause_is_kept(tmp_path):
     interrupted(tmp_path, force=False)
     other = build(recipe().model, generator=torch.Generator().manual_seed(9))
     save(tmp_path, SavedModel(other, Schema()))
@@ -517,7 +517,7 @@ def test_a_model_that_came_while_a_training_was_stopped_is_not_replaced_unless_t
     assert torch.equal(run(tmp_path, resume=True, force=True).model.W, load(tmp_path).W)
 
 
-def test_a_training_that_was_told_to_replace_a_model_goes_on_to_do_it(tmp_path):
+def test_forced_training_resumes_with_force(tmp_path):
     run(tmp_path, x=rows(seed=1))
     interrupted(tmp_path, after=1, force=True)
     with pytest.raises(StopError):  # a stop on the way does not make it forget what it may do
@@ -531,12 +531,12 @@ def stop_at_three(epoch):
         raise StopError
 
 
-def test_a_model_that_was_there_before_is_replaced(tmp_path):
+def test_older_model_is_replaced(tmp_path):
     before = run(tmp_path, x=rows(seed=1)).model
     assert not torch.equal(run(tmp_path, force=False).model.W, before.W)
 
 
-def test_an_unfinished_training_is_not_begun_anew_unless_told(tmp_path):
+def test_unfinished_training_is_kept_without_force(tmp_path):
     interrupted(tmp_path)
     with pytest.raises(FileExistsError, match="unfinished training; use --resume to go on or --force to begin anew"):
         check_output(tmp_path, force=False, resume=False)
@@ -553,14 +553,14 @@ def test_force_begins_anew(tmp_path):
     assert not holds_state(tmp_path)
 
 
-def test_a_run_that_cannot_begin_keeps_what_is_there(tmp_path):
+def test_impossible_run_keeps_the_folder(tmp_path):
     interrupted(tmp_path)
     with pytest.raises(ValueError, match="no rows to learn from"):
         run(tmp_path, x=torch.full((3, 5), torch.nan))
     assert holds_state(tmp_path)
 
 
-def test_a_run_that_is_interrupted_keeps_the_model_it_would_replace(tmp_path):
+def test_interrupted_run_keeps_old_model(tmp_path):
     before = run(tmp_path)
     interrupted(tmp_path)
     assert torch.equal(load(tmp_path).W, before.model.W)
@@ -569,7 +569,7 @@ def test_a_run_that_is_interrupted_keeps_the_model_it_would_replace(tmp_path):
 # Evaluation, pictures, provenance
 
 
-def test_an_evaluation_is_the_exact_likelihood_with_its_provenance(tmp_path):
+def test_evaluation_is_exact_with_provenance(tmp_path):
     saved, x = run(tmp_path), rows(30, 2)
     record = evaluate(saved, x, orderings=4, seed=1)
     table = log_prob(saved.model, x, orderings=4, generator=torch.Generator().manual_seed(1))
@@ -582,7 +582,7 @@ def test_an_evaluation_is_the_exact_likelihood_with_its_provenance(tmp_path):
     json.dumps(record)
 
 
-def test_an_evaluation_stops_once_it_is_certain_enough(tmp_path):
+def test_evaluation_stops_at_the_error(tmp_path):
     saved, x, told = run(tmp_path), rows(30, 2), []
     table = log_prob(saved.model, x, orderings=40, generator=torch.Generator().manual_seed(0))
     errors = [table[:n].mean(1).std().item() / n**0.5 for n in range(2, 41)]
@@ -597,7 +597,7 @@ def test_an_evaluation_stops_once_it_is_certain_enough(tmp_path):
     assert evaluate(saved, x, orderings=40, until_error=max(errors))["orderings"] == 8  # fewer may agree by luck
 
 
-def test_an_interrupted_evaluation_keeps_what_is_scored(tmp_path, monkeypatch):
+def test_interrupted_evaluation_keeps_its_scores(tmp_path, monkeypatch):
     saved, x = run(tmp_path), rows(30, 2)
 
     def stop(now):
@@ -619,14 +619,14 @@ def test_an_interrupted_evaluation_keeps_what_is_scored(tmp_path, monkeypatch):
         evaluate(saved, x, orderings=9, keep_interrupted=True)
 
 
-def test_a_model_that_was_never_trained_can_be_evaluated():
+def test_untrained_model_can_be_evaluated():
     model = nade_k(5, hidden=(4,), generator=torch.Generator().manual_seed(0))
     record = evaluate(SavedModel(model, Schema()), rows(10), orderings=2)
     assert record["epochs"] is None
     assert np.isfinite(record["test_log_likelihood"])
 
 
-def test_pictures_are_those_that_a_model_allows(tmp_path):
+def test_model_draws_permitted_pictures(tmp_path):
     saved = run(tmp_path / "model")
     assert [path.name for path in draw_model(saved, tmp_path / "a")] == ["curves.png"]
     bare = SavedModel(saved.model, Schema())
@@ -636,7 +636,7 @@ def test_pictures_are_those_that_a_model_allows(tmp_path):
     assert names == ["samples.png", "filters.png", "inpainting.png"]
 
 
-def test_provenance_is_json_and_says_what_computed():
+def test_provenance_is_json():
     told = json.loads(json.dumps(provenance()))
     assert told["hardware"]["device"] == "cpu"
     assert told["hardware"]["threads"] == 1

@@ -116,11 +116,11 @@ def assert_same(a, b):
 
 @pytest.mark.parametrize("validated", [True, False])
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "patience"])
-def test_going_on_from_any_epoch_ends_with_the_same_bits(name, validated, tmp_path):
+def test_resuming_any_epoch_is_bitwise(name, validated, tmp_path):
     check_every_epoch(name, tmp_path, validated=validated)
 
 
-def test_a_state_stays_as_it_is_when_a_run_goes_on_from_it():
+def test_resuming_leaves_the_state():
     states = []
     build, seed, options = RUNS[next(iter(RUNS))][0], 0, RUNS[next(iter(RUNS))][1]
     outcome(build, seed, options, save_state=states.append, save_every=0.0)
@@ -153,7 +153,7 @@ class Ruining(SGD):
 
 
 @pytest.mark.parametrize("validated", [True, False])
-def test_a_run_that_fails_after_a_stop_leaves_what_a_whole_run_leaves(validated):
+def test_resumed_failure_equals_whole_failure(validated):
     """The weights of the last state have not shown their cost yet; without validation those before them are good."""
     options = {"optimizer": Ruining(), "ema_decay": 0.0}
     models, states = (deep(0), deep(0)), []
@@ -166,12 +166,12 @@ def test_a_run_that_fails_after_a_stop_leaves_what_a_whole_run_leaves(validated)
     assert all(map(torch.equal, models[0].state_dict().values(), models[1].state_dict().values()))
 
 
-def test_going_on_uses_up_no_more_patience(tmp_path):
+def test_resuming_keeps_the_patience(tmp_path):
     assert check_every_epoch("patience", tmp_path, validated=True) == 2 + 2
 
 
 @pytest.mark.parametrize("validated", [True, False])
-def test_completed_rows_are_kept_until_others_are_drawn(validated, tmp_path, monkeypatch):
+def test_completed_rows_survive_resuming(validated, tmp_path, monkeypatch):
     """So short a run would draw them anew before every epoch."""
     monkeypatch.setattr("nadek.training.stochastic_em.COMPLETIONS", 1)
     assert check_every_epoch("completing", tmp_path, validated=validated) == 4
@@ -190,7 +190,7 @@ def check_every_epoch(name, tmp_path, *, validated):
     return len(states)
 
 
-def test_a_resumed_training_can_be_stopped_and_resumed_again():
+def test_training_resumes_twice():
     whole, state, states = outcome(deep, 0, {}), None, []
 
     def stop_after_one(new):
@@ -206,7 +206,7 @@ def test_a_resumed_training_can_be_stopped_and_resumed_again():
     assert_same(outcome(deep, 1, {}, resume=state), whole)
 
 
-def test_an_interruption_within_an_epoch_goes_on_from_the_state_before():
+def test_interrupted_epoch_restarts():
     """What half an epoch did to the weights is forgotten."""
     states = []
 
@@ -222,7 +222,7 @@ def test_an_interruption_within_an_epoch_goes_on_from_the_state_before():
     assert_same(outcome(deep, 1, {}, resume=states[-1]), outcome(deep, 0, {}))
 
 
-def test_states_are_saved_no_more_often_than_asked_for():
+def test_states_are_saved_at_intervals():
     states = []
     outcome(deep, 0, {}, save_state=states.append, save_every=3600.0)
     assert len(states) == 1
@@ -236,7 +236,7 @@ def test_a_state_is_json_and_tensors():
     assert all(value.device.type == "cpu" for value in states[-1].tensors.values())
 
 
-def test_a_state_of_another_model_is_refused():
+def test_state_of_other_model_is_refused():
     states = []
     outcome(deep, 0, {}, save_state=states.append)
     with pytest.raises(ValueError, match="saved training state does not fit this model"):
@@ -259,14 +259,14 @@ LAST_STEP = (Phase(epochs=4),)
         ({}, {"batch_size": 20}, "batch_size 20, found one of a run with 15"),
     ],
 )
-def test_a_state_of_another_run_is_refused(began, goes_on, told):
+def test_state_of_other_run_is_refused(began, goes_on, told):
     states = []
     outcome(deep, 0, began, save_state=states.append, save_every=0.0)
     with pytest.raises(ValueError, match=f"^resume: expected the state of a run with {told}"):
         outcome(deep, 1, goes_on, resume=states[-1])
 
 
-def test_a_state_may_be_older_than_options_and_than_the_note_of_its_config():
+def test_old_states_are_resumed():
     states = []
     whole = outcome(deep, 0, {}, save_state=states.append, save_every=0.0)
     tensors, info = states[-1].tensors, json.loads(json.dumps(states[-1].info))
@@ -318,7 +318,7 @@ def uninterrupted(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_killed_five_times_it_ends_with_the_same_bytes(uninterrupted, tmp_path):
+def test_killed_training_ends_bitwise(uninterrupted, tmp_path):
     folder, chance, done = tmp_path / "model", random.Random(0), 0
     for kill in range(5):
         process = start(*FIT, "-o", folder, *(["--resume"] if kill else []))
@@ -336,7 +336,7 @@ def test_killed_five_times_it_ends_with_the_same_bytes(uninterrupted, tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_says_how_to_go_on_and_resumes_to_the_same_bytes(uninterrupted, tmp_path):
+def test_ctrl_c_resumes_bitwise(uninterrupted, tmp_path):
     folder = tmp_path / "model"
     process = start(*FIT, "-o", folder)
     wait_for_progress(process, folder, 2)

@@ -29,7 +29,7 @@ def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {
         name: p.annotation for name, p in signature.parameters.items() if is_dataclass(p.annotation)
     }
-    parameters = []
+    parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
         options = inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
         parameters += [p.replace(kind=p.KEYWORD_ONLY) for p in options] if name in groups else options
