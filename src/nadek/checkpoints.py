@@ -28,7 +28,7 @@ from nadek.tabular.columns import n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from nadek.utils.configs import decode, encode
-from nadek.utils.files import replacing, write_now
+from nadek.utils.files import replacing, write_and_sync
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
@@ -94,7 +94,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
         # the files take their places in the reverse order of this, weights first
         streams = {name: stack.enter_context(replacing(folder / name)) for name in reversed(contents)}
         for name, content in contents.items():
-            write_now(streams[name], content, folder / name)
+            write_and_sync(streams[name], content, folder / name)
         (folder / CONFIG).resolve().unlink(missing_ok=True)  # from here until the end this is no model
 
 

@@ -18,7 +18,7 @@ from scipy.io import savemat
 from nadek import datasets
 from nadek.datasets import check, fetch, load
 from nadek.datasets.amat import _parse_fast, _parse_slow, parse_bits
-from nadek.datasets.fetching import read_matlab
+from nadek.datasets.download import read_matlab
 from nadek.datasets.packed import content_sha256, read_packed, write_packed
 from nadek.datasets.sources import PublishedFile, Source, find
 
@@ -462,7 +462,7 @@ def test_fetch_replaces_what_differs(server, tmp_path):
 
 @pytest.mark.parametrize("sized", [True, False])
 def test_fetch_reports_progress(server, tmp_path, sized, monkeypatch):
-    monkeypatch.setattr("nadek.datasets.fetching.CHUNK", 8000)
+    monkeypatch.setattr("nadek.datasets.download.CHUNK", 8000)
     server.sized, heard = sized, []
     fetch(TOY, tmp_path, progress=lambda done, total: heard.append((done, total)), base_url=server.url)
     if sized:

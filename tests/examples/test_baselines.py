@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from examples.baselines import ChowLiuTree, IndependentBernoulli
+from baselines import ChowLiuTree, IndependentBernoulli
 
 MODELS = [IndependentBernoulli, ChowLiuTree]
 EVERY_ROW = np.array(list(product([0, 1], repeat=6)), dtype=np.uint8)

@@ -2,7 +2,8 @@
 
 import sys
 
-from examples import digits
+import digits
+
 from nadek.checkpoints import load
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -474,14 +474,6 @@ def test_crash_keeps_the_older_state(tmp_path, full_disk):
     assert [path.name for path in tmp_path.iterdir()] == ["training.safetensors"]
 
 
-def test_saving_removes_leftovers(tmp_path, killed_while_writing):
-    for name in (*FILES, "training.safetensors"):
-        killed_while_writing(tmp_path / name)
-    save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
-    save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FILES, "training.safetensors"])
-
-
 def test_crash_while_saving_keeps_state(tmp_path, full_disk):
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}, {"epoch": 1}))
     full_disk("config.json")
@@ -583,7 +575,7 @@ UNSAVEABLE = {
     own_core: "found OwnCore as core, which would come back as Deep",
     of_own_config: "found another structure: model.core.kind: expected one of deep, alternating, residual, found 'own'",
     FromScratch: "found FromScratch with a config of class OwnStructure",
-    own_network: "found OwnNetwork as the model, which would come back as Network",
+    own_network: "found OwnNetwork as the model, which would come back as IterativeNADE",
     more_weights: r"the config asks for scale no such weights, the model has of shape \(2,\)",
     compiled_core: "found OptimizedModule as core, which would come back as Deep",
 }

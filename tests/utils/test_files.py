@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what is no plain file."""
+"""Atomic writing of files, and locks on folders."""
 
 import errno
 import os
@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from nadek.utils.files import alone_in, replacing
+from nadek.utils.files import locked, replacing
 
 
-def test_a_link_stays_one_and_what_it_leads_to_is_replaced(tmp_path):
+def test_link_target_is_replaced(tmp_path):
     target, link = tmp_path / "there" / "table.csv", tmp_path / "link.csv"
     target.parent.mkdir()
     target.write_text("old")
@@ -22,7 +22,7 @@ def test_a_link_stays_one_and_what_it_leads_to_is_replaced(tmp_path):
     assert os.listdir(target.parent) == ["table.csv"]
 
 
-def test_a_link_to_nothing_makes_what_it_leads_to(tmp_path):
+def test_dangling_link_creates_its_target(tmp_path):
     link = tmp_path / "link.csv"
     link.symlink_to(tmp_path / "table.csv")
     with replacing(link) as stream:
@@ -30,7 +30,7 @@ def test_a_link_to_nothing_makes_what_it_leads_to(tmp_path):
     assert (tmp_path / "table.csv").read_text() == "new"
 
 
-def test_a_pipe_is_written_to(tmp_path):
+def test_pipe_is_written_directly(tmp_path):
     pipe, read = tmp_path / "pipe", []
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
@@ -42,7 +42,7 @@ def test_a_pipe_is_written_to(tmp_path):
     assert pipe.is_fifo()
 
 
-def test_a_block_that_fails_leaves_what_was_there(tmp_path):
+def test_failed_block_keeps_old_file(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("old")
 
@@ -57,36 +57,8 @@ def test_a_block_that_fails_leaves_what_was_there(tmp_path):
     assert os.listdir(tmp_path) == ["table.csv"]
 
 
-def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path, monkeypatch, killed_while_writing):
-    path = tmp_path / "table[1].csv"
-    first = killed_while_writing(path)
-    start, mark, process, token = first.removesuffix(".tmp").split("-")
-    alive = os.getppid()
-    left = [first, f"{start}-{mark}-{10**30}-{token}.tmp"]
-    others = [
-        f"{start}-{mark}-{alive}-{token}.tmp",
-        f"{start}-{mark}-²³-{token}.tmp",
-        f"{start}-{mark}-{process}-mine.tmp",
-        f"{start}-{mark}-{process}.tmp",
-        f"{start}-{mark}-{process}-{token}.csv",
-        f"{start[1:]}-{mark}-{process}-{token}.tmp",
-    ]
-    for name in left + others:
-        (tmp_path / name).write_text("half")
-    others += [killed_while_writing(tmp_path / name) for name in ("table[1].csv.gz", "table1.csv")]
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("platform.node", lambda: "another")
-        with replacing(path) as stream:
-            stream.write(b"whole")
-    # whether the processes of another machine live is not known
-    assert sorted(os.listdir(tmp_path)) == sorted([path.name, *left, *others])
-    with replacing(path) as stream:
-        stream.write(b"whole")
-    assert sorted(os.listdir(tmp_path)) == sorted([path.name, *others])
-
-
 @pytest.mark.parametrize("first", [0, 1])
-def test_of_two_that_write_a_file_at_once_the_last_one_stays_whole(first, tmp_path):
+def test_last_of_two_writers_stays(first, tmp_path):
     path = tmp_path / "table.csv"
     writers = [replacing(path), replacing(path)]
     streams = [writer.__enter__() for writer in writers]
@@ -99,13 +71,13 @@ def test_of_two_that_write_a_file_at_once_the_last_one_stays_whole(first, tmp_pa
     assert os.listdir(tmp_path) == ["table.csv"]
 
 
-def test_one_at_a_time_reads_changes_and_writes(tmp_path):
+def test_locked_folder_serialises_updates(tmp_path):
     path = tmp_path / "count"
     path.write_text("0")
 
     def count() -> None:
         for _ in range(20):
-            with alone_in(tmp_path):
+            with locked(tmp_path):
                 found = int(path.read_text())
                 time.sleep(0.001)
                 with replacing(path) as stream:
@@ -120,18 +92,18 @@ def test_one_at_a_time_reads_changes_and_writes(tmp_path):
     assert os.listdir(tmp_path) == ["count"]
 
 
-def test_a_lock_that_the_file_system_does_not_have_keeps_nobody_out(tmp_path, monkeypatch):
+def test_missing_file_locks_are_ignored(tmp_path, monkeypatch):
     def unknown(*_):
         raise OSError(errno.EOPNOTSUPP, "not supported")
 
     monkeypatch.setattr("fcntl.flock", unknown)
-    with alone_in(tmp_path):
+    with locked(tmp_path):
         pass
-    with pytest.raises(FileNotFoundError), alone_in(tmp_path / "none"):
+    with pytest.raises(FileNotFoundError), locked(tmp_path / "none"):
         pass
 
 
-def test_a_file_may_have_the_longest_name_that_there_is(tmp_path):
+def test_longest_file_name_is_written(tmp_path):
     path = tmp_path / ("a" * 251 + ".csv")
     with replacing(path) as stream:
         stream.write(b"new")
@@ -139,7 +111,7 @@ def test_a_file_may_have_the_longest_name_that_there_is(tmp_path):
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_whoever_may_read_a_file_may_read_the_next_one(tmp_path):
+def test_permissions_are_kept(tmp_path):
     path, new = tmp_path / "table.csv", tmp_path / "new.csv"
     path.write_text("old")
     for mode in (0o600, 0o664):

@@ -13,7 +13,7 @@ from nadek.inference.summary import summarise
 from nadek.runs.provenance import provenance
 from nadek.runs.records import read_record, write_record
 from nadek.training import Epoch, TrainingDivergedError
-from nadek.utils.files import alone_in
+from nadek.utils.files import locked
 from nadek_paper.grids.digest import current, digest, is_current
 from nadek_paper.grids.grid import SEED, Cell, Grid, Part
 from nadek_paper.jobs import Job, Workplace, some_rows
@@ -60,7 +60,7 @@ def run_grid(
         told = _told(grid, cell, place, force=force, on_epoch=on_epoch)
         now = provenance(place.device)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with alone_in(path.parent):
+        with locked(path.parent):
             record = _done(grid, place)  # read again: another process may have added cells of its own
             record["cells"][cell.name] = {**told, "origin": _origin(record["origins"], now)}
             record["cells"] = {c.name: record["cells"][c.name] for c in grid.cells if c.name in record["cells"]}

@@ -1,13 +1,12 @@
-"""Frozen dataclasses to plain dictionaries (JSON, TOML) and back, strictly: an unknown or ill-typed option is an error.
+"""Frozen dataclasses to plain dictionaries (JSON, TOML) and back.
 
 Understood: nested dataclasses, unions of them told apart by their ``kind`` (which one of them may lack), tuples,
-literals, ``T | None``, int, float, str and bool, and unions of these four. Every message names the option by its full
-path.
+literals, ``T | None``, int, float, str and bool, and unions of these four. An unknown or ill-typed option is an error
+that names it by its full path.
 """
 
 import dataclasses
 import difflib
-import itertools
 import types
 import typing
 from collections.abc import Mapping
@@ -20,40 +19,35 @@ T = TypeVar("T")
 
 
 def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclass
-    """The dictionary of a config; options that are None are left out, as TOML cannot say None.
+    """Return the dictionary of a config.
 
-    Numbers of NumPy's are Python's in it.
+    Options that are None are left out, as TOML has no None. NumPy's numbers become Python's.
 
     Example:
         >>> from nadek.models.cores import DeepConfig
         >>> encode(DeepConfig(hidden=(8,)))
         {'hidden': [8], 'activation': 'tanh', 'dropout': 0.0, 'kind': 'deep'}
     """
-    plain = dataclasses.asdict(config)
-    return {key: _plain(value) for key, value in plain.items() if value is not None}
+    encoded: dict[str, Any] = _plain(dataclasses.asdict(config))
+    return encoded
 
 
-def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
-    """Refuse options that are not among the literals of their fields, which Python itself does not look at.
-
-    Args:
-        config: the dataclass.
-        names: of the options.
-
-    Raises:
-        ValueError: names the first option that is none of its choices, and these.
-    """
-    kinds = typing.get_type_hints(type(config))
-    for name in names:
-        choices, found = _choices(kinds[name]), getattr(config, name)
-        if found not in choices:
-            raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {found!r}")
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
-    """The path of the first option in which two dictionaries of `encode` differ, and both values; None if in none.
+    """Return the path and both values of the first differing option.
 
-    An option that one of them lacks is None there. Where tables are of different kinds, it is the kind.
+    An option that one dictionary lacks is None there. Tables of different kinds differ by their kind.
+
+    Args:
+        a: a dictionary of `encode`.
+        b: another one.
 
     Example:
         >>> difference({"steps": 2, "core": {"hidden": [8]}}, {"steps": 2, "core": {"hidden": [9]}})
@@ -69,24 +63,33 @@ def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, An
     return None
 
 
-def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
-    """Refuse options that are no whole numbers, such as 2.0, on which a run would break off later; None is let through.
-
-    Args:
-        config: the dataclass.
-        names: of the options.
+def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
+    """Check that options are among the literals of their fields.
 
     Raises:
-        ValueError: names the first option that is none.
+        ValueError: names the first option that is not, and its choices.
+    """
+    hints = typing.get_type_hints(type(config))
+    for name in names:
+        choices = [choice for one in _members(hints[name]) for choice in typing.get_args(one) or (None,)]
+        if (value := getattr(config, name)) not in choices:
+            raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
+
+
+def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
+    """Check that options are whole numbers or None; 2.0 is not.
+
+    Raises:
+        ValueError: names the first option that is not.
     """
     for name in names:
-        found = getattr(config, name)
-        if found is not None and not is_whole(found):
-            raise ValueError(f"{name}: expected a whole number, found {found!r}")
+        value = getattr(config, name)
+        if value is not None and not is_whole(value):
+            raise ValueError(f"{name}: expected a whole number, found {value!r}")
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, of Python's or NumPy's; true and false are none."""
+    """Return True for whole numbers of Python or NumPy, not for booleans."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -95,11 +98,11 @@ def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 
 
     Args:
         cls: a dataclass.
-        values: a dictionary of its options; what is left out takes its default.
-        where: the path to put before the names of options in messages.
+        values: a dictionary of its options; those left out take their defaults.
+        where: path to put before the names of options in messages.
 
     Raises:
-        ValueError: on something that is no dictionary, an unknown option, a missing one, or a value of the wrong kind.
+        ValueError: for no dictionary, an unknown option, a missing one, or a value of the wrong type.
 
     Example:
         >>> from nadek.models.cores import DeepConfig
@@ -115,28 +118,28 @@ def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 
     for key in values:
         if key not in fields:
             raise ValueError(f"unknown option {_join(where, key)}; {_suggest(key, cls, where)}")
-    read = {key: _value(hints[key], value, _join(where, key)) for key, value in values.items()}
+    options = {key: _value(hints[key], value, _join(where, key)) for key, value in values.items()}
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if required and name not in read:
+        if required and name not in options:
             raise ValueError(f"option {_join(where, name)} is missing")
     try:
-        return cls(**read)
-    except ValueError as error:  # a config checks its own values; say where it stands
+        return cls(**options)
+    except ValueError as error:  # of the config's own checks
         raise ValueError(f"{where}: {error}" if where else str(error)) from None
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types are data here
-    """One value, checked against one type hint."""
-    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    """Check one value against a type hint and convert it."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
-        return _union(options, value, where)
+        return _union(arguments, value, where)
     if origin is typing.Literal:
-        if value not in options:
-            raise ValueError(f"{where}: expected one of {', '.join(map(repr, options))}, found {value!r}")
+        if value not in arguments:
+            raise ValueError(f"{where}: expected one of {', '.join(map(repr, arguments))}, found {value!r}")
         return value
     if origin is tuple:
-        return _tuple(options, value, where)
+        return _tuple(arguments, value, where)
     if dataclasses.is_dataclass(hint):
         return decode(hint, value, where=where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -146,21 +149,22 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types ar
     return value
 
 
-def _tuple(options: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  # noqa: ANN401
-    """A tuple of any length, or of one value for each hint."""
+def _tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  # noqa: ANN401
+    """Convert a list, of any length or with one value for each hint."""
     if not isinstance(value, list | tuple):
         raise ValueError(f"{where}: expected a list, found {value!r}")
-    hints = [options[0]] * len(value) if options[-1] is Ellipsis else list(options)
+    if hints[-1] is Ellipsis:
+        hints = (hints[0],) * len(value)
     if len(hints) != len(value):
         raise ValueError(f"{where}: expected a list of {len(hints)}, found {value!r}")
     return tuple(_value(hint, item, f"{where}[{i}]") for i, (hint, item) in enumerate(zip(hints, value, strict=True)))
 
 
-def _union(options: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN401
-    """``T | None``, a value of one of several plain types, or the config that has the ``kind`` asked for."""
-    if value is None and type(None) in options:
+def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN401
+    """Convert ``T | None``, one of several plain types, or the config of a ``kind``."""
+    if value is None and type(None) in hints:
         return None
-    members = [option for option in options if option is not type(None)]
+    members = [hint for hint in hints if hint is not type(None)]
     if len(members) == 1:
         return _value(members[0], value, where)
     if not any(map(dataclasses.is_dataclass, members)):
@@ -169,33 +173,17 @@ def _union(options: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: AN
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"{where}: expected a table of options, found {value!r}")
-    kinds = {_kind(member): member for member in members}
-    found = value.get("kind")
-    if found not in kinds:
-        named = [kind for kind in kinds if kind is not None]
-        least = "none or one of" if None in kinds else "one of"
-        raise ValueError(f"{where}.kind: expected {least} {', '.join(named)}, found {found!r}")
-    return decode(kinds[found], value, where=where)
+    by_kind = {_kind(member): member for member in members}
+    kind = value.get("kind")
+    if kind not in by_kind:
+        expected = "none or one of" if None in by_kind else "one of"
+        raise ValueError(f"{where}.kind: expected {expected} {', '.join(filter(None, by_kind))}, found {kind!r}")
+    return decode(by_kind[kind], value, where=where)
 
 
-def _choices(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """The literals of a hint, and None where it may be left out."""
-    among = [typing.get_args(one) or (None,) for one in _one_of(hint)]
-    return tuple(itertools.chain.from_iterable(among))
-
-
-def _kind(member: Any) -> str | None:  # noqa: ANN401
-    """What the ``kind`` of a config class says; None for the one that has no such option."""
-    kinds = [str(field.default) for field in dataclasses.fields(member) if field.name == "kind"]
-    return kinds[0] if kinds else None
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
+def _kind(cls: Any) -> str | None:  # noqa: ANN401
+    """Return the ``kind`` of a config class; None without this option."""
+    return next((str(field.default) for field in dataclasses.fields(cls) if field.name == "kind"), None)
 
 
 def _join(where: str, name: str) -> str:
@@ -203,25 +191,26 @@ def _join(where: str, name: str) -> str:
 
 
 def _suggest(key: str, cls: type, where: str) -> str:
-    """What may have been meant: an option of that name in a config below, or the one here or there most like it."""
+    """Suggest an option of that name in a config below, or the most similar one."""
     here = {field.name: [field.name] for field in dataclasses.fields(cls)}
-    known = _below(cls, where) | here
-    close = [key] if key in known else difflib.get_close_matches(key, known, n=1)
-    return f"did you mean {' or '.join(known[close[0]])}?" if close else f"known are {', '.join(sorted(here))}"
+    options = _nested_options(cls, where) | here
+    close = [key] if key in options else difflib.get_close_matches(key, options, n=1)
+    return f"did you mean {' or '.join(options[close[0]])}?" if close else f"known are {', '.join(sorted(here))}"
 
 
-def _below(cls: Any, where: str) -> dict[str, list[str]]:  # noqa: ANN401 - any dataclass
-    """The options of the configs that a config holds, by their names: their full paths, the shortest first."""
-    found: dict[str, list[str]] = {}
+def _nested_options(cls: Any, where: str) -> dict[str, list[str]]:  # noqa: ANN401 - any dataclass
+    """Return the paths of all options in nested configs by name, shortest first."""
+    options: dict[str, set[str]] = {}
     for name, hint in typing.get_type_hints(cls).items():
         path = _join(where, name)
-        for member in filter(dataclasses.is_dataclass, _one_of(hint)):
-            options = {field.name: [_join(path, field.name)] for field in dataclasses.fields(member)}
-            for option, paths in itertools.chain(options.items(), _below(member, path).items()):
-                found[option] = sorted({*found.get(option, []), *paths}, key=lambda path: (path.count("."), path))
-    return found
+        for member in filter(dataclasses.is_dataclass, _members(hint)):
+            for field in dataclasses.fields(member):
+                options.setdefault(field.name, set()).add(_join(path, field.name))
+            for option, paths in _nested_options(member, path).items():
+                options.setdefault(option, set()).update(paths)
+    return {option: sorted(paths, key=lambda path: (path.count("."), path)) for option, paths in options.items()}
 
 
-def _one_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """The types of which a value may be."""
+def _members(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    """Return the members of a union, or the type itself."""
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from nadek.datasets.amat import parse_bits, read_plain
-from nadek.datasets.loading import Folder, check, compare, content_differs
+from nadek.datasets.folder import Folder, check, compare, content_differs
 from nadek.datasets.packed import Parts, write_packed
 from nadek.datasets.sources import PublishedFile, Source, find
 
