@@ -37,7 +37,7 @@ def probability(size, n, tilt=0.0, law="orderings"):
 @pytest.mark.parametrize("options", [{}, {"tilt": 0.6}, {"law": "holes"}], ids=["plain", "tilted", "holes"])
 @pytest.mark.parametrize("stratified", [False, True])
 @pytest.mark.parametrize("cells", ["1111", "1011", "0110"])
-def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, options, generator):
+def test_masks_follow_their_law(cells, stratified, options, generator):
     """Over the sets of observed cells, and never-observed cells are missing too."""
     observed = torch.tensor([cell == "1" for cell in cells])
     n, draws = int(observed.sum()), 100_000
@@ -55,7 +55,7 @@ def test_a_set_is_hidden_with_the_probability_of_the_law(cells, stratified, opti
 
 @pytest.mark.parametrize("options", [*({"tilt": tilt} for tilt in (0.0, 0.5, 0.95, 0.999)), {"law": "holes"}])
 @pytest.mark.parametrize("cells", ["1111", "1011"])
-def test_something_is_hidden_whatever_is_drawn(cells, options, generator, monkeypatch):
+def test_every_mask_hides_something(cells, options, generator, monkeypatch):
     """Also where the number drawn is so near to one that its power is one."""
     observed = torch.tensor([cell == "1" for cell in cells]).expand(6, -1)
     real = torch.rand
@@ -68,7 +68,7 @@ def test_something_is_hidden_whatever_is_drawn(cells, options, generator, monkey
         assert (missing & observed).any(1).all()
 
 
-def test_every_row_of_a_stratified_batch_follows_the_same_law(generator):
+def test_stratified_rows_follow_the_law(generator):
     observed = torch.ones(6, 4, dtype=torch.bool)
     sizes = torch.stack([STRATIFIED.sample(observed, generator=generator).sum(1) for _ in range(4_000)])
     for row in range(6):
@@ -76,21 +76,21 @@ def test_every_row_of_a_stratified_batch_follows_the_same_law(generator):
         assert stats.chisquare(counts).pvalue > 1e-3
 
 
-def test_a_stratified_batch_has_every_number_of_hidden_cells_equally_often(generator):
+def test_stratified_batch_covers_every_count(generator):
     missing = STRATIFIED.sample(torch.ones(12, 4, dtype=torch.bool), generator=generator)
     assert np.bincount(missing.sum(1), minlength=5).tolist() == [0, 3, 3, 3, 3]
 
 
-def test_an_unstratified_batch_has_not(generator):
+def test_unstratified_batch_varies_in_counts(generator):
     missing = [PAPER.sample(torch.ones(12, 4, dtype=torch.bool), generator=generator) for _ in range(20)]
     assert {tuple(np.bincount(m.sum(1), minlength=5)) for m in missing} != {(0, 3, 3, 3, 3)}
 
 
-def test_one_variable_is_always_hidden(generator):
+def test_single_variable_is_always_hidden(generator):
     assert PAPER.sample(torch.ones(50, 1, dtype=torch.bool), generator=generator).all()
 
 
-def test_drawing_leaves_the_global_random_state_alone(generator):
+def test_masks_leave_global_random_state(generator):
     before = torch.random.get_rng_state()
     STRATIFIED.sample(torch.ones(5, 3, dtype=torch.bool), generator=generator)
     assert torch.equal(torch.random.get_rng_state(), before)
@@ -100,7 +100,7 @@ def test_drawing_leaves_the_global_random_state_alone(generator):
 
 
 @every_model
-def test_a_tilt_leaves_the_expected_cost_as_it_is(name, generator):
+def test_tilt_keeps_the_expected_cost(name, generator):
     """Summed over all sets that can be hidden: the weights undo exactly what the draw prefers. Rows with holes, too."""
     model, x = build(name, 4), torch.from_numpy(reference.all_rows((2,) * 4))
     observed = torch.rand(x.shape, generator=generator) < 0.7
@@ -125,7 +125,7 @@ def test_a_tilt_leaves_the_expected_cost_as_it_is(name, generator):
 
 
 @every_model
-def test_what_is_hidden_as_holes_counts_by_the_root_of_its_targets(name, generator):
+def test_holes_weigh_by_root_of_targets(name, generator):
     """Whatever tilt there is elsewhere: the law has one of its own. Rows with holes, too."""
     model, x = build(name, 5), torch.from_numpy(reference.all_rows((2,) * 5))
     observed = torch.rand(x.shape, generator=generator) < 0.7
@@ -138,14 +138,14 @@ def test_what_is_hidden_as_holes_counts_by_the_root_of_its_targets(name, generat
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
 
 
-def test_costs_of_holes_are_nats_a_row_where_cells_are_many():
+def test_holes_cost_nats_a_row():
     n = 5_000
     share, chances = np.arange(1, n + 1) / n, [(2 * (n - m) + 1) / n**2 for m in range(1, n + 1)]
     assert np.sqrt(share) @ chances == pytest.approx(MEAN_ROOT, rel=1e-3)
 
 
 @every_model
-def test_values_in_holes_change_no_cost(name, generator):
+def test_missing_values_change_no_cost(name, generator):
     model, x = build(name, 5), torch.from_numpy(reference.all_rows((2,) * 5))
     observed = torch.rand(x.shape, generator=generator) < 0.7
     observed[:, 0] = True
@@ -155,7 +155,7 @@ def test_values_in_holes_change_no_cost(name, generator):
     assert torch.equal(a, b)
 
 
-def test_all_steps_is_the_mean_over_steps_and_last_step_the_last():
+def test_objectives_reduce_over_steps():
     costs = torch.tensor([[8.0, 6.0], [4.0, 2.0]])
     assert reduce(costs, "all_steps") == 5
     assert reduce(costs, "last_step") == 3
@@ -163,13 +163,13 @@ def test_all_steps_is_the_mean_over_steps_and_last_step_the_last():
 
 
 @every_model
-def test_the_penalty_is_the_sum_of_squares_of_all_matrices(name):
+def test_penalty_sums_squares_of_matrices(name):
     model = build(name, 4)
     expected = sum((p.detach().numpy() ** 2).sum() for p in model.parameters() if p.ndim >= 2)
     assert l2_penalty(model).item() == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_penalty_leaves_biases_free():
+def test_penalty_leaves_biases_free():
     model = build("nade-2 3hl", 4)
     before = l2_penalty(model)
     with torch.no_grad():
@@ -179,7 +179,7 @@ def test_the_penalty_leaves_biases_free():
     assert torch.equal(l2_penalty(model), before)
 
 
-def test_costs_of_bfloat16_logits_are_float32():
+def test_bfloat16_logits_cost_float32():
     model = nade_k(4, hidden=(6,), steps=2, generator=torch.Generator().manual_seed(0))
     x, missing = torch.zeros(3, 4, dtype=torch.uint8), torch.ones(3, 4, dtype=torch.bool)
     with torch.autocast("cpu", torch.bfloat16):
@@ -190,7 +190,7 @@ def test_costs_of_bfloat16_logits_are_float32():
 
 @pytest.mark.parametrize("tilt", [0.0, 0.5])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_rows_weigh_the_same_in_networks_of_fewer_digits(dtype, tilt):
+def test_reduced_precision_keeps_row_weights(dtype, tilt):
     """A network of zeros thinks the same in every dtype: only the weights n / (number of targets) could differ."""
     model = nade_k(50, hidden=(3,), steps=1)
     with torch.no_grad():
@@ -233,7 +233,7 @@ def test_dropout_acts_while_training_only(dropping):
     assert not torch.equal(*(step_costs(model.train(), x, missing, generator=seeded(s)) for s in (1, 2)))
 
 
-def test_dropout_is_a_function_of_the_generator(dropping):
+def test_dropout_depends_on_the_generator(dropping):
     model, x, missing = dropping
     costs = []
     for global_seed in (3, 4):
@@ -242,7 +242,7 @@ def test_dropout_is_a_function_of_the_generator(dropping):
     assert torch.equal(*costs)
 
 
-def test_dropout_leaves_the_global_random_state_alone(dropping):
+def test_dropout_leaves_global_random_state(dropping):
     model, x, missing = dropping
     before = torch.random.get_rng_state()
     step_costs(model.train(), x, missing, generator=seeded(1))

@@ -66,7 +66,7 @@ def close(found, expected, atol=1e-11):
 
 
 @any_order
-def test_marginals_are_sums_of_joints_along_the_same_ordering(name, generator):
+def test_marginals_are_sums_of_joints(name, generator):
     model = build(name, 4)
     x, candidates = holed(model, generator), rows(model)
     orderings = orderings_of(model, 2, generator)
@@ -82,7 +82,7 @@ def test_marginals_are_sums_of_joints_along_the_same_ordering(name, generator):
 
 
 @any_order
-def test_a_row_without_holes_has_its_log_prob_and_a_row_of_holes_has_zero(name, generator):
+def test_complete_and_empty_rows_agree(name, generator):
     model = build(name, 4)
     x = rows(model)
     found = log_prob(model, x, orderings=3, generator=torch.Generator().manual_seed(5))
@@ -93,7 +93,7 @@ def test_a_row_without_holes_has_its_log_prob_and_a_row_of_holes_has_zero(name, 
 
 
 @three_kinds
-def test_the_mixture_of_marginals_sums_to_one(name, generator):
+def test_mixture_of_marginals_sums_to_one(name, generator):
     model = build(name, 4)
     x = rows(model)
     x[:, [0, 2]] = NAN
@@ -105,7 +105,7 @@ def test_the_mixture_of_marginals_sums_to_one(name, generator):
 
 
 @pytest.mark.parametrize("name", list(ZOO))
-def test_chunks_and_progress(name, generator):
+def test_marginals_in_chunks_report_progress(name, generator):
     model = build(name, 4)
     x = rows(model)[:24]
     last = [3] if model.config.ordering is None else [model.config.ordering[-1]]
@@ -119,7 +119,7 @@ def test_chunks_and_progress(name, generator):
 
 
 @three_kinds
-def test_a_row_alone_is_that_row_of_a_batch(name, generator):
+def test_row_alone_equals_row_in_batch(name, generator):
     model = build(name, 4)
     x, orderings = holed(model, generator), orderings_of(model, 1, generator)
     batch = log_prob(model, x, orderings=orderings)
@@ -128,7 +128,7 @@ def test_a_row_alone_is_that_row_of_a_batch(name, generator):
 
 
 @any_order
-def test_few_rows_cell_by_cell_are_those_of_a_walk(name, generator, monkeypatch):
+def test_batched_few_rows_equal_decoded_ones(name, generator, monkeypatch):
     model = build(name, 4)
     x, orderings = holed(model, generator)[:FEW_ROWS], orderings_of(model, 2, generator)
     given = torch.tensor([True, False, False, True])
@@ -139,7 +139,7 @@ def test_few_rows_cell_by_cell_are_those_of_a_walk(name, generator, monkeypatch)
         close(found, walked)
 
 
-def test_products_in_another_dtype(generator):
+def test_reduced_products_cost_little(generator):
     model = build("nade-5 1hl", 40, noise=0.2).float()
     x = torch.randint(0, 2, (30, 40), generator=generator).double()
     x[:20, 30:] = NAN
@@ -162,7 +162,7 @@ def test_products_in_another_dtype(generator):
 
 
 @any_order
-def test_conditionals_are_ratios_of_joints_along_the_same_ordering(name, generator):
+def test_conditionals_are_ratios_of_joints(name, generator):
     model = build(name, 4)
     x, candidates = holed(model, generator, part=0.25), rows(model)
     given = torch.tensor([False, True, True, False])
@@ -179,7 +179,7 @@ def test_conditionals_are_ratios_of_joints_along_the_same_ordering(name, generat
 
 
 @any_order
-def test_the_chain_rule_holds_along_an_ordering_that_visits_what_is_given_first(name, generator):
+def test_chain_rule_holds_along_one_ordering(name, generator):
     model = build(name, 4)
     x, given = holed(model, generator), torch.tensor([True, False, True, False])
     base = torch.stack([staged(o, given, ~given) for o in orderings_of(model, 3, generator)])
@@ -189,7 +189,7 @@ def test_the_chain_rule_holds_along_an_ordering_that_visits_what_is_given_first(
 
 
 @three_kinds
-def test_a_mixture_of_conditionals_sums_to_one(name, generator):
+def test_mixture_of_conditionals_sums_to_one(name, generator):
     model = build(name, 4)
     x, given = rows(model), torch.tensor([False, True, False, True])
     x[:, 2] = NAN  # summed out
@@ -198,7 +198,7 @@ def test_a_mixture_of_conditionals_sums_to_one(name, generator):
     assert found.exp().sum().item() == pytest.approx(model.levels[2], abs=1e-11)  # each value of cell 0 so often
 
 
-def test_nothing_else_to_ask_for_has_probability_one(generator):
+def test_all_given_has_probability_one(generator):
     model = build("mixed", 4)
     x = holed(model, generator)
     assert (log_prob(model, x, given=torch.ones(4, dtype=torch.bool), orderings=2, generator=generator) == 0).all()
@@ -208,7 +208,7 @@ def test_nothing_else_to_ask_for_has_probability_one(generator):
 
 
 @any_order
-def test_a_cell_given_all_others_is_a_ratio_of_joints_with_it_last(name, generator):
+def test_cell_given_others_is_joint_ratio(name, generator):
     model = build(name, 4)
     x, candidates = holed(model, generator)[:16], rows(model)
     found = explain_cells(model, x).log_prob
@@ -224,7 +224,7 @@ def test_a_cell_given_all_others_is_a_ratio_of_joints_with_it_last(name, generat
 
 
 @three_kinds
-def test_what_is_expected_is_the_most_probable_level_given_all_others(name, generator):
+def test_expected_level_is_most_probable(name, generator):
     model = build(name, 4)
     x = holed(model, generator)[:16]
     found = explain_cells(model, x)
@@ -243,7 +243,7 @@ def test_what_is_expected_is_the_most_probable_level_given_all_others(name, gene
 
 
 @three_kinds
-def test_log_prob_of_a_completion_is_a_difference_of_joints(name, generator):
+def test_completion_log_prob_is_joint_difference(name, generator):
     model = build(name, 4)
     x = holed(model, generator)
     ordering = orderings_of(model, 1, generator)[0]
@@ -261,7 +261,7 @@ def test_log_prob_of_a_completion_is_a_difference_of_joints(name, generator):
 
 
 @three_kinds
-def test_greedy_takes_the_most_probable_level_at_each_position(name, generator):
+def test_greedy_takes_the_best_level(name, generator):
     """By hand, with joints along the ordering; the last cell of it is left to choose."""
     model = build(name, 4)
     candidates, ordering = rows(model), torch.tensor([2, 0, 3, 1])
@@ -279,7 +279,7 @@ def test_greedy_takes_the_most_probable_level_at_each_position(name, generator):
 
 
 @any_order
-def test_a_beam_of_full_width_finds_the_maximum(name, generator):
+def test_full_width_beam_is_exact(name, generator):
     model = build(name, 4)
     x, candidates = holed(model, generator)[:14], rows(model)
     ordering = orderings_of(model, 1, generator)[0]
@@ -294,7 +294,7 @@ def test_a_beam_of_full_width_finds_the_maximum(name, generator):
     assert torch.equal(chunked.x, found.x)
 
 
-def test_a_wider_beam_finds_what_greedy_misses():
+def test_wider_beam_beats_greedy():
     """Along some orderings the best completion begins improbably."""
     model = build("nade-mask 2hl", 5)
     x = torch.full((1, 5), NAN, dtype=torch.float64)
@@ -326,7 +326,7 @@ def test_most_certain_first_chooses_cell_and_level(name, generator):
 
 
 @three_kinds
-def test_best_of_is_the_best_of_its_draws(name, generator):
+def test_best_of_returns_best_draw(name, generator):
     model = build(name, 4)
     x = holed(model, generator)[:30]
     ordering = orderings_of(model, 1, generator)[0]
@@ -341,7 +341,7 @@ def test_best_of_is_the_best_of_its_draws(name, generator):
     assert (most_probable - many).median() < 0.01
 
 
-def test_best_of_in_small_chunks_is_as_good(generator):
+def test_best_of_works_in_chunks(generator):
     model = build("mixed", 4)
     x = holed(model, generator)[:12]
     found = best_of(model, x, n_draws=20, ordering=torch.arange(4), max_bytes=1, generator=generator)
@@ -382,7 +382,7 @@ def test_information_equals_brute_force(name, generator):
     close(expected_information(model, x, target, max_bytes=1), found)
 
 
-def test_information_of_answers_that_never_come_is_finite():
+def test_impossible_answers_give_finite_information():
     """Of a model that is sure of everything: levels have probability 0 and 1, whatever was answered."""
     model = build("mixed", 4)
     with torch.no_grad():
@@ -391,7 +391,7 @@ def test_information_of_answers_that_never_come_is_finite():
     close(found, torch.zeros(1, 4, dtype=torch.float64))
 
 
-def test_a_row_without_unknown_cells_has_no_question():
+def test_complete_row_has_no_information():
     model = build("mixed", 4)
     assert expected_information(model, rows(model)[:2]).isnan().all()
     assert expected_information(model, rows(model)[:0]).shape == (0, 4)
@@ -400,7 +400,7 @@ def test_a_row_without_unknown_cells_has_no_question():
 # Models of one ordering
 
 
-def test_a_fixed_order_model_answers_where_its_ordering_fits(generator):
+def test_fixed_order_answers_along_its_ordering(generator):
     model = build("fixed-order nade", 4)
     own = torch.tensor(model.config.ordering)
     x, candidates = rows(model), rows(model)
@@ -422,7 +422,7 @@ def test_a_fixed_order_model_answers_where_its_ordering_fits(generator):
     assert best_of(model, x, n_draws=2, generator=generator).x.isfinite().all()
 
 
-def test_a_fixed_order_model_says_where_it_cannot_answer():
+def test_fixed_order_refuses_other_stages():
     model = build("fixed-order nade", 4)
     own = torch.tensor(model.config.ordering)
     x = rows(model)[:2]
@@ -447,7 +447,7 @@ def test_a_fixed_order_model_says_where_it_cannot_answer():
         log_prob(model, x[:1], orderings=own.flip(0)[None])
 
 
-def test_a_fixed_order_model_refuses_numbers_of_other_orderings():
+def test_fixed_order_refuses_other_orderings():
     """They would look like those that it was trained for."""
     model = build("fixed-order nade", 4)
     own, x = torch.tensor(model.config.ordering), rows(model)
@@ -470,7 +470,7 @@ def test_a_fixed_order_model_refuses_numbers_of_other_orderings():
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed", "images"])
-def test_a_table_without_rows_has_answers_without_rows(name):
+def test_empty_table_gives_empty_answers(name):
     model = build(name, 4)
     nothing = torch.empty(0, 4)
     assert missing_probabilities(model, nothing).shape == (0, model.variables.n_columns)
@@ -480,14 +480,14 @@ def test_a_table_without_rows_has_answers_without_rows(name):
         assert completed.log_prob.shape == (0,)
 
 
-def test_flags_are_truths(generator):
+def test_flags_must_be_bool(generator):
     model = build("nade-5 1hl", 3)
     with pytest.raises((ValueError, TypeError), match="given"):
         log_prob(model, torch.zeros(2, 3), given=torch.tensor([1, 0, 0]), orderings=2, generator=generator)
 
 
 @pytest.mark.parametrize("orderings", [torch.empty(0, 3, dtype=torch.long), torch.tensor([[0, 0, 2]]), torch.arange(3)])
-def test_what_is_no_ordering_is_refused(orderings):
+def test_wrong_orderings_are_refused(orderings):
     model, x = build("nade-5 1hl", 3), torch.zeros(2, 3)
     if orderings.ndim == 2:
         for ask in (lambda: sample(model, 4, orderings=orderings), lambda: log_prob(model, x, orderings=orderings)):
@@ -498,7 +498,7 @@ def test_what_is_no_ordering_is_refused(orderings):
             sample(model, 4, orderings=orderings)
 
 
-def test_mistakes_are_told():
+def test_wrong_inputs_are_named():
     model = build("mixed", 4)
     x = rows(model)[:3]
     x[1, 2] = NAN
@@ -529,7 +529,7 @@ OWN = r"^dtype: expected torch\.float64 \(the model's own, as None\), found "
 
 
 @pytest.mark.parametrize("few", [True, False])
-def test_products_are_in_a_dtype_that_suits_the_model_or_in_none(few):
+def test_dtype_must_suit_the_model(few):
     """Whatever way is taken: some cast to it, others ask PyTorch for it, which does not know all of them."""
     exact, single = build("mixed", 4), build("mixed", 4).float()
     x = rows(exact)[: FEW_ROWS if few else None]
@@ -556,7 +556,7 @@ def test_products_are_in_a_dtype_that_suits_the_model_or_in_none(few):
 
 
 @pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.complex64])
-def test_rows_of_numbers_that_hardly_compute_are_refused_at_once(dtype):
+def test_unsupported_dtypes_are_refused(dtype):
     model = build("mixed", 4)
     x, ordering = rows(model)[:3].to(dtype), torch.arange(4)
     for ask in (
@@ -571,7 +571,7 @@ def test_rows_of_numbers_that_hardly_compute_are_refused_at_once(dtype):
 
 
 @pytest.mark.parametrize(("count", "found"), [(2.0, "2.0"), (2.5, "2.5"), (True, "True"), ("2", "'2'"), (None, "None")])
-def test_counts_are_whole_numbers(count, found, generator):
+def test_counts_must_be_whole_numbers(count, found, generator):
     model, ordering = build("nade-5 1hl", 3), torch.arange(3)
     x = torch.zeros(2, 3)
     asked = {
@@ -588,7 +588,7 @@ def test_counts_are_whole_numbers(count, found, generator):
             ask()
 
 
-def test_whole_numbers_of_numpy_are_counts(generator):
+def test_numpy_integers_are_counts(generator):
     model = build("nade-5 1hl", 3)
     assert behind_the_hook(as_orderings)(model, np.int64(2), generator=generator).shape == (2, 3)
     assert behind_the_hook(sample)(model, np.int32(2), generator=generator).shape == (2, 3)
@@ -609,7 +609,7 @@ def test_the_global_random_state_is_untouched(name, generator):
 # Orderings of other types
 
 
-def test_orderings_of_small_whole_numbers_serve_and_flags_do_not():
+def test_orderings_need_integer_dtype():
     model = build("nade-5 1hl", 3)
     x, ordering = rows(model), torch.tensor([2, 0, 1])
     assert torch.equal(log_prob(model, x, ordering=ordering.to(torch.int16)), log_prob(model, x, ordering=ordering))
@@ -635,7 +635,7 @@ def seeded():
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
-def test_nobody_changes_the_rows_that_he_is_given(name, generator):
+def test_input_rows_stay_unchanged(name, generator):
     model = build(name, 3)
     x = holed(model, generator)
     x[0, 0] = NAN  # a hole in every row, which a beam needs not, but questions do
@@ -658,7 +658,7 @@ def test_nobody_changes_the_rows_that_he_is_given(name, generator):
         close(x, before, atol=0)
 
 
-def test_a_model_of_one_ordering_does_not_guess_at_cells_that_have_others_after_them():
+def test_fixed_order_refuses_early_marginals():
     model = build("fixed-order nade", 3)
     *_, last = model.config.ordering
     x = rows(model)
@@ -672,7 +672,7 @@ def test_a_model_of_one_ordering_does_not_guess_at_cells_that_have_others_after_
             function(model, x)
 
 
-def test_boolean_rows_are_rows_of_codes():
+def test_boolean_rows_are_codes():
     model = build("mixed", 3)
     ordering = orderings_of(model, 1, seeded())[0]
     x = torch.tensor([[True, True, False], [False, True, False]])
@@ -680,7 +680,7 @@ def test_boolean_rows_are_rows_of_codes():
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed", "images"])
-def test_the_last_state_of_the_inference_is_what_one_pass_tells(name, generator):
+def test_last_state_equals_one_pass(name, generator):
     """What is flagged is hidden besides the holes, whatever stands there, and what is observed are codes."""
     model = build(name, 4)
     x = holed(model, generator)
@@ -698,14 +698,14 @@ def test_the_last_state_of_the_inference_is_what_one_pass_tells(name, generator)
         reconstruction_probabilities(model, x[:, :3])
 
 
-def test_a_path_that_is_none_is_named():
+def test_unknown_decoder_is_named():
     model = build("nade-5 1hl", 3)
     with pytest.raises(Exception, match="fastest") as error:
         log_prob(model, rows(model), ordering=orderings_of(model, 1, seeded())[0], decoder="fastest")
     assert error.type is ValueError or "Type" in error.type.__name__  # the tests' own check of types comes first
 
 
-def test_threads_that_ask_a_model_at_a_time_get_its_answers():
+def test_threads_share_a_model():
     """One that is being built or trained drops units, and goes on doing so when all have theirs."""
     model = build("nade-5 1hl", 3).train()
     for part in model.modules():

@@ -60,7 +60,7 @@ def p_value(counts, probabilities):
 
 @every_model
 @pytest.mark.parametrize("n_variables", [1, 7])
-def test_rows_that_differ_get_what_each_gets_by_itself(name, n_variables, generator):
+def test_ragged_rows_equal_separate_rows(name, n_variables, generator):
     """The twin: for every row an ordering of its own, and the whole network at every position."""
     model = build(name, n_variables)
     for ordering in orderings_of(model, 2, generator):
@@ -75,7 +75,7 @@ def test_rows_that_differ_get_what_each_gets_by_itself(name, n_variables, genera
 
 @with_columns
 @pytest.mark.parametrize("chunk", [1, 3, 9])
-def test_the_ragged_path_is_the_plain_path(name, chunk, generator):
+def test_ragged_decoder_equals_full_decoder(name, chunk, generator):
     model = build(name, 7)
     ordering = orderings_of(model, 1, generator)[0]
     x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
@@ -89,7 +89,7 @@ def test_the_ragged_path_is_the_plain_path(name, chunk, generator):
 
 
 @with_columns
-def test_rows_that_do_the_same_may_take_the_ragged_path_too(name, generator):
+def test_ragged_decoder_equals_incremental_decoder(name, generator):
     model = build(name, 6)
     ordering = orderings_of(model, 1, generator)[0]
     x = rows(model)[:, ordering]
@@ -110,7 +110,7 @@ def test_products_in_another_dtype_cost_little(name, dtype, near, generator):
 
 
 @any_order
-def test_draws_of_rows_that_differ_follow_their_conditionals(name, generator, monkeypatch):
+def test_ragged_draws_follow_their_conditionals(name, generator, monkeypatch):
     monkeypatch.setattr(patterns, "SHARE_FROM", 10**9)
     model, candidates = build(name, 3, noise=0.5), rows(build(name, 3))
     x = torch.full((12_000, 3), NAN, dtype=torch.float64)
@@ -126,7 +126,7 @@ def test_draws_of_rows_that_differ_follow_their_conditionals(name, generator, mo
         )
 
 
-def test_an_ordering_serves_a_thousand_rows_with_holes_of_their_own(generator, monkeypatch):
+def test_incomplete_rows_share_orderings(generator, monkeypatch):
     monkeypatch.setattr("nadek.inference.sampling.ROWS_AN_ORDERING", 10)
     asked = []
     monkeypatch.setattr(
@@ -141,7 +141,7 @@ def test_an_ordering_serves_a_thousand_rows_with_holes_of_their_own(generator, m
 # Rows in the same state
 
 
-def test_rows_are_alike_as_long_as_they_are_told_the_same():
+def test_prefixes_part_with_the_codes():
     alike = SharedPrefixes(6)
     assert alike.n_states == 1
     alike.append(torch.tensor([[0, 1], [0, 2], [0, 1], [0, 1], [0, 2], [0, 1]]))
@@ -152,7 +152,7 @@ def test_rows_are_alike_as_long_as_they_are_told_the_same():
     assert (len(different), back.tolist().count(back[0].item())) == (2, 2)
 
 
-def test_the_network_is_asked_once_for_rows_in_one_state(generator):
+def test_each_state_is_scored_once(generator):
     model = build("mixed", 5)
     x = rows(model).repeat(4, 1)
     asked = []
@@ -170,7 +170,7 @@ def test_the_network_is_asked_once_for_rows_in_one_state(generator):
 
 @every_model
 @pytest.mark.parametrize("chunk", [2, 3, 5, 99])
-def test_probabilities_of_all_rows_sum_to_one_in_chunks_and_all_paths_agree(name, chunk, generator):
+def test_chunked_probabilities_sum_to_one(name, chunk, generator):
     model = build(name, 5)
     x = rows(model)
     for ordering in orderings_of(model, 2, generator):
@@ -183,7 +183,7 @@ def test_probabilities_of_all_rows_sum_to_one_in_chunks_and_all_paths_agree(name
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
-def test_what_fits_into_memory_at_once_moves_no_chunk(name, generator):
+def test_memory_bound_keeps_chunks(name, generator):
     model = build(name, 5)
     x, ordering = rows(model)[:2], torch.tensor([3, 0, 4, 1, 2])
     three_positions = 3 * len(x) * bytes_per_row(model)
@@ -192,7 +192,7 @@ def test_what_fits_into_memory_at_once_moves_no_chunk(name, generator):
 
 
 @any_order
-def test_a_chunk_is_a_product_of_conditionals_given_what_came_before(name, generator):
+def test_chunk_is_product_of_conditionals(name, generator):
     """Visiting (a, b) at once: log p(a) + log p(b), each by an ordering that begins with it."""
     model = build(name, 3)
     x = rows(model)
@@ -205,7 +205,7 @@ def test_a_chunk_is_a_product_of_conditionals_given_what_came_before(name, gener
 
 
 @every_model
-def test_samples_in_chunks_follow_their_log_prob(name, generator):
+def test_chunked_samples_follow_their_log_prob(name, generator):
     model = build(name, 3, noise=0.5)
     ordering = orderings_of(model, 1, generator)
     drawn = sample(model, 20_000, orderings=ordering, chunk=2, generator=generator)
@@ -213,7 +213,7 @@ def test_samples_in_chunks_follow_their_log_prob(name, generator):
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
-def test_samples_in_chunks_along_orderings_of_their_own_follow_the_mixture(name, generator):
+def test_chunked_samples_follow_the_mixture(name, generator):
     model = build(name, 3)
     drawn = sample(model, 20_000, chunk=2, generator=generator)
     orderings = torch.tensor([[0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 0, 2], [2, 0, 1], [2, 1, 0]])
@@ -237,7 +237,7 @@ def test_chunks_cost_likelihood(generator):
 
 
 @any_order
-def test_all_holes_of_rows_that_differ_at_once_are_as_likely_as_each_by_itself(name, generator):
+def test_one_chunk_equals_marginals(name, generator):
     model = build(name, 5)
     x = some_rows(model, 30, generator)
     x = x.masked_fill(torch.rand(x.shape, generator=generator) < 0.5, NAN)
@@ -250,13 +250,13 @@ def test_all_holes_of_rows_that_differ_at_once_are_as_likely_as_each_by_itself(n
     "ask",
     [lambda m, x, o, chunk: log_prob(m, x, ordering=o, chunk=chunk), lambda m, x, o, chunk: impute(m, x, chunk=chunk)],
 )
-def test_a_chunk_of_nothing_is_refused(ask):
+def test_empty_chunk_is_refused(ask):
     model = build("mixed", 4)
     with pytest.raises(ValueError, match="chunk: expected at least 1 variable at once, found 0"):
         ask(model, rows(model), torch.arange(4), chunk=0)
 
 
-def test_almost_as_many_states_as_rows_fit_into_reduced_precision():
+def test_many_states_fit_reduced_precision():
     n_rows, n_states, n_bits = 321, 288, 9  # a multiple of an eighth of the rows that is more than all of them
     code = torch.arange(n_rows) % n_states
     x = torch.cat([(code[:, None] >> torch.arange(n_bits)) & 1, torch.zeros(n_rows, 3, dtype=torch.long)], dim=1)
