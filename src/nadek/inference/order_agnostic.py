@@ -1,4 +1,4 @@
-"""What training minimises: costs in nats a row, for every step of the network. No randomness, no state.
+"""Training costs in nats a row, for every step of the network.
 
 A cost is an unbiased estimate of -log p(x | o) averaged over orderings. The paper's two objectives differ in the
 steps they count: fine-tuning takes the last (Eq. 4), pretraining the mean of all (Eq. 10).
@@ -75,25 +75,24 @@ def fixed_order_costs(
     stride: int = 1,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "1 B"]:
-    """The exact -log p(x | ordering), all D conditionals at once: the objective of classic NADE.
+    """Return the exact -log p(x | ordering), the objective of classic NADE.
 
-    A network of one step that can be cut (see `nadek.models.registry`) reads the shown values through W only, so the
-    first
-    layer of all D conditionals is one cumulative sum over the ordering (Larochelle and Murray 2011). Any other network,
-    more steps, or variables that are not binary, take D network evaluations a row.
+    A network of one step reads the shown values through W only. So the first layer of all D conditionals is one
+    cumulative sum over the ordering (Larochelle and Murray 2011). More steps, other variables than binary ones, and
+    models that cannot decode incrementally take D network evaluations a row.
 
     Args:
         model: any conditional network.
         x: complete rows of codes.
         ordering: the ordering.
-        start: the first position whose conditional is counted.
-        stride: from one that is counted to the next. With a stride above 1 the cost is an estimate, without bias if
-            ``start`` is drawn from 0 to stride - 1: what is counted counts so many times.
+        start: the first position that is counted.
+        stride: distance to the next position that is counted. Above 1 the cost is an estimate; it is unbiased if
+            ``start`` is drawn from 0 to stride - 1.
         generator: source of dropout while training.
     """
     visited = x[:, ordering].to(model.b.dtype)
-    incremental = isinstance(model, IterativeNADE) and model.can_decode_incrementally
-    if incremental and model.steps == 1 and isinstance(model.variables, BinaryVariables):
+    binary = model.steps == 1 and isinstance(model.variables, BinaryVariables)
+    if binary and isinstance(model, IterativeNADE) and model.can_decode_incrementally:
         scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
     else:
         scores = _conditionals(model, x, ordering, torch.arange(start, x.shape[1], stride, device=x.device), generator)
@@ -102,18 +101,18 @@ def fixed_order_costs(
 
 
 def reduce(costs: Float[Tensor, "k B"], objective: Objective) -> Float[Tensor, ""]:
-    """The number to minimise: the mean over rows of the last step's cost, or of the mean over steps."""
+    """Return the mean over rows of the last step's cost, or of the mean over steps."""
     return costs.mean() if objective == "all_steps" else costs[-1].mean()
 
 
 def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:
-    """Sum of squares of every weight matrix (biases are free), the paper's regulariser before its coefficient."""
+    """Return the sum of squares of all weight matrices, not of biases."""
     squares = [p.square().sum() for p in model.parameters() if p.ndim >= 2]
     return torch.stack(squares).sum()
 
 
 def _precise(dtype: torch.dtype) -> torch.dtype:
-    """What costs are told and weighed in: weights rounded to fewer digits would leave a bias."""
+    """Return the dtype of costs: at least float32, as rounded weights leave a bias."""
     return torch.promote_types(dtype, torch.float32)
 
 
@@ -138,7 +137,7 @@ def _one_step_conditionals(
     stride: int,
     generator: torch.Generator | None,
 ) -> Float[Tensor, "B n"]:
-    """Logits of every stride-th variable given all before it, in visiting order, for one step and binary variables.
+    """Return the logits of every stride-th variable given all before it.
 
     What the first layer reads changes from one of them to the next by the columns of those in between: one product for
     each stretch (all stretches in one call), and a cumulative sum over these.
@@ -167,7 +166,7 @@ def _conditionals(
     positions: Int[Tensor, " n"],
     generator: torch.Generator | None,
 ) -> Float[Tensor, "B n *L"]:
-    """Scores of some variables given those before each, for any network: n evaluations of it a row."""
+    """Return scores of some variables given those before each: n evaluations a row."""
     shape = (len(x), len(positions), len(ordering))
     missing = missing_at(rank_of(ordering).expand(shape[1:]), positions[:, None])  # [n, D], the row of each position
     logits = model(x.unsqueeze(1).expand(shape), missing.expand(shape), generator=generator)[-1]

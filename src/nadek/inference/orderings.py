@@ -1,4 +1,4 @@
-"""Orderings of the variables, and the sets of missing ones that they imply. Pure functions of ranks.
+"""Orderings of the variables, and the masks that they imply.
 
 ``ordering[i]`` is the variable visited i-th; ``rank[j]`` is when variable j is visited. ``missing`` is True
 where a value is to be predicted. Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
@@ -13,10 +13,10 @@ from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 Ordering = Int[Tensor, "*rows D2"] | Int[np.ndarray, "*rows D2"] | Sequence[int] | Sequence[Sequence[int]]
-"""One ordering for all rows, or one a row, as a user may give it."""
+"""One ordering for all rows, or one a row."""
 
 Orderings = Int[Tensor, "O D"] | Int[np.ndarray, "O D"] | Sequence[Sequence[int]]
-"""Several orderings, as a user may give them."""
+"""Several orderings."""
 
 
 def random_orderings(
@@ -31,10 +31,10 @@ def random_orderings(
 
 
 def as_tensor(given: object, name: str = "ordering") -> Shaped[Tensor, "..."]:
-    """What a user gave for orderings as a tensor; whether they are any is another question.
+    """Return orderings as a tensor, not checked to be permutations.
 
     Args:
-        given: a tensor, which is handed back as it is, an array, a list or a tuple.
+        given: a tensor (returned as it is), an array, a list or a tuple.
         name: of the option, for the message.
 
     Raises:
@@ -49,12 +49,12 @@ def as_tensor(given: object, name: str = "ordering") -> Shaped[Tensor, "..."]:
     try:
         return torch.from_numpy(np.array(given))  # a copy: an array may be read-only or run backwards
     except (TypeError, ValueError):
-        found = f"{type(given).__name__} {reprlib.repr(given)}"
-        raise TypeError(f"{name}: expected whole numbers in a tensor, an array or a list, found {found}") from None
+        value = f"{type(given).__name__} {reprlib.repr(given)}"
+        raise TypeError(f"{name}: expected whole numbers in a tensor, an array or a list, found {value}") from None
 
 
 def rank_of(ordering: Int[Tensor, "*batch D"]) -> Int[Tensor, "*batch D"]:
-    """The inverse permutation: when each variable is visited.
+    """Return the position at which each variable is visited.
 
     Example:
         >>> rank_of(torch.tensor([2, 0, 1]))
@@ -64,7 +64,7 @@ def rank_of(ordering: Int[Tensor, "*batch D"]) -> Int[Tensor, "*batch D"]:
 
 
 def are_permutations(orderings: Shaped[Tensor, "*batch D"]) -> bool:
-    """Whether whole numbers stand there, and each of 0..D-1 once in every row.
+    """Return True if every row holds each of 0..D-1 once.
 
     Example:
         >>> are_permutations(torch.tensor([[2, 0, 1]])), are_permutations(torch.tensor([0.0, 1.0]))
@@ -77,7 +77,7 @@ def are_permutations(orderings: Shaped[Tensor, "*batch D"]) -> bool:
 
 
 def missing_at(rank: Int[Tensor, "*ranks D"], position: int | Int[Tensor, "..."]) -> Bool[Tensor, "... D"]:
-    """What is still missing when ``position`` variables have been visited (positions count from 0, and broadcast).
+    """Return the mask of what is missing once ``position`` variables are visited.
 
     Example:
         >>> missing_at(torch.tensor([1, 2, 0]), 1)
