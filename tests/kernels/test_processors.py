@@ -26,6 +26,7 @@ print(before, faults())
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have other rules")
+@pytest.mark.slow
 def test_freed_memory_is_kept():
     for _ in range(8):  # what happens to lie at the end of the heap may keep it from being given back
         ran = subprocess.run([sys.executable, "-c", CHURN], capture_output=True, text=True, check=True)

@@ -193,6 +193,7 @@ def test_block_size_follows_onednn(monkeypatch):
         {"steps": 1},
     ],
 )
+@pytest.mark.slow
 def test_fused_products_keep_likelihoods(options, called):
     generator = torch.Generator().manual_seed(1)
     levels = options.get("levels", (2,) * 40)

@@ -172,7 +172,9 @@ def test_dropout_follows_generator_and_mode():
 def test_image_network_has_no_fast_path():
     model = network()
     assert not model.can_decode_incrementally
-    with pytest.raises(ValueError, match="the fast path needs a network that single variables can be cut out of"):
+    with pytest.raises(
+        ValueError, match="the incremental decoder needs a network that single variables can be cut out of"
+    ):
         log_prob(model, stripes(2), ordering=torch.arange(16), decoder="incremental")
 
 
@@ -186,6 +188,7 @@ def test_reduced_precision_costs_little(decoder):
     assert (coarse - exact).abs().max() < 0.2
 
 
+@pytest.mark.slow
 def test_image_network_learns():
     x = stripes(100)
     model = network(mean=x.mean(0))
@@ -208,6 +211,7 @@ def test_mirrored_images():
     assert turned.tolist() == [[0, 1, 2, 3, 4, 5], [8, 7, 6, 11, 10, 9]]
 
 
+@pytest.mark.slow
 def test_mirrored_training_learns_both_sides():
     """All rows have their stripe at the left: only a mirror shows it at the right."""
     x = torch.tensor([[1.0, 0, 0, 0] * 4]).repeat(100, 1)
@@ -262,6 +266,7 @@ def test_build_makes_what_the_config_says():
     assert isinstance(build(ImageConfig(image_shape=(2, 2))), ImageNetwork)
 
 
+@pytest.mark.slow
 def test_run_saves_image_shape(tmp_path):
     training = {"phases": [{"epochs": 1}], "precision": "bfloat16"}
     recipe = make_recipe(

@@ -308,6 +308,7 @@ def fitted(estimator, X, **options):
     return estimator(**{"max_iter": 3, "training": {"width": 16}, "random_state": 0} | options).fit(X)
 
 
+@pytest.mark.slow
 def test_imputer_keeps_useful_memory_only():
     X = again_and_again(600)
     imputer = fitted(NADEkImputer, X)
@@ -327,6 +328,7 @@ def test_imputer_keeps_useful_memory_only():
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.slow
 def test_estimator_with_memory_works_and_reloads(holes, tmp_path):
     X = pd.DataFrame(again_and_again(600, D=6), columns=list("abcdef"))
     X["f"] = X["f"].map({0.0: "no", 1.0: "yes"})
@@ -382,6 +384,7 @@ def test_memory_needs_rows_held_out():
         fitted(NADEk, X, memory="yes")
 
 
+@pytest.mark.slow
 def test_verbose_fit_reports_memory(capsys):
     fitted(NADEkImputer, again_and_again(600), verbose=1)
     assert "memory of 30 rows  validation" in capsys.readouterr().out
@@ -404,6 +407,7 @@ def nadek(*arguments):
     return end.value.code or 0
 
 
+@pytest.mark.slow
 def test_command_fit_adds_memory(tmp_path, capsys):
     table(tmp_path / "t.csv")
     assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 2, "--memory") == 0

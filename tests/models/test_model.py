@@ -239,6 +239,7 @@ def run_alone(code):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_package_import_is_light():
     code = (
         "import sys, nadek; lazy = {'NADEk', 'NADEkImputer', 'NADEkOutlierDetector'} & set(nadek.__all__);"
@@ -250,6 +251,7 @@ def test_package_import_is_light():
     run_alone(code)
 
 
+@pytest.mark.slow
 def test_command_line_imports_are_light():
     code = (
         "import sys, nadek.cli.app;"

@@ -280,6 +280,7 @@ def answers(n, *, ordered, seed=0):
     return pd.DataFrame(frame | {"colour": colours})
 
 
+@pytest.mark.slow
 def test_ordered_answers_keep_their_order(tmp_path):
     frame = answers(200, ordered=True)
     frame.loc[3, "q0"] = None
@@ -317,6 +318,7 @@ def test_wrong_levels_are_refused(levels):
         Ordinal(levels=levels)
 
 
+@pytest.mark.slow
 def test_ordinal_kernel_pays_for_few_rows(monkeypatch):
     """Held out, in nats a row; by more than seeds change."""
     options = {"max_iter": 100, "categorical_features": [4], "random_state": 0}

@@ -1,1 +1,1 @@
-"""Fast paths below the models: matrix products, activation checkpointing, processor facts."""
+"""Matrix products, activation checkpointing and facts about the processor."""

@@ -1,4 +1,4 @@
-"""Activation checkpointing: gradients through k steps whose activations are computed again on the way back.
+"""Activation checkpointing: activations are computed again for the gradient.
 
 A training step then holds the logits of all steps and the activations of one.
 """
@@ -19,7 +19,7 @@ Step = Callable[[Inputs, Tensor, State, torch.Generator | None], tuple[Tensor, S
 def checkpointed_step(
     step: Step[Inputs, State], inputs: Inputs, p: Tensor, state: State, generator: torch.Generator | None
 ) -> tuple[Tensor, State]:
-    """Carry out a step now and, with the same dropout, again for its gradient."""
+    """Carry out a step, and again for its gradient."""
     generator_state = None if generator is None else generator.get_state()
     n_calls = 0
 

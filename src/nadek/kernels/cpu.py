@@ -7,7 +7,7 @@ import torch
 
 
 def has_fast_bfloat16(device: torch.device | str) -> bool:
-    """Return True if the processor multiplies bfloat16 itself, faster than float32.
+    """Return True if bfloat16 is faster than float32.
 
     Other processors emulate it, which takes several times longer.
 
@@ -24,7 +24,7 @@ def has_fast_bfloat16(device: torch.device | str) -> bool:
 
 @cache
 def keep_freed_memory() -> None:
-    """Make the C library keep freed memory instead of returning it.
+    """Make the C library keep the memory it frees.
 
     Decoding makes and frees tensors of some MiB at every position. glibc returns free memory at the end of the heap to
     the system above a threshold: twice the largest block ever freed, at most 32 MiB (see mallopt(3)). Fetching the

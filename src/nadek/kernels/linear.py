@@ -1,4 +1,4 @@
-"""Matrix products with bias and activation, as fast as the processor allows.
+"""Fast matrix products with bias and activation.
 
 On a CPU PyTorch gives float32 products to a library that leaves half of some processors unused, and its tanh takes as
 long as a product. oneDNN comes with PyTorch, uses the whole processor, and adds bias and activation in the same pass.
@@ -84,7 +84,7 @@ def add_product(
 
 
 def prepack_weight(weight: Float[Tensor, "m k"], n_rows: int) -> Float[Tensor, "m k"]:
-    """Return a weight in oneDNN's own layout for products with ``n_rows`` rows.
+    """Return a weight in oneDNN's layout for ``n_rows`` rows.
 
     Only `affine` and `add_product` can read it; they use oneDNN for it whatever the number of rows. The weight itself
     comes back where oneDNN does not serve, or where one such product is too small to pay.
@@ -116,12 +116,12 @@ def activate(name: str, u: Tensor) -> Tensor:
 
 
 def uses_sigmoid(u: Tensor) -> bool:
-    """Return True if `activate` computes tanh as ``2 sigmoid(2 u) - 1``."""
+    """Return True if `activate` computes tanh from a sigmoid."""
     return u.dtype == torch.float32 and u.numel() >= MIN_TANH and _serves(u)
 
 
 def _uses_onednn(x: Tensor, weight: Tensor) -> bool:
-    """Return True if oneDNN carries out this product; it must where the weight is prepacked."""
+    """Return True if oneDNN carries out this product."""
     if weight.is_mkldnn:
         return True
     rows = x.numel() // max(1, x.shape[-1])
@@ -138,7 +138,7 @@ def _serves(x: Tensor) -> bool:
 
 @cache
 def _fuses(dtype: torch.dtype) -> bool:
-    """Return True if PyTorch has the operators and the processor the numbers."""
+    """Return True if PyTorch and the processor support oneDNN."""
     needed = ("_linear_pointwise", "_reorder_linear_weight")
     if not (torch.backends.mkldnn.is_available() and all(hasattr(_oneDNN(), name) for name in needed)):
         return False

@@ -1,4 +1,4 @@
-"""NADE-k and its relatives: configs, models, and the presets of the paper."""
+"""NADE-k and its relatives: configs, models and presets."""
 
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import ModelConfig

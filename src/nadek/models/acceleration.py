@@ -1,4 +1,4 @@
-"""Other ways through the steps of a model, with the same logits and gradients up to rounding.
+"""Faster and smaller ways through the steps of a model.
 
 `accelerated` chooses among them; the plain loop stands in `nadek.models.iterative_nade`.
 """
@@ -32,7 +32,7 @@ def accelerated(
     recompute: bool,
     generator: torch.Generator | None,
 ) -> list[Float[Tensor, "*batch C"]] | None:
-    """Return the logits of every step by a faster or smaller way, if one serves.
+    """Return the logits of every step without the plain loop.
 
     The first rule that holds decides:
 
@@ -58,7 +58,7 @@ def accelerated(
 def plain_steps(
     step: InputStep, inputs: Inputs, variables: Variables, n_steps: int, generator: torch.Generator | None
 ) -> list[Tensor]:
-    """Return the logits of every step; ``step`` may be a checkpointed one."""
+    """Return the logits of every step by the plain loop."""
     state, logits = None, list[Tensor]()
     for t in range(n_steps):
         p = variables.probabilities(logits[-1]) if t else inputs.fill

@@ -1,4 +1,4 @@
-"""The interface of every conditional model to the layers above it.
+"""Interface of all conditional models.
 
 A conditional model maps a row and its mask to logits of every column. Training, scoring, sampling and queries need no
 more than that. `nadek.models.registry` lists the kinds of models.
@@ -17,7 +17,7 @@ from nadek.models.variables import Variables
 
 @runtime_checkable
 class Structure(Protocol):
-    """The part of a config that every conditional model has."""
+    """Part of a config that every conditional model has."""
 
     @property
     def n_variables(self) -> int:
@@ -29,7 +29,7 @@ class Structure(Protocol):
 
     @property
     def ordering(self) -> tuple[int, ...] | None:
-        """The one ordering of a fixed-order model; None for a model of every ordering."""
+        """Ordering of a fixed-order model; None for all others."""
 
     @property
     def levels(self) -> tuple[int, ...] | None:
@@ -50,7 +50,7 @@ class Inputs(NamedTuple):
 
 
 class ConditionalModel(nn.Module, ABC):
-    """A model of the conditional distribution of each missing value, given the observed ones.
+    """Model of each missing value given the observed ones.
 
     A subclass sets the attributes, and defines `forward` and `units_per_row`.
 
@@ -83,18 +83,18 @@ class ConditionalModel(nn.Module, ABC):
 
     @property
     def own_ordering(self) -> Int[Tensor, " D"] | None:
-        """The one ordering of a fixed-order model, on its device; None for a model of every ordering."""
+        """Ordering of a fixed-order model [D]; None for all others."""
         ordering = self.config.ordering
         return None if ordering is None else torch.tensor(ordering, device=self.b.device)
 
     @property
     def base_model(self) -> "ConditionalModel":
-        """The model that training changes: the one inside a wrapper, else the model itself."""
+        """Model inside a wrapper; the model itself without one."""
         return self
 
     @property
     def can_decode_incrementally(self) -> bool:
-        """True if single variables can be computed without a call of the whole model.
+        """Return True if single variables can be computed alone.
 
         This holds for an unmodified `IterativeNADE`, also inside a memory. Hooks and subclasses with a forward of
         their own (pruned weights are made by a hook) need the whole model at every position.
@@ -104,7 +104,7 @@ class ConditionalModel(nn.Module, ABC):
     @property
     @abstractmethod
     def units_per_row(self) -> int:
-        """Upper bound of the numbers that one row keeps in memory."""
+        """Upper bound of numbers that one row holds."""
 
     @abstractmethod
     def forward(
@@ -116,7 +116,7 @@ class ConditionalModel(nn.Module, ABC):
         recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch C"]]:
-        """Return the logits of every column after each step (a list of ``steps`` tensors).
+        """Return the logits of every column after each step.
 
         Args:
             x: codes; what stands where ``missing`` is True is never read.
@@ -127,7 +127,7 @@ class ConditionalModel(nn.Module, ABC):
         """
 
     def _begin_at(self, mean: Float[Tensor, " C"] | None) -> Float[Tensor, " C"]:
-        """Set the visible bias to the logits of column means; unknown ones (NaN, None) are uniform."""
+        """Set the visible bias from column means; unknown ones are uniform."""
         uniform = self.variables.uniform_mean().to(self.b)
         if mean is not None:
             _check_mean(mean, self.variables.n_columns)
@@ -137,7 +137,7 @@ class ConditionalModel(nn.Module, ABC):
 
 
 def _check_mean(mean: Tensor, n_columns: int) -> None:
-    """Check that column means are a tensor [C] of numbers from 0 to 1 or NaN."""
+    """Check the shape and the range of column means."""
     check_tensor(mean, "mean")
     if mean.shape != (n_columns,):
         expected = f"expected one number for each of {n_columns} columns, as nadek.data_mean gives them"

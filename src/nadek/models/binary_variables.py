@@ -33,17 +33,17 @@ class BinaryVariables(nn.Module):
         return x
 
     def expand(self, mask: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
-        """Repeat the mask of each variable, or any other value, for all of its columns; see `encode`."""
+        """Repeat a value of each variable for its columns."""
         return mask
 
     def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
-        """Return the mean of each column (Eq. 8 of Raiko, Yao, Cho and Bengio 2014)."""
+        """Return the mean of each column (Eq. 8)."""
         return logits.sigmoid()
 
     def probabilities_from(
         self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, " c"], first: int
     ) -> Float[Tensor, "B c"]:
-        """Return `probabilities` for the logits ``h V' + b`` of variable ``first`` and all after it."""
+        """Return `probabilities` from ``h V' + b``, from variable ``first`` on."""
         return affine(h, V, b, "sigmoid")
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
@@ -51,13 +51,13 @@ class BinaryVariables(nn.Module):
         return torch.stack([(-logits).sigmoid(), logits.sigmoid()], dim=-1)
 
     def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
-        """Return the negative log-probability of each code, in nats; any finite ``x`` may stand where missing."""
+        """Return the negative log-probability of each code, in nats."""
         return F.binary_cross_entropy_with_logits(logits, x.to(logits.dtype), reduction="none")
 
     def cross_entropy(
         self, logits: Float[Tensor, "*batch C"], teacher_logits: Float[Tensor, "*batch C"]
     ) -> Float[Tensor, "*batch D"]:
-        """Return the expectation of `costs` under a teacher's logits, in nats."""
+        """Return the expected `costs` under a teacher, in nats."""
         return self.costs(logits, self.probabilities(teacher_logits))
 
     def mix_logits(
@@ -66,7 +66,9 @@ class BinaryVariables(nn.Module):
         means: Float[Tensor, "*batch C"],
         share: Float[Tensor, "*batch #C"],
     ) -> Float[Tensor, "*batch C"]:
-        """Return the logits of ``(1 - share) probabilities(logits) + share means``.
+        """Return the logits of a mixture of two distributions.
+
+        The mixture is ``(1 - share) probabilities(logits) + share means``.
 
         Args:
             logits: logits of the first distribution.
@@ -78,7 +80,7 @@ class BinaryVariables(nn.Module):
     def mix_scores(
         self, scores: Float[Tensor, "B w"], means: Float[Tensor, "B w"], share: Float[Tensor, "B _"], places: slice
     ) -> Float[Tensor, "B w"]:
-        """Return `mix_logits` of the scores of consecutive variables, with means and share of their columns."""
+        """Return `mix_logits` of the scores of consecutive variables."""
         return self.mix_logits(scores, means, share)
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -86,7 +88,7 @@ class BinaryVariables(nn.Module):
         return logits.gather(-1, variable.unsqueeze(-1)).squeeze(-1)
 
     def scores_at(self, logits: Float[Tensor, "*batch c"], places: slice) -> Float[Tensor, "*batch w"]:
-        """Return the scores of consecutive variables from the logits of their columns."""
+        """Return the scores of consecutive variables."""
         return logits
 
     def log_prob(self, scores: Float[Tensor, "*batch"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -121,7 +123,7 @@ class BinaryVariables(nn.Module):
         return torch.full((self.n_columns,), 0.5)
 
     def logits_of_mean(self, mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
-        """Return the logits that give each column its mean, kept `MEAN_MARGIN` from 0 and 1."""
+        """Return the logits of clamped column means."""
         return torch.logit(clamped_mean(mean))
 
 
@@ -139,7 +141,7 @@ def log_bernoulli(logits: Float[Tensor, "*shape"], x: Shaped[Tensor, "*shape"]) 
 
 
 def clamped_mean(mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
-    """Return the data mean, kept `MEAN_MARGIN` from 0 and 1."""
+    """Return column means, `MEAN_MARGIN` from 0 and 1."""
     return mean.clamp(MEAN_MARGIN, 1 - MEAN_MARGIN)
 
 

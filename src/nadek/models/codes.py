@@ -44,7 +44,7 @@ def check_codes(x: object) -> None:
 def split_missing(
     x: Shaped[Tensor, "*batch D"], levels: Sequence[int] | None = None
 ) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
-    """Split codes with NaN for missing into codes (0 where missing) and mask.
+    """Split codes with NaN into codes and mask.
 
     Args:
         x: codes.

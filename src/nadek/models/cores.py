@@ -1,6 +1,6 @@
-"""Cores: the part of a network between its input layer and its output layer, used once a step.
+"""Cores: the layers between input and output layer.
 
-A core maps the pre-activation ``u = W v + c`` of the first hidden layer, and its own ``state`` from the step before
+A core is used once a step. It maps the pre-activation ``u = W v + c`` of the first hidden layer, and its own ``state`` from the step before
 (None at the first step), to the hidden units that the output layer reads:
 
     hidden, state = core(u, state)
@@ -31,7 +31,7 @@ State = tuple[Tensor, ...] | None
 
 @runtime_checkable
 class Core(Protocol):
-    """The interface of every core: the widths of its input and output, and the call."""
+    """Interface of all cores."""
 
     n_in: int
     n_out: int
@@ -39,12 +39,12 @@ class Core(Protocol):
     def __call__(
         self, u: Tensor, state: State = None, *, generator: torch.Generator | None = None
     ) -> tuple[Tensor, State]:
-        """Return the hidden units for the output layer, and the next state."""
+        """Return the last hidden units and the next state."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeepConfig:
-    """Structure of a `Deep` core: fully connected hidden layers (Fig. 1 left and middle)."""
+    """Structure of a `Deep` core."""
 
     hidden: tuple[int, ...] = (500, 500)
     activation: Activation = "tanh"
@@ -61,7 +61,7 @@ class DeepConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class AlternatingConfig:
-    """Structure of an `Alternating` core: layers as in a deep Boltzmann machine (Fig. 1 right)."""
+    """Structure of an `Alternating` core."""
 
     hidden: tuple[int, ...] = (500, 500)
     activation: Activation = "tanh"
@@ -81,7 +81,7 @@ class AlternatingConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ResidualConfig:
-    """Structure of a `Residual` core: pre-normalised blocks on a stream of ``width`` units."""
+    """Structure of a `Residual` core."""
 
     width: int = 400
     blocks: int = 2
@@ -101,7 +101,7 @@ class ResidualConfig:
 
 
 class Deep(nn.Module):
-    """Hidden layers ``h_1 = phi(u)``, ``h_l = phi(U_l h_(l-1) + d_l)`` without a state (Eq. 6)."""
+    """Fully connected layers ``h_l = phi(U_l h_(l-1) + d_l)`` (Eq. 6)."""
 
     def __init__(self, config: DeepConfig) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Deep(nn.Module):
 
 
 class Alternating(nn.Module):
-    """One sweep of mean field through a deep Boltzmann machine, from the bottom layer up.
+    """Mean-field sweep through a deep Boltzmann machine, bottom up.
 
     Each layer reads the one below, just updated, and the one above, from the step before (absent at the first
     step): ``h_1 = phi(u + R_1 h_2)``, ``h_2 = phi(U_2 h_1 + d_2 + R_2 h_3)`` and so on. Tied weights, as in an
@@ -139,7 +139,7 @@ class Alternating(nn.Module):
     def forward(
         self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
     ) -> tuple[Float[Tensor, "*batch H"], State]:
-        """Return the first hidden layer after the sweep, and the layers above it as state."""
+        """Return the first hidden layer, and the others as state."""
         layers: list[Tensor] = []
         for i in range(len(self.up) + 1):
             below = u if i == 0 else _through(self.up[i - 1], layers[-1])
@@ -150,16 +150,16 @@ class Alternating(nn.Module):
         return layers[0], tuple(layers[1:])
 
     def _down(self, i: int) -> Tensor:
-        """Return the matrix through which layer i reads layer i + 1."""
+        """Return the matrix from layer i + 1 to layer i."""
         layer = self.up[i] if self.down is None else self.down[i]
         weight: Tensor = layer.weight  # type: ignore[assignment]
         return weight.t() if self.down is None else weight
 
 
 class Residual(nn.Module):
-    """A stream that pre-normalised blocks add to: ``s <- s + B phi(C norm(s) + d) + e``; the output is ``norm(s)``.
+    """Pre-normalised residual blocks: ``s <- s + B phi(C norm(s) + d) + e``.
 
-    The stream starts as ``u``. With ``carry`` it starts as ``u`` plus the stream of the step before, so that a step
+    The output is ``norm(s)``. The stream starts as ``u``. With ``carry`` it starts as ``u`` plus the stream of the step before, so that a step
     refines the whole stream and not only the output (no parameter is added).
     """
 
@@ -173,7 +173,7 @@ class Residual(nn.Module):
     def forward(
         self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
     ) -> tuple[Float[Tensor, "*batch H"], State]:
-        """Return the normalised stream, and with ``carry`` the stream itself as state."""
+        """Return the normalised stream, and the stream as state."""
         stream = u if state is None else u + state[0]
         for block in self.blocks:
             stream = stream + block(stream, generator=generator)
@@ -181,7 +181,7 @@ class Residual(nn.Module):
 
 
 class _Block(nn.Module):
-    """One residual block, without the addition."""
+    """Residual block without the addition."""
 
     def __init__(self, config: ResidualConfig) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Evaluation mode for functions of a model, and checks of their arguments."""
+"""Evaluation mode for functions of a model."""
 
 import functools
 import threading
@@ -12,7 +12,6 @@ from torch import nn
 
 from nadek.kernels.cpu import keep_freed_memory
 from nadek.models.base import ConditionalModel
-from nadek.models.codes import check_tensor
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
@@ -26,7 +25,7 @@ _RUNNING: WeakKeyDictionary[nn.Module, tuple[int, list[nn.Module]]] = WeakKeyDic
 def evaluation_mode(
     function: Callable[Concatenate[Model, Options], Result],
 ) -> Callable[Concatenate[Model, Options], Result]:
-    """Run a function of a model without gradients and in eval mode.
+    """Run a function without gradients, its model in eval mode.
 
     Afterwards every module returns to its own mode. Dropout is off even for a new model, one in training, and one that
     several threads evaluate at a time. A surrounding autocast does not count: functions that allow other dtypes have
@@ -45,7 +44,7 @@ def evaluation_mode(
 
 @contextmanager
 def _eval_mode(model: nn.Module) -> Iterator[None]:
-    """Keep a model in eval mode until the last of its evaluations ends."""
+    """Keep a model in eval mode until its evaluations end."""
     with _LOCK:
         n_running, training = _RUNNING.get(model, (0, []))
         if n_running == 0:
@@ -65,7 +64,7 @@ def _eval_mode(model: nn.Module) -> Iterator[None]:
 
 
 def check_model(model: object) -> None:
-    """Check that the first argument is a model, not an estimator that holds one.
+    """Check that an argument is a model, not an estimator.
 
     Raises:
         TypeError: if it is none; names its type.
@@ -73,13 +72,3 @@ def check_model(model: object) -> None:
     if not isinstance(model, nn.Module):
         message = f"expected a network, found {type(model).__name__}"
         raise TypeError(f"{message}: ask an estimator by its own methods, or pass its network_")
-
-
-def check_model_and_rows(model: object, x: object) -> None:
-    """Check that a function got a model and a tensor of rows.
-
-    Raises:
-        TypeError: if it did not; names the type.
-    """
-    check_model(model)
-    check_tensor(x)

@@ -1,4 +1,4 @@
-"""Copies of a core that are faster in many calls without gradients, for decoding."""
+"""Faster copies of a core for decoding."""
 
 import copy
 
@@ -11,7 +11,7 @@ from nadek.models.layers import is_modified
 
 
 def prepacked_core(core: Core, n_rows: int) -> Core:
-    """Return a copy of a core with its weights prepacked for ``n_rows`` rows.
+    """Return a copy of a core with prepacked weights.
 
     Args:
         core: any core; it is not changed. It comes back itself where prepacking gains nothing, and where its weights
@@ -39,7 +39,7 @@ def prepacked_core(core: Core, n_rows: int) -> Core:
 
 
 def sigmoid_core(core: Core) -> Deep | None:
-    """Return a core of sigmoid units in place of a deep tanh core.
+    """Return a sigmoid core that replaces a tanh core.
 
     As ``tanh(u) = 2 sigmoid(2 u) - 1``, it returns ``(h + 1) / 2`` for ``2 u`` where the core returns ``h`` for ``u``.
     The scaling then is in the weights and not in every call.
@@ -62,7 +62,7 @@ def sigmoid_core(core: Core) -> Deep | None:
 
 
 def _has_own_weight(layer: nn.Linear) -> bool:
-    """Return True if the weight is a parameter, neither computed nor pruned."""
+    """Return True if the weight is a plain parameter."""
     return type(layer) is nn.Linear and "weight" in layer._parameters
 
 

@@ -1,4 +1,4 @@
-"""The network of the paper: one input layer, one core, one output layer, used ``steps`` times."""
+"""IterativeNADE, the network of the paper."""
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -18,9 +18,9 @@ from nadek.models.variables import Variables, masked_columns, variables_of
 
 
 class IterativeNADE(ConditionalModel):
-    """Iterative neural autoregressive distribution estimator (Raiko, Yao, Cho and Bengio 2014, Eq. 5 to 8).
+    """Iterative neural autoregressive distribution estimator (NADE-k).
 
-    ``v = where(missing, fill, x)``, then ``steps`` times
+    Raiko, Yao, Cho and Bengio (2014), Eq. 5 to 8: ``v = where(missing, fill, x)``, then ``steps`` times
     ``h, state = core(W v + c [+ A missing], state)``, ``logits = V h + b``, ``v = where(missing, sigmoid(logits), x)``
     (the softmax of its levels for a categorical variable, see `nadek.models.variables`).
 
@@ -76,7 +76,7 @@ class IterativeNADE(ConditionalModel):
 
     @property
     def can_decode_incrementally(self) -> bool:
-        """See `ConditionalModel`: W and V touch one variable a column, the core none."""
+        """See `ConditionalModel`; each column belongs to one variable."""
         return type(self).forward is IterativeNADE.forward and not is_modified(self)
 
     @property
@@ -93,7 +93,7 @@ class IterativeNADE(ConditionalModel):
         recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch C"]]:
-        """Return the logits of every column after each step: ``steps`` tensors, the answer last.
+        """Return the logits of every column after each step.
 
         A binary variable has one column, the logit of 1, any other one a level; `nadek.reconstruction_probabilities`
         turns them into probabilities, with the observed cells as they are. Logits of observed cells mean nothing.
@@ -128,7 +128,7 @@ class IterativeNADE(ConditionalModel):
     def step(
         self, inputs: Inputs, p: Tensor, state: State, generator: torch.Generator | None = None
     ) -> tuple[Tensor, State]:
-        """Return the logits of one step from probabilities, and the state for the next (Eq. 5 to 7)."""
+        """Return logits and state after one step (Eq. 5 to 7)."""
         v = torch.addcmul(inputs.observed, inputs.mask, p)  # v = mask * p + (1 - mask) * x
         u = affine(v, self.W, self.c)
         h, state = self.core(u if inputs.offset is None else u + inputs.offset, state, generator=generator)  # Eq. 6
@@ -145,7 +145,7 @@ class IterativeNADE(ConditionalModel):
 
     @torch.no_grad()
     def _initialise(self, mean: Tensor | None, generator: torch.Generator | None) -> None:
-        """Draw normal weights; biases are 0, and the visible bias gives the clamped mean."""
+        """Draw the weights; the visible bias gives the data mean."""
         if self.b.is_meta:
             return  # nothing to write to, see `nadek.models.registry.build_meta`
         for name, parameter in self.named_parameters():

@@ -1,4 +1,4 @@
-"""Parts of all models: layers with undrawn weights, and dropout from an explicit generator."""
+"""Layers with undrawn weights, and dropout with a generator."""
 
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ def uninitialised(kind: type[Layer], *args: Any, **options: Any) -> Layer:  # no
 
 
 def is_modified(module: nn.Module) -> bool:
-    """Return True if a module has hooks or a forward of its own.
+    """Return True if a module has hooks or another forward.
 
     Faster ways to compute the same must leave such a module to its call.
     """
@@ -48,5 +48,5 @@ def dropout_mask(h: Tensor, rate: float, generator: torch.Generator | None, *, n
 
 
 def rescaled(h: Tensor, mask: Tensor, rate: float) -> Tensor:
-    """Return the units under the mask, scaled up by ``1 / (1 - rate)``."""
+    """Return the units under a dropout mask, scaled up."""
     return h * mask / (1 - rate)

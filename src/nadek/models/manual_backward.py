@@ -1,4 +1,4 @@
-"""All steps of a deep binary model as one function with gradients by hand.
+"""Gradients by hand for all steps of a deep model.
 
 Training spends its time in matrix products. Automatic differentiation makes one product for each step and weight, and
 adds them up. As every step uses the same weights, their sum is one product over the rows of all steps, which is faster
@@ -43,9 +43,10 @@ class Weights(NamedTuple):
 
 
 def has_manual_backward(core: Core, variables: Variables) -> TypeGuard[Deep]:
-    """Return True for an unmodified deep core with an activation of `BACK` and binary variables.
+    """Return True if `manual_backward_steps` serves a core and variables.
 
-    A subclass of `Deep` or a hook may compute something else, of which the gradients here know nothing.
+    The core is an unmodified `Deep` with an activation of `BACK`, the variables are binary. A subclass or a hook may
+    compute something else, of which the gradients here know nothing.
     """
     return (
         type(core) is Deep
@@ -77,7 +78,7 @@ def manual_backward_steps(
 
 
 class _Steps(torch.autograd.Function):
-    """The loop over steps; tensors [k, B, ...] hold what all steps read."""
+    """Loop over steps with stacked tensors [k, B, ...]."""
 
     @staticmethod
     def forward(
@@ -91,7 +92,7 @@ class _Steps(torch.autograd.Function):
         fill: Tensor,
         *weights: Tensor,
     ) -> Tensor:
-        """Run the plain loop; ``h`` holds units, ``read`` the same after dropout."""
+        """Run the plain loop; ``read`` is ``h`` after dropout."""
         base, W, V, b, *layers = (weight.to(observed.dtype) for weight in weights)
         base = base[0] if len(base) == 1 else base
         U, d = layers[::2], layers[1::2]
@@ -120,7 +121,7 @@ class _Steps(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, g_out: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401 - torch's
-        """Go down through every step, last first; then make each weight's gradient in one product."""
+        """Go down through every step, last first."""
         mask, v, V, *rest = ctx.saved_tensors
         matrices, h, read, masks = (rest[i * ctx.n_layers : (i + 1) * ctx.n_layers] for i in range(4))
         back = BACK[ctx.activation]
@@ -144,13 +145,13 @@ class _Steps(torch.autograd.Function):
 
 
 def _units(activation: str, below: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return a layer's units; in float32 by the products of earlier records."""
+    """Return the units of a layer."""
     if bias.ndim == 1 and below.dtype == torch.bfloat16:
         return affine(below, weight, bias, activation)
-    u = torch.addmm(bias, below, weight.t())
+    u = torch.addmm(bias, below, weight.t())  # in float32 the same products as in earlier records
     return IN_PLACE[activation](u) if u.dtype != torch.bfloat16 else activate(activation, u)
 
 
 def _outer(g: Tensor, read: Tensor) -> Tensor:
-    """Return the gradient of a weight, summed over all steps and rows."""
+    """Return a weight's gradient, summed over steps and rows."""
     return g.flatten(0, 1).t() @ read.flatten(0, 1)

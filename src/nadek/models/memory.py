@@ -1,4 +1,4 @@
-"""A memory beside a model: training rows that resemble the observed part of a row predict its missing cells.
+"""Memory beside a model: similar training rows predict missing cells.
 
 A model learns what rows have in common; it cannot learn thousands of them by heart. Tables with recurring rows
 (baskets, genotypes, symptoms) need both. Stored row n differs from the observed cells of a row in ``m_n`` of them, was
@@ -70,7 +70,7 @@ class MemoryConfig:
 
 
 class StoredColumns(NamedTuple):
-    """Stored rows as columns of a model, all columns or some."""
+    """Stored rows as columns of a model."""
 
     values: Float[Tensor, "N c"]
     """Columns of the rows; 0 where missing."""
@@ -84,7 +84,7 @@ class StoredColumns(NamedTuple):
     def hamming_distance(
         self, values: Shaped[Tensor, "*batch c"], observed: Bool[Tensor, "*batch c"]
     ) -> Float[Tensor, "*batch N"]:
-        """Return the number of variables in which rows differ from the stored ones.
+        """Return the numbers of variables that differ.
 
         Two rows differ in ``a + t - 2 a t`` of a logistic column, and in ``a - a t`` of the columns of a variable of
         many levels. Both are linear in the stored t, so one product serves all rows.
@@ -107,7 +107,7 @@ class StoredColumns(NamedTuple):
 
 
 class MemoryModel(ConditionalModel):
-    """A model and stored rows beside it.
+    """Model with stored rows beside it.
 
     The memory is in no parameter: training such a model trains its base model.
 
@@ -196,7 +196,7 @@ class MemoryModel(ConditionalModel):
         missing: Bool[Tensor, "*batch D"],
         **options: Any,  # noqa: ANN401 - those of the base model
     ) -> list[Float[Tensor, "*batch C"]]:
-        """See `ConditionalModel`; the memory is mixed into the logits of every step."""
+        """See `ConditionalModel`; every step mixes the memory in."""
         outputs = self.network(x, missing, **options)
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             means, log_weight = self.kernel_average(self.stored, self.hamming_distance(x, missing))
@@ -206,7 +206,7 @@ class MemoryModel(ConditionalModel):
     def hamming_distance(
         self, x: Shaped[Tensor, "*batch D"], missing: Bool[Tensor, "*batch D"]
     ) -> Float[Tensor, "*batch N"]:
-        """Return the number of observed cells in which rows differ from each stored row.
+        """Return the numbers of observed cells that differ.
 
         Args:
             x: codes; what stands where ``missing`` is True is never read.
@@ -221,7 +221,7 @@ class MemoryModel(ConditionalModel):
     def kernel_average(
         self, stored: StoredColumns, distance: Float[Tensor, "*batch N"], decay: float | None = None
     ) -> tuple[Float[Tensor, "*batch c"], Float[Tensor, "*batch _"]]:
-        """Return the weighted mean of stored rows, and the logarithm of their weight.
+        """Return mean and log-weight of the stored rows.
 
         Args:
             stored: the columns to average.
@@ -239,12 +239,12 @@ class MemoryModel(ConditionalModel):
         return means.clamp(0, 1), largest + total.log()
 
     def share(self, log_weight: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """Return the share g of the memory for some log S."""
+        """Return the share g of the memory."""
         return torch.sigmoid(self.trust[0] + self.trust[1] * log_weight)
 
     @torch.no_grad()
     def _store(self) -> None:
-        """Make `stored`, whose tensors move with the model and are not saved."""
+        """Make `stored`; its tensors are not saved."""
         variables, dtype = self.variables, self.b.dtype
         observed = None if self.known is None else variables.expand(self.known).to(dtype)
         values = variables.encode(self.rows).to(dtype) if observed is None else variables.encode(self.rows) * observed
@@ -260,5 +260,5 @@ class MemoryModel(ConditionalModel):
 
 
 def _store_again(model: MemoryModel, _: object) -> None:
-    """Make `stored` of loaded rows; a function of the module, so that models can be pickled."""
+    """Make `stored` of loaded rows; pickle needs a module's function."""
     model._store()

@@ -1,4 +1,4 @@
-"""Variables of any number of levels: binary ones logistic, all others by a softmax."""
+"""Variables of any number of levels."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -18,7 +18,7 @@ Tables of less than half as many levels are not padded: they would outgrow what 
 
 
 class MixedVariables(nn.Module):
-    """Variables of any number of levels: one column for a binary one, else one a level, through a softmax.
+    """Binary variables with one column, others with a softmax.
 
     All methods work with a table [D, L], where L is the largest number of levels: it holds the place of the logit of
     each level of each variable. A binary variable is a softmax over (0, its logit). Levels that a variable does not
@@ -81,7 +81,7 @@ class MixedVariables(nn.Module):
         return self._of_columns(levels, first)
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
-        """See `BinaryVariables`; 0 for levels that a variable does not have."""
+        """See `BinaryVariables`; 0 for levels that do not exist."""
         return self._log_probs(logits).exp()
 
     def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
@@ -119,7 +119,7 @@ class MixedVariables(nn.Module):
         return _log_mix(scores.softmax(-1), levels, share.unsqueeze(-1)).masked_fill(absent, -torch.inf)
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
-        """Return the log-probabilities of one variable's levels in each row, up to a constant."""
+        """Return the unnormalised level log-probabilities of one variable a row."""
         chosen = F.pad(logits, (1, 0)).gather(-1, self.table[variable])
         return chosen.masked_fill(self.absent[variable], -torch.inf)
 
@@ -132,7 +132,7 @@ class MixedVariables(nn.Module):
         return self.level_log_probs(scores).gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
 
     def level_log_probs(self, scores: Float[Tensor, "*batch L"]) -> Float[Tensor, "*batch L"]:
-        """See `BinaryVariables`; -infinity for levels that a variable does not have."""
+        """See `BinaryVariables`; -infinity for levels that do not exist."""
         return scores.log_softmax(-1)
 
     def sample(
@@ -165,17 +165,17 @@ class MixedVariables(nn.Module):
         return torch.where(self.logistic, torch.logit(mean), mean.log())
 
     def _log_probs(self, logits: Tensor, first: int = 0) -> Float[Tensor, "*batch D L"]:
-        """Return the log-probability of every level of variable ``first`` and all after it."""
+        """Return level log-probabilities from variable ``first`` on."""
         return self.scores_at(logits, slice(first, len(self.levels))).log_softmax(-1)
 
     def _gathered(self, columns: Tensor, places: slice) -> Float[Tensor, "*batch w L"]:
-        """Return the table of consecutive variables from their columns; 0 for levels without a column."""
+        """Return columns as a table; 0 without a column."""
         table = (self.table[places] - self._starts[places.start]).clamp(min=0)
         gathered: Tensor = F.pad(columns, (1, 0)).index_select(-1, table.flatten()).unflatten(-1, table.shape)
         return gathered
 
     def _of_columns(self, levels: Float[Tensor, "*batch w L"], first: int = 0) -> Float[Tensor, "*batch c"]:
-        """Return the entries of a table that have a column, for variable ``first`` and all after it."""
+        """Return table entries as columns, from variable ``first`` on."""
         columns = slice(self._starts[first], None)
         place = (self.variable[columns] - first) * levels.shape[-1] + self.level[columns]
         return levels.flatten(-2).index_select(-1, place)
@@ -184,5 +184,5 @@ class MixedVariables(nn.Module):
         return slice(self._starts[places.start], self._starts[places.stop])
 
     def _add(self, name: str, value: Tensor) -> None:
-        """Register a tensor that moves with the model and is not saved: the levels determine it."""
+        """Register a tensor that is not saved."""
         self.register_buffer(name, value, persistent=False)

@@ -1,4 +1,4 @@
-"""The structure of an `IterativeNADE`, as ``config.json`` of a saved model holds it."""
+"""Structure of an `IterativeNADE`, saved in ``config.json``."""
 
 import math
 from dataclasses import dataclass, field

@@ -26,7 +26,7 @@ MIN_LEVELS = 3
 
 
 class OrdinalKernel:
-    """The matrix R for the ordinal variables of a model.
+    """Matrix R for the ordinal variables of a model.
 
     Args:
         variables: variables of the model.
@@ -45,7 +45,7 @@ class OrdinalKernel:
         ]
 
     def multiply(self, weight: Float[Tensor, "n m"], *, dim: int) -> None:
-        """Turn U into ``U R`` in place (``R U`` with dim 0).
+        """Turn U into ``U R`` or ``R U`` in place.
 
         Args:
             weight: U.
@@ -79,7 +79,7 @@ def _root(
     dtype: torch.dtype,
     device: torch.device,
 ) -> Float[Tensor, "L L"]:
-    """Return R, the symmetric root of the kernel, or its inverse; computed in float64.
+    """Return the symmetric root R of the kernel, or its inverse.
 
     Its rows have length 1, which keeps the size of weights; `NUGGET` keeps the inverse within reach of float32.
     """

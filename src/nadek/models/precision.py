@@ -8,7 +8,7 @@ REDUCED = (torch.bfloat16, torch.float16)
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:
-    """Return the dtype of products with a weight: its own, or that of an autocast.
+    """Return the dtype of products with a weight.
 
     An autocast leaves float64 alone.
     """
@@ -18,7 +18,7 @@ def product_dtype(weight: Tensor) -> torch.dtype:
 
 
 def checked_dtype(own: torch.dtype, dtype: object) -> torch.dtype | None:
-    """Return the dtype that a user requests for products, None for the model's own.
+    """Return the requested dtype of products; None for the model's.
 
     Args:
         own: dtype of the model.

@@ -1,4 +1,4 @@
-"""The models that the paper compares, as settings of `IterativeNADE` (Raiko, Yao, Cho and Bengio 2014)."""
+"""Models that the paper compares, as settings of `IterativeNADE`."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def nade_k(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Return NADE-k, the paper's model: missing cells start at the data mean, no mask input.
+    """Return NADE-k, the paper's model: mean fill, no mask input.
 
     Args:
         n_variables: D.
@@ -48,7 +48,9 @@ def nade_mask(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Return NADE-mask (Uria, Murray and Larochelle 2014): one step, zero fill, mask input.
+    """Return NADE-mask (Uria, Murray and Larochelle 2014).
+
+    One step, zero fill, and a second matrix that reads the mask.
 
     Args:
         n_variables: D.
@@ -67,7 +69,9 @@ def orderless_nade(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Return NADE-mask without the mask input (the rows "NADE 1HL" and "NADE 2HL" of Table 1).
+    """Return orderless NADE: NADE-mask without the mask input.
+
+    The rows "NADE 1HL" and "NADE 2HL" of Table 1.
 
     Args:
         n_variables: D.
@@ -87,9 +91,9 @@ def nade(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Return classic NADE (Larochelle and Murray 2011): one step, zero fill, logistic units, one ordering.
+    """Return NADE of one ordering (Larochelle and Murray 2011).
 
-    Train it with the exact objective of its ordering (`nadek.inference.order_agnostic.fixed_order_costs`).
+    One step, zero fill and logistic units. Train it with the exact objective of its ordering (`nadek.inference.order_agnostic.fixed_order_costs`).
 
     Args:
         n_variables: D.
@@ -113,7 +117,7 @@ def dbm_like(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Return mean field in a deep Boltzmann machine, which the paper proposes (Fig. 1 right).
+    """Return the deep Boltzmann structure of Fig. 1 (right).
 
     Args:
         n_variables: D.
@@ -137,7 +141,7 @@ def residual_nade_k(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Return our model: residual blocks on a carried stream, zero fill, mask input.
+    """Return a residual NADE-k with zero fill and mask input.
 
     Args:
         n_variables: D.
@@ -157,7 +161,7 @@ def _deep(hidden: Sequence[int]) -> DeepConfig:
 
 
 def _widths(hidden: Sequence[int]) -> tuple[int, ...]:
-    """Return the widths of the hidden layers; a single number is refused as ambiguous."""
+    """Return the widths of the hidden layers."""
     if isinstance(hidden, int):
         raise TypeError(f"hidden: expected the width of each layer, such as ({hidden},), found {hidden}")
     return tuple(hidden)

@@ -1,4 +1,4 @@
-"""Models that begin as an RBM, whose mean field is a NADE-k (the paper's section on probabilistic inference).
+"""Models that begin as the mean field of an RBM.
 
 The RBM is ``p(v, h)`` proportional to ``exp(b'v + c'h + h'Wv)``. A mean-field update of its hidden units and then of
 the visible ones, with the observed ones clamped, is a step of the model with logistic units and V = W transposed.
@@ -24,7 +24,7 @@ def from_rbm(
     steps: int,
     fill: Float[Tensor, " D"] | None = None,
 ) -> IterativeNADE:
-    """Return the NADE-k whose steps are mean-field updates of an RBM.
+    """Return an RBM's mean field as a NADE-k.
 
     It has logistic units, and one matrix used both ways; the observed units are clamped.
 
@@ -57,7 +57,7 @@ def begin_as_rbm(
     *,
     mean: Float[Tensor, " D"] | None = None,
 ) -> None:
-    """Overwrite a model's weights so that its steps are mean-field updates of an RBM.
+    """Overwrite a model's weights with those of an RBM.
 
     One layer of logistic units does that exactly, and so does one of tanh units, since
     ``sigmoid(u) = (1 + tanh(u / 2)) / 2``. Further layers of tanh units begin as ``tanh`` of the layer below, unit by

@@ -1,4 +1,4 @@
-"""The kinds of conditional models: the config of each, and the model it builds."""
+"""Kinds of conditional models, and the model of a config."""
 
 from typing import TypeAlias
 
@@ -25,7 +25,7 @@ def build(
     *,
     generator: torch.Generator | None = None,
 ) -> ConditionalModel:
-    """Return a model with fresh weights, and an empty memory if it has one.
+    """Return a model with fresh weights.
 
     Args:
         config: structure of the model.
@@ -46,7 +46,7 @@ def build(
 
 
 def build_meta(config: AnyConfig) -> ConditionalModel:
-    """Return a model on the meta device: names and shapes of its weights, without memory.
+    """Return a model on the meta device, without numbers.
 
     Example:
         >>> build_meta(ModelConfig(n_variables=1000)).state_dict()["W"].shape

@@ -1,4 +1,4 @@
-"""The image network: an order-agnostic U-Net."""
+"""Image network: an order-agnostic U-Net."""
 
 from functools import partial
 
@@ -27,9 +27,9 @@ RESIDUAL_GAIN = 0.1
 
 
 class ImageNetwork(ConditionalModel):
-    """Order-agnostic U-Net (after Ronneberger, Fischer and Brox 2015; mask as input: Uria, Murray and Larochelle 2014).
+    """Order-agnostic U-Net (after Ronneberger, Fischer and Brox 2015).
 
-    ``v = where(missing, fill, x)``, then ``steps`` times ``s = norm(unet(stem(v, missing) + place [+ the last s]))``,
+    It reads the mask (Uria, Murray and Larochelle 2014): ``v = where(missing, fill, x)``, then ``steps`` times ``s = norm(unet(stem(v, missing) + place [+ the last s]))``,
     ``logits = head phi(s) + b``, ``v = where(missing, sigmoid(logits), x)``. The U-Net takes a stream of feature maps
     down from scale to scale, through a dense layer at the coarsest one, and up again with skip connections.
 
@@ -85,7 +85,7 @@ class ImageNetwork(ConditionalModel):
         recompute: bool = False,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch D"]]:
-        """Return the logits of every pixel after each step; see `nadek.IterativeNADE.forward`."""
+        """Return the logits of every pixel after each step."""
         rows = missing.reshape(-1, self.n_variables)
         chunked = self.b.device.type == "cpu" and not torch.is_grad_enabled()
         size = max(1, CHUNK_PIXELS // self.n_variables if chunked else len(rows))
@@ -98,7 +98,7 @@ class ImageNetwork(ConditionalModel):
     def step(
         self, inputs: Inputs, p: Tensor, stream: Tensor | None, generator: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the logits of one step from probabilities, and the stream for the next."""
+        """Return logits and stream after one step."""
         v = torch.addcmul(inputs.observed, inputs.mask, p.to(inputs.mask.dtype))  # v = mask * p + (1 - mask) * x
         read = self.stem(self._planes(v, inputs.mask)) + inputs.offset
         stream = row_norm(self._unet(read if stream is None else read + stream, generator))
@@ -111,7 +111,7 @@ class ImageNetwork(ConditionalModel):
         return Inputs(masked_columns(x, hidden).to(dtype), hidden.to(dtype), self.fill.to(dtype), place)
 
     def _planes(self, v: Float[Tensor, "B D"], mask: Float[Tensor, "B D"]) -> Float[Tensor, "B 2 h w"]:
-        """Return values and mask as images, padded with zeros to sides that can be halved."""
+        """Return values and mask as padded images."""
         (height, width), (padded_height, padded_width) = self.config.image_shape, self.config.padded
         planes = torch.stack([v, mask], dim=-1).view(-1, height, width, 2)
         planes = F.pad(planes, (0, 0, 0, padded_width - width, 0, padded_height - height))
@@ -134,7 +134,7 @@ class ImageNetwork(ConditionalModel):
         return stream
 
     def _logits(self, stream: Float[Tensor, "B c h w"]) -> Float[Tensor, "B D"]:
-        """Return logits in the parameters' own dtype, so that the last sum loses nothing."""
+        """Return logits in the parameters' own dtype."""
         height, width = self.config.image_shape
         units = F.silu(stream[:, :, :height, :width]).permute(0, 2, 3, 1).flatten(1, 2)
         with torch.autocast(stream.device.type, enabled=False):
@@ -145,7 +145,7 @@ class ImageNetwork(ConditionalModel):
 
     @torch.no_grad()
     def _initialise(self, mean: Tensor | None, generator: torch.Generator | None) -> None:
-        """Draw normal weights scaled by fan-in; biases are 0, and the visible bias gives the clamped mean."""
+        """Draw the weights; the visible bias gives the data mean."""
         if self.b.is_meta:
             return  # nothing to write to, see `nadek.models.registry.build_meta`
         for name, parameter in self.named_parameters():

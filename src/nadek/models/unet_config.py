@@ -1,4 +1,4 @@
-"""The structure of an image network, as ``config.json`` of a saved model holds it."""
+"""Structure of an `ImageNetwork`, saved in ``config.json``."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -54,7 +54,7 @@ class ImageConfig:
 
     @property
     def padded(self) -> tuple[int, int]:
-        """Height and width, rounded up so that they can be halved at every scale."""
+        """Height and width, padded for halving at every scale."""
         factor = 2 ** (len(self.channels) - 1)
         height, width = (-(-size // factor) * factor for size in self.image_shape)
         return height, width

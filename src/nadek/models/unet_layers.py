@@ -1,4 +1,4 @@
-"""Layers of the image network, with weights that the network draws.
+"""Layers of the image network, with undrawn weights.
 
 `row_norm` normalises all that a row holds at a scale in one go. On a CPU that costs no more than the activation;
 normalising groups of channels, or every pixel by itself, costs several times as much as the convolutions.
@@ -13,28 +13,28 @@ from nadek.models.layers import drop, uninitialised
 
 
 def conv3x3(n_in: int, n_out: int) -> nn.Conv2d:
-    """Return a convolution of 3 x 3 pixels, which keeps height and width."""
+    """Return a 3x3 convolution that keeps height and width."""
     return uninitialised(nn.Conv2d, n_in, n_out, 3, padding=1)
 
 
 def downsample(n_in: int, n_out: int) -> nn.Conv2d:
-    """Return a layer that turns 2 x 2 pixels into one."""
+    """Return a layer that halves height and width."""
     return uninitialised(nn.Conv2d, n_in, n_out, 2, stride=2)
 
 
 def upsample(n_in: int, n_out: int) -> nn.ConvTranspose2d:
-    """Return a layer that turns every pixel into 2 x 2."""
+    """Return a layer that doubles height and width."""
     return uninitialised(nn.ConvTranspose2d, n_in, n_out, 2, stride=2)
 
 
 def row_norm(stream: Float[Tensor, "B c h w"]) -> Float[Tensor, "B c h w"]:
-    """Return every row with mean 0 and variance 1 over channels and pixels."""
+    """Normalise every row over channels and pixels."""
     channels_last = stream.permute(0, 2, 3, 1)  # as it lies in memory
     return F.layer_norm(channels_last, channels_last.shape[1:]).permute(0, 3, 1, 2)
 
 
 class ConvBlock(nn.Module):
-    """Residual block of two 3 x 3 convolutions: ``s + outer(phi(inner(phi(norm(s)))))``."""
+    """Residual block of two convolutions: ``s + outer(phi(inner(phi(norm(s)))))``."""
 
     def __init__(self, channels: int, dropout: float) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class ConvBlock(nn.Module):
 
 
 class DenseBlock(nn.Module):
-    """Residual block with a dense layer over the whole image: ``s + outer(phi(inner(phi(norm(s)))))``."""
+    """Residual block with a dense layer over the whole image; see `ConvBlock`."""
 
     def __init__(self, channels: int, height: int, width: int, units: int, dropout: float) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Variables: their levels, the columns they take in a model, and the likelihood of each level.
+"""Variables, and the columns they take in a model.
 
 A row is a vector of D codes, one a variable: 0 to levels - 1. A variable of two levels is *binary*: one column, whose
 logit is that of level 1. Any other is *categorical*: one column a level (one-hot), with a softmax over their logits;
@@ -36,6 +36,6 @@ def variables_of(levels: Sequence[int]) -> Variables:
 
 
 def masked_columns(columns: Shaped[Tensor, "*batch C"], hidden: Bool[Tensor, "*batch C"]) -> Shaped[Tensor, "*batch C"]:
-    """Return columns with 0 where they are hidden, whatever stood there, NaN too."""
+    """Return columns with 0 where hidden, NaN too."""
     # a product is many times faster than masked_fill, but keeps NaN
     return columns.masked_fill(hidden, 0) if columns.is_floating_point() else columns * ~hidden
