@@ -1,7 +1,7 @@
 """Cores: the layers between input and output layer.
 
-A core is used once a step. It maps the pre-activation ``u = W v + c`` of the first hidden layer, and its own ``state`` from the step before
-(None at the first step), to the hidden units that the output layer reads:
+A core is used once a step. It maps the pre-activation ``u = W v + c`` of the first hidden layer, and its own ``state``
+from the step before (None at the first step), to the hidden units that the output layer reads:
 
     hidden, state = core(u, state)
 
@@ -159,8 +159,8 @@ class Alternating(nn.Module):
 class Residual(nn.Module):
     """Pre-normalised residual blocks: ``s <- s + B phi(C norm(s) + d) + e``.
 
-    The output is ``norm(s)``. The stream starts as ``u``. With ``carry`` it starts as ``u`` plus the stream of the step before, so that a step
-    refines the whole stream and not only the output (no parameter is added).
+    The output is ``norm(s)``. The stream starts as ``u``. With ``carry`` it starts as ``u`` plus the stream of the step
+    before, so that a step refines the whole stream and not only the output (no parameter is added).
     """
 
     def __init__(self, config: ResidualConfig) -> None:

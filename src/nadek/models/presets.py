@@ -93,7 +93,8 @@ def nade(
 ) -> IterativeNADE:
     """Return NADE of one ordering (Larochelle and Murray 2011).
 
-    One step, zero fill and logistic units. Train it with the exact objective of its ordering (`nadek.inference.order_agnostic.fixed_order_costs`).
+    One step, zero fill and logistic units. Train it with the exact objective of its ordering
+    (`nadek.inference.order_agnostic.fixed_order_costs`).
 
     Args:
         n_variables: D.

@@ -29,9 +29,10 @@ RESIDUAL_GAIN = 0.1
 class ImageNetwork(ConditionalModel):
     """Order-agnostic U-Net (after Ronneberger, Fischer and Brox 2015).
 
-    It reads the mask (Uria, Murray and Larochelle 2014): ``v = where(missing, fill, x)``, then ``steps`` times ``s = norm(unet(stem(v, missing) + place [+ the last s]))``,
-    ``logits = head phi(s) + b``, ``v = where(missing, sigmoid(logits), x)``. The U-Net takes a stream of feature maps
-    down from scale to scale, through a dense layer at the coarsest one, and up again with skip connections.
+    It reads the mask (Uria, Murray and Larochelle 2014): ``v = where(missing, fill, x)``, then ``steps`` times ``s =
+    norm(unet(stem(v, missing) + place [+ the last s]))``, ``logits = head phi(s) + b``, ``v = where(missing,
+    sigmoid(logits), x)``. The U-Net takes a stream of feature maps down from scale to scale, through a dense layer at
+    the coarsest one, and up again with skip connections.
 
     Parameters of single pixels: ``b`` [D], which starts where it gives the data mean, and ``place`` [c, h, w], added to
     the stream of every step. Buffer ``fill`` [D]: the data mean.
