@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from nadek.datasets import load
+from nadek.runs.data import open_data
 from nadek.runs.provenance import provenance
-from nadek.tabular.io import read_table, write_table
+from nadek.tabular.files import write_table
 
 N_ROWS, HIDDEN = 1000, 0.5
 RECORD = Path(__file__).parent / "results" / "foundation-impute.json"
@@ -34,16 +35,16 @@ def main(model: str) -> None:
         started = time.monotonic()
         subprocess.run(["nadek", "impute", model, given, "-o", filled], check=True)
         seconds = time.monotonic() - started
-        table = read_table(filled)
-    missing = np.isnan(holes)
+        table = open_data(str(filled))
+    missing, values = np.isnan(holes), table.x.numpy()
     record = {
         "rows": N_ROWS,
         "hidden": float(missing.mean()),
         "seconds": seconds,
-        "observed_changed": int((table.values != x)[~missing].sum()),
-        "still_missing": int(np.isnan(table.values).sum()),
-        "columns_kept": table.columns == mnist.columns,
-        "accuracy_of_draws": float((table.values == x)[missing].mean()),
+        "observed_changed": int((values != x)[~missing].sum()),
+        "still_missing": int(np.isnan(values).sum()),
+        "columns_kept": table.schema.columns == mnist.columns,
+        "accuracy_of_draws": float((values == x)[missing].mean()),
         **provenance(),
     }
     RECORD.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

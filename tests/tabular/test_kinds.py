@@ -12,11 +12,14 @@ from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
 from nadek.runs.data import kinds_of, open_training, rows_for, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
-from nadek.tabular.declare import Choices, UndecidedColumnsError
-from nadek.tabular.io import read_raw, read_table, write_columns, write_table
+from nadek.cli.fill import level_headers, spread_levels
+from nadek.runs.data import open_data
+from nadek.tabular.files import write_table
+from nadek.tabular.learn_schema import UndecidedColumnsError
+from nadek.tabular.read import read
 from nadek.tabular.schema import Schema
-from nadek.tabular.taken import Taken
-from nadek.tabular.values import completed, drawn, level_headers, spread_levels
+from nadek.tabular.user_options import Choices, WordCount
+from nadek.tabular.writeback import decoded, replaced
 
 NAN = np.nan
 TEXT = """id,smoker,colour,grade,size,happy,zip
@@ -82,7 +85,7 @@ def test_answers_keep_the_order_that_is_said(suffix, tmp_path):
     told = [np.array(["severe", "none", None, "mild"], dtype=object), np.array(["mild", "none", "none", "mild"])]
     columns = [*told, np.array(["low", "high", "high", "low"]), np.array([0, 1, 1, 0])]
     path = tmp_path / f"t{suffix}"
-    write_columns(path, columns, columns=["pain", "a=b", "pulse", "sex"])
+    write_table(path, columns, columns=["pain", "a=b", "pulse", "sex"])
     source = opened(path, Choices(ordinal=("pain,a=b=none,mild,severe", "pulse=low,high")))
     assert source.schema.kinds[:3] == (Ordinal(levels=PAIN), Ordinal(levels=PAIN), Binary(levels=("low", "high")))
     np.testing.assert_array_equal(source.x.numpy(), [[2, 1, 0, 0], [0, 0, 1, 1], [NAN, 0, 1, 1], [1, 1, 0, 0]])
@@ -93,7 +96,7 @@ def test_a_word_for_nothing_may_be_an_answer_in_an_order(tmp_path):
     path.write_text("pain,sex\nNone,0\nMild,1\n,0\nSevere,1\n")
     source = opened(path, Choices(ordinal=("pain=None,Mild,Severe",)))
     np.testing.assert_array_equal(source.x.numpy()[:, 0], [0, 1, NAN, 2])
-    assert not source.taken
+    assert not source.word_counts
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_kinds_are_the_same_in_other_forms(suffix, tmp_path):
         np.array([True, False, True, True]),
         np.array([1, 2, 3, 1]),
     ]
-    write_columns(tmp_path / f"t{suffix}", columns, columns=["a", "b", "c", "d"])
+    write_table(tmp_path / f"t{suffix}", columns, columns=["a", "b", "c", "d"])
     source = opened(tmp_path / f"t{suffix}", Choices(numeric=("d",)))
     assert [kind.kind for kind in source.schema.kinds] == ["binary", "numeric", "binary", "numeric"]
     assert source.schema.kinds[2].levels == (False, True)
@@ -193,20 +196,20 @@ def test_answers_that_are_taken_for_missing_are_told(tmp_path):
     with pytest.raises(UndecidedColumnsError, match=r"holds 'Mild' or nothing: .*; --keep None makes that an answer"):
         opened(tmp_path / "t.csv")
     source = opened(tmp_path / "t.csv", Choices(categorical=("pain",)))
-    assert source.taken == (Taken("NA", {"drug": 1}, told=False), Taken("None", {"pain": 2}, told=False))
+    assert source.word_counts == (WordCount("NA", {"drug": 1}, declared=False), WordCount("None", {"pain": 2}, declared=False))
     assert source.schema.kinds[0] == Categorical(levels=("Mild",))
 
 
 def test_cells_emptied_by_words_of_the_user_are_counted(tmp_path):
     (tmp_path / "t.csv").write_text("age,stage,id\n99,99,99\n35.5,1,2\n99.0,2,3\n")
     source = opened(tmp_path / "t.csv", Choices(missing=("99",), numeric=("age,stage",), drop=("id",)))
-    assert source.taken == (Taken("99", {"age": 2, "stage": 1}, told=True),)
+    assert source.word_counts == (WordCount("99", {"age": 2, "stage": 1}, declared=True),)
 
 
 def test_answers_that_are_kept_are_answers_in_columns_of_text(tmp_path):
     (tmp_path / "t.csv").write_text(NONE)
     source = opened(tmp_path / "t.csv", Choices(keep=("None",)))
-    assert source.taken == (Taken("NA", {"drug": 1}, told=False),)
+    assert source.word_counts == (WordCount("NA", {"drug": 1}, declared=False),)
     assert source.schema.kinds[0] == Binary(levels=("Mild", "None"))
     assert source.x.isnan().int().tolist() == [[0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
     levels = tuple(map(n_levels, source.schema.kinds))
@@ -253,10 +256,10 @@ def test_a_table_of_0_and_1_is_what_it_was(suffix, named, tmp_path):
         x[3, 2:4] = NAN
     path = tmp_path / f"t{suffix}"
     write_table(path, x, columns="abcde" if named and suffix not in (".npy", ".amat") else None)
-    source, expected = opened(path), read_table(path)
-    np.testing.assert_array_equal(source.x.numpy(), expected.values)
+    source, expected = opened(path), open_data(str(path))
+    np.testing.assert_array_equal(source.x.numpy(), expected.x)
     assert source.x.dtype == torch.float32
-    assert source.schema == Schema(columns=expected.columns)
+    assert source.schema == Schema(columns=expected.schema.columns)
     assert source.values is None
 
 
@@ -278,9 +281,9 @@ def test_a_table_of_0_and_1_is_what_it_was(suffix, named, tmp_path):
 )
 def test_every_way_to_write_0_and_1_is_read_as_before(text, tmp_path):
     (tmp_path / "t.csv").write_bytes(text.encode())
-    source, expected = opened(tmp_path / "t.csv"), read_table(tmp_path / "t.csv")
-    np.testing.assert_array_equal(source.x.numpy(), expected.values)
-    assert source.schema == Schema(columns=expected.columns)
+    source, expected = opened(tmp_path / "t.csv"), open_data(str(tmp_path / "t.csv"))
+    np.testing.assert_array_equal(source.x.numpy(), expected.x)
+    assert source.schema == Schema(columns=expected.schema.columns)
 
 
 def test_columns_of_true_and_false_stay_true_and_false(tmp_path):
@@ -531,7 +534,7 @@ def test_a_model_of_levels_without_words_takes_codes(tmp_path):
 
 def test_drawn_codes_become_words():
     codes = torch.tensor([[1, 2, 0, 1, 1, 0]], dtype=torch.uint8)
-    values = drawn(KINDS, codes, rng=np.random.default_rng(0))
+    values = decoded(KINDS, codes.numpy(), rng=np.random.default_rng(0))
     assert [column.tolist() for column in values] == [["yes"], ["red"], [1], [0.5], [True], ["01234"]]
 
 
@@ -578,8 +581,8 @@ def test_truths_are_filled_into_an_empty_column(suffix, tmp_path):
     codes = torch.tensor([[1.0, 1.0], [0.0, 0.0]])
     columns = completed(source.values, source.x.isnan(), kinds, codes, rng=None)
     assert [column.tolist() for column in columns] == [[True, False], [True, False]]
-    write_columns(path, columns, columns=("a", "b"))
-    assert read_raw(path).column(0).dtype == np.bool_
+    write_table(path, columns, columns=("a", "b"))
+    assert read(path).column(0).dtype == np.bool_
 
 
 def test_levels_become_columns():

@@ -12,7 +12,8 @@ import typer
 from nadek import pretrained
 from nadek.checkpoints import SavedModel, load_saved
 from nadek.runs.data import Source, source_for
-from nadek.tabular.io import SUFFIXES
+from nadek.tabular.csv import CsvFormat
+from nadek.tabular.files import SUFFIXES
 
 ModelArgument = Annotated[
     Path,
@@ -67,6 +68,38 @@ DeviceOption = Annotated[
 SplitOption = Annotated[SplitName, typer.Option("--split", help="Which part of a known data set.")]
 
 
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="CSV: the first row holds names. [dim]\\[told from its cells][/]",
+        show_default=False,
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option("--delimiter", help="CSV: what separates cells. [dim]\\[comma, else semicolon or tab][/]"),
+]
+
+
+class DecimalMark(StrEnum):
+    """Marks before the decimals of a number."""
+
+    point = "."
+    comma = ","
+
+
+Decimal = Annotated[
+    DecimalMark | None,
+    typer.Option("--decimal", help="CSV: the decimal mark. [dim]\\[point; comma between semicolons][/]"),
+]
+
+
+def csv_format(header: bool | None, delimiter: str | None, decimal: DecimalMark | None) -> CsvFormat:  # noqa: FBT001
+    """Return the format that the options declare."""
+    return CsvFormat(header=header, delimiter=delimiter, decimal=None if decimal is None else decimal.value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
     """Options of verbs that read a table for a model and write another one."""
@@ -74,6 +107,9 @@ class TableOptions:
     split: SplitOption = SplitName.test
     output: OutputFile = None
     data_dir: DataDir = None
+    header: Header = None
+    delimiter: Delimiter = None
+    decimal: Decimal = None
     device: DeviceOption = Device.auto
     force: Force = False
     quiet: Quiet = False
@@ -90,7 +126,8 @@ class TableOptions:
 
     def read(self, saved: SavedModel, data: str) -> Source:
         """Read the table for a model."""
-        return source_for(saved, data, split=self.split.value, data_dir=self.data_dir)
+        form = csv_format(self.header, self.delimiter, self.decimal)
+        return source_for(saved, data, split=self.split.value, data_dir=self.data_dir, form=form)
 
 
 def pick_device(device: Device) -> torch.device:

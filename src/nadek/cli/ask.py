@@ -18,11 +18,10 @@ from nadek.cli.progress import rows_progress
 from nadek.inference import expected_information, explain_cells, log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.runs.data import Source, kinds_of
-from nadek.tabular.columns import Column, Numeric, level_names
-from nadek.tabular.declare import names_of
-from nadek.tabular.io import as_known, quoted
-from nadek.tabular.listed_names import listed_names
-from nadek.tabular.values import falls
+from nadek.tabular.columns import Column, Numeric, level_names, log_fall_within, within_bins
+from nadek.tabular.encode import schema_labels
+from nadek.tabular.names import as_known, quoted
+from nadek.tabular.user_options import split_names
 
 FORMS = (".csv", ".csv.gz", ".parquet")
 """Suffixes of tables with text."""
@@ -57,10 +56,9 @@ def explain(
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
-    names, kinds = names_of(saved.schema, saved.model.n_variables), kinds_of(saved)
-    less = torch.zeros_like(x, dtype=torch.float64)
-    if source.values is not None:
-        less = falls(source.values, kinds, names).to(x.device)
+    names, kinds = schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
+    assert source.values is not None, "a table that is read for a model has values"
+    less = torch.from_numpy(within_bins(log_fall_within, kinds, source.values, names)).to(x.device)
     scores = reduce_orderings(log_probs, "mixture") + less.sum(1)
     chosen = torch.arange(len(x), device=x.device) if lowest is None else scores.argsort(stable=True)[:lowest]
     with rows_progress("explaining", quiet=table.quiet) as progress:
@@ -119,7 +117,7 @@ def suggest(
     information = expected_information(saved.model, x[rows], flags if target else None)
     gains, variables = information.masked_fill(~candidates[rows], -1).sort(dim=1, descending=True, stable=True)
     place, rank = (gains[:, :top] >= 0).nonzero(as_tuple=True)
-    names = names_of(saved.schema, saved.model.n_variables)
+    names = schema_labels(saved.schema, saved.model.n_variables)
     cells = [names[j] for j in variables[place, rank].tolist()]
     _write(table.output, row=rows[place] + 1, ask=cells, expected_information=gains[place, rank])
 
@@ -140,8 +138,8 @@ def _pairs(a: Tensor, b: Tensor) -> list[tuple[int, int]]:
 
 def _flags(saved: SavedModel, target: list[str] | None) -> Bool[Tensor, " D"]:
     """Return a flag for each column: True for targets."""
-    names = names_of(saved.schema, saved.model.n_variables)
-    targets = as_known(listed_names(target or [], names), names)
+    names = schema_labels(saved.schema, saved.model.n_variables)
+    targets = as_known(split_names(target or [], names), names)
     for name in targets:
         if name not in names:
             raise ValueError(f'--target: there is no column "{name}"; known are {quoted(names)}')

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from nadek.tabular.columns import Binary, Column, describe, is_plain
-from nadek.tabular.declare import names_of
-from nadek.tabular.io import quoted
+from nadek.tabular.encode import schema_labels
+from nadek.tabular.names import quoted
 from nadek.tabular.schema import Schema
-from nadek.tabular.taken import Taken
+from nadek.tabular.user_options import WordCount
 
 MOST_LINES = 40
 """Columns with a line of their own, at most."""
@@ -28,7 +28,7 @@ def schema_lines(schema: Schema) -> list[tuple[str, str]]:
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)
         lines.append(("columns", ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))))
-        groups = _alike(names_of(schema, len(schema.kinds)), schema.kinds)
+        groups = _alike(schema_labels(schema, len(schema.kinds)), schema.kinds)
         for names, line in groups[:MOST_LINES]:
             lines.append((f"column{'s' if len(names) > 1 else ''} {quoted(names, MOST_NAMES)}", line))
         if more := sum(len(names) for names, _ in groups[MOST_LINES:]):
@@ -44,10 +44,10 @@ def schema_lines(schema: Schema) -> list[tuple[str, str]]:
     return lines
 
 
-def missing_word_lines(taken: Sequence[Taken]) -> list[tuple[str, str]]:
+def missing_word_lines(words: Sequence[WordCount]) -> list[tuple[str, str]]:
     """Return lines about words taken for missing: cells of each column."""
     lines = []
-    for word, cells, declared in taken:
+    for word, cells, declared in words:
         counts = [f'{n} of "{name}"' for name, n in cells.items()]
         more = f" and {len(counts) - MOST_NAMES} more columns" if len(counts) > MOST_NAMES else ""
         hint = "" if declared else f" (--keep {word} makes it an answer)"

@@ -14,8 +14,8 @@ from nadek.cli.option_groups import with_groups
 from nadek.cli.output import Whole, check_words, how_many
 from nadek.inference import Completed, beam, best_of, greedy
 from nadek.runs.data import kinds_of
-from nadek.tabular.io import SUFFIXES
-from nadek.tabular.values import completed
+from nadek.tabular.files import SUFFIXES
+from nadek.tabular.writeback import decoded
 
 
 class Method(StrEnum):
@@ -57,10 +57,10 @@ def complete(
         raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
     x = source.x.to(saved.model.b.device)
     best = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
-    holes = x.isnan()
-    values = completed(source.values, holes, kinds, best.x, rng=None)
-    mean = float(best.log_prob.sum()) / max(1, int(holes.any(1).sum()))
-    say(f"{how_many(holes)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
+    missing = x.isnan()
+    values = decoded(kinds, best.x.cpu().numpy())
+    mean = float(best.log_prob.sum()) / max(1, int(missing.any(1).sum()))
+    say(f"{how_many(missing)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
     whole.write(whole.filled(values), **({"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}))
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 import typer
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -26,15 +27,17 @@ from nadek.cli.arguments import (
 )
 from nadek.cli.console import say
 from nadek.cli.option_groups import with_groups
-from nadek.cli.output import PICTURES, Whole, check_words, how_many, write_pictures, write_rows, write_values
+from nadek.cli.output import PICTURES, Whole, check_words, how_many, write_pictures, write_values
 from nadek.inference.sampling import impute as impute_rows
 from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.inference.sampling import sample as sample_rows
 from nadek.runs.data import kinds_of
-from nadek.tabular.columns import is_plain
-from nadek.tabular.declare import names_of
-from nadek.tabular.io import SUFFIXES, AnyColumn, check_names
-from nadek.tabular.values import completed, drawn, level_headers, spread_levels
+from nadek.tabular.arrow_columns import AnyColumn
+from nadek.tabular.columns import Binary, Column, is_plain, level_names, n_levels
+from nadek.tabular.encode import schema_labels
+from nadek.tabular.files import SUFFIXES
+from nadek.tabular.names import check_names
+from nadek.tabular.writeback import decoded
 
 
 def sample(
@@ -68,9 +71,10 @@ def sample(
     if output is not None and output.suffix.lower() in PICTURES:
         write_pictures(x, saved.schema.image_shape, output)
     elif all(map(is_plain, kinds)):
-        write_rows(x, saved.schema.columns, output)
+        write_values(x.cpu().numpy(), saved.schema.columns, output)
     else:
-        write_values(drawn(kinds, x, rng=np.random.default_rng(seed)), saved.schema.columns, output)
+        values = decoded(kinds, x.cpu().numpy(), rng=np.random.default_rng(seed))
+        write_values(values, saved.schema.columns, output)
     if output is not None:
         say(f"{output}: {n_samples} rows drawn", quiet=quiet)
 
@@ -95,15 +99,15 @@ def impute(
     """
     saved = table.load(model, NUMBERS if probabilities else SUFFIXES)
     kinds = kinds_of(saved)
-    headers = level_headers(names_of(saved.schema, len(kinds)), kinds)
+    headers = level_headers(schema_labels(saved.schema, len(kinds)), kinds)
     if probabilities:
         check_names(headers, len(headers), where="--probabilities")
     else:
         check_words(kinds, table.output)
     source = table.read(saved, data)
-    whole = None if probabilities and source.values is not None else Whole(source, table.output)
+    whole = None if probabilities and not all(map(is_plain, kinds)) else Whole(source, table.output)
     x = source.x.to(saved.model.b.device)
-    holes = x.isnan()
+    missing = x.isnan()
     columns: Sequence[AnyColumn]
     if whole is None:
         columns = _level_columns(saved, x)
@@ -111,13 +115,38 @@ def impute(
         columns = list(missing_probabilities(saved.model, x).cpu().numpy().T)
     else:
         filled = impute_rows(saved.model, x, generator=torch.Generator(x.device).manual_seed(seed))
-        values = completed(source.values, holes, kinds, filled, rng=np.random.default_rng(seed))
-        columns = whole.filled(values)
-    say(how_many(holes), quiet=table.quiet)
+        columns = whole.filled(decoded(kinds, filled.cpu().numpy(), rng=np.random.default_rng(seed)))
+    say(how_many(missing), quiet=table.quiet)
     if whole is None:
         write_values(columns, headers, table.output)
     else:
         whole.write(columns)
+
+
+def level_headers(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
+    """Return the names of the columns of `spread_levels`: column=level, or the column if that says enough."""
+    headers: list[str] = []
+    for name, column in zip(names, columns, strict=True):
+        bare = isinstance(column, Binary) and column.levels == (False, True)  # which 0 and 1 equal
+        headers += [name if bare else f"{name}={level}" for level in level_names(column)[_first_level(column) :]]
+    return headers
+
+
+def spread_levels(columns: Sequence[Column], probabilities: Float[Tensor, "N D L"]) -> list[NDArray[Any]]:
+    """Return the probabilities of all levels as columns [N] of a table.
+
+    A binary column stays one, with the probability of its second level. Every other one becomes one for each level.
+    """
+    return [
+        probabilities[:, place, code].cpu().numpy()
+        for place, column in enumerate(columns)
+        for code in range(_first_level(column), n_levels(column))
+    ]
+
+
+def _first_level(column: Column) -> int:
+    """Return the first code whose probability is written."""
+    return 1 if isinstance(column, Binary) else 0
 
 
 def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:

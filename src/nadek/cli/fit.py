@@ -29,7 +29,9 @@ from nadek.runs.data import Source, open_training
 from nadek.runs.recipe import choose_recipe, joined, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
 from nadek.runs.train import train
-from nadek.tabular.declare import Choices, UndecidedColumnsError, names_of
+from nadek.tabular.encode import schema_labels
+from nadek.tabular.learn_schema import UndecidedColumnsError
+from nadek.tabular.user_options import Choices
 from nadek.training import EmptyColumnsError
 
 Names = list[str] | None
@@ -242,7 +244,7 @@ def fit(
     try:
         metrics = _stoppable(carry_out, output, run)
     except EmptyColumnsError as error:
-        labels = names_of(rows.schema, rows.x.shape[1])
+        labels = schema_labels(rows.schema, rows.x.shape[1])
         hint = f"use --drop {list_names([labels[place] for place in error.columns])}"
         raise ValueError(f"{data}: {error}; {hint}") from None
     _show(metrics, output, run)
@@ -273,7 +275,7 @@ def _state(folder: Path) -> tuple[int, int] | None:
 
 def _show_columns(data: str, rows: Source, *, quiet: bool) -> None:
     """Show the types of columns that are not all 0 and 1, and words taken for missing."""
-    for label, text in (*schema_lines(rows.schema), *missing_word_lines(rows.taken)):
+    for label, text in (*schema_lines(rows.schema), *missing_word_lines(rows.word_counts)):
         say(f"{label}: {text}" if label else text, quiet=quiet)
     if rows.schema.kinds is not None and rows.schema.columns is None and data.lower().endswith((".csv", ".csv.gz")):
         say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)

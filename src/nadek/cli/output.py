@@ -11,22 +11,25 @@ from torch import Tensor
 from nadek import figures
 from nadek.cli.console import standard_output
 from nadek.runs.data import Source
+from nadek.tabular.arrow_columns import AnyColumn
 from nadek.tabular.columns import Column, Numeric
-from nadek.tabular.io import AnyColumn, Index, Target, called, write_columns, write_table
+from nadek.tabular.files import Target, write_table
+from nadek.tabular.names import labels_of
+from nadek.tabular.table import Index
+from nadek.tabular.writeback import filled_column, other_column
 
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def write_rows(x: Tensor, columns: Sequence[str] | None, output: Path | None) -> None:
-    """Write a table to a file, or to standard output as CSV."""
-    write_table(_target(output), x.cpu().numpy(), columns=columns)
-
-
 def write_values(
-    values: Sequence[AnyColumn], columns: Sequence[str] | None, output: Path | None, *, index: Index | None = None
+    values: Sequence[AnyColumn] | NDArray[Any],
+    columns: Sequence[str] | None,
+    output: Path | None,
+    *,
+    index: Index | None = None,
 ) -> None:
-    """Write columns of words and numbers to a file, or to standard output as CSV; an index to Parquet only."""
-    write_columns(_target(output), values, columns=columns, index=index)
+    """Write columns, or a matrix, to a file, or to standard output as CSV; an index to Parquet only."""
+    write_table(_target(output), values, columns=columns, index=index)
 
 
 def _target(output: Path | None) -> Target:
@@ -39,16 +42,16 @@ def _target(output: Path | None) -> Target:
     return stream
 
 
-def how_many(holes: Tensor) -> str:
-    """What was filled in, in words; holes are True."""
-    return f"filled {int(holes.sum())} of {holes.numel()} cells in {len(holes)} rows"
+def how_many(missing: Tensor) -> str:
+    """Return a line about the cells that were filled in; missing ones are True, [N, D]."""
+    return f"filled {int(missing.sum())} of {missing.numel()} cells in {len(missing)} rows"
 
 
 class Whole:
-    """A table to be written whole, as it was read but for its holes: its columns in their order, and all of them."""
+    """A table to be written whole, as it was read but for some columns of the model."""
 
     def __init__(self, source: Source, output: Path | None) -> None:
-        """Look whether the table can be written.
+        """Check that the table can be written.
 
         Args:
             source: the table.
@@ -57,32 +60,40 @@ class Whole:
         Raises:
             ValueError: on a column that the form of the file cannot hold.
         """
-        assert source.layout is not None, "a table that is read for a model tells it"
-        self._layout, self._missing, self._output = source.layout, source.x.isnan().numpy(), output
+        assert source.table is not None, "a source that is read for a model has a table"
+        self._source, self._table, self._output = source, source.table, output
         self._target = _target(output)
-        self._others = self._layout.others(self._target)
-        self.columns = self._layout.columns
+        others = sorted(set(range(len(self._table.cells))) - set(source.places))
+        self._others = {j: other_column(self._table, j, self._target) for j in others}
+        self.columns = source.schema.columns if self._table.columns is None else self._table.columns
 
-    def filled(self, values: Sequence[NDArray[Any]]) -> list[AnyColumn]:
-        """The columns of the model, as they were read but for their holes.
+    def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
+        """Return the columns of the model with their missing cells filled in.
 
         Args:
-            values: these columns without holes.
+            new: values for all cells, D arrays [N]; those of observed cells are not looked at.
         """
-        return self._layout.filled(values, self._missing, self._target)
+        assert self._source.values is not None, "a source that is read for a model has values"
+        missing = self._source.x.isnan().numpy().T
+        columns = zip(self._source.places, self._source.values, missing, new, strict=True)
+        return [
+            filled_column(self._table, j, values, (where, filling[where]), self._target)
+            for j, values, where, filling in columns
+        ]
 
     def write(self, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
-        """Write it.
+        """Write the table.
 
         Args:
             columns: those of the model.
             more: columns to be added at the end, by their names.
         """
-        everything = self._layout.whole(columns, self._others)
+        by_place = self._others | dict(zip(self._source.places, columns, strict=True))
+        everything = [by_place[j] for j in sorted(by_place)]
         names = self.columns
         if more:
-            names = (*(names or called(None, len(everything))), *more)
-        write_values([*everything, *more.values()], names, self._output, index=self._layout.raw.index)
+            names = (*(names or labels_of(None, len(everything))), *more)
+        write_values([*everything, *more.values()], names, self._output, index=self._table.index)
 
 
 def check_words(kinds: Sequence[Column], output: Path | None) -> None:

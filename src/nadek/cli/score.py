@@ -10,14 +10,14 @@ from torch import Tensor
 from nadek.cli.arguments import NUMBERS, DataArgument, Json, ModelArgument, Orderings, Seed, TableOptions
 from nadek.cli.console import say, show_json, show_table
 from nadek.cli.option_groups import with_groups
-from nadek.cli.output import write_rows
+from nadek.cli.output import write_values
 from nadek.cli.progress import rows_progress
 from nadek.datasets import names
 from nadek.inference import log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.summary import Summary, deviation
 from nadek.runs.evaluate import evaluate as evaluate_model
-from nadek.tabular.declare import names_of
+from nadek.tabular.encode import schema_labels
 
 USUAL = 8
 """Default number of orderings of `evaluate`."""
@@ -64,7 +64,7 @@ def evaluate(
     n_orderings = orderings or (USUAL if until_error is None else MOST)
     saved = table.load(model, (".json",))
     x = table.read(saved, data).x.to(saved.model.b.device)
-    _check_complete(x, names_of(saved.schema, x.shape[1]), data)
+    _check_complete(x, schema_labels(saved.schema, x.shape[1]), data)
     if rows is not None and rows < len(x):
         x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
     with rows_progress("scoring", quiet=table.quiet) as progress:
@@ -130,7 +130,7 @@ def score(
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
     columns = torch.stack([reduce_orderings(log_probs, "mixture"), log_probs.mean(0), deviation(log_probs, 0)], dim=1)
-    write_rows(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), table.output)
+    write_values(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), table.output)
 
 
 def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:

@@ -17,6 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from nadek.estimators.checked_table import checked_table
 from nadek.estimators.fitting import check_unchanged, fit_codes
 from nadek.estimators.options import (
     Choice,
@@ -40,11 +41,13 @@ from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
 from nadek.models.registry import AnyConfig, build
-from nadek.tabular.columns import Column, Numeric, draw, read_cells
-from nadek.tabular.encode_table import codes_of, columns_by, learn_columns, most_bins
-from nadek.tabular.frames import Table, read_table
+from nadek.tabular.columns import Column, Numeric, draw, n_levels, read_cells
+from nadek.tabular.encode import encode_table
+from nadek.tabular.learn_schema import declared_names, learn_columns
 from nadek.tabular.selection import MatrixLike, WhichOrNone
-from nadek.tabular.writeback import Fillings, Template, template_of
+from nadek.tabular.table import Table
+from nadek.tabular.template import Template
+from nadek.tabular.writeback import Fillings
 from nadek.training import Epoch
 from nadek.training.defaults import Purpose
 
@@ -205,9 +208,9 @@ class NADEkBase(BaseEstimator):
         before = self if options["warm_start"] and self.__sklearn_is_fitted__() else None
         rng = check_random_state(options["random_state"])
         words, dropped = ((), ()) if before is None else (self._missing_words, self._dropped)
-        table = read_table(self, X, reset=before is None, words=words, dropped=dropped)
+        table = checked_table(self, X, reset=before is None, words=words, dropped=dropped)
         self._check(table)
-        column_options = columns_by(table, options, options["n_bins"])
+        column_options = declared_names(table, options, options["n_bins"])
         if before is None:
             columns = learn_columns(
                 table, declared=options, n_bins=options["n_bins"], keep_empty=self._accepts_empty_columns
@@ -219,7 +222,7 @@ class NADEkBase(BaseEstimator):
         if not nonempty:
             raise ValueError("expected a table with some values, found all cells missing")
         fitted, split = fit_codes(
-            codes_of(table, columns),
+            encode_table(table, columns)[1],
             nonempty,
             validation=None if X_val is None else self._validation(X_val, columns, words, dropped),
             purpose=self._purpose,
@@ -231,7 +234,7 @@ class NADEkBase(BaseEstimator):
             split_seed=None if before is None else self._split_seed,
         )
         self.network_ = _to_answer_dtype(fitted.network)
-        self.columns_, self._template, self._column_options = columns, template_of(table), column_options
+        self.columns_, self._template, self._column_options = columns, Template.of(table), column_options
         self._missing_words, self._dropped = words, dropped
         self.history_, self.n_iter_ = fitted.history, len(fitted.history)
         self._split_seed = split.seed
@@ -244,7 +247,8 @@ class NADEkBase(BaseEstimator):
     ) -> Float[np.ndarray, "V D"]:
         """Return codes of validation rows; messages begin with X_val."""
         try:
-            codes = codes_of(read_table(self, X_val, reset=False, words=words, dropped=dropped), columns)
+            table = checked_table(self, X_val, reset=False, words=words, dropped=dropped)
+            codes = encode_table(table, columns)[1]
         except (TypeError, ValueError) as error:
             error.args = (f"X_val: {error}",)
             raise
@@ -330,7 +334,9 @@ class NADEkBase(BaseEstimator):
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
         if "columns_by" not in fitted.extra:  # columns of another writer may have more bins than is usual here
-            estimator.n_bins = max(estimator.n_bins, most_bins(fitted.columns))
+            estimator.n_bins = max(
+                [estimator.n_bins, *(n_levels(column) for column in fitted.columns if isinstance(column, Numeric))]
+            )
         estimator._column_options = fitted.extra.get("columns_by", {"n_bins": estimator.n_bins})
         estimator._seed = fitted.extra.get("seed", 0)
         estimator._split_seed = fitted.extra.get("split_seed")
@@ -348,12 +354,12 @@ class NADEkBase(BaseEstimator):
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
         """Read a table, and encode it on the network's device."""
         check_is_fitted(self)
-        table = read_table(self, X, reset=False, words=self._missing_words, dropped=self._dropped)
+        table = checked_table(self, X, reset=False, words=self._missing_words, dropped=self._dropped)
         return table, self._codes(table)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
         """Encode a table in the device and dtype of the network."""
-        return torch.from_numpy(codes_of(table, self.columns_)).to(self.network_.b)
+        return torch.from_numpy(encode_table(table, self.columns_)[1]).to(self.network_.b)
 
     def _under_orderings(self, codes: Float[Tensor, "N D"]) -> Float[Tensor, "O N"]:
         """Return log-probabilities of the observed cells; equal rows are scored once."""
@@ -372,7 +378,7 @@ class NADEkBase(BaseEstimator):
         digest = zlib.crc32(codes.double().cpu().numpy().tobytes())
         for j, column in self._nonempty_columns():
             if isinstance(column, Numeric):
-                numbers = read_cells(table.columns[j], name=table.labels[j]).values.astype(np.float64)
+                numbers = read_cells(table.column(j), name=table.labels[j]).values.astype(np.float64)
                 digest = zlib.crc32(numbers.tobytes(), digest)
         return int(np.random.SeedSequence([self._seed, digest]).generate_state(1)[0])
 
@@ -383,7 +389,7 @@ class NADEkBase(BaseEstimator):
         return {
             j: (
                 missing[:, place],
-                draw(column, completed[missing[:, place], place], rng=rng, dtype=table.columns[j].dtype),
+                draw(column, completed[missing[:, place], place], rng=rng, dtype=table.column(j).dtype),
             )
             for place, (j, column) in enumerate(self._nonempty_columns())
         }

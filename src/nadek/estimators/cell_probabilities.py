@@ -11,8 +11,7 @@ from torch import Tensor
 
 from nadek.estimators.base import NADEkBase
 from nadek.inference.sampling import level_probabilities, rows_at_once
-from nadek.tabular.columns import n_levels
-from nadek.tabular.encode_table import level_labels
+from nadek.tabular.columns import Numeric, n_levels
 from nadek.tabular.selection import MatrixLike
 
 
@@ -51,7 +50,10 @@ class CellProbabilities(NADEkBase):
     def _set_derived(self, n_orderings: int | None = None) -> None:
         super()._set_derived(n_orderings)
         keys = self._keys()
-        self.levels_ = {keys[j]: np.array(level_labels(column)) for j, column in self._nonempty_columns()}
+        self.levels_ = {
+            keys[j]: np.array(column.means if isinstance(column, Numeric) else column.levels)
+            for j, column in self._nonempty_columns()
+        }
 
     def _keys(self) -> list[str | int]:
         """Return the keys of columns in dictionaries."""

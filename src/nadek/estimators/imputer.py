@@ -14,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.estimators.cell_probabilities import CellProbabilities
+from nadek.estimators.checked_table import names_in
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, check_choice, check_whole
 from nadek.tabular.columns import Binary, Numeric, decode, expected
-from nadek.tabular.frames import Table, is_boolean, is_missing, is_text, names_in
+from nadek.tabular.frames import is_categorical, is_text_column, select_columns
 from nadek.tabular.selection import MatrixLike
-from nadek.tabular.writeback import Fillings, as_frame_of, beside, called, filled, without
+from nadek.tabular.table import Table
+from nadek.tabular.writeback import Fillings, filled, renamed, to_library, with_flags
 
 STRATEGIES = ("mean", "mode", "sample")
 
@@ -184,7 +186,7 @@ class NADEkImputer(TransformerMixin, CellProbabilities):
 
     def _about_empty(self, table: Table, empty: Sequence[int]) -> dict[str, list[str]]:
         """Return warnings about columns without any value, each with its columns."""
-        late = [j for j in empty if not is_missing(table, j).all()]
+        late = [j for j in empty if not table.is_missing(j).all()]
         still = [] if self.keep_empty_features else [j for j in empty if j not in late]
         return {
             "columns without any value are left out": [table.labels[j] for j in still],
@@ -207,27 +209,30 @@ class NADEkImputer(TransformerMixin, CellProbabilities):
         numbers = isinstance(column, Numeric) or (
             isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
         )
-        return self.strategy == "mean" and numbers and not table.categorical[j] and not is_boolean(table, j)
+        return self.strategy == "mean" and numbers and not is_categorical(table, j) and not _is_boolean(table, j)
 
     def _finished(self, table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - a table
         """Return the completed table: empty columns filled or left out, with indicators."""
         for j, column in enumerate(self.columns_):
             if column is None and self.keep_empty_features:
-                where = is_missing(table, j)
-                fillings[j] = (where, np.full(where.sum(), "missing_value" if is_text(table, j) else 0, dtype=object))
+                where = table.is_missing(j)
+                fillings[j] = (
+                    where,
+                    np.full(where.sum(), "missing_value" if is_text_column(table, j) else 0, dtype=object),
+                )
         native = filled(table, fillings)
         if len(self._output_columns()) < self.n_features_in_:
-            native = without(native, self._output_columns())
+            native = select_columns(native, self._output_columns())
         flags = self._indicators()
         if flags:
             _check_flags(table, flags)
-            missing = np.column_stack([is_missing(table, j) for j in flags])
-            native = beside(native, missing, [f"missingindicator_{table.labels[j]}" for j in flags])
+            missing = np.column_stack([table.is_missing(j) for j in flags])
+            native = with_flags(native, missing, [f"missingindicator_{table.labels[j]}" for j in flags])
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         names = list(self.get_feature_names_out())
-        if table.named and not hasattr(self, "feature_names_in_") and (flags or output != "default"):
-            native = called(native, names)  # names that are no text do not mix with those of indicators
-        return native if output == "default" else as_frame_of(native, output, names)
+        if table.columns is not None and not hasattr(self, "feature_names_in_") and (flags or output != "default"):
+            native = renamed(native, names)  # names that are no text do not mix with those of indicators
+        return native if output == "default" else to_library(native, output, names)
 
     def _output_columns(self) -> list[int]:
         return [j for j, column in enumerate(self.columns_) if column is not None or self.keep_empty_features]
@@ -243,14 +248,23 @@ class NADEkImputer(TransformerMixin, CellProbabilities):
         return self._incomplete
 
 
+def _is_boolean(table: Table, j: int) -> bool:
+    """Return True if a column holds booleans, by the first that is not missing."""
+    values = table.column(j)
+    if values.dtype != object:
+        return values.dtype.kind == "b"
+    observed = values[~table.is_missing(j)]
+    return len(observed) > 0 and isinstance(observed[0], bool | np.bool_)
+
+
 def _incomplete_columns(table: Table) -> list[int]:
     """Return the places of columns with missing cells."""
-    return [j for j in range(len(table.columns)) if is_missing(table, j).any()]
+    return [j for j in range(len(table.cells)) if table.is_missing(j).any()]
 
 
 def _check_flags(table: Table, flags: Sequence[int]) -> None:
     """Refuse columns with the name of an indicator."""
-    for j in flags if table.named else ():
+    for j in flags if table.columns is not None else ():
         flag = f"missingindicator_{table.labels[j]}"
         if flag in table.labels:
             raise ValueError(

@@ -14,9 +14,9 @@ from nadek.estimators.base import NADEkBase
 from nadek.estimators.options import Count, Fraction, check_number
 from nadek.inference import explain_cells
 from nadek.inference.likelihood import reduce_orderings
-from nadek.tabular.columns import Numeric, log_density_within, read_cells
-from nadek.tabular.frames import Table
+from nadek.tabular.columns import log_density_within, within_bins
 from nadek.tabular.selection import MatrixLike
+from nadek.tabular.table import Table
 
 UNUSUAL = 0.05
 """With contamination "auto": part of new rows like the training rows below the threshold."""
@@ -125,10 +125,9 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
     def _within_bins(self, table: Table) -> Float[np.ndarray, "N D"]:
         """Return log-densities of numbers within their bins; 0 for other cells."""
         within = np.zeros((len(table), self.n_features_in_))
-        for j, column in self._nonempty_columns():
-            if isinstance(column, Numeric):
-                cells = read_cells(table.columns[j], name=table.labels[j])
-                within[cells.rows, j] = log_density_within(column, cells.values.astype(np.float64))
+        places, columns = zip(*self._nonempty_columns(), strict=True)
+        values, labels = [table.column(j) for j in places], [table.labels[j] for j in places]
+        within[:, places] = within_bins(log_density_within, columns, values, labels)
         return within
 
     def _scores(self, codes: Tensor, within: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:

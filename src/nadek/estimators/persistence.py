@@ -8,20 +8,16 @@ import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
-import narwhals.stable.v2 as nw
-import numpy as np
 import torch
 
 from nadek.checkpoints import SavedModel, load_saved, save
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
-from nadek.tabular.columns import Binary, Column, decode, is_plain
-from nadek.tabular.dtypes import retyped
+from nadek.tabular.columns import Binary, Column, is_plain
 from nadek.tabular.schema import Schema
-from nadek.tabular.writeback import Template
+from nadek.tabular.template import Template
 from nadek.training import Epoch, last_metrics
 
 KEY = "estimator"
@@ -102,7 +98,7 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
         columns.insert(j, None)
         if names:
             names.insert(j, extra["empty_names"][place])
-    template = _template(columns, names or None, extra)
+    template = Template.from_description(columns, names or None, extra)
     history = [Epoch(**epoch) for epoch in saved.metrics.get("history", [])]
     return Fitted(
         network=saved.model,
@@ -120,33 +116,3 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
 def _schema_names(columns: Sequence[int], names: Sequence[str]) -> list[str]:
     """Return the names of columns in a schema: numbers from 1 without names."""
     return list(names) or [str(j + 1) for j in columns]
-
-
-def _template(columns: Sequence[Column | None], names: Sequence[str] | None, extra: Mapping[str, Any]) -> Template:
-    """Return an empty table of the library and types of the training table.
-
-    Another library stands in where it is not installed. A frame of pandas without text names numbers its columns.
-    """
-    container = extra.get("container", "numpy" if names is None else "pandas")
-    if container == "numpy":
-        return Template(np.empty((0, len(columns)), dtype=_dtype(extra.get("dtype", "float64"))))
-    installed = find_spec(container) is not None
-    backend: Any = container if installed else "pyarrow"
-    labels: Sequence[Any] = names or (
-        range(len(columns)) if backend == "pandas" else list(map(str, range(len(columns))))
-    )
-    values = [[np.nan] if column is None else decode(column, np.zeros(1)).tolist() for column in columns]
-    frame = nw.DataFrame.from_dict(dict(zip(labels, values, strict=True)), backend=backend).head(0)
-    types = extra.get("types") if installed else None
-    if types is None:
-        return Template(frame.to_native())
-    typed = [retyped(frame[:, j], name).to_frame() for j, name in enumerate(types)]
-    return Template(nw.concat(typed, how="horizontal").to_native())
-
-
-def _dtype(name: str) -> np.dtype[Any]:
-    """Return an array's type; objects for a name that old folders of text have."""
-    try:
-        return np.dtype(name)
-    except TypeError:
-        return np.dtype(object)

@@ -13,13 +13,15 @@ from torch import Tensor
 
 from nadek import datasets
 from nadek.checkpoints import SavedModel
-from nadek.tabular.schema import Schema
 from nadek.tabular.columns import Binary, Categorical, Column
-from nadek.tabular.declare import Choices, decide, read_as
-from nadek.tabular.layout import Layout
-from nadek.tabular.user_options import possible_texts, words_of
-from nadek.tabular.taken import Taken
-from nadek.tabular.io import SUFFIXES, RawTable, check_header, from_matrix, read_raw, read_table
+from nadek.tabular.csv import CsvFormat, check_header
+from nadek.tabular.encode import encode_by_schema, encode_table
+from nadek.tabular.files import SUFFIXES, matrix_table
+from nadek.tabular.learn_schema import learn_schema
+from nadek.tabular.read import read
+from nadek.tabular.schema import Schema
+from nadek.tabular.table import Table
+from nadek.tabular.user_options import Choices, WordCount
 from nadek.training import needed_rows
 
 Split = Literal["train", "valid", "test"]
@@ -33,33 +35,35 @@ class Source:
     Attributes:
         x: float32 [N, D]: 0 and 1, or the codes of `nadek.tabular.columns`, and NaN for missing.
         schema: the columns.
-        values: the columns as they were before they became codes, D arrays [N]; None where values are codes.
-        layout: of what a model reads; None where rows are there to learn from.
-        taken: words of a table to learn from that are taken for missing, where that could be a mistake.
+        values: the columns before they became codes, D arrays [N]; None for rows to learn from.
+        table: the table that they were read from; None for rows to learn from.
+        places: where the D columns stand in the table.
+        word_counts: words that mean missing in a table to learn from, where that may be a mistake.
         trained_on: further entries for the metrics of a model that is trained on these rows.
     """
 
     x: Tensor
     schema: Schema
-    values: tuple[NDArray[Any], ...] | None = None
-    layout: Layout | None = None
-    taken: tuple[Taken, ...] = ()
+    values: list[NDArray[Any]] | None = None
+    table: Table | None = None
+    places: tuple[int, ...] = ()
+    word_counts: tuple[WordCount, ...] = ()
     trained_on: Mapping[str, Any] = field(default_factory=dict)
 
 
 def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
-    """What the columns of a model are; where nobody said, 0 and 1, or the codes of more levels."""
+    """Return the types of a model's columns; by default 0 and 1, or the codes of more levels."""
     if saved.schema.kinds is not None:
         return saved.schema.kinds
     return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in saved.model.levels)
 
 
 def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
-    """Read one part of a known data set, or the whole of a table.
+    """Read one part of a known data set, or the whole of a table of 0 and 1.
 
     Args:
         data: a name that `nadek.datasets.names` lists, or the path of a file.
-        split: which part of a known data set.
+        split: the part of a known data set.
         data_dir: where known data sets lie; the environment variable NADEK_DATA when None.
 
     Raises:
@@ -71,8 +75,9 @@ def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> S
         x = torch.from_numpy({"train": known.train, "valid": known.valid, "test": known.test}[split])
         return Source(x.float(), Schema(columns=known.columns, image_shape=known.image_shape))
     _check_is_table(data)
-    table = read_table(data)
-    return Source(torch.from_numpy(table.values), Schema(columns=table.columns))
+    table = read(data)
+    _, codes = encode_table(table, [Binary()] * len(table.cells), dtype=np.float32)
+    return Source(torch.from_numpy(codes), Schema(columns=table.columns))
 
 
 def open_training(
@@ -83,8 +88,9 @@ def open_training(
     seed: int = 0,
     data_dir: Folder = None,
     choices: Choices | None = None,
+    form: CsvFormat | None = None,
 ) -> tuple[Source, Source | None]:
-    """Training rows, and validation rows: the set's own, those of another file, or a random part of the training rows.
+    """Return training and validation rows: the set's own, those of another file, or a random part of the training rows.
 
     Args:
         data: a known data set or a table.
@@ -94,11 +100,12 @@ def open_training(
         seed: of the choice.
         data_dir: see `open_data`.
         choices: what the user says of the columns of a table.
+        form: what the user says of CSV text.
 
     Raises:
         UndecidedColumnsError: if the user has to say more of the columns.
-        ValueError: on a first row that could be names and data (see `nadek.tabular.io.check_header`), on a fraction outside
-            0 to 1, on choices for a known data set, and as `open_data`.
+        ValueError: on a first row that may be names or data (see `nadek.tabular.csv.check_header`), on a fraction
+            outside 0 to 1, on choices for a known data set, and as `open_data`.
     """
     if data in datasets.names():
         if choices not in (None, Choices()):
@@ -106,13 +113,13 @@ def open_training(
         train = open_data(data, split="train", data_dir=data_dir)
     else:
         _check_is_table(data)
-        choices = choices or Choices()
-        raw = read_raw(data, missing=possible_texts(choices.words))
-        check_header(raw)
-        schema, codes, found = decide(raw, choices)
-        train = Source(torch.from_numpy(codes), schema, taken=found)
+        table = read(data, form=form)
+        if form is None or form.header is None:
+            check_header(table)
+        schema, codes, counts = learn_schema(table, choices or Choices())
+        train = Source(torch.from_numpy(codes), schema, word_counts=counts)
     if validation is not None:
-        return train, _validation(validation, train, data_dir)
+        return train, _validation(validation, train, data_dir, form)
     if data in datasets.names():
         return train, open_data(data, split="valid", data_dir=data_dir)
     if not 0 <= fraction < 1:
@@ -126,41 +133,43 @@ def open_training(
     return replace(train, x=train.x[rest]), replace(train, x=train.x[held])
 
 
-def source_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
-    """The rows of `open_data` as a model reads them: its columns in its order, and values as its codes.
+def source_for(
+    saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None, form: CsvFormat | None = None
+) -> Source:
+    """Read rows as a model reads them: its columns in its order, and values as its codes.
 
     Raises:
         ValueError: if the columns are not those of the model, on values that a column cannot hold, and as `open_data`.
     """
-    return _read(data, split, data_dir, saved.schema, kinds_of(saved))
+    return _read(data, split, data_dir, saved.schema, kinds_of(saved), form)
 
 
-def rows_for(saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None) -> Tensor:
-    """The codes of `source_for` on the model's device."""
-    return source_for(saved, data, split=split, data_dir=data_dir).x.to(saved.model.b.device)
+def rows_for(
+    saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None, form: CsvFormat | None = None
+) -> Tensor:
+    """Return the codes of `source_for` on the model's device."""
+    return source_for(saved, data, split=split, data_dir=data_dir, form=form).x.to(saved.model.b.device)
 
 
-def _read(data: str, split: Split, data_dir: Folder, schema: Schema, kinds: Sequence[Column]) -> Source:
-    raw = _open_raw(data, split, data_dir, [word.text for word in words_of(schema)])
-    values, codes, places = read_as(raw, schema, kinds)
-    layout = Layout(schema.columns if raw.columns is None else raw.columns, tuple(places), raw)
-    return Source(torch.from_numpy(codes), schema, values, layout)
+def _read(
+    data: str, split: Split, data_dir: Folder, schema: Schema, columns: Sequence[Column], form: CsvFormat | None
+) -> Source:
+    if data in datasets.names():
+        source = open_data(data, split=split, data_dir=data_dir)
+        table = matrix_table(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
+    else:
+        _check_is_table(data)
+        table = read(data, form=form, known=schema.columns or ())
+    values, codes, places = encode_by_schema(table, schema, columns)
+    return Source(torch.from_numpy(codes), schema, values, table, tuple(places))
 
 
-def _validation(data: str, train: Source, data_dir: Folder) -> Source:
-    kinds = train.schema.kinds or (Binary(),) * train.x.shape[1]
-    source = _read(data, "valid", data_dir, train.schema, kinds)
+def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | None) -> Source:
+    columns = train.schema.kinds or (Binary(),) * train.x.shape[1]
+    source = _read(data, "valid", data_dir, train.schema, columns, form)
     if source.x.isnan().all():
         raise ValueError(f"{data}: no rows to validate on: {len(source.x)} rows found, all of them without any value")
     return source
-
-
-def _open_raw(data: str, split: Split, data_dir: Folder, missing: Sequence[str]) -> RawTable:
-    if data in datasets.names():
-        source = open_data(data, split=split, data_dir=data_dir)
-        return from_matrix(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
-    _check_is_table(data)
-    return read_raw(data, missing=missing)
 
 
 def _check_is_table(data: str) -> None:

@@ -9,7 +9,7 @@ import torch
 
 from nadek.checkpoints import weights_digest
 from nadek.runs.warm_start import Beginning
-from nadek.tabular.declare import names_of
+from nadek.tabular.encode import schema_labels
 from nadek.runs.data import Source
 from nadek.training import Recipe, Rows, prepare_rows
 
@@ -30,7 +30,7 @@ def as_trained(
 ) -> tuple[Rows, Rows | None]:
     """Prepare training and validation rows, with the names of their columns for the messages."""
     columns = source.schema.columns
-    names = None if columns is None else names_of(source.schema, len(columns))
+    names = None if columns is None else schema_labels(source.schema, len(columns))
     others = None if validation is None else validation.x
     return prepare_rows(source.x, others, levels=recipe.model.levels, columns=names, device=device)
 

@@ -1,18 +1,70 @@
-"""Words that stand for nothing in a user's table: in all of its columns, or in one."""
+"""Options by which users describe columns: categorical, numeric, ordinal, drop, missing, keep."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from nadek.tabular.io import RawTable, as_known
+from nadek.tabular.columns import Binary, Column, Ordinal
+from nadek.tabular.names import as_known, nearest, quoted
 from nadek.tabular.schema import Schema
+from nadek.tabular.table import Table
+from nadek.tabular.text_cells import NOTHING
+
+Declaration = Literal["categorical", "numeric", "ordinal", "drop"]
+ORDER_FORM = "columns and their answers in order, as pain=none,mild,severe"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """Options about columns, by their names (or their numbers from 1 without names), and about cells.
+
+    Every entry is one name or word, or several with commas between them.
+
+    Attributes:
+        categorical: columns that hold categories.
+        numeric: columns that hold numbers.
+        ordinal: columns with their answers in order, as ``pain,mood=none,mild,severe``.
+        drop: columns that are left out.
+        missing: words that mean missing in any column, or in one, as ``age=99``.
+        keep: words such as None that are answers in columns of text, although they mean missing elsewhere.
+    """
+
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    ordinal: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def declared(self, labels: Sequence[str]) -> dict[str, Declaration]:
+        """Return what the options say of each column that they name.
+
+        Raises:
+            ValueError: on a name that the table does not have (suggests the nearest), or of which two things are said.
+        """
+        options: list[tuple[Declaration, Iterable[str]]] = [
+            ("categorical", split_names(self.categorical, labels)),
+            ("numeric", split_names(self.numeric, labels)),
+            ("ordinal", parse_orders(self.ordinal, labels)),
+            ("drop", split_names(self.drop, labels)),
+        ]
+        declared: dict[str, Declaration] = {}
+        for option, columns in options:
+            for name in as_known(list(columns), labels):
+                if name not in labels:
+                    raise ValueError(f'{option}: there is no column "{name}"; {nearest(name, labels)}')
+                if declared.setdefault(name, option) != option:
+                    raise ValueError(f'column "{name}" is said to be both: {declared[name]} and {option}')
+        return declared
 
 
 class Word(NamedTuple):
-    """A word that stands for nothing.
+    """A word that means missing.
 
     Attributes:
-        text: as it is written.
-        column: name of the only column where it does; None for all columns.
+        text: the word.
+        column: the only column where it does; None for all columns.
     """
 
     text: str
@@ -22,54 +74,161 @@ class Word(NamedTuple):
         return repr(self.text) if self.column is None else f'{self.text!r} in column "{self.column}"'
 
 
-def words_said(entries: Sequence[str], names: Sequence[str]) -> tuple[Word, ...]:
-    """The words of a user's entries: ``age=99`` is one of column ``age`` where there is such a column.
+class WordCount(NamedTuple):
+    """The cells of a word that means missing, counted so that nobody loses an answer unawares.
+
+    Attributes:
+        word: as it is written.
+        cells: the number of cells in each column that holds it.
+        declared: whether the user named it; otherwise it is one of `nadek.tabular.text_cells.NOTHING`.
+    """
+
+    word: str
+    cells: Mapping[str, int]
+    declared: bool
+
+
+def split_names(entries: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+    """Split entries at their commas, unless they are known names; a name with commas may stand in quotes."""
+    parts = [[entry] if entry in known else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
+    return [name.strip() for part in parts for name in part or [""]]  # an entry without a name is not passed over
+
+
+def parse_orders(entries: Sequence[str], labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the answers of ordinal columns, from one end to the other.
 
     Args:
-        entries: one word each.
-        names: of the columns of the table.
+        entries: each has columns before a sign of equality, and their answers after it, with commas between them.
+        labels: the columns of the table.
+
+    Raises:
+        ValueError: on an entry of another form, on a column that the table does not have (suggests the nearest) or that
+            is named twice, and on an answer that is named twice.
 
     Example:
-        >>> words_said(["age=99", "?", "a=b"], ["age", "sex"])
+        >>> parse_orders(["pain,mood=none,mild,severe"], ["age", "mood", "pain"])
+        {'pain': ('none', 'mild', 'severe'), 'mood': ('none', 'mild', 'severe')}
+    """
+    orders: dict[str, tuple[str, ...]] = {}
+    for entry in entries:
+        columns, levels = _split_order(entry, labels)
+        for column in columns:
+            if column not in labels:
+                raise ValueError(f'ordinal: there is no column "{column}"; {nearest(column, labels)}')
+            if column in orders:
+                raise ValueError(f'ordinal: column "{column}" is said twice')
+            orders[column] = levels
+    return orders
+
+
+def ordinal_column(levels: Sequence[str]) -> Column:
+    """Return the column of ordered answers; two have no neighbours, so they are binary."""
+    return Binary(levels=(levels[0], levels[1])) if len(levels) == 2 else Ordinal(levels=tuple(levels))
+
+
+def parse_missing(entries: Sequence[str], labels: Sequence[str]) -> tuple[Word, ...]:
+    """Return the words that mean missing: ``age=99`` is one of column ``age`` if there is such a column.
+
+    Args:
+        entries: words, with commas between several.
+        labels: the columns of the table.
+
+    Example:
+        >>> parse_missing(["age=99", "?, a=b"], ["age", "sex"])
         (Word(text='99', column='age'), Word(text='?', column=None), Word(text='a=b', column=None))
     """
-    return tuple(_word(entry, names) for entry in entries)
-
-
-def possible_texts(entries: Sequence[str]) -> list[str]:
-    """What may be written in cells that stand for nothing, while the names of the columns are not known yet."""
-    return [text for entry in entries for text in (entry, *(text for _, text in divided(entry)))]
+    return tuple(_parse_word(entry, labels) for entry in split_names(entries))
 
 
 def words_of(schema: Schema) -> tuple[Word, ...]:
-    """The words that a model was told of when it was trained."""
+    """Return the words that meant missing when a model was trained."""
     own = [Word(text, column) for column, text in schema.missing_in or ()]
     return (*map(Word, schema.missing or ()), *own)
 
 
-def without(raw: RawTable, words: Sequence[Word], places: Mapping[str, int]) -> RawTable:
-    """A table with nothing in the cells that hold such words.
+def without_words(table: Table, words: Sequence[Word], places: Mapping[str, int]) -> Table:
+    """Return a table with missing cells in place of such words.
 
     Args:
-        raw: the table.
+        table: the table.
         words: the words.
-        places: where the columns stand that they name.
+        places: the places of the columns that they name.
     """
-    raw = raw.without([word.text for word in words if word.column is None])
+    table = table.without([word.text for word in words if word.column is None])
     for text, column in words:
         if column is not None:
-            raw = raw.without([text], places[column])
-    return raw
+            table = table.without([text], places[column])
+    return table
 
 
-def _word(entry: str, names: Sequence[str]) -> Word:
-    for column, text in divided(entry):
-        if (name := as_known([column], names)[0]) in names:
-            return Word(text, name)
+def check_words(table: Table, missing: Sequence[Word], keep: Sequence[str]) -> None:
+    """Refuse words that no cell holds, and words to keep that are answers anyway, or none.
+
+    Raises:
+        ValueError: names the option and the first such word.
+    """
+    for text in keep:
+        if text not in NOTHING:
+            raise ValueError(f"keep: expected one of {quoted(NOTHING)}, found {text!r}, which is an answer without it")
+        if Word(text) in missing:
+            raise ValueError(f"{text!r} is said to be both: missing and keep")
+    for option, words in (("missing", missing), ("keep", [Word(text) for text in keep])):
+        for word in words:
+            if not any(table.count(j, word.text) for j in _places(table, word)):
+                raise ValueError(f"{option}: no cell of {table.where} holds {word}{_hint(word, table)}")
+
+
+def count_words(table: Table, words: Sequence[Word], places: Sequence[int], *, declared: bool) -> tuple[WordCount, ...]:
+    """Count the cells of words that mean missing.
+
+    Args:
+        table: the table as it came.
+        words: the words.
+        places: the columns to look at.
+        declared: see `WordCount`.
+    """
+    counts = []
+    for word in words:
+        cells = {table.labels[j]: table.count(j, word.text) for j in _places(table, word) if j in places}
+        counts.append(WordCount(word.text, {label: n for label, n in cells.items() if n}, declared))
+    return tuple(count for count in counts if count.cells)
+
+
+def _places(table: Table, word: Word) -> list[int]:
+    """Return the columns in which a word means missing."""
+    return [j for j, label in enumerate(table.labels) if word.column in (None, label)]
+
+
+def _hint(word: Word, table: Table) -> str:
+    """Suggest a column for a word with a sign of equality behind an unknown name."""
+    if word.column is not None or "=" not in word.text:
+        return ""
+    column = word.text.partition("=")[0]
+    return f'; there is no column "{column}", {nearest(column, table.labels)}'
+
+
+def _parse_word(entry: str, labels: Sequence[str]) -> Word:
+    for column, text in _split_equals(entry):
+        if (label := as_known([column], labels)[0]) in labels:
+            return Word(text, label)
     return Word(entry)
 
 
-def divided(entry: str) -> list[tuple[str, str]]:
-    """An entry as what stands before and after a sign of equality, at each of them: names and words may have some."""
+def _split_order(entry: str, labels: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Return columns and answers: of several signs of equality, the first one counts before which all are known."""
+    ways = [
+        (as_known(split_names([columns], labels), labels), split_names([levels]))
+        for columns, levels in _split_equals(entry)
+    ]
+    if not ways:
+        raise ValueError(f"ordinal: expected {ORDER_FORM}, found {entry!r}")
+    columns, levels = next((way for way in ways if set(way[0]) <= set(labels)), ways[0])
+    if "" in levels or len(set(levels)) < len(levels):
+        raise ValueError(f"ordinal: expected {ORDER_FORM}, each answer once, found {entry!r}")
+    return columns, tuple(levels)
+
+
+def _split_equals(entry: str) -> list[tuple[str, str]]:
+    """Split an entry at each of its signs of equality, as names and words may have some."""
     parts = entry.split("=")
     return [("=".join(parts[:cut]).strip(), "=".join(parts[cut:]).strip()) for cut in range(1, len(parts))]

@@ -1,62 +1,151 @@
-"""Tables written back as what they were: holes filled, columns left out, or rows that are new altogether."""
+"""The one way back: tables with missing cells filled in, as what they were."""
 
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Bool
 from numpy.typing import NDArray
 
-from nadek.tabular.columns import LARGEST_EXACT
-from nadek.tabular.dtypes import told_type
-from nadek.tabular.frames import CATEGORICAL, Table, categories_of, decimal_digits, native_type
+from nadek.tabular.arrow_columns import AnyColumn, choose, to_arrow
+from nadek.tabular.columns import LARGEST_EXACT, Column, decode, draw
+from nadek.tabular.files import Target, is_matrix_file, is_parquet, suffix_of
+from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
+from nadek.tabular.table import Table
+from nadek.tabular.text_cells import fill_words, with_points
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
-"""For the index of a column, which of its cells to replace, and their new values in turn."""
+"""For the place of a column, which of its cells to replace [N], and their new values in turn."""
+
+
+def decoded(
+    columns: Sequence[Column], codes: NDArray[Any], *, rng: np.random.Generator | None = None
+) -> list[NDArray[Any]]:
+    """Return the values of codes, D arrays [N].
+
+    Args:
+        columns: the types of the columns.
+        codes: [N, D], NaN where missing.
+        rng: draws numbers from their bins; None for the means of these.
+    """
+    value_of = decode if rng is None else partial(draw, rng=rng)
+    return [value_of(column, one) for column, one in zip(columns, codes.T, strict=True)]
 
 
 def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array or a frame
-    """A table with some cells replaced, in the container that it came in; columns keep their types where they can.
+    """Return an array or a data frame with some cells replaced, and types kept if these can hold them.
 
     Args:
-        table: what was read.
-        fillings: what to replace, and by what.
+        table: what was read from it.
+        fillings: the new cells.
 
     Returns:
-        An array or a frame; observed cells are what they were. A column of whole numbers that is given others becomes
-        one of floats; if floats would change its own, the others are rounded. A categorical type that lists its
-        categories is given those that it lacks. A column whose type cannot hold what is filled in (300 in bytes, text
-        in an empty column of numbers) gets a type that can.
+        Observed cells are what they were. A column of integers that is given other numbers becomes one of floats; if
+        floats would change its own, the others are rounded. A categorical type that lists its categories is given those
+        that it lacks. A column whose type cannot hold a new value (300 in bytes, text in an empty column of numbers)
+        gets a type that can.
     """
-    columns = {j: _replaced(table.columns[j], where, new) for j, (where, new) in fillings.items() if where.any()}
+    columns = {j: replaced(table.column(j), where, new) for j, (where, new) in fillings.items() if where.any()}
     if isinstance(table.native, np.ndarray):
         return _filled_array(table.native, columns)
     frame = table.native
-    series = [_with_own(frame[:, j], fillings[j][0], _series_like(frame[:, j], new)) for j, new in columns.items()]
+    series = [_with_own(frame[:, j], fillings[j][0], series_like(frame[:, j], new)) for j, new in columns.items()]
     whole = (frame.with_columns(*series) if series else frame.clone()).to_native()
     if frame.implementation.is_pyarrow() and whole.schema != frame.to_native().schema:
         return whole.replace_schema_metadata()  # what pandas left there tells of the old types, and it believes it
     return whole
 
 
-def without(native: Any, keep: Sequence[int]) -> Any:  # noqa: ANN401 - an array or a frame
-    """Some of the columns of an array or a frame."""
-    if isinstance(native, np.ndarray):
-        return native[:, list(keep)]
-    return nw.from_native(native)[:, list(keep)].to_native()
+def filled_column(
+    table: Table, j: int, values: NDArray[Any], filling: tuple[NDArray[np.bool_], NDArray[Any]], target: Target
+) -> AnyColumn:
+    """Return a column of a file with some cells replaced, to be written to another file.
+
+    Args:
+        table: what was read.
+        j: the place of the column.
+        values: its values as the model reads them, [N].
+        filling: which cells to replace, [N], and their new values.
+        target: where it will be written.
+
+    Returns:
+        From CSV to CSV the words as they were beside new ones spelt alike; otherwise Arrow's column of its own type if
+        this can hold the new values, or just values.
+    """
+    cells, (where, new) = table.cells[j], filling
+    # a table may say true and false where the model's said 1 and 0
+    if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
+        values = values.astype(np.float64)
+    whole = replaced(values, where, new)
+    if not table.is_text_file:
+        try:
+            return choose(pa.array(where), to_arrow(whole).cast(cells.type), cells)
+        except pa.ArrowException:
+            return whole
+    if is_matrix_file(target) or is_parquet(target):
+        return whole
+    is_text = any(isinstance(value, str) for value in whole.tolist())
+    return fill_words(with_points(cells, "numbers") if table.decimal_commas and not is_text else cells, whole, where)
 
 
-def as_frame_of(native: Any, library: str, names: Sequence[str]) -> Any:  # noqa: ANN401 - an array or a frame
-    """A frame of another library, "pandas" or "polars"; frames that are of it stay what they are.
+def other_column(table: Table, j: int, target: Target) -> AnyColumn:
+    """Return a column of a file that the model does not read, to be written along.
+
+    Raises:
+        ValueError: if the form of the target cannot hold it: text and too large numbers among floats, other numbers
+            among 0 and 1, or lists and the like in CSV.
+    """
+    name = str(target) if isinstance(target, str | Path) else "standard output (CSV)"
+    cells, complaint = table.cells[j], f'{name}: this form cannot hold the column "{table.labels[j]}"'
+    if not is_matrix_file(target):
+        if pa.types.is_nested(cells.type) and not is_parquet(target):
+            raise ValueError(f"{complaint} of {cells.type}; write .parquet")
+        return cells
+    try:
+        values = table.column(j)
+        if values.dtype == object and any(isinstance(value, str) for value in values.tolist()):
+            raise ValueError  # even where it looks like numbers: it would not come back as it was
+        floats = values.astype(np.float64)
+    except ValueError:
+        raise ValueError(f"{complaint}, which holds no numbers; write .csv or .parquet") from None
+    if values.dtype.kind != "f" and (np.abs(floats) >= LARGEST_EXACT).any():
+        raise ValueError(f"{complaint}, whose whole numbers floats would round; write .csv or .parquet")
+    if suffix_of(Path(target)).startswith(".amat") and not ((floats == 0) | (floats == 1)).all():
+        raise ValueError(f"{complaint}, which holds other cells than 0 and 1; write .csv or .parquet")
+    return floats
+
+
+def replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of values [N] with some replaced by others in turn, in a type that holds all of them."""
+    if where.all():  # an empty column does not tell what it would hold
+        return new
+    if not where.any():
+        return values
+    if new.dtype.kind == "i" and values.dtype.kind == "f":
+        observed = np.where(
+            where, 0, values
+        )  # integers that missing cells made floats, which may change large new ones
+        if ((observed == np.floor(observed)) & (np.abs(observed) < LARGEST_EXACT)).all():
+            values = observed.astype(np.int64)
+    are_numbers = values.dtype.kind in "iuf" and new.dtype.kind in "buif"
+    out = values.astype(np.result_type(values, new) if are_numbers or values.dtype == new.dtype else object)
+    out[where] = new
+    return out
+
+
+def to_library(native: Any, library: str, names: Sequence[str]) -> Any:  # noqa: ANN401 - an array or a frame
+    """Return a frame of another library, "pandas" or "polars"; frames of it stay what they are.
 
     Args:
         native: an array or a frame.
         library: the library.
-        names: what the columns of an array are called.
+        names: names for the columns of an array.
     """
     if isinstance(native, np.ndarray):
         backend: Any = library
@@ -67,15 +156,15 @@ def as_frame_of(native: Any, library: str, names: Sequence[str]) -> Any:  # noqa
     return frame.to_pandas() if library == "pandas" else frame.to_polars()
 
 
-def beside(native: Any, flags: Bool[np.ndarray, "N F"], names: Sequence[str]) -> Any:  # noqa: ANN401
-    """A table with columns of flags beside its own: 0 and 1 in an array, booleans in a frame.
+def with_flags(native: Any, flags: Bool[np.ndarray, "N F"], names: Sequence[str]) -> Any:  # noqa: ANN401
+    """Return a table with columns of flags beside its own: 0 and 1 in an array, booleans in a frame.
 
     An array of text becomes one of objects.
 
     Args:
         native: an array or a frame.
         flags: the columns to add.
-        names: what they are called in a frame.
+        names: their names in a frame.
     """
     if isinstance(native, np.ndarray):
         dtype = np.dtype(object) if native.dtype.kind in "US" else native.dtype
@@ -87,122 +176,15 @@ def beside(native: Any, flags: Bool[np.ndarray, "N F"], names: Sequence[str]) ->
     return frame.with_columns(*added).to_native() if added else native
 
 
-def called(native: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a frame
-    """A frame whose columns have other names."""
+def renamed(native: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a frame
+    """Return a frame whose columns have other names."""
     frame = nw.from_native(native)
-    renamed = [frame[:, j].alias(name).to_frame() for j, name in enumerate(names)]
-    return nw.concat(renamed, how="horizontal").to_native()
+    columns = [frame[:, j].alias(name).to_frame() for j, name in enumerate(names)]
+    return nw.concat(columns, how="horizontal").to_native()
 
 
-@dataclass(frozen=True, eq=False)
-class Template:
-    """What kind of table the training rows came in: enough to make new rows like them.
-
-    Attributes:
-        empty: an array or a (native) frame of the same types, without rows.
-    """
-
-    empty: Any
-
-    def make(self, columns: Sequence[NDArray[Any]]) -> Any:  # noqa: ANN401 - an array or a frame
-        """A table of new columns, in the types of the old ones where these can hold them."""
-        if isinstance(self.empty, np.ndarray):
-            return _array_like(self.empty, columns)
-        frame = nw.from_native(self.empty)
-        series = [_series_like(frame[:, j], values) for j, values in enumerate(columns)]
-        return nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
-
-    def dtypes(self) -> list[np.dtype[Any]]:
-        """NumPy's types of numbers in the columns; objects for columns of anything else."""
-        if isinstance(self.empty, np.ndarray):
-            return [self.empty.dtype] * self.empty.shape[1]
-        frame = nw.from_native(self.empty)
-        columns = [frame[:, j] for j in range(frame.shape[1])]
-        return [_numpy_type(one) if one.dtype.is_float() else np.dtype(object) for one in columns]
-
-    def describe(self) -> dict[str, Any]:
-        """The library, and the type of an array or those of the columns of a frame."""
-        if isinstance(self.empty, np.ndarray):
-            dtype = self.empty.dtype
-            return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
-        frame = nw.from_native(self.empty)
-        types = [told_type(frame[:, j]) for j in range(frame.shape[1])]
-        return {"container": frame.implementation.value, "types": types}
-
-
-def template_of(table: Table) -> Template:
-    """The template of a table."""
-    native = table.native
-    return Template(native[:0].copy() if isinstance(native, np.ndarray) else native.head(0).to_native())
-
-
-def _replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[Any]) -> NDArray[Any]:
-    """A copy with some cells replaced, in a type that holds all of them."""
-    dtype = np.dtype(object)
-    if values.dtype.kind == "f" and new.dtype.kind in "buif" and not _is_large(new):
-        dtype = values.dtype if _reaches(values.dtype, new) else np.dtype(np.float64)
-    out = values.astype(dtype)
-    out[where] = new
-    return out
-
-
-def _is_large(new: NDArray[Any]) -> bool:
-    """Whether floats would change whole numbers."""
-    return new.dtype.kind == "i" and max(-int(new.min()), int(new.max())) > LARGEST_EXACT
-
-
-def _are_numbers(values: NDArray[Any]) -> bool:
-    """Whether all values are numbers, or booleans, which are 0 and 1."""
-    if values.dtype != object:
-        return values.dtype.kind in "buif"
-    return all(isinstance(value, numbers.Real | Decimal | np.bool_) for value in values)
-
-
-def _are_whole(values: NDArray[Any]) -> bool:
-    """Whether all numbers are whole."""
-    return bool((values == np.floor(values)).all())
-
-
-def _reaches(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
-    """Whether a type of numbers reaches as far as some numbers; floats may have been rounded to just beyond its end."""
-    if dtype.kind == "b":
-        return bool(((values == 0) | (values == 1)).all())
-    ends = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
-    return bool(float(ends.min) <= values.min() and values.max() <= float(ends.max))
-
-
-def _as_whole(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Numbers that a type of whole numbers reaches in this type; those just beyond its end are put at the end."""
-    ends = np.iinfo(dtype)
-    if values.dtype == object:
-        return np.array([min(max(round(value), ends.min), ends.max) for value in values], dtype=dtype)
-    if values.dtype.kind == "f":
-        values = np.minimum(values, np.nextafter(float(ends.max) + 1, 0))
-    return values.astype(dtype)
-
-
-def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa: ANN401 - narwhals series
-    """The new series, with the cells that it does not replace as they were: decimals lose digits on their way."""
-    if not (decimal_digits(old) and decimal_digits(new)):
-        return new
-    return old.zip_with(nw.new_series(old.name, ~where, backend=old.implementation), new)
-
-
-def _filled_array(array: NDArray[Any], columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
-    """A copy of an array of floats or objects with some columns replaced, in its type where that holds them."""
-    dtype = array.dtype
-    if not all(map(_are_numbers, columns.values())):
-        dtype = np.dtype(object)
-    elif dtype.kind == "f" and not all(_reaches(dtype, values) for values in columns.values()):
-        dtype = np.dtype(np.float64)
-    out = array.astype(dtype)
-    for j, values in columns.items():
-        out[:, j] = values
-    return out
-
-
-def _array_like(empty: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Columns side by side, in the type of an array where it holds all of them."""
+def array_like(empty: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return columns side by side, in the type of an array if it holds all of them."""
     if empty.dtype == object or any(column.dtype.kind not in "buif" for column in columns):
         out = np.empty((len(columns[0]), len(columns)), dtype=object)
         for j, column in enumerate(columns):
@@ -214,8 +196,8 @@ def _array_like(empty: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray
     return _as_whole(stacked, empty.dtype) if empty.dtype.kind in "iu" else stacked.astype(empty.dtype)
 
 
-def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series of whatever frame
-    """A series of new values under the name of another, in its type where that holds them."""
+def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series
+    """Return a series of new values under the name of another, in its type if that holds them."""
     old, holds = like.to_native(), _holds(like, values)
     typed = _series_of(_converted(values, like) if holds else _of_one_type(values), like)
     if holds and like.implementation.is_pyarrow():
@@ -231,15 +213,71 @@ def _series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narw
     return nw.from_native(typed, series_only=True).alias(like.name)
 
 
+def numpy_type(like: Any) -> np.dtype[Any]:  # noqa: ANN401 - narwhals series
+    """Return NumPy's type of the numbers or booleans of a series; its widest one for integers of 128 bits."""
+    name = "bool" if like.dtype == nw.Boolean else str(like.dtype).lower()
+    return np.dtype(name.replace("128", "64"))
+
+
+def _filled_array(array: NDArray[Any], columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
+    """Return a copy of an array with some columns replaced, in its type if that holds them."""
+    dtype = array.dtype
+    if not all(map(_are_numbers, columns.values())):
+        dtype = np.dtype(object)
+    elif dtype.kind == "f" and not all(_reaches(dtype, values) for values in columns.values()):
+        dtype = np.dtype(np.float64)
+    out = array.astype(dtype)
+    for j, values in columns.items():
+        out[:, j] = values
+    return out
+
+
+def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa: ANN401 - narwhals series
+    """Return a new series with the observed cells of the old one: decimals lose digits on their way."""
+    if not (decimal_digits(old) and decimal_digits(new)):
+        return new
+    return old.zip_with(nw.new_series(old.name, ~where, backend=old.implementation), new)
+
+
+def _are_numbers(values: NDArray[Any]) -> bool:
+    """Return True if all values are numbers, or booleans, which are 0 and 1."""
+    if values.dtype != object:
+        return values.dtype.kind in "buif"
+    return all(isinstance(value, numbers.Real | Decimal | np.bool_) for value in values)
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    """Return True if all numbers are whole."""
+    return bool((values == np.floor(values)).all())
+
+
+def _reaches(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
+    """Return True if numbers are in the range of a type; floats may have been rounded to just beyond its end."""
+    if dtype.kind == "b":
+        return bool(((values == 0) | (values == 1)).all())
+    ends = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return bool(float(ends.min) <= values.min() and values.max() <= float(ends.max))
+
+
+def _as_whole(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return numbers in a type of integers; those just beyond its range are put at its end."""
+    ends = np.iinfo(dtype)
+    if values.dtype == object:
+        return np.array([min(max(round(value), ends.min), ends.max) for value in values], dtype=dtype)
+    if values.dtype.kind == "f":
+        values = np.minimum(values, np.nextafter(float(ends.max) + 1, 0))
+    return values.astype(dtype)
+
+
 def _cast_in_arrow(typed: Any, kind: Any) -> Any:  # noqa: ANN401 - a series and a type of pyarrow's
-    """A series of pyarrow's in another type; it casts nothing but text to dictionaries by itself."""
+    """Cast a series of pyarrow, which by itself casts nothing but text to dictionaries."""
     if hasattr(kind, "index_type"):
         typed = typed.cast(kind.value_type).dictionary_encode()
     return typed.cast(kind)
 
 
-def _holds(like: Any, values: NDArray[Any]) -> bool:  # noqa: ANN401 - narwhals series of whatever frame
-    """Whether the type of a series holds values, of which none is missing (objects are rounded to whole numbers)."""
+def _holds(like: Any, values: NDArray[Any]) -> bool:  # noqa: ANN401 - narwhals series
+    """Return True if the type of a series holds values, of which none is missing."""
     dtype, digits = like.dtype, decimal_digits(like)
     if dtype in (nw.Object, *CATEGORICAL) or native_type(like) == np.dtype(object):
         return True
@@ -251,40 +289,34 @@ def _holds(like: Any, values: NDArray[Any]) -> bool:  # noqa: ANN401 - narwhals 
     if dtype.is_integer() and values.dtype.kind == "f" and not _are_whole(values):
         return False
     numeric = dtype == nw.Boolean or dtype.is_integer() or dtype.is_float()
-    return numeric and _reaches(_numpy_type(like), values)
+    return numeric and _reaches(numpy_type(like), values)
 
 
-def _converted(values: NDArray[Any], like: Any) -> NDArray[Any]:  # noqa: ANN401 - narwhals series of whatever frame
-    """Values that the type of a series holds, so that its library casts them to it without loss."""
+def _converted(values: NDArray[Any], like: Any) -> NDArray[Any]:  # noqa: ANN401 - narwhals series
+    """Return values that the type of a series holds, ready for its library to cast them."""
     if native_type(like) == np.dtype(object):
         return values
     if like.dtype.is_integer():
-        return _as_whole(values, _numpy_type(like))
+        return _as_whole(values, numpy_type(like))
     if like.dtype == nw.Boolean:
         return values.astype(np.bool_)
     return values.astype(np.float64) if like.dtype.is_float() or decimal_digits(like) else values
 
 
 def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers of several types as floats, all else as it is."""
+    """Return numbers of several types as floats, all else as it is."""
     several = values.dtype == object and len(set(map(type, values))) > 1
     return values.astype(np.float64) if several and _are_numbers(values) else values
 
 
-def _numpy_type(like: Any) -> np.dtype[Any]:  # noqa: ANN401 - narwhals series of whatever frame
-    """NumPy's type of the numbers or booleans of a series; its widest one for whole numbers of 128 bits."""
-    name = "bool" if like.dtype == nw.Boolean else str(like.dtype).lower()
-    return np.dtype(name.replace("128", "64"))
-
-
 def _series_of(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - a native series
-    """A series of new values, in the library of another and of whatever type it takes these for."""
+    """Return a series of new values in the library of another, which chooses its type."""
     plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
     return nw.new_series(like.name, plain, backend=like.implementation).to_native()
 
 
 def _with_categories(like: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401 - a type of pandas or polars
-    """The type of a categorical column; where it lists its categories, the values that these lack come after them."""
+    """Return the type of a categorical column; if it lists categories, the lacking values come after them."""
     old, listed = like.to_native(), categories_of(like)
     if listed is None:
         return old.dtype

@@ -1,11 +1,11 @@
 """What a column of a user's table is, and how its values become codes for the network and back."""
 
-from nadek.tabular.columns.bin_density import log_density_within, log_fall_within
+from nadek.tabular.columns.bin_density import log_density_within, log_fall_within, within_bins
 from nadek.tabular.columns.dequantize import draw
 from nadek.tabular.columns.describe import describe, level_names
 from nadek.tabular.columns.encoding import decode, encode, expected
 from nadek.tabular.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
-from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, read_cells, widened
+from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, is_missing, read_cells, widened
 from nadek.tabular.columns.types import (
     MOST_LEVELS,
     Binary,
@@ -38,6 +38,7 @@ __all__ = [
     "encode",
     "expected",
     "infer",
+    "is_missing",
     "is_plain",
     "level_names",
     "log_density_within",
@@ -46,4 +47,5 @@ __all__ = [
     "ordinal",
     "read_cells",
     "widened",
+    "within_bins",
 ]

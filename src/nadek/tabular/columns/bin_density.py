@@ -1,12 +1,15 @@
 """How densely numbers lie within their bins: what the probability of a bin leaves out."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.types import Numeric
+from nadek.tabular.columns.parsing import read_cells
+from nadek.tabular.columns.types import Column, Numeric
 
 NARROWEST = 1e-6
 """Of the typical width of a bin: narrower ones count as if they were so wide."""
@@ -79,6 +82,28 @@ def log_fall_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np
     with np.errstate(invalid="ignore"):  # where neither has a density
         fall = np.minimum(density - log_density_within(column, np.array(column.means)[place]), 0)
     return np.where(np.isneginf(density), density, fall)
+
+
+def within_bins(
+    measure: Callable[[Numeric, NDArray[np.float64]], NDArray[np.float64]],
+    columns: Sequence[Column],
+    values: Sequence[NDArray[Any]],
+    names: Sequence[str],
+) -> NDArray[np.float64]:
+    """Return a measure of all numbers of a table, [N, D]; 0 for other cells and missing ones.
+
+    Args:
+        measure: `log_density_within` or `log_fall_within`.
+        columns: the types of the D columns.
+        values: their values, D arrays [N].
+        names: their names, for messages.
+    """
+    within = np.zeros((len(values[0]), len(columns)))
+    for j, (column, cells, name) in enumerate(zip(columns, values, names, strict=True)):
+        if isinstance(column, Numeric):
+            numbers = read_cells(cells, name=name)
+            within[numbers.rows, j] = measure(column, numbers.values.astype(np.float64))
+    return within
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,16 @@ def widened(numbers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     return decimals[places].reshape(numbers.shape)
 
 
+def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where values are missing (None, NaN, or what pandas has for them), [N]."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype != object:
+        return np.zeros(len(values), dtype=np.bool_)
+    can_be = {kind: _can_be_missing(kind) for kind in set(map(type, values))}
+    return np.array([can_be[type(value)] and _is_missing(value) for value in values], dtype=np.bool_)
+
+
 def place_of(name: str, row: int) -> str:
     """What messages call a cell."""
     return f'row {row}, column "{name}"'
@@ -112,8 +122,7 @@ def listed(values: Sequence[object], most: int = 6) -> str:
 
 def _read_objects(values: NDArray[np.object_], name: str, first_row: int, known: Sort | None) -> Cells:
     """Cells of an object column, which must all be of one sort."""
-    kinds = {kind: _can_be_missing(kind) for kind in set(map(type, values))}
-    rows = np.flatnonzero([not (kinds[type(value)] and _is_missing(value)) for value in values])
+    rows = np.flatnonzero(~is_missing(values))
     observed = values[rows]
     sorts = {kind: _sort_of(kind) for kind in dict.fromkeys(map(type, observed))}
     found = set(sorts.values())

@@ -1,0 +1,90 @@
+"""Tables with scikit-learn's checks of shape and column names."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from nadek.tabular.frames import frame_columns, is_frame, plain_table, select_columns
+from nadek.tabular.read import read
+from nadek.tabular.selection import MatrixLike
+from nadek.tabular.table import Table
+
+
+def checked_table(
+    estimator: BaseEstimator, X: MatrixLike, *, reset: bool, words: Sequence[str] = (), dropped: Sequence[str] = ()
+) -> Table:
+    """Read a table for an estimator.
+
+    Args:
+        estimator: told the number and names of the columns, or asked for them.
+        X: the table.
+        reset: whether the estimator learns them (`fit`) or they must be those that it knows.
+        words: words that mean missing; in cells of numbers it is the number that counts.
+        dropped: columns that are left out, if they are there; see `_rest`.
+
+    Raises:
+        ValueError: on another shape or other columns than expected, columns of one name, or no rows or columns.
+        TypeError: on sparse matrices, lazy frames, and cells that are neither text nor numbers nor booleans.
+    """
+    X = plain_table(X)
+    if is_frame(X):
+        return _checked_frame(estimator, X, reset=reset, dropped=dropped).without(words)
+    if dropped and isinstance(X, np.ndarray) and X.ndim == 2:
+        X = select_columns(X, _rest(estimator, None, X.shape[1], dropped))
+    options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
+    array: NDArray[Any] = validate_data(estimator, X, **options)
+    labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
+    return read(array, known=labels).without(words)
+
+
+def names_in(estimator: BaseEstimator, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
+    """Return the names of the columns of `fit`, those given, or x0, x1 and so on.
+
+    Raises:
+        ValueError: if the names given are not those of `fit`, or not as many.
+    """
+    known, n_columns = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
+    if input_features is None:
+        names = [f"x{j}" for j in range(n_columns)] if known is None else known
+        return np.asarray(names, dtype=object)
+    given = np.asarray(input_features, dtype=object)
+    if known is not None and not np.array_equal(known, given):
+        raise ValueError("input_features is not equal to feature_names_in_")
+    if len(given) != n_columns:
+        raise ValueError(
+            f"input_features should have length equal to number of features ({n_columns}), got {len(given)}"
+        )
+    return given
+
+
+def _checked_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, dropped: Sequence[str]) -> Table:
+    names = frame_columns(X)
+    if dropped:
+        X = select_columns(X, _rest(estimator, names, len(names), dropped))
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    for axis, what in ((1, "feature"), (0, "sample")):
+        if X.shape[axis] < 1:
+            raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
+    return read(X)
+
+
+def _rest(estimator: BaseEstimator, names: Sequence[Hashable] | None, width: int, dropped: Sequence[str]) -> list[int]:
+    """Return the places of the columns that were not left out in training.
+
+    Those are found by their names. If the columns in training had none, these are their numbers from 1, which say
+    something of a table that is as wide as that of training was.
+
+    Args:
+        estimator: knows the names of its columns, or how many there are.
+        names: names of the columns of the table; None for an array.
+        width: the number of columns of the table.
+        dropped: what was left out.
+    """
+    if hasattr(estimator, "feature_names_in_"):
+        return [j for j in range(width) if names is None or names[j] not in dropped]
+    whole = width == estimator.n_features_in_ + len(dropped)
+    return [j for j in range(width) if not (whole and str(j + 1) in dropped)]

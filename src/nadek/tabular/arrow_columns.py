@@ -1,0 +1,129 @@
+"""Columns of Arrow: their numbers and objects for NumPy, and NumPy's columns for Arrow."""
+
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nadek.tabular.columns import LARGEST_EXACT, widened
+
+AnyColumn: TypeAlias = NDArray[Any] | pa.ChunkedArray
+"""NumPy's column, or Arrow's."""
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Return True if a column of this type holds numbers, or only nulls."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return True if a column of this type holds text."""
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def to_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return Arrow's numbers as float64 [N], NaN where missing; of decimals the nearest floats."""
+    if pa.types.is_floating(column.type):
+        return widened(column.to_numpy())
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.string())  # Arrow's own way to floats misses the nearest one
+    values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+    return values.copy()
+
+
+def to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return Arrow's numbers as NumPy's: integers if none is missing, otherwise floats with NaN.
+
+    Integers too large for floats are kept as objects beside None.
+    """
+    if pa.types.is_integer(column.type) and column.null_count:
+        ends = pc.min_max(column).as_py()
+        if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) > LARGEST_EXACT:
+            return to_objects(column)
+    values: NDArray[Any] = column.to_numpy().copy() if pa.types.is_integer(column.type) else to_floats(column)
+    return values
+
+
+def to_objects(column: pa.ChunkedArray) -> NDArray[np.object_]:
+    """Return Python objects [N], None where missing."""
+    if pa.types.is_string(column.type):
+        texts: NDArray[np.object_] = column.to_numpy()
+        return texts.copy()
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values
+
+
+def to_arrow(values: AnyColumn) -> pa.Array:
+    """Return one Arrow column [N] of the same type: None and NaN become null.
+
+    Integers that no type of Arrow holds all become floats.
+    """
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks()
+    if values.dtype != object:
+        return pa.array(native(values), from_pandas=True)
+    for kind in (None, pa.uint64()):
+        try:
+            return pa.array(values.tolist(), kind, from_pandas=True)
+        except (OverflowError, pa.ArrowInvalid):
+            continue
+    return pa.array(values.astype(np.float64), from_pandas=True)
+
+
+def native(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the same cells in types that Arrow has: the machine's byte order, floats of 4 or 8 bytes."""
+    if values.dtype.kind in "UT":
+        return values.astype(object)
+    if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
+        return values.astype(np.float64)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def check_exact(column: pa.ChunkedArray, name: str) -> None:
+    """Refuse numbers that floats would change.
+
+    Raises:
+        ValueError: names the first such cell.
+    """
+    row = first_rounded(column)
+    if row is not None:
+        found = f"expected a number that floats can hold, found {column[row]}"
+        place = f'row {row + 1}, column "{name}"'
+        raise ValueError(f"{place}: {found}, which they would round: drop the column, or say that it is categorical")
+
+
+def first_rounded(column: pa.ChunkedArray, *, least: int = LARGEST_EXACT) -> int | None:
+    """Return the row of the first number that floats would change, from 0, or None.
+
+    Integers in the range of int64 are kept as they are, so they do not count.
+
+    Args:
+        column: numbers, or text that holds numbers.
+        least: numbers nearer to 0 than this are not looked at.
+    """
+    if not (pa.types.is_uint64(column.type) or pa.types.is_decimal(column.type) or pa.types.is_string(column.type)):
+        return None
+    words = column.cast(pa.string())
+    large = words.filter(pc.greater_equal(pc.abs(words.cast(pa.float64())), float(least)))
+    rounded = [word for word in pc.unique(large).to_pylist() if not _is_exact(word)]
+    return pc.index(pc.is_in(words, value_set=pa.array(rounded)), value=True).as_py() if rounded else None
+
+
+def choose(where: pa.Array | pa.ChunkedArray, new: pa.Array | pa.Scalar, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column with new cells in some places; Arrow 16 cannot choose among floats of 2 bytes."""
+    if pa.types.is_float16(cells.type):
+        return pc.if_else(where, new.cast(pa.float32()), cells.cast(pa.float32())).cast(cells.type)
+    return pc.if_else(where, new, cells)
+
+
+def _is_exact(word: str) -> bool:
+    """Return True if a number is in the range of int64, or is a float."""
+    if word.removeprefix("-").isdecimal() and -(2**63) <= int(word) < 2**63:
+        return True
+    number = float(word)  # which may be written with all of its digits, or with the fewest that tell it
+    return Decimal(word) in (Decimal(number), Decimal(repr(number)))

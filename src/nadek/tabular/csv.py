@@ -1,0 +1,267 @@
+"""Tables as CSV text."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from nadek.tabular.arrow_columns import is_text
+from nadek.tabular.names import as_known, check_names, quoted
+from nadek.tabular.table import Table
+from nadek.tabular.text_cells import number, point
+
+SEPARATORS = (",", ";", "\t")
+"""Delimiters to try; spreadsheets write semicolons if numbers have decimal commas."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BLOCK = 2**20
+"""Bytes that Arrow takes at once."""
+_ROWS = 10_000
+"""Rows that are written at once."""
+_OPEN_QUOTE = "a quote in the first row is never closed"
+_SEPARATOR_LINE = re.compile(rb"sep=([!-~\t])[\r\n]+", re.IGNORECASE)
+"""A first line by which a spreadsheet names the delimiter; it belongs to no row."""
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvFormat:
+    """The form of CSV text; None follows a rule.
+
+    Attributes:
+        header: whether the first row holds names. By rule it does if it has the names that a model knows, if one of its
+            cells is no number, or if its numbers count the columns (from 0 as pandas does, or from 1) or stand above a
+            table of 0 and 1.
+        delimiter: what separates cells. By rule the first line names it (``sep=;``), or it is the first of comma,
+            semicolon and tab that cuts the first two rows into the same number of cells.
+        decimal: what stands before the decimals of a number. By rule a point, and between semicolons a comma in columns
+            without points.
+    """
+
+    header: bool | None = None
+    delimiter: str | None = None
+    decimal: Literal[".", ","] | None = None
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (len(self.delimiter) != 1 or not self.delimiter.isascii()):
+            raise ValueError(f"delimiter: expected one character, found {self.delimiter!r}")
+
+
+def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, known: Sequence[str] = ()) -> Table:
+    """Read CSV text in UTF-8; see `CsvFormat` for its rules.
+
+    Args:
+        data: the text.
+        where: the file, for messages.
+        form: what the user says of the text.
+        known: names of columns that a model knows.
+
+    Raises:
+        ValueError: says what is wrong, and in which row (from 1, the first below the header).
+    """
+    form = form or CsvFormat()
+    data, delimiter = _split_delimiter(data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n"), where, form.delimiter)
+    first, body = _split_first(data, where, delimiter)
+    header = form.header if form.header is not None else _is_header(first, body, where, delimiter, known)
+    names = check_names([cell.strip() for cell in first], len(first), where=where) if header else None
+    rows = body if header else data
+    if not rows.strip():
+        raise ValueError(f"{where}: expected rows, found only a header")
+    if len(first) == 1 and re.search(rb"\n\r?\n|\r\r", rows.strip()):
+        raise ValueError(f'{where}: found a blank line in a file of one column; write "" for a missing cell')
+    cells = tuple(_arrow_columns(rows, len(first), where, delimiter))
+    commas = delimiter == ";" if form.decimal is None else form.decimal == ","
+    return Table(cells, names, where=where, is_text_file=True, decimal_commas=commas)
+
+
+def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> bytes:
+    """Write CSV text: a header if there are names, empty cells for null, quotes where needed.
+
+    Args:
+        values: D columns of N numbers, booleans or texts; floats get all digits that tell them apart.
+        columns: D names or None.
+    """
+    cells = [_to_text(column) for column in values]
+    # a missing cell that is alone in its row has to differ from a blank line, which readers skip
+    null = '""' if len(values) == 1 else ""
+    text = [] if columns is None else [_line(columns)]
+    for start in range(0, len(values[0]), _ROWS):
+        some = [pc.fill_null(column.slice(start, _ROWS), null) for column in cells]
+        text += [f"{line}\n" for line in pc.binary_join_element_wise(*some, pa.scalar(",")).to_pylist()]
+    return "".join(text).encode()
+
+
+def check_header(table: Table) -> None:
+    """Refuse names that may be the first row of data, which would be lost.
+
+    These are words that stand in the rows of their columns, too, alone or beside numbers that stand above numbers.
+
+    Raises:
+        ValueError: says what to do if they are data, and if they are names.
+    """
+    if not table.is_text_file or table.columns is None:
+        return
+    words = [name for name in table.columns if _number(name, table) is None]
+    if words and all(_may_be_value(name, j, table) for j, name in enumerate(table.columns)):
+        raise ValueError(
+            f"{table.where}: expected names in the first row, found {quoted(words)}, which stand in the rows below, "
+            "too: if they are data, write a row of names above them or say --no-header; if they are names, say --header"
+        )
+
+
+def _may_be_value(name: str, j: int, table: Table) -> bool:
+    """Return True if a name is what the cells of its column are; an empty one can be anything."""
+    value, cells = _number(name, table), table.cells[j]
+    if value is None:
+        return bool(pc.any(pc.equal(pc.utf8_trim_whitespace(cells), name)).as_py())
+    words = pc.unique(cells.drop_null()).to_pylist()
+    return math.isnan(value) or all(_number(word, table) is not None for word in words)
+
+
+def _number(word: str, table: Table) -> float | None:
+    return number(point(word) if table.decimal_commas else word)
+
+
+def _split_delimiter(data: bytes, where: str, delimiter: str | None) -> tuple[bytes, str]:
+    """Return the text below a line that names the delimiter, and the delimiter."""
+    named = _SEPARATOR_LINE.match(data)
+    if named:
+        return data[named.end() :], delimiter or named[1].decode()
+    if delimiter is not None:
+        return data, delimiter
+    uneven = None
+    for separator in SEPARATORS:
+        first, body = _split_first(data, where, separator)
+        if len(first) > 1 and _goes_on(first, body, separator):
+            return data, separator
+        if len(first) > 1 and uneven is None:
+            uneven = separator
+    return data, uneven or ","
+
+
+def _goes_on(first: list[str], body: bytes, separator: str) -> bool:
+    """Check that the second row has as many cells as the first, if there is one that can be read."""
+    try:
+        return len(_split_first(body.lstrip(b"\r\n"), "", separator)[0]) == len(first)
+    except ValueError:
+        return True
+
+
+def _split_first(data: bytes, where: str, separator: str) -> tuple[list[str], bytes]:
+    """Return the cells of the first row, which may have line breaks in quotes, and the text below it."""
+    if not data.strip():
+        raise ValueError(f"{where}: expected a table, found an empty file")
+    try:
+        data.decode("utf-8")  # all of it here, so that no column turns out to be bytes
+        reader = csv.reader(_lines(data), delimiter=separator)
+        first = next(reader)
+    except (ValueError, csv.Error) as error:
+        reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(data) else error
+        raise ValueError(f"{where}: expected CSV text in UTF-8, found something else ({reason})") from error
+    last = next(islice(_LINE.finditer(data), reader.line_num - 1, None))
+    return first, data[last.end() :]
+
+
+def _lines(data: bytes) -> Iterator[str]:
+    """Yield lines to a reader of one row, which asks for another only while a quote is open."""
+    for line in _LINE.finditer(data):
+        if b"\0" in line[0]:
+            raise ValueError("zero bytes")
+        yield line[0].decode("utf-8")
+    raise ValueError(_OPEN_QUOTE)
+
+
+def _is_header(first: list[str], body: bytes, where: str, delimiter: str, known: Sequence[str]) -> bool:
+    """Apply the rule of `CsvFormat.header`."""
+    cells = [cell.strip() for cell in first]
+    numbers = [number(cell) for cell in cells]
+    if None in numbers or (known and set(known) <= set(as_known(cells, known))):
+        return True
+    if _are_0_or_1(cells) or len(set(cells)) < len(cells):
+        return False
+    from_0 = [str(j) for j in range(len(cells))]
+    from_1 = [str(j + 1) for j in range(len(cells))]
+    if cells in (from_0, ["", *from_0[:-1]]) or (cells == from_1 and len(cells) >= 3):  # fewer are often values
+        return True
+    if not body.strip():
+        return False
+    below = _arrow_columns(body, len(first), where, delimiter)
+    return all(_are_0_or_1(pc.unique(column).to_pylist()) for column in below)
+
+
+def _are_0_or_1(words: Sequence[str]) -> bool:
+    """Return True if all words are 0, 1 or missing."""
+    return all(value is not None and (value in (0, 1) or math.isnan(value)) for value in map(number, words))
+
+
+def _arrow_columns(rows: bytes, dim: int, where: str, separator: str) -> list[pa.ChunkedArray]:
+    """Return the cells as text, missing ones as the words that they are."""
+    # after an open quote Arrow would take the rest as one cell, or lose it
+    if _has_open_quote(rows) and (complaint := _wrong_row(rows, dim, separator)):
+        raise ValueError(f"{where}: {complaint}")
+    names = [str(j) for j in range(dim)]
+    as_text = pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    parsing = pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    error: Exception | None = None
+    for block in (_BLOCK, len(rows) + 1):  # a row may be longer than a block
+        reading = pa_csv.ReadOptions(column_names=names, block_size=min(block, 2**31 - 1))
+        try:
+            return list(pa_csv.read_csv(pa.BufferReader(rows), reading, parsing, as_text).columns)
+        except pa.ArrowInvalid as invalid:
+            error = invalid
+            if len(rows) < _BLOCK:
+                break
+    complaint = _wrong_row(rows, dim, separator) or " ".join(str(error).split())
+    raise ValueError(f"{where}: {complaint}") from error
+
+
+def _wrong_row(rows: bytes, dim: int, separator: str) -> str | None:
+    """Return a message about the first row with an open quote, or without `dim` cells, if there is one."""
+    ended: list[bool] = []
+
+    def lines() -> Iterator[str]:
+        yield from io.StringIO(rows.decode("utf-8", "replace"), newline="")
+        ended.append(True)
+
+    row = 0
+    try:
+        for cells in filter(None, csv.reader(lines(), delimiter=separator)):
+            row += 1
+            if ended:  # the reader asked for another line in the middle of a row
+                return f"row {row}: found a quote that is never closed"
+            if len(cells) != dim:
+                return f"row {row}: expected {dim} cells, found {len(cells)}"
+    except csv.Error:  # a cell is longer than the reader permits
+        if _has_open_quote(rows):
+            return f"row {row + 1}: found a quote that is never closed"
+    return None
+
+
+def _has_open_quote(text: bytes) -> bool:
+    """Return True if a quote is never closed, as far as their number tells."""
+    return text.count(b'"') % 2 == 1
+
+
+def _to_text(column: pa.Array) -> pa.Array:
+    """Return a column as text, in quotes where CSV needs them; each distinct text is looked at once."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not is_text(column.type):
+        return column.cast(pa.string())
+    encoded = column.cast(pa.string()).dictionary_encode()
+    words = [_line([word]).removesuffix("\n") for word in encoded.dictionary.to_pylist()]
+    return pa.array(words, pa.string()).take(encoded.indices)
+
+
+def _line(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()

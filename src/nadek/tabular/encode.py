@@ -1,0 +1,124 @@
+"""The one way from a table to codes, which the network sees."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from nadek.tabular.columns import Column, Numeric, encode
+from nadek.tabular.names import as_known, labels_of, places_of
+from nadek.tabular.schema import Schema
+from nadek.tabular.table import Table
+from nadek.tabular.text_cells import Reading
+from nadek.tabular.user_options import without_words, words_of
+
+
+def encode_table(
+    table: Table,
+    columns: Sequence[Column | None],
+    places: Sequence[int] | None = None,
+    *,
+    dtype: DTypeLike = np.float64,
+) -> tuple[list[NDArray[Any]], NDArray[Any]]:
+    """Return the columns of a table as values and as codes.
+
+    Args:
+        table: the table.
+        columns: the types of D columns; None for those that are left out.
+        places: where these D columns stand in the table; as they are by default.
+        dtype: the type of the codes.
+
+    Returns:
+        K arrays [N], and codes [N, K], NaN where missing, of the K columns that have a type.
+
+    Raises:
+        ValueError: on a value that its column does not have; names the cell.
+    """
+    places = range(len(columns)) if places is None else places
+    typed = [(j, column) for j, column in zip(places, columns, strict=True) if column is not None]
+    values: list[NDArray[Any]] = []
+    codes = np.empty((len(table), len(typed)), dtype=dtype)
+    with naming(table):
+        for k, (j, column) in enumerate(typed):
+            texts = texts_of(column)
+            values.append(table.column(j, reading=_reading(texts), levels=texts))
+            codes[:, k] = encode(column, values[k], name=table.labels[j])
+    return values, codes
+
+
+def encode_by_schema(
+    table: Table, schema: Schema, columns: Sequence[Column]
+) -> tuple[list[NDArray[Any]], NDArray[np.float32], list[int]]:
+    """Return the columns of a model in a table: values, codes and places.
+
+    Args:
+        table: a table that has the D columns in any order; columns that were dropped in training may be there, too.
+        schema: names of the columns, and the words that mean missing.
+        columns: their types.
+
+    Returns:
+        D arrays [N], codes [N, D] with NaN for missing, and the places of the columns in the table.
+
+    Raises:
+        ValueError: on columns that are lacking or unexpected, and on values that a column does not have.
+    """
+    places = _places(table, schema, len(columns))
+    labels = schema_labels(schema, len(columns))
+    table = without_words(table, words_of(schema), dict(zip(labels, places, strict=True)))
+    if table.columns is None and schema.columns is not None:
+        known = dict(zip(places, schema.columns, strict=True))
+        table = replace(table, labels=tuple(known.get(j, label) for j, label in enumerate(table.labels)))
+    values, codes = encode_table(table, columns, places, dtype=np.float32)
+    return values, codes, places
+
+
+def schema_labels(schema: Schema, n_columns: int) -> tuple[str, ...]:
+    """Return the names of a model's columns in messages and options, see `nadek.tabular.names.labels_of`.
+
+    Columns without names have the numbers of the training table, in which some may have been dropped.
+    """
+    if schema.columns is not None:
+        return labels_of(schema.columns, n_columns)
+    dropped = schema.dropped or ()
+    return tuple(label for label in labels_of(None, n_columns + len(dropped)) if label not in dropped)
+
+
+@contextmanager
+def naming(table: Table) -> Iterator[None]:
+    """Name the file of a table in errors about its cells."""
+    try:
+        yield
+    except ValueError as error:
+        if not table.where:
+            raise
+        raise ValueError(f"{table.where}: {error}") from None
+
+
+def texts_of(column: Column) -> list[str]:
+    """Return the levels of a column that are text."""
+    return [] if isinstance(column, Numeric) else [level for level in column.levels if isinstance(level, str)]
+
+
+def _reading(texts: Sequence[str]) -> Reading:
+    """Return how to read words: text that looks like numbers stays text; spaces count if a level's do."""
+    if not texts:
+        return "numbers"
+    return "text" if all(text == text.strip() for text in texts) else "exact"
+
+
+def _places(table: Table, schema: Schema, n_columns: int) -> list[int]:
+    """Return the places of a model's columns in a table."""
+    dropped = schema.dropped or ()
+    everything = range(len(table.cells))
+    if table.columns is not None and schema.columns is not None:
+        columns = as_known(table.columns, (*schema.columns, *dropped))
+        rest = [j for j in everything if columns[j] not in dropped]
+        return [rest[place] for place in places_of(schema.columns, [columns[j] for j in rest], where=table.where)]
+    if schema.columns is None and len(everything) == n_columns + len(dropped):
+        return [j for j in everything if str(j + 1) not in dropped]
+    if len(everything) != n_columns:
+        raise ValueError(f"{table.where}: expected {n_columns} columns as in the model, found {len(everything)}")
+    return list(everything)

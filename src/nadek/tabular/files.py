@@ -1,0 +1,307 @@
+"""Tables in files: CSV, Parquet, NumPy's files and `.amat` text."""
+
+import gzip
+import json
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeGuard, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from nadek.datasets import read_amat, read_plain
+from nadek.tabular.arrow_columns import AnyColumn, native, to_arrow
+from nadek.tabular.csv import CsvFormat, format_csv, parse_csv
+from nadek.tabular.names import check_names
+from nadek.tabular.table import Index, Table
+from nadek.utils.files import replacing
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz", ".npy", ".amat", ".amat.gz")
+
+_BROKEN = (ValueError, TypeError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+_NO_NAME = re.compile(r"__index_level_\d+__")
+"""What pandas calls the levels of an index that have no name."""
+
+
+@runtime_checkable
+class TextStream(Protocol):
+    """A stream of text, such as `sys.stdout`."""
+
+    def write(self, text: str, /) -> object:
+        """Write some text."""
+
+
+Target = str | os.PathLike[str] | TextStream
+
+
+def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, known: Sequence[str] = ()) -> Table:
+    """Read a table from CSV, Parquet, NumPy's files or `.amat` text.
+
+    Missing are an empty cell, NaN, nan, NA, null or None in CSV, null or NaN in Parquet, and NaN in npy and npz. An npz
+    holds one array, or one called "values" (with its names in "columns").
+
+    Args:
+        path: a file that ends in one of `SUFFIXES`.
+        form: what the user says of CSV text; the rules of `CsvFormat` when None.
+        known: names of columns that a model knows, by which a header is recognised.
+
+    Raises:
+        ValueError: on another ending, a broken file, no rows, rows of several lengths, or a name that occurs twice.
+            Cells are only looked at when a column is read.
+        FileNotFoundError: if there is no such file.
+        IsADirectoryError: if it is a folder.
+    """
+    file, suffix = Path(path), suffix_of(Path(path))
+    if file.is_dir():
+        raise IsADirectoryError(f"{file}: is a folder, expected a file that ends in {', '.join(SUFFIXES)}")
+    if not file.exists():
+        raise FileNotFoundError(f"{file}: there is no such file")
+    if suffix.startswith(".csv"):
+        return parse_csv(read_plain(file), where=str(file), form=form, known=known)
+    if suffix.startswith(".amat"):
+        return matrix_table(read_amat(file), None, where=str(file))
+    if suffix == ".parquet":
+        return _read_parquet(str(file))
+    return matrix_table(*(_load_npy if suffix == ".npy" else _load_npz)(str(file)), where=str(file))
+
+
+def matrix_table(values: NDArray[Any], columns: Sequence[str] | None, *, where: str) -> Table:
+    """Return the table of an array [N, D] from a file.
+
+    Raises:
+        ValueError: on another shape, on values that are neither text nor numbers nor booleans, and on names that occur
+            twice.
+    """
+    if values.dtype.kind not in "buifUT":
+        raise ValueError(f"{where}: expected text, numbers or booleans, found an array of {values.dtype}")
+    check_shape(values, where=where)
+    names = None if columns is None else check_names(columns, values.shape[1], where=where)
+    cells = tuple(pa.chunked_array([pa.array(np.ascontiguousarray(column))]) for column in native(values).T)
+    return Table(cells, names, where=where)
+
+
+def check_shape(values: NDArray[Any], *, where: str) -> None:
+    """Check that an array has two dimensions, rows and columns.
+
+    Raises:
+        ValueError: on another shape.
+    """
+    if values.ndim != 2:
+        raise ValueError(f"{where}: expected a 2-D array [rows, columns], found shape {values.shape}")
+    if 0 in values.shape:
+        raise ValueError(f"{where}: expected rows and columns, found shape {values.shape}")
+
+
+def write_table(
+    target: Target,
+    values: Sequence[AnyColumn] | NDArray[Any],
+    *,
+    columns: Sequence[str] | None = None,
+    index: Index | None = None,
+) -> None:
+    """Write a table to a file, whole or not at all, in the form that its name ends in; or to a stream as CSV.
+
+    None and NaN are written as missing, a matrix of 0 and 1 as integers, and other floats in CSV with all digits that
+    tell them apart. Without names CSV has no header and Parquet calls the columns "x0", "x1" and so on; npy and `.amat`
+    hold no names.
+
+    Args:
+        target: a file that ends in one of `SUFFIXES`, or a text stream such as `sys.stdout`.
+        values: D columns of N cells, or a matrix of numbers [N, D].
+        columns: D names, or None.
+        index: row labels of pandas, which only Parquet can hold.
+
+    Raises:
+        ValueError: on another ending, a matrix of another shape or without numbers, not D different names, text for a
+            form that holds numbers only, or values that `.amat` lacks.
+        OSError: if the folder does not exist, or the file cannot be written.
+    """
+    matrix = values if isinstance(values, np.ndarray) else None
+    if matrix is not None:
+        if matrix.dtype.kind not in "buif":
+            raise ValueError(f"values: expected numbers, found an array of {matrix.dtype}")
+        check_shape(matrix, where="values")
+    dim = len(values) if matrix is None else matrix.shape[1]
+    names = None if columns is None else check_names(columns, dim, where="columns")
+    if is_matrix_file(target):
+        file = Path(target)
+        if matrix is None:
+            matrix = np.column_stack([_numbers(column, file) for column in values])
+        _write_matrix(file, matrix, names)
+        return
+    cells = [to_arrow(column) for column in values] if matrix is None else _matrix_cells(matrix)
+    if not isinstance(target, str | os.PathLike):
+        target.write(format_csv(cells, names).decode())
+        return
+    file = Path(target)
+    text = b"" if is_parquet(target) else _packed(format_csv(cells, names), file)
+    with replacing(file) as stream:
+        if text:
+            stream.write(text)
+        else:
+            _write_parquet(stream, cells, names, index)
+
+
+def is_matrix_file(target: Target) -> TypeGuard[str | os.PathLike[str]]:
+    """Return True if the form knows no columns with types of their own."""
+    return isinstance(target, str | os.PathLike) and suffix_of(Path(target)).startswith((".np", ".amat"))
+
+
+def is_parquet(target: Target) -> bool:
+    """Return True if the target is a Parquet file."""
+    return isinstance(target, str | os.PathLike) and suffix_of(Path(target)) == ".parquet"
+
+
+def suffix_of(file: Path) -> str:
+    """Return the suffix of a file, one of `SUFFIXES`.
+
+    Raises:
+        ValueError: on another one.
+    """
+    name = file.name.lower()
+    suffix = next((s for s in SUFFIXES if name.endswith(s)), None)
+    if suffix is None:
+        raise ValueError(f"{file}: expected a file that ends in {', '.join(SUFFIXES)}, found {file.suffix!r}")
+    return suffix
+
+
+def _matrix_cells(values: NDArray[Any]) -> list[pa.Array]:
+    """Return the columns of a matrix: NaN becomes null; if all numbers are 0 and 1, they become integers."""
+    values = native(values)
+    missing = np.isnan(values)
+    if values.dtype.kind == "b" or (values.dtype.kind == "f" and ((values == 0) | (values == 1) | missing).all()):
+        values = np.where(missing, 0, values).astype(np.int8)
+    return [
+        pa.array(np.ascontiguousarray(column), mask=np.ascontiguousarray(where))
+        for column, where in zip(values.T, missing.T, strict=True)
+    ]
+
+
+def _numbers(column: AnyColumn, file: Path) -> NDArray[Any]:
+    values: NDArray[Any] = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column
+    try:
+        return values.astype(np.float64) if values.dtype == object else values
+    except ValueError:
+        raise ValueError(f"{file}: this form holds numbers only, found text; write .csv or .parquet") from None
+
+
+def _write_matrix(file: Path, values: NDArray[Any], names: tuple[str, ...] | None) -> None:
+    suffix = suffix_of(file)
+    text = _packed(_format_amat(values, where=str(file)), file) if suffix.startswith(".amat") else b""
+    with replacing(file) as stream:
+        if suffix == ".npz":
+            named: dict[str, Any] = {} if names is None else {"columns": np.array(names, dtype=np.str_)}
+            np.savez_compressed(stream, values=values, **named)
+        elif suffix == ".npy":
+            np.save(stream, values)
+        else:
+            stream.write(text)
+
+
+def _packed(text: bytes, file: Path) -> bytes:
+    return gzip.compress(text, compresslevel=4, mtime=0) if file.name.lower().endswith(".gz") else text
+
+
+def _format_amat(values: NDArray[Any], *, where: str) -> bytes:
+    """Write rows of 0 and 1 with single spaces.
+
+    Raises:
+        ValueError: on another value: this form has no way to write it.
+    """
+    wrong = ~((values == 0) | (values == 1))
+    if wrong.any():
+        row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
+        place = f"{where}: row {row + 1}, column {column + 1}"
+        raise ValueError(f"{place}: expected 0 or 1, found {values[row, column]}; .amat holds nothing else")
+    text = np.full((values.shape[0], 2 * values.shape[1]), ord(" "), dtype=np.uint8)
+    text[:, ::2] = values == 1
+    text[:, ::2] += ord("0")
+    text[:, -1] = ord("\n")
+    return text.tobytes()
+
+
+def _load_npy(path: str) -> tuple[NDArray[Any], None]:
+    """Return the array of an `.npy` file, and no names.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    try:
+        with open(path, "rb") as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False), None
+    except _BROKEN as error:
+        raise ValueError(f"{path}: expected a whole npy file of numbers ({_reason(error)})") from error
+
+
+def _load_npz(path: str) -> tuple[NDArray[Any], list[str] | None]:
+    """Return the array and the names of an `.npz` file.
+
+    Raises:
+        ValueError: if it is none, has several arrays and no "values", or names that are no text.
+    """
+    if not zipfile.is_zipfile(path):  # np.load would speak of pickles
+        raise ValueError(f"{path}: expected a whole npz file, found something else")
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            keys = list(archive.files)
+            key = "values" if "values" in keys else keys[0] if len(keys) == 1 else None
+            values = None if key is None else archive[key]
+            names = archive["columns"] if key == "values" and "columns" in keys else None
+    except _BROKEN as error:
+        raise ValueError(f"{path}: expected a whole npz file of numbers ({_reason(error)})") from error
+    if values is None:
+        found = ", ".join(sorted(keys)) or "none"
+        raise ValueError(f'{path}: expected one array, or one called "values"; found {found}')
+    if names is not None and names.dtype.kind != "U":
+        raise ValueError(f'{path}: expected "columns" to hold text, found {names.dtype}')
+    return values, None if names is None else names.ravel().tolist()
+
+
+def _read_parquet(path: str) -> Table:
+    try:
+        with pq.ParquetFile(path) as file:
+            table, index = _split_index(file.read())
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path}: expected a whole Parquet file ({_reason(error)})") from error
+    if 0 in table.shape:
+        raise ValueError(f"{path}: expected rows and columns, found shape {table.shape}")
+    names = check_names(table.column_names, table.num_columns, where=path)
+    return Table(tuple(table.columns), names, where=path, index=index)
+
+
+def _split_index(table: pa.Table) -> tuple[pa.Table, Index | None]:
+    """Take out the row labels of a pandas table; an index that has a name may be data, and stays in it."""
+    metadata = table.schema.pandas_metadata or {}
+    levels = metadata.get("index_columns", [])  # names, or what makes a range
+    if not levels:
+        return table, None
+    unnamed = [name for name in table.column_names if _NO_NAME.fullmatch(name) and name in levels]
+    described = [column for column in metadata["columns"] if column.get("field_name") in levels]
+    index = Index(
+        cells=tuple(table.column(name) for name in unnamed),
+        names=tuple(unnamed),
+        metadata=metadata | {"columns": described, "column_indexes": []},
+    )
+    return table.drop_columns(unnamed), index
+
+
+def _write_parquet(
+    stream: BinaryIO, values: Sequence[pa.Array], columns: Sequence[str] | None, index: Index | None
+) -> None:
+    names = [f"x{j}" for j in range(len(values))] if columns is None else list(columns)
+    if index is None:
+        table = pa.table(list(values), names=names)
+    else:
+        table = pa.table([*values, *index.cells], names=[*names, *index.names])
+        table = table.replace_schema_metadata({"pandas": json.dumps(index.metadata)})
+    pq.write_table(table, stream)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

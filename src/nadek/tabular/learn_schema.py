@@ -1,0 +1,273 @@
+"""The columns of a training table: what they are by their values, their types, and the user's options."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+from numpy.typing import NDArray
+
+from nadek.tabular.columns import (
+    LARGEST_EXACT,
+    Binary,
+    Categorical,
+    Column,
+    Declared,
+    MixedColumnError,
+    Ordinal,
+    TickedColumnError,
+    UndecidedColumnError,
+    encode,
+    infer,
+    is_missing,
+    is_plain,
+    read_cells,
+)
+from nadek.tabular.encode import schema_labels, texts_of
+from nadek.tabular.frames import categories_in, is_categorical, is_ordered
+from nadek.tabular.schema import Schema
+from nadek.tabular.selection import WhichOrNone, chosen_columns
+from nadek.tabular.table import OtherTypeError, Table
+from nadek.tabular.text_cells import NOTHING, Reading
+from nadek.tabular.user_options import (
+    Choices,
+    Declaration,
+    Word,
+    WordCount,
+    check_words,
+    count_words,
+    ordinal_column,
+    parse_missing,
+    parse_orders,
+    split_names,
+    without_words,
+)
+
+DECLARING: dict[str, Declared] = {"categorical_features": "categorical", "numeric_features": "numeric"}
+"""Options of estimators that say of columns what they are."""
+
+
+class UndecidedColumnsError(ValueError):
+    """Columns whose types the user has to say.
+
+    Attributes:
+        columns: their names.
+        unreadable: columns that can only be left out, as they hold dates and the like.
+    """
+
+    def __init__(self, message: str, columns: Sequence[str], unreadable: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.columns = tuple(columns)
+        self.unreadable = tuple(unreadable)
+
+
+def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.float32], tuple[WordCount, ...]]:
+    """Return the schema of a training file, its codes, and the words that mean missing.
+
+    Args:
+        table: the training table.
+        choices: what the user says of it.
+
+    Returns:
+        The schema of the columns that are not dropped, their codes [N, D] with NaN for missing, and counts of the words
+        that the user named, and of those of `nadek.tabular.text_cells.NOTHING` that stand beside other texts.
+
+    Raises:
+        UndecidedColumnsError: if the user has to say more; names the columns, and tells what was found in them.
+        ValueError: on choices that do not fit the table, and on values that no column can hold.
+    """
+    words, answers = parse_missing(choices.missing, table.labels), tuple(split_names(choices.keep))
+    check_words(table, words, answers)
+    declared, orders = choices.declared(table.labels), parse_orders(choices.ordinal, table.labels)
+    places = [j for j, label in enumerate(table.labels) if declared.get(label) != "drop"]
+    if not places:
+        raise ValueError(f"{table.where}: expected columns to learn from, found that all are dropped")
+    counts = count_words(table, words, places, declared=True)
+    table = without_words(table, words, {label: j for j, label in enumerate(table.labels)})
+    columns: list[Column] = []
+    codes = np.empty((len(table), len(places)), dtype=np.float32)
+    undecided: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
+    for k, j in enumerate(places):
+        label = table.labels[j]
+        try:
+            column, codes[:, k] = _learn(table, j, declared.get(label), answers, orders.get(label))
+            columns.append(column)
+        except (UndecidedColumnError, OtherTypeError) as error:
+            questions = unreadable if isinstance(error, OtherTypeError) else undecided
+            questions[label] = _question(table, j, error)
+        except ValueError as error:
+            raise ValueError(f"{table.where}: {error}") from None
+    _ask(table, undecided, unreadable)
+    nothing = [Word(text) for text in NOTHING if table.is_text_file and text not in answers]
+    # None among the answers of a column is an answer
+    of_text = [
+        j for j, texts in zip(places, map(texts_of, columns), strict=True) if texts and not {*texts} & {*NOTHING}
+    ]
+    schema = _schema(table, columns, places, words)
+    return schema, codes, (*counts, *count_words(table, nothing, of_text, declared=False))
+
+
+def learn_columns(
+    table: Table, *, declared: Mapping[str, WhichOrNone], n_bins: int, keep_empty: bool
+) -> tuple[Column | None, ...]:
+    """Return the types of the columns of a training array or frame.
+
+    Args:
+        table: the training table.
+        declared: for each option of `DECLARING` its columns, whatever their type: names, indices or a mask; None goes
+            by types and values.
+        n_bins: the most bins of a numeric column.
+        keep_empty: whether columns without any value are permitted (they are None in the result).
+
+    Raises:
+        ValueError: on columns that no variable can be made of, and on declarations that fit none, or contradict.
+    """
+    chosen = {kind: declared_columns(table, option, declared[option]) for option, kind in DECLARING.items()}
+    for label, *both in zip(table.labels, *chosen.values(), strict=True):
+        if all(both):
+            raise ValueError(f'column "{label}": expected one kind, found it in {" and in ".join(DECLARING)}')
+    columns: list[Column | None] = []
+    for j in range(len(table.cells)):
+        by_option = next((kind for kind, flags in chosen.items() if flags[j]), None)
+        kind = by_option or ("categorical" if is_categorical(table, j) else "auto")
+        empty = keep_empty and table.is_missing(j).all()
+        columns.append(None if empty else _learn_typed(table, j, kind, n_bins))
+    return tuple(columns)
+
+
+def declared_columns(table: Table, option: str, which: WhichOrNone) -> Bool[np.ndarray, " D"]:
+    """Return which columns one of the options of `DECLARING` names.
+
+    Raises:
+        ValueError: on names, indices or a mask that do not fit the table.
+    """
+    if which is None:
+        return np.zeros(len(table.cells), dtype=np.bool_)
+    return chosen_columns(option, which, table.labels, named=table.columns is not None)
+
+
+def declared_names(table: Table, declared: Mapping[str, WhichOrNone], n_bins: int) -> dict[str, Any]:
+    """Return the options of `learn_columns` in plain words."""
+    names: dict[str, Any] = {"n_bins": int(n_bins)}
+    for option in DECLARING:
+        chosen = declared_columns(table, option, declared[option])
+        names[option] = [label for label, one in zip(table.labels, chosen, strict=True) if one]
+    return names
+
+
+def _question(table: Table, j: int, error: ValueError) -> str:
+    """Return what the user is asked about a column, or told of one that cannot be read."""
+    if isinstance(error, OtherTypeError):
+        return f"{error}: leave it out"
+    if not isinstance(error, TickedColumnError):
+        return str(error)
+    lost = [word for word in NOTHING if table.is_text_file and table.count(j, word)]
+    return f"{error}; --keep {lost[0]} makes that an answer" if lost else str(error)
+
+
+def _ask(table: Table, undecided: Mapping[str, str], unreadable: Mapping[str, str], most: int = 3) -> None:
+    """Ask all questions at once, if there are any."""
+    questions = [*undecided.values(), *unreadable.values()]
+    if questions:
+        more = len(questions) - most
+        rest = f"; and {more} more column{'s' if more > 1 else ''}" if more > 0 else ""
+        message = f"{table.where}: {'; '.join(questions[:most])}{rest}"
+        raise UndecidedColumnsError(message, list(undecided), list(unreadable))
+
+
+def _learn(
+    table: Table, j: int, declared: Declaration | None, answers: Sequence[str], order: Sequence[str] | None
+) -> tuple[Column, NDArray[np.float64]]:
+    """Return the type of one column of a file, and its codes; see `Choices.keep` for the answers."""
+    label = table.labels[j]
+    if order is not None:
+        column = ordinal_column(order)
+        return column, encode(column, table.column(j, reading="text", levels=order), name=label)
+    readings: dict[Declaration | None, Reading] = {"categorical": "text", "numeric": "numbers"}
+    values = table.column(j, reading=readings.get(declared, "guess"))
+    if answers and table.is_text_file and declared != "numeric" and _is_text(values):
+        values = table.column(j, reading="text", levels=answers)
+    if declared == "categorical" and table.is_text_file:
+        values = _whole_numbers(values)
+    if is_missing(values).all():  # training says what to do about it
+        return Binary(), np.full(len(table), np.nan)
+    kind: Declared = declared if declared in ("categorical", "numeric") else "auto"
+    try:
+        column = infer(values, name=label, kind=kind)
+    except MixedColumnError as error:
+        if declared is not None:
+            raise
+        question = f"{error}: correct it, say that it means missing, or that the column is categorical"
+        raise UndecidedColumnError(question, column=label) from None
+    return column, encode(column, values, name=label)
+
+
+def _learn_typed(table: Table, j: int, kind: Declared, n_bins: int) -> Column:
+    """Return the type of one column of an array or frame, where integers are numbers."""
+    values, label = table.column(j), table.labels[j]
+    listed = categories_in(table, j) if kind != "numeric" else None
+    if listed is not None:
+        read_cells(values, name=label)  # a wrong cell is told by its row, not by its place in the list
+        _check_listed(listed, label)
+    try:
+        column = infer(values if listed is None else listed, name=label, kind=kind, n_bins=n_bins, integers="numeric")
+    except UndecidedColumnError as error:
+        key = label if table.columns is not None else j
+        raise ValueError(f"{error} (categorical_features=[{key!r}, ...] says so)") from None
+    if listed is not None and isinstance(column, Categorical) and is_ordered(table, j):
+        return Ordinal(levels=tuple(sorted(column.levels, key=listed.tolist().index)))
+    one_number = isinstance(column, Categorical) and len(column.levels) == 1 and not isinstance(column.levels[0], str)
+    if one_number and kind == "auto":  # a constant; others like it may come later
+        return infer(values, name=label, kind="numeric", n_bins=n_bins)
+    return column
+
+
+def _check_listed(categories: NDArray[Any], label: str) -> None:
+    """Refuse a type that lists categories of several sorts, whichever of them occur."""
+    try:
+        read_cells(categories, name=label)
+    except ValueError as error:
+        message = re.sub(r"^row (\d+), column", r"category \1 of the type of column", str(error))
+        raise type(error)(message) from None
+
+
+def _schema(table: Table, columns: list[Column], places: list[int], words: Sequence[Word]) -> Schema:
+    names = [str(j + 1) for j in range(len(table.cells))] if table.columns is None else table.columns
+    schema = Schema(
+        columns=None if table.columns is None else tuple(names[j] for j in places),
+        kinds=None if all(map(is_plain, columns)) else tuple(columns),
+        dropped=tuple(name for j, name in enumerate(names) if j not in places) or None,
+        missing=tuple(word.text for word in words if word.column is None) or None,
+    )
+    own = zip(schema_labels(schema, len(places)), (table.labels[j] for j in places), strict=True)
+    missing_in = [(label, word.text) for label, here in own for word in words if word.column == here]
+    return replace(schema, missing_in=tuple(missing_in) or None)
+
+
+def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in place of words that all are, each written in one way: their order is that of numbers.
+
+    They stay words if floats would change one.
+    """
+    numbers = {word: _whole(word) for word in set(values.tolist()) - {None}}
+    whole = [value for value in numbers.values() if value is not None and abs(value) <= LARGEST_EXACT]
+    if len(whole) < len(numbers) or len(set(whole)) < len(whole):
+        return values
+    return np.array([numbers.get(word) for word in values.tolist()], dtype=object)
+
+
+def _whole(word: str) -> int | None:
+    """Return the integer of a word as Python writes it, or as pandas does beside missing cells: 2.0."""
+    digits = word.removesuffix(".0")
+    try:
+        return int(digits) if str(int(digits)) == digits else None
+    except ValueError:
+        return None
+
+
+def _is_text(values: NDArray[Any]) -> bool:
+    """Return True if all observed values are text."""
+    return values.dtype == object and all(value is None or isinstance(value, str) for value in values)

@@ -1,0 +1,102 @@
+"""Names of columns: what messages call them, and where those of a model stand in a table."""
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+
+def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) -> list[int]:
+    """Return the places of a model's columns in a table that has the same ones in any order.
+
+    Args:
+        expected: columns of the model.
+        columns: columns of the table.
+        where: the table, for messages.
+
+    Raises:
+        ValueError: on columns that are lacking or unexpected; names them.
+
+    >>> places_of(("a", "b"), ("b", "a"), where="t.csv")
+    [1, 0]
+    """
+    columns = as_known(columns, expected)
+    place = {name: j for j, name in enumerate(columns)}
+    lacking = [name for name in expected if name not in place]
+    model = set(expected)
+    unexpected = [name for name in columns if name not in model]
+    if lacking or unexpected:
+        complaints = [f"lacks {_counted(lacking)}"] if lacking else []
+        complaints += [f"has the unexpected {_counted(unexpected)}"] if unexpected else []
+        complaint = " and ".join(complaints)
+        raise ValueError(f"{where}: expected the {len(expected)} columns of the model; the table {complaint}")
+    return [place[name] for name in expected]
+
+
+def as_known(columns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return names with the spaces of known ones around them: CSV is read without these.
+
+    >>> as_known(["a", "b"], [" a ", "b"])
+    [' a ', 'b']
+    """
+    spaced = {name.strip(): name for name in known}
+    exact = set(known)
+    return [name if name in exact else spaced.get(name, name) for name in columns]
+
+
+def labels_of(columns: Sequence[str] | None, dim: int) -> tuple[str, ...]:
+    """Return labels for messages and options: names of columns, or numbers from 1 without names.
+
+    A column with an empty name keeps it if another column is called by that number.
+
+    >>> labels_of(None, 2), labels_of(["", "a"], 2), labels_of(["", "1"], 2)
+    (('1', '2'), ('1', 'a'), ('', '1'))
+    """
+    names = ("",) * dim if columns is None else columns
+    used = set(names)
+    return tuple(name or ("" if str(j) in used else str(j)) for j, name in enumerate(names, start=1))
+
+
+def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, ...]:
+    """Check that there is one different name for each of `dim` columns.
+
+    If several names are empty, as behind the last commas of a spreadsheet, these columns are named by their numbers.
+
+    Raises:
+        ValueError: on too many or too few names, or on a name that occurs twice.
+
+    >>> check_names(["a", ""], 2, where="t.csv"), check_names(["a", "", ""], 3, where="t.csv")
+    (('a', ''), ('a', '2', '3'))
+    """
+    names = tuple(columns)
+    names = labels_of(names, len(names)) if names.count("") > 1 else names
+    if len(names) != dim:
+        raise ValueError(f"{where}: expected {dim} column names, found {len(names)}")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{where}: expected every column name once, found more of {quoted(twice)}")
+    return names
+
+
+def quoted(names: Iterable[str], most: int = 8) -> str:
+    """Return the first few names in quotes, for a message.
+
+    >>> quoted(["a", "b", "c"], most=2)
+    '"a", "b" and 1 more'
+    """
+    shown = [f'"{name}"' for name in names]
+    rest = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return a hint for a name that is not among the known ones.
+
+    >>> nearest("agee", ["age", "sex"]), nearest("q", ["age", "sex"])
+    ('did you mean "age"?', 'known are "age", "sex"')
+    """
+    alike = [one for one in known if one.lower() == name.lower()]
+    close = alike or difflib.get_close_matches(name, known, n=1)
+    return f'did you mean "{close[0]}"?' if close else f"known are {quoted(known)}"
+
+
+def _counted(names: list[str]) -> str:
+    return f"{'column' if len(names) == 1 else f'{len(names)} columns'} {quoted(names)}"

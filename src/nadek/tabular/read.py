@@ -1,0 +1,34 @@
+"""The one way in: `read` takes a file, an array or a data frame."""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from nadek.tabular.csv import CsvFormat
+from nadek.tabular.files import read_file
+from nadek.tabular.frames import is_frame, plain_table, read_array, read_frame
+from nadek.tabular.selection import MatrixLike
+from nadek.tabular.table import Table
+
+
+def read(
+    source: str | os.PathLike[str] | MatrixLike, *, form: CsvFormat | None = None, known: Sequence[str] = ()
+) -> Table:
+    """Read a table.
+
+    Args:
+        source: a file (see `nadek.tabular.files.read_file`), an array, a list of rows, or a frame of pandas, polars or
+            pyarrow.
+        form: what the user says of CSV text: header, delimiter, decimals.
+        known: names of columns that a model knows, by which the header of a CSV file is recognised; labels of the
+            columns of an array.
+
+    Raises:
+        ValueError: on what is no table; says which row and column.
+        TypeError: on lazy frames, and on objects that are neither text nor numbers nor booleans.
+    """
+    if isinstance(source, str | os.PathLike):
+        return read_file(source, form=form, known=known)
+    native = plain_table(source)
+    return read_frame(native) if is_frame(native) else read_array(np.asarray(native), known)

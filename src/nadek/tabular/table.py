@@ -1,0 +1,219 @@
+"""`Table`: the columns of a file, an array or a data frame."""
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nadek.tabular.arrow_columns import (
+    AnyColumn,
+    check_exact,
+    choose,
+    first_rounded,
+    is_number,
+    is_text,
+    to_floats,
+    to_numbers,
+    to_objects,
+)
+from nadek.tabular.columns import LARGEST_EXACT, is_missing, widened
+from nadek.tabular.names import labels_of
+from nadek.tabular.text_cells import Reading, number, numbers_among, read_words, says_one_of, with_points
+
+
+class OtherTypeError(ValueError):
+    """A column holds dates, lists or the like."""
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Row labels that pandas keeps in a Parquet file.
+
+    Attributes:
+        cells: columns of the file that are no data, as they have no name.
+        names: names of these columns in the file.
+        metadata: of pandas, about the index and no other columns.
+    """
+
+    cells: tuple[pa.ChunkedArray, ...]
+    names: tuple[str, ...]
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """N rows of D columns, from wherever they came.
+
+    Attributes:
+        cells: D columns [N]: Arrow's from a file; NumPy's from an array or a data frame, whose objects Arrow cannot
+            hold as they are.
+        columns: names of the columns; None without any.
+        where: the table, for messages; "" for an array or a data frame.
+        is_text_file: whether the cells are the words of a text file.
+        decimal_commas: whether words may be numbers with decimal commas.
+        index: row labels of pandas in a Parquet file.
+        native: the array, or the narwhals frame, that the cells were read from; None for a file.
+        labels: names of the columns in messages and options: by default see `nadek.tabular.names.labels_of`.
+    """
+
+    cells: tuple[AnyColumn, ...]
+    columns: tuple[str, ...] | None
+    where: str = ""
+    is_text_file: bool = False
+    decimal_commas: bool = False
+    index: Index | None = None
+    native: Any = None
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            object.__setattr__(self, "labels", labels_of(self.columns, len(self.cells)))
+
+    def __len__(self) -> int:
+        """Return N."""
+        return len(self.cells[0])
+
+    def column(self, j: int, *, reading: Reading = "guess", levels: Sequence[str] = ()) -> NDArray[Any]:
+        """Return the values of one column.
+
+        Args:
+            j: its place, from 0.
+            reading: how to take the words of a text file. Columns of other files are what they are; but integers and
+                decimals that floats would change are text, where numbers are not asked for.
+            levels: known texts of the column: they mean themselves even if they would mean missing, and if some are
+                numbers, all numbers are text.
+
+        Returns:
+            The column of an array or data frame as it came; otherwise int64, float64 (NaN where missing), bool, or
+            objects [N] (None where missing).
+
+        Raises:
+            OtherTypeError: on dates, lists and the like.
+            ValueError: on a requested number that floats would change.
+        """
+        cells, label = self.cells[j], self.labels[j]
+        if isinstance(cells, np.ndarray):
+            return cells
+        if self.is_text_file:
+            words = with_points(cells, reading) if self.decimal_commas else cells
+            return read_words(words, reading, name=label, levels=levels)
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        if _is_text_here(cells, reading, levels):
+            return to_objects(cells.cast(pa.string()))
+        if reading == "numbers" and is_number(cells.type):
+            check_exact(cells, label)
+        return _values(cells, label)
+
+    def is_missing(self, j: int) -> NDArray[np.bool_]:
+        """Return where the cells of one column are missing, [N]."""
+        return is_missing(self.column(j))
+
+    def without(self, words: Sequence[str], j: int | None = None) -> "Table":
+        """Return the same table with missing cells in place of those that hold one of some words.
+
+        Among numbers it is the number that counts, as it does in a text file: 99 means 99.0, too.
+
+        Args:
+            words: words that mean missing.
+            j: the only column to look at, from 0; all when None.
+        """
+        if not words:
+            return self
+        emptied = [
+            empty_cells(cells, self._holds(cells, words)) if j in (None, place) else cells
+            for place, cells in enumerate(self.cells)
+        ]
+        return replace(self, cells=tuple(emptied))
+
+    def count(self, j: int, word: str) -> int:
+        """Return the number of cells of a column that hold a word, see `without`."""
+        return int(self._holds(self.cells[j], [word]).sum())
+
+    def _holds(self, cells: AnyColumn, words: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which cells of a column hold one of some words."""
+        if isinstance(cells, np.ndarray):
+            return _holds_values(cells, words)
+        holds = _holds_arrow(cells, words)
+        if not self.is_text_file or not (meant := set(numbers_among(words))):
+            return holds
+        pointed = with_points(cells, "numbers") if self.decimal_commas else cells
+        texts = [text for text in pc.unique(pointed).drop_null().to_pylist() if says_one_of(text, meant)]
+        return holds | _to_mask(pc.is_in(pointed, value_set=pa.array(texts, pa.string())))
+
+
+def empty_cells(cells: AnyColumn, where: NDArray[np.bool_]) -> AnyColumn:
+    """Return a column (or array) with some cells missing: NaN or null, or None if floats would change the others."""
+    if not where.any():
+        return cells
+    if not isinstance(cells, np.ndarray):
+        return choose(pa.array(where), pa.scalar(None, cells.type), cells)
+    dtype = cells.dtype if cells.dtype.kind == "f" else np.dtype(object)
+    others = cells[~where]
+    if cells.dtype.kind in "iu" and (not others.size or max(-int(others.min()), int(others.max())) <= LARGEST_EXACT):
+        dtype = np.dtype(np.float64)
+    out = cells.astype(dtype)
+    out[where] = np.nan if dtype.kind == "f" else None
+    return out
+
+
+def _holds_arrow(cells: pa.ChunkedArray, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which cells hold one of some words; spaces around them do not count."""
+    kind = cells.type
+    if pa.types.is_dictionary(kind):
+        return _holds_arrow(cells.cast(kind.value_type), words)
+    if is_text(kind):
+        trimmed = pc.utf8_trim_whitespace(cells.cast(pa.string()))
+        return _to_mask(pc.is_in(trimmed, value_set=pa.array(words, pa.string())))
+    if is_number(kind):
+        return np.isin(to_floats(cells), numbers_among(words))
+    return np.zeros(len(cells), dtype=np.bool_)
+
+
+def _holds_values(cells: NDArray[Any], words: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which of NumPy's cells hold one of some words, or its number; spaces around them do not count."""
+    meant = numbers_among(words)
+    if cells.dtype.kind in "iuf":
+        return np.isin(widened(cells) if cells.dtype.kind == "f" else cells, meant)
+    return np.array(
+        [
+            cell.strip() in words
+            if isinstance(cell, str)
+            else isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool) and float(cell) in meant
+            for cell in cells.tolist()
+        ],
+        dtype=np.bool_,
+    )
+
+
+def _to_mask(holds: pa.ChunkedArray) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = holds.fill_null(False).to_numpy()  # noqa: FBT003
+    return mask
+
+
+def _is_text_here(cells: pa.ChunkedArray, reading: Reading, levels: Sequence[str]) -> bool:
+    """Return True if integers or decimals are taken as text, which keeps all of their digits."""
+    if reading == "numbers" or not (pa.types.is_integer(cells.type) or pa.types.is_decimal(cells.type)):
+        return False
+    if levels:
+        return any(number(level) is not None for level in levels)
+    return first_rounded(cells, least=LARGEST_EXACT if reading == "guess" else 0) is not None
+
+
+def _values(cells: pa.ChunkedArray, label: str) -> NDArray[Any]:
+    kind = cells.type
+    if pa.types.is_boolean(kind):
+        return to_objects(cells) if cells.null_count else cells.to_numpy()
+    if is_text(kind):
+        return to_objects(cells)
+    if pa.types.is_null(kind):
+        return np.full(len(cells), np.nan)
+    if not is_number(kind):
+        raise OtherTypeError(f'column "{label}": expected text, numbers or booleans, found {kind}')
+    return to_numbers(cells)

@@ -1,0 +1,140 @@
+"""`Template`: the kind of table that training rows came in, from which new rows are made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from nadek.tabular.columns import Column, decode
+from nadek.tabular.frames import categories_of
+from nadek.tabular.table import Table
+from nadek.tabular.writeback import array_like, numpy_type, series_like
+
+TypeName = str | dict[str, Any]
+"""The name of a type in its library, or which categories it lists; JSON can hold it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """An array or frame without rows, enough to make new rows like those of training.
+
+    Attributes:
+        empty: an array or a (native) frame of the same types, without rows.
+    """
+
+    empty: Any
+
+    @classmethod
+    def of(cls, table: Table) -> "Template":
+        """Return the template of a table."""
+        native = table.native
+        return cls(native[:0].copy() if isinstance(native, np.ndarray) else native.head(0).to_native())
+
+    @classmethod
+    def from_description(
+        cls, columns: Sequence[Column | None], names: Sequence[str] | None, description: Mapping[str, Any]
+    ) -> "Template":
+        """Return the template that `describe` told; another library is taken if its own is not installed.
+
+        Args:
+            columns: the types of the columns.
+            names: their names; a frame of pandas whose columns had no names of text numbers them.
+            description: what `describe` returned; {} for a default.
+        """
+        container = description.get("container", "numpy" if names is None else "pandas")
+        if container == "numpy":
+            return cls(np.empty((0, len(columns)), dtype=_dtype(description.get("dtype", "float64"))))
+        installed = find_spec(container) is not None
+        backend: Any = container if installed else "pyarrow"
+        numbers = range(len(columns))
+        labels: Sequence[Any] = names or (numbers if backend == "pandas" else list(map(str, numbers)))
+        values = [[np.nan] if column is None else decode(column, np.zeros(1)).tolist() for column in columns]
+        frame = nw.DataFrame.from_dict(dict(zip(labels, values, strict=True)), backend=backend).head(0)
+        types = description.get("types") if installed else None
+        if types is None:
+            return cls(frame.to_native())
+        typed = [retyped(frame[:, j], name).to_frame() for j, name in enumerate(types)]
+        return cls(nw.concat(typed, how="horizontal").to_native())
+
+    def make(self, columns: Sequence[NDArray[Any]]) -> Any:  # noqa: ANN401 - an array or a frame
+        """Return a table of new columns, in the types of the old ones if these can hold them."""
+        if isinstance(self.empty, np.ndarray):
+            return array_like(self.empty, columns)
+        frame = nw.from_native(self.empty)
+        series = [series_like(frame[:, j], values) for j, values in enumerate(columns)]
+        return nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
+
+    def dtypes(self) -> list[np.dtype[Any]]:
+        """Return NumPy's types of the columns that hold numbers; objects for all others."""
+        if isinstance(self.empty, np.ndarray):
+            return [self.empty.dtype] * self.empty.shape[1]
+        frame = nw.from_native(self.empty)
+        columns = [frame[:, j] for j in range(frame.shape[1])]
+        return [numpy_type(one) if one.dtype.is_float() else np.dtype(object) for one in columns]
+
+    def describe(self) -> dict[str, Any]:
+        """Return the library, and the type of an array or those of the columns of a frame."""
+        if isinstance(self.empty, np.ndarray):
+            dtype = self.empty.dtype
+            return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
+        frame = nw.from_native(self.empty)
+        types = [type_name(frame[:, j]) for j in range(frame.shape[1])]
+        return {"container": frame.implementation.value, "types": types}
+
+
+def type_name(series: Any) -> TypeName:  # noqa: ANN401 - a narwhals series
+    """Return the type of a column in plain words.
+
+    Example:
+        >>> import pandas as pd
+        >>> type_name(nw.from_native(pd.Series([1], dtype="Int8"), series_only=True))
+        'Int8'
+        >>> type_name(nw.from_native(pd.Series(["b"], dtype="category"), series_only=True))
+        {'categories': ['b'], 'ordered': False}
+    """
+    native, library = series.to_native(), series.implementation
+    if library.is_pyarrow():
+        return str(native.type)
+    listed = categories_of(series)
+    if listed is not None and all(isinstance(category, str | int | float) for category in listed):
+        return {"categories": listed.tolist(), "ordered": bool(getattr(native.dtype, "ordered", False))}
+    return str(series.dtype if library.is_polars() else native.dtype)
+
+
+def retyped(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - a narwhals series
+    """Return a column without cells in a type, or as it is if its library makes no such type of a name.
+
+    That goes for decimals, and in pandas for the dictionaries of Arrow.
+    """
+    try:
+        return nw.from_native(_cast(series, name), series_only=True).alias(series.name)
+    except (TypeError, ValueError, NotImplementedError):  # which those of Arrow are, too
+        return series
+
+
+def _cast(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - series
+    native, library = series.to_native(), series.implementation
+    if isinstance(name, dict):
+        categories, ordered = name["categories"], name["ordered"]
+        if library.is_polars():
+            return series.cast(nw.Enum(categories)).to_native()
+        listed = nw.new_series(series.name, categories, backend=library).to_native()
+        return listed.astype("category").cat.set_categories(categories, ordered=ordered)[:0]
+    if library.is_pyarrow():
+        return native.dictionary_encode() if name.startswith("dictionary") else native.cast(name)
+    if library.is_pandas_like():
+        return native.astype(name)
+    kind = None if name in ("Object", "Unknown") else getattr(nw, name, None)
+    return (series if kind is None else series.cast(kind)).to_native()
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    """Return the type of an array; objects if NumPy does not know the name, which old folders have of text."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return np.dtype(object)

@@ -1,0 +1,188 @@
+"""Cells of text files: the numbers, truths and missing values that their words stand for."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nadek.tabular.arrow_columns import check_exact, first_rounded, is_number, to_arrow, to_numbers, to_objects
+
+MISSING = ("", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A")
+"""Words for missing values, as spreadsheets, databases and other libraries write them."""
+NOTHING = MISSING[1:]
+"""Those that are more than an empty cell, and could be meant as an answer."""
+TRUE = ("true", "True", "TRUE")
+FALSE = ("false", "False", "FALSE")
+
+Reading = Literal["guess", "text", "exact", "numbers"]
+"""Take words as what they look like, as text (without spaces around it), as text exactly as it stands, or as numbers
+where they can be."""
+
+_WORDS = dict.fromkeys(MISSING, np.nan) | dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
+_DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
+_PADDED = re.compile("[+-]?0[0-9xX]")
+_SPELLINGS = (("0", "1"), ("0.0", "1.0"), *zip(FALSE, TRUE, strict=True))
+"""Ways to write false and true."""
+
+
+def number(text: str) -> float | None:
+    """Return the number that a word stands for: NaN for missing, None for no number.
+
+    >>> number("1.0"), number("true"), number("NA"), number("age"), number("18_25")
+    (1.0, 1.0, nan, None, None)
+    """
+    word = text.strip()
+    if word in _WORDS:
+        return float(_WORDS[word])
+    if "_" in word or not word.isascii():  # Python would take 18_25 for 1825, and the digits of every script
+        return None
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def numbers_among(words: Sequence[str]) -> list[float]:
+    """Return the numbers among some words, without true, false and missing.
+
+    >>> numbers_among(["?", "99", "true"])
+    [99.0]
+    """
+    numbers = [number(word) for word in words if word not in TRUE + FALSE]
+    return [value for value in numbers if value is not None and not np.isnan(value)]
+
+
+def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = ()) -> NDArray[Any]:
+    """Return the values of a column of words.
+
+    Words are numbers if all are, and so are true and false beside 0 and 1; alone, these are booleans. Numbers such as
+    007 are text, as their zeros would be lost (but not if all are 0 and 1); so are numbers that floats would change.
+
+    Args:
+        column: text [N].
+        reading: see `Reading`; "numbers" also takes 007 as a number.
+        name: the column, for messages.
+        levels: texts that mean themselves here, even if they would mean missing; not the empty one.
+
+    Returns:
+        int64, float64 or bool [N], or objects if there is text or some booleans are missing. If words and numbers are
+        mixed, numbers are floats among text.
+
+    Raises:
+        ValueError: on a requested number that floats would change; names the cell.
+    """
+    words = column.cast(pa.string())
+    if reading != "exact":
+        words = pc.utf8_trim_whitespace(words)
+    nothing = pa.array([word for word in MISSING if not word or word not in levels])
+    words = pc.if_else(pc.is_in(words, value_set=nothing), pa.scalar(None, pa.string()), words)
+    if reading in ("text", "exact"):
+        return to_objects(words)
+    numbers = _all_numbers(words)
+    if numbers is None:
+        return _by_word(words, reading)
+    if reading == "guess" and (_is_padded(words, numbers) or _is_rounded(words, numbers)):
+        return to_objects(words)
+    if pa.types.is_floating(numbers.type):
+        check_exact(words, name)
+    return to_numbers(numbers)
+
+
+def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
+    """Return a column of words with points in place of decimal commas.
+
+    A column is left as it is if it is read as text, if it has numbers with points as well (commas may then separate
+    thousands), or if its type is guessed and not all of its words are numbers.
+    """
+    if reading in ("text", "exact"):
+        return column
+    encoded = column.combine_chunks().dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    pointed = [point(word) for word in words]
+    if pointed == words or any("." in word and number(word) is not None for word in words):
+        return column
+    if reading == "guess" and any(number(word) is None for word in pointed):
+        return column
+    return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
+
+
+def point(word: str) -> str:
+    """Return a word with a point in place of its decimal comma."""
+    return _DECIMAL_COMMA.sub(r"\1.\2", word)
+
+
+def says_one_of(word: str, numbers: set[float]) -> bool:
+    """Return True if a word is one of some numbers; 007 and 0x7 are words, not numbers."""
+    return not _PADDED.match(word.strip()) and not numbers.isdisjoint(numbers_among([word.strip()]))
+
+
+def fill_words(words: pa.ChunkedArray, values: NDArray[Any], where: NDArray[np.bool_]) -> pa.ChunkedArray:
+    """Return a column of words with new ones in some cells, spelt as the others are.
+
+    If all others spell false and true in one way, so do the new ones. If all others are numbers that end in .0, as
+    pandas writes integers beside missing values, so do new integers.
+
+    Args:
+        words: text [N].
+        values: of all cells, [N].
+        where: the new cells, [N].
+    """
+    if not where.any():
+        return words
+    column = to_arrow(values)
+    new = column.cast(pa.string())
+    observed = set(pc.unique(pc.utf8_trim_whitespace(words.filter(pa.array(~where)))).to_pylist())
+    for false, true in _SPELLINGS if observed else ():
+        if observed <= {false, true}:
+            new = pc.if_else(pa.array(values == 0), false, pc.if_else(pa.array(values == 1), true, new))
+    if observed and is_number(column.type) and all(word.endswith(".0") for word in observed):
+        new = pc.replace_substring_regex(new, r"^(-?[0-9]+)$", r"\1.0")
+    return pc.if_else(pa.array(where), new, words)
+
+
+def _all_numbers(words: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            words.slice(0, 100).cast(kind)  # a cast that fails is slow
+            return words.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _is_padded(words: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
+    """Return True if numbers would lose zeros before them (or are no decimal numbers at all)."""
+    padded = pc.any(pc.match_substring_regex(words, "^[+-]?0[0-9xX]")).as_py()
+    return bool(padded) and not pc.all(pc.is_in(numbers.drop_null(), value_set=pa.array([0, 1], numbers.type))).as_py()
+
+
+def _is_rounded(words: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(numbers.type) and first_rounded(words) is not None
+
+
+def _by_word(words: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
+    """Read each distinct word once; missing cells have none."""
+    encoded = words.combine_chunks().dictionary_encode()
+    distinct = encoded.dictionary.to_pylist()
+    index, missing = encoded.indices.fill_null(0).to_numpy(), words.is_null().to_numpy()
+    parsed = [number(word) for word in distinct]
+    booleans = [word in TRUE or word in FALSE for word in distinct]
+    if all(booleans):
+        truths = (np.array(parsed) == 1)[index]
+        return _with_none(truths.astype(object), missing) if missing.any() else truths
+    if None not in parsed:
+        return np.where(missing, np.nan, np.array(parsed, dtype=np.float64)[index])
+    numeric = [value is not None and not boolean for value, boolean in zip(parsed, booleans, strict=True)]
+    if not any(numeric) and reading == "guess":
+        return to_objects(words)
+    mixed = [word if value is None else value for word, value in zip(distinct, parsed, strict=True)]
+    return _with_none(np.array(mixed, dtype=object)[index], missing)
+
+
+def _with_none(values: NDArray[np.object_], missing: NDArray[np.bool_]) -> NDArray[np.object_]:
+    values[missing] = None
+    return values
