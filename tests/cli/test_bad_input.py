@@ -22,9 +22,10 @@ from safetensors.torch import load_file, save_file
 from nadek import checkpoints
 from nadek.checkpoints import load_saved
 from nadek.cli import main
-from nadek.tabular.io import read_table, write_table
+from nadek.tabular.files import write_table
 from support.command import COLUMNS, FIT, answers, nadek, ok, write_csv
 from support.damage import edit, seal
+from support.tables import read_matrix
 
 NAN = np.nan
 
@@ -506,7 +507,7 @@ def test_empty_row_is_skipped_and_imputed(tmp_path):
     result = ok("fit", table, "-o", tmp_path / "model", *FIT, "--validation-fraction", "0")
     assert "3 rows without any value were skipped" in result.err
     ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
-    whole = read_table(tmp_path / "whole.csv").values
+    whole = read_matrix(tmp_path / "whole.csv").values
     assert np.isin(whole, (0, 1)).all()
     np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
 

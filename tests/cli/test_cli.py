@@ -32,10 +32,10 @@ from nadek.datasets import load as load_set
 from nadek.inference.likelihood import log_prob
 from nadek.inference.sampling import sample
 from nadek.models.cores import DeepConfig
-from nadek.tabular.io import read_table
 from nadek.training.defaults import defaults
 from nadek.utils.configs import encode
 from support.command import COLUMNS, FIT, answers, nadek, ok, run, write_csv
+from support.tables import read_matrix
 
 GALLERY = import_module("nadek.figures.model_card")
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -376,7 +376,7 @@ def test_evaluate_takes_columns_by_their_names(survey, tmp_path):
 
 def test_score_gives_every_row_its_numbers(digits, tmp_path):
     ok("score", digits, "digits", "--orderings", "3", "--seed", "4", "-o", tmp_path / "scores.csv", "--quiet")
-    scores = read_table(tmp_path / "scores.csv", binary=False)
+    scores = read_matrix(tmp_path / "scores.csv", binary=False)
     assert scores.columns == ("log_likelihood", "mean_over_orderings", "spread_over_orderings")
     x = torch.from_numpy(load_set("digits").test).float()
     table = log_prob(load(digits), x, orderings=3, generator=torch.Generator().manual_seed(4))
@@ -389,7 +389,7 @@ def test_score_sums_out_what_is_missing(survey, tmp_path):
     x = answers(3)
     x[0, :2], x[2] = np.nan, np.nan
     ok("score", survey, write_csv(tmp_path / "t.csv", x), "-o", tmp_path / "scores.csv", "--quiet")
-    scores = read_table(tmp_path / "scores.csv", binary=False).values[:, 0]
+    scores = read_matrix(tmp_path / "scores.csv", binary=False).values[:, 0]
     assert (scores[:2] < 0).all()
     assert scores[2] == 0
 
@@ -449,7 +449,7 @@ def test_sample_writes_tables(survey, tmp_path, suffix):
     result = ok("sample", survey, "-n", "9", "--orderings", "2", "-o", tmp_path / f"new{suffix}")
     assert result.out == ""
     assert result.err == f"{tmp_path / f'new{suffix}'}: 9 rows drawn\n"
-    table = read_table(tmp_path / f"new{suffix}")
+    table = read_matrix(tmp_path / f"new{suffix}")
     assert table.values.shape == (9, 5)
     assert table.columns == COLUMNS
 
@@ -489,7 +489,7 @@ def test_impute_fills_missing_cells_only(survey, tmp_path):
     assert result.out == ""
     assert result.err.strip() == f"filled {np.isnan(x).sum()} of 200 cells in 40 rows"
     assert (tmp_path / "whole.csv").read_text().splitlines()[0] == 'age,"b,c",ü,d,e'
-    whole = read_table(tmp_path / "whole.csv").values
+    whole = read_matrix(tmp_path / "whole.csv").values
     np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
     assert np.isin(whole, (0, 1)).all()
 
@@ -512,7 +512,7 @@ def test_impute_keeps_empty_columns(header, tmp_path):
     imputer.fit(pd.DataFrame(x, columns=names) if header else x).save(tmp_path / "model")
     table = write_csv(tmp_path / "answers.csv", x, names if header else None)
     ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv")
-    whole = read_table(tmp_path / "whole.csv")
+    whole = read_matrix(tmp_path / "whole.csv")
     assert whole.columns == (tuple(names) if header else None)
     assert whole.values.shape == x.shape
     assert ((whole.values == x) | np.isnan(x)).all()
@@ -523,7 +523,7 @@ def test_impute_keeps_empty_columns(header, tmp_path):
 def test_impute_gives_probabilities(survey, tmp_path):
     x = answers(20, seed=5, missing=0.5)
     ok("impute", survey, write_csv(tmp_path / "t.csv", x), "--probabilities", "-o", tmp_path / "p.csv", "-q")
-    p = read_table(tmp_path / "p.csv", binary=False).values
+    p = read_matrix(tmp_path / "p.csv", binary=False).values
     np.testing.assert_array_equal(p[~np.isnan(x)], x[~np.isnan(x)])
     holes = p[np.isnan(x)]
     assert ((holes > 0) & (holes < 1)).all()
@@ -534,7 +534,7 @@ def test_columns_keep_the_table_order(arguments, survey, tmp_path):
     x = answers(10, seed=6, missing=0.3)
     table = write_csv(tmp_path / "t.csv", x, COLUMNS[::-1])
     ok(*arguments, survey, table, "-o", tmp_path / "whole.csv", "-q")
-    whole = read_table(tmp_path / "whole.csv", binary=False)
+    whole = read_matrix(tmp_path / "whole.csv", binary=False)
     assert whole.columns == COLUMNS[::-1]
     np.testing.assert_array_equal(whole.values[~np.isnan(x)], x[~np.isnan(x)])
 
@@ -934,7 +934,7 @@ def test_dropped_numbers_in_every_form(suffix, tmp_path):
     table = write_csv(tmp_path / "t.csv", x)
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "ü", "-q")
     ok("impute", tmp_path / "model", table, "-o", tmp_path / f"whole{suffix}", "-q")
-    np.testing.assert_array_equal(read_table(tmp_path / f"whole{suffix}", binary=False).values, x)
+    np.testing.assert_array_equal(read_matrix(tmp_path / f"whole{suffix}", binary=False).values, x)
 
 
 def test_dropped_columns_are_written_unchanged(tmp_path):

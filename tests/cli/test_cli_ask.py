@@ -12,9 +12,9 @@ from nadek.inference import beam, best_of, expected_information, explain_cells, 
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.runs.data import rows_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, level_names, log_fall_within
-from nadek.tabular.io import read_table
 from nadek.tabular.schema import Schema
 from support.command import COLUMNS, answers, nadek, ok, write_csv
+from support.tables import read_matrix
 from zoo import build
 
 KINDS = (
@@ -203,7 +203,7 @@ def test_complete_follows_the_method(method, survey, tmp_path):
     }[method]()
     options = ("--method", method, "--seed", "4", "--width", "5", "--draws", "7")
     result = ok("complete", *survey, *options, "-o", tmp_path / "whole.csv")
-    whole = read_table(tmp_path / "whole.csv")
+    whole = read_matrix(tmp_path / "whole.csv")
     assert whole.columns == COLUMNS
     np.testing.assert_array_equal(whole.values, found.x.numpy())
     mean = found.log_prob.sum() / x.isnan().any(1).sum()
@@ -228,7 +228,7 @@ def test_complete_keeps_observed_words(people):
 def test_complete_reports_exact_log_probability(survey, tmp_path):
     for suffix in (".npz", ".parquet"):
         ok("complete", *survey, "--log-probability", "-o", tmp_path / f"whole{suffix}", "-q")
-        table = read_table(tmp_path / f"whole{suffix}", binary=False)
+        table = read_matrix(tmp_path / f"whole{suffix}", binary=False)
         assert table.columns == (*COLUMNS, "log_probability")
         saved, x = load_saved(survey[0]), rows_for(load_saved(survey[0]), str(survey[1]))
         found = beam(saved.model, x, width=16, generator=torch.Generator().manual_seed(0))

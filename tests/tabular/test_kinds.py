@@ -4,22 +4,24 @@ import re
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
 from nadek.checkpoints import SavedModel
+from nadek.cli.fill import level_headers, spread_levels
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
-from nadek.runs.data import kinds_of, open_training, rows_for, source_for
+from nadek.runs.data import kinds_of, open_data, open_training, rows_for, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
-from nadek.cli.fill import level_headers, spread_levels
-from nadek.runs.data import open_data
+from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import write_table
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.read import read
 from nadek.tabular.schema import Schema
+from nadek.tabular.table import Table
 from nadek.tabular.user_options import Choices, WordCount
-from nadek.tabular.writeback import decoded, replaced
+from nadek.tabular.writeback import decoded, filled_column
 
 NAN = np.nan
 TEXT = """id,smoker,colour,grade,size,happy,zip
@@ -196,7 +198,10 @@ def test_answers_that_are_taken_for_missing_are_told(tmp_path):
     with pytest.raises(UndecidedColumnsError, match=r"holds 'Mild' or nothing: .*; --keep None makes that an answer"):
         opened(tmp_path / "t.csv")
     source = opened(tmp_path / "t.csv", Choices(categorical=("pain",)))
-    assert source.word_counts == (WordCount("NA", {"drug": 1}, declared=False), WordCount("None", {"pain": 2}, declared=False))
+    assert source.word_counts == (
+        WordCount("NA", {"drug": 1}, declared=False),
+        WordCount("None", {"pain": 2}, declared=False),
+    )
     assert source.schema.kinds[0] == Categorical(levels=("Mild",))
 
 
@@ -309,9 +314,9 @@ def test_a_first_row_of_numbers(text, columns, tmp_path):
 
 
 @pytest.mark.parametrize("cell", ["9", "9.0"])
-def test_numbers_above_0_and_1_are_names_where_other_cells_mean_missing(cell, tmp_path):
+def test_numbers_are_names_on_request(cell, tmp_path):
     (tmp_path / "t.csv").write_text(f"5,6\n0,1\n{cell},0\n1,1\n")
-    source = opened(tmp_path / "t.csv", Choices(missing=("9",)))
+    source = opened(tmp_path / "t.csv", Choices(missing=("9",)), form=CsvFormat(header=True))
     assert source.schema == Schema(columns=("5", "6"), missing=("9",))
     model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
     torch.testing.assert_close(
@@ -530,6 +535,15 @@ def test_a_model_of_levels_without_words_takes_codes(tmp_path):
 
 
 # Values out
+
+
+def completed(values, missing, kinds, codes, *, rng):
+    """The columns of a text file with missing cells filled in, for a file of columns with types."""
+    table = Table((pa.chunked_array([[""]]),) * len(values), None, is_text_file=True)
+    fillings = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), rng=rng), strict=True)
+    return [
+        filled_column(table, j, old, (where, new[where]), "t.parquet") for j, (old, where, new) in enumerate(fillings)
+    ]
 
 
 def test_drawn_codes_become_words():

@@ -122,7 +122,7 @@ def _may_be_value(name: str, j: int, table: Table) -> bool:
     value, cells = _number(name, table), table.cells[j]
     if value is None:
         return bool(pc.any(pc.equal(pc.utf8_trim_whitespace(cells), name)).as_py())
-    words = pc.unique(cells.drop_null()).to_pylist()
+    words = pc.unique(pc.drop_null(cells)).to_pylist()
     return math.isnan(value) or all(_number(word, table) is not None for word in words)
 
 

@@ -78,7 +78,8 @@ def filled_column(
         From CSV to CSV the words as they were beside new ones spelt alike; otherwise Arrow's column of its own type if
         this can hold the new values, or just values.
     """
-    cells, (where, new) = table.cells[j], filling
+    cells: Any = table.cells[j]
+    where, new = filling
     # a table may say true and false where the model's said 1 and 0
     if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
         values = values.astype(np.float64)
@@ -102,7 +103,8 @@ def other_column(table: Table, j: int, target: Target) -> AnyColumn:
             among 0 and 1, or lists and the like in CSV.
     """
     name = str(target) if isinstance(target, str | Path) else "standard output (CSV)"
-    cells, complaint = table.cells[j], f'{name}: this form cannot hold the column "{table.labels[j]}"'
+    cells: Any = table.cells[j]
+    complaint = f'{name}: this form cannot hold the column "{table.labels[j]}"'
     if not is_matrix_file(target):
         if pa.types.is_nested(cells.type) and not is_parquet(target):
             raise ValueError(f"{complaint} of {cells.type}; write .parquet")

@@ -32,7 +32,8 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
         >>> encode(Binary(levels=("no", "yes")), np.array(["yes", None, "no"], dtype=object), name="smoker")
         array([ 1., nan,  0.])
     """
-    cells = read_cells(values, name=name, first_row=first_row, known=_sort_of(column))
+    levels = None if isinstance(column, Numeric) else listed(column.levels)
+    cells = read_cells(values, name=name, first_row=first_row, known=_sort_of(column), expected=levels)
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
         numbers = column.snapped(numbers_of(cells, name=name, first_row=first_row))
@@ -43,7 +44,7 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
     if len(unknown):
         place = place_of(name, first_row + int(cells.rows[unknown[0]]))
         value = cells.values[unknown[0]]
-        raise ValueError(f"{place}: expected {listed(column.levels)} or missing, found {shown(value)}")
+        raise ValueError(f"{place}: expected {levels} or missing, found {shown(value)}")
     codes[cells.rows] = found
     return codes
 

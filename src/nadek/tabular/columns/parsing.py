@@ -37,14 +37,17 @@ class Cells:
     n_rows: int
 
 
-def read_cells(values: NDArray[Any], *, name: str, first_row: int = 1, known: Sort | None = None) -> Cells:
+def read_cells(
+    values: NDArray[Any], *, name: str, first_row: int = 1, known: Sort | None = None, expected: str | None = None
+) -> Cells:
     """Tell observed cells from missing ones (None, NaN, null), and find out what they are.
 
     Args:
         values: one column [N] of text, numbers, booleans, or objects of one of these sorts.
         name: what messages call the column.
         first_row: the number of the first row in messages.
-        known: what the column is known to hold; of several sorts the others are wrong. None to go by the most frequent.
+        known: the sort of the column; cells of other sorts are wrong. None for the most frequent one.
+        expected: what messages call the values of the column; its sort by default.
 
     Raises:
         ValueError: on another shape, dates and the like, several sorts in one column (`MixedColumnError`), or an
@@ -53,7 +56,7 @@ def read_cells(values: NDArray[Any], *, name: str, first_row: int = 1, known: So
     if values.ndim != 1:
         raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
     if values.dtype.kind in "OUT":
-        return _read_objects(values.astype(object), name, first_row, known)
+        return _read_objects(values.astype(object), name, first_row, known, expected)
     if values.dtype.kind not in "buif":
         raise ValueError(f'column "{name}": expected text, numbers or booleans, found {values.dtype}')
     if values.dtype.kind != "f":
@@ -83,7 +86,8 @@ def widened(numbers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where values are missing (None, NaN, or what pandas has for them), [N]."""
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        missing: NDArray[np.bool_] = np.isnan(values)
+        return missing
     if values.dtype != object:
         return np.zeros(len(values), dtype=np.bool_)
     can_be = {kind: _can_be_missing(kind) for kind in set(map(type, values))}
@@ -120,14 +124,16 @@ def listed(values: Sequence[object], most: int = 6) -> str:
     return ", ".join(map(shown, values[:most])) + more
 
 
-def _read_objects(values: NDArray[np.object_], name: str, first_row: int, known: Sort | None) -> Cells:
+def _read_objects(
+    values: NDArray[np.object_], name: str, first_row: int, known: Sort | None, expected: str | None
+) -> Cells:
     """Cells of an object column, which must all be of one sort."""
     rows = np.flatnonzero(~is_missing(values))
     observed = values[rows]
     sorts = {kind: _sort_of(kind) for kind in dict.fromkeys(map(type, observed))}
     found = set(sorts.values())
     if None in found or len(found) > 1:
-        _refuse(observed, rows, [sorts[type(value)] for value in observed], name, first_row, known)
+        _refuse(observed, rows, [sorts[type(value)] for value in observed], name, first_row, known, expected)
     if not found:
         return Cells("nothing", np.empty(0), rows, len(values))
     (sort,) = found
@@ -158,18 +164,19 @@ def _refuse(
     name: str,
     first_row: int,
     known: Sort | None,
+    expected: str | None,
 ) -> None:
-    """Raise for the first cell of no known sort, or of another one than it should be: see `read_cells`."""
+    """Raise for the first cell of no known sort, or of a wrong one: see `read_cells`."""
     # 1,234 is not what 999.5 should have been, however often it is there
     meant = ["numbers" if _is_like_a_number(value) else sort for value, sort in zip(observed, sorts, strict=True)]
     times = Counter(sort for sort in meant if sort is not None)
-    expected = known or (times.most_common(1)[0][0] if times else None)  # of as many cells each, the first
-    wrong = next(i for i, sort in enumerate(sorts) if sort is None or sort != expected)
+    right = known or (times.most_common(1)[0][0] if times else None)  # of as many cells each, the first
+    wrong = next(i for i, sort in enumerate(sorts) if sort is None or sort != right)
     place, value = place_of(name, first_row + int(rows[wrong])), observed[wrong]
     if sorts[wrong] is None:
         kind = type(value).__name__
         raise ValueError(f"{place}: expected text, numbers or booleans, or missing, found {shown(value)} ({kind})")
-    raise MixedColumnError(f"{place}: expected {expected} or missing, found {shown(value)}")
+    raise MixedColumnError(f"{place}: expected {expected or right} or missing, found {shown(value)}")
 
 
 def _is_like_a_number(value: object) -> bool:
