@@ -106,7 +106,7 @@ def test_closed_standard_output(arguments, trained, table, monkeypatch):
 def test_first_wrong_value_names_its_cell(verb, trained, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text('age,"b,c",ü,d,e\n0,1,0,1,1\n1,0,2,1,0\n5,0,0,0,0\n')
-    assert fails(verb, trained, table) == f'{table}: row 2, column "ü": expected 0, 1 or missing, found 2'
+    assert fails(verb, trained, table) == f'{table}: row 3, column "age": expected 0, 1 or missing, found 5'
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
@@ -115,8 +115,7 @@ def test_wrong_values_in_every_form(suffix, trained, tmp_path):
     x[2, 1] = 3
     path = tmp_path / f"t{suffix}"
     write_table(path, x, columns=None if suffix == ".npy" else COLUMNS)
-    column = "2" if suffix == ".npy" else '"b,c"'
-    assert fails("score", trained, path) == f"{path}: row 3, column {column}: expected 0, 1 or missing, found 3"
+    assert fails("score", trained, path) == f'{path}: row 3, column "b,c": expected 0, 1 or missing, found 3'
 
 
 # Columns that the user is asked about
@@ -295,7 +294,7 @@ def test_all_unreadable_columns_are_named(tmp_path, output):
     [
         ("purple,1,0.5", "row 2, column \"colour\": expected 'blue', 'green', 'red' or missing, found 'purple'"),
         ("red,5,0.5", 'row 2, column "grade": expected 1, 2, 3 or missing, found 5'),
-        ("red,x,0.5", "row 2, column \"grade\": expected numbers or missing, found 'x'"),
+        ("red,x,0.5", "row 2, column \"grade\": expected 1, 2, 3 or missing, found 'x'"),
         ("red,1,big", "row 2, column \"size\": expected numbers or missing, found 'big'"),
         ("red,1,-inf", 'row 2, column "size": expected a finite number or missing, found -inf'),
     ],
@@ -360,7 +359,7 @@ def test_dropped_columns_need_a_fitting_format(verb, tmp_path, monkeypatch):
     columns = {"id": ["x", "y"] * 12, "when": [[1], [2]] * 12, "a": [0, 1] * 12, "b": [1, 1, 0] * 8}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "id,when", "-q")
-    monkeypatch.setattr("nadek.cli.output.write_columns", lambda *_, **__: pytest.fail("the work was done"))
+    monkeypatch.setattr("nadek.cli.output.write_table", lambda *_, **__: pytest.fail("the work was done"))
     path = tmp_path / "whole.npz"
     told = f'{path}: this form cannot hold the column "id", which holds no numbers; write .csv or .parquet'
     assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
@@ -386,7 +385,7 @@ def test_changed_dropped_columns_are_refused(verb, suffix, cell, told, tmp_path,
     rows = "".join(f"{i % 2},{i // 2 % 2},{cell if i == 3 else i % 2}\n" for i in range(12))
     (tmp_path / "t.csv").write_text("a,b,id\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "id", "-q")
-    monkeypatch.setattr("nadek.cli.output.write_columns", lambda *_, **__: pytest.fail("the work was done"))
+    monkeypatch.setattr("nadek.cli.output.write_table", lambda *_, **__: pytest.fail("the work was done"))
     path = tmp_path / f"whole{suffix}"
     told = f'{path}: this form cannot hold the column "id", {told}; write .csv or .parquet'
     assert fails(verb, tmp_path / "model", tmp_path / "t.csv", "-o", path) == told
@@ -440,8 +439,8 @@ def test_ambiguous_first_row_is_refused(tmp_path, output):
     (tmp_path / "t.csv").write_text("yes,no\nno,no\nno,yes\nyes,yes\n" * 10)
     told = fails("fit", tmp_path / "t.csv", "-o", output)
     found = 'expected names in the first row, found "yes", "no", which stand in the rows below, too'
-    what = "if they are data, write a row of names above them; if they are names, change them"
-    assert told == f"{tmp_path / 't.csv'}: {found}: {what}, or take them out of the rows below"
+    what = "if they are data, write a row of names above them or say --no-header"
+    assert told == f"{tmp_path / 't.csv'}: {found}: {what}; if they are names, say --header"
 
 
 # No rows

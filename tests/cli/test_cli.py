@@ -1117,18 +1117,18 @@ def verbs():
 
 FLAGS = {
     "complete": [
-        "--data-dir", "--device", "--draws", "--force", "--log-probability", "--method", "--output", "--quiet",
-        "--seed", "--split", "--width", "-o", "-q",
+        "--data-dir", "--decimal", "--delimiter", "--device", "--draws", "--force", "--header", "--log-probability",
+        "--method", "--output", "--quiet", "--seed", "--split", "--width", "-o", "-q",
     ],
     "data": ["--data-dir", "--fetch", "--json", "--quiet", "-q"],
     "draw": ["--data-dir", "--device", "--hidden", "--output", "--quiet", "--seed", "--split", "-o", "-q"],
     "evaluate": [
-        "--data-dir", "--device", "--force", "--json", "--orderings", "--output", "--quiet", "--rows", "--seed",
-        "--split", "--until-error", "-o", "-q",
+        "--data-dir", "--decimal", "--delimiter", "--device", "--force", "--header", "--json", "--orderings",
+        "--output", "--quiet", "--rows", "--seed", "--split", "--until-error", "-o", "-q",
     ],
     "explain": [
-        "--data-dir", "--device", "--force", "--lowest", "--orderings", "--output", "--quiet", "--seed", "--split",
-        "--top", "-o", "-q",
+        "--data-dir", "--decimal", "--delimiter", "--device", "--force", "--header", "--lowest", "--orderings",
+        "--output", "--quiet", "--seed", "--split", "--top", "-o", "-q",
     ],
     "fit": [
         "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
@@ -1137,15 +1137,18 @@ FLAGS = {
         "-o", "-q",
     ],
     "impute": [
-        "--data-dir", "--device", "--force", "--output", "--probabilities", "--quiet", "--seed", "--split", "-o", "-q",
+        "--data-dir", "--decimal", "--delimiter", "--device", "--force", "--header", "--output", "--probabilities",
+        "--quiet", "--seed", "--split", "-o", "-q",
     ],
     "info": ["--json"],
     "sample": ["--device", "--force", "--number", "--orderings", "--output", "--quiet", "--seed", "-n", "-o", "-q"],
     "score": [
-        "--data-dir", "--device", "--force", "--orderings", "--output", "--quiet", "--seed", "--split", "-o", "-q",
+        "--data-dir", "--decimal", "--delimiter", "--device", "--force", "--header", "--orderings", "--output",
+        "--quiet", "--seed", "--split", "-o", "-q",
     ],
     "suggest": [
-        "--data-dir", "--device", "--force", "--output", "--quiet", "--split", "--target", "--top", "-o", "-q",
+        "--data-dir", "--decimal", "--delimiter", "--device", "--force", "--header", "--output", "--quiet", "--split",
+        "--target", "--top", "-o", "-q",
     ],
 }  # fmt: skip
 

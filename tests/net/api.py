@@ -52,7 +52,6 @@ from nadek.models import ImageConfig, ImageNetwork, IterativeNADE, ModelConfig, 
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal
-from nadek.tabular.io import read_table, write_table
 from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig, data_mean
 from nadek.training import add_memory as _add_memory
 from nadek.utils.configs import encode

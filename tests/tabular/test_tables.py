@@ -1,4 +1,4 @@
-"""nadek.tabular.io: any table in and out, and what is said about a wrong one."""
+"""Files of tables in and out, and messages about wrong ones."""
 
 import csv
 import gzip
