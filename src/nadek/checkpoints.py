@@ -44,7 +44,7 @@ SAVED = "only what its config says can be saved: an IterativeNADE with a core of
 
 @dataclass(frozen=True)
 class SavedModel:
-    """All that a model folder holds."""
+    """Content of a model folder: model, columns and metrics."""
 
     model: ConditionalModel
     schema: Schema
@@ -53,15 +53,15 @@ class SavedModel:
 
 @dataclass(frozen=True)
 class _Structure:
-    """What ``config.json`` says of the network; names its options in messages."""
+    """Structure in ``config.json``; its field names the options in messages."""
 
     model: AnyConfig
 
 
 def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.dtype | None = None) -> None:
-    """Write a model folder; all is on the disk before the first file is replaced, and ``config.json`` is the last one.
+    """Write a model folder, replacing a model that is there.
 
-    A model that is there already is replaced without a question.
+    All bytes are on the disk before the first file is replaced, and ``config.json`` is replaced last.
 
     Args:
         folder: where to.
@@ -99,7 +99,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
 
 
 def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> ConditionalModel:
-    """Load a model, in eval mode.
+    """Load a model in eval mode.
 
     Args:
         folder: where it was saved, or the name of a model that comes with the package (see `nadek.pretrained`).
@@ -141,7 +141,13 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
 
 
 def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any) -> None:  # noqa: ANN401 - JSON
-    """Keep the state of an unfinished training, with anything that shall be checked when it goes on."""
+    """Save the state of an unfinished training.
+
+    Args:
+        folder: where the model will be.
+        state: of the training.
+        **info: JSON to check when the training goes on.
+    """
     metadata = {"state": json.dumps(state.info), "info": json.dumps(info)}
     metadata["sha256"] = _digest_of_state(state.tensors, metadata)
     content = _serialised(state.tensors, metadata)
@@ -151,9 +157,10 @@ def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any
 
 
 def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str, Any]] | None:
-    """The state of an unfinished training and what was kept with it; None where there is none.
+    """Load the state of an unfinished training and its info.
 
-    A state that another process replaces meanwhile is read as it was before, or as it is after.
+    Returns:
+        State and info; None without a state.
 
     Raises:
         ValueError: if the file is damaged.
@@ -177,12 +184,12 @@ def forget_state(folder: str | os.PathLike[str]) -> None:
 
 
 def holds_model(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder has a complete model in it (not whether it is undamaged)."""
+    """Return True if a folder holds a complete model, damaged or not."""
     return (Path(folder) / CONFIG).is_file()
 
 
 def check_place(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder with a ``config.json`` that is not a model's, which saving one would replace.
+    """Check that saving would replace no foreign ``config.json``.
 
     Raises:
         FileExistsError: names the file.
@@ -199,12 +206,12 @@ def check_place(folder: str | os.PathLike[str]) -> None:
 
 
 def holds_state(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder has an unfinished training in it."""
+    """Return True if a folder holds an unfinished training."""
     return (Path(folder) / UNFINISHED).is_file()
 
 
 def weights_digest(folder: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a model's weights file, as its config tells it; see `load`.
+    """Return the SHA-256 of a model's weights file from its config.
 
     Raises:
         FileNotFoundError: if there is no such folder.
@@ -242,17 +249,19 @@ def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
     if schema.kinds is not None and len(schema.kinds) != n_variables:
         raise ValueError(f"{path}: expected {n_variables} kinds of columns as in the model, found {len(schema.kinds)}")
     levels = structure.levels or (2,) * n_variables
-    found = levels if schema.kinds is None else tuple(map(n_levels, schema.kinds))
-    for column, (expected, told) in enumerate(zip(levels, found, strict=True)):
-        if expected != told:
-            raise ValueError(f"{path}: kinds[{column}]: expected {expected} levels as in the model, found {told}")
+    declared = levels if schema.kinds is None else tuple(map(n_levels, schema.kinds))
+    for column, (expected, actual) in enumerate(zip(levels, declared, strict=True)):
+        if expected != actual:
+            raise ValueError(f"{path}: kinds[{column}]: expected {expected} levels as in the model, found {actual}")
 
 
 def _structure_of(model: ConditionalModel) -> dict[str, Any]:
-    """The config of a network as JSON has it, which makes a network of the same parts and weights.
+    """Return the config of a network as JSON has it.
+
+    A network built from it has the same parts and weights.
 
     Raises:
-        TypeError: where it makes another one, or none; says what can be saved.
+        TypeError: if it would build another network, or none.
     """
     found = type(model.config)
     if found not in get_args(AnyConfig):
@@ -273,7 +282,7 @@ def _structure_of(model: ConditionalModel) -> dict[str, Any]:
 
 
 def _check_fit(folder: Path, structure: AnyConfig, tensors: dict[str, Tensor]) -> None:
-    """Refuse weights that are not those of a structure, before memory is taken for what the structure asks for."""
+    """Check that weights fit a structure, before memory is allocated for it."""
     try:
         expected = build_meta(structure).state_dict()
     except RuntimeError as error:
@@ -283,13 +292,13 @@ def _check_fit(folder: Path, structure: AnyConfig, tensors: dict[str, Tensor]) -
 
 
 def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> tuple[str, str] | None:
-    """The first weights that differ in name or shape, as expected and as found; None where there are none."""
+    """Describe the first weights that differ in name or shape, or return None."""
     shapes = [{name: tuple(value.shape) for name, value in tensors.items()} for tensors in (expected, found)]
     for name in sorted(expected.keys() | found.keys()):
-        asked, has = (shape.get(name) for shape in shapes)
-        if asked != has:
-            told = [f"of shape {shape}" if shape else "no such weights" for shape in (asked, has)]
-            return f"{name} {told[0]}", told[1]
+        wanted_shape, actual_shape = (shape.get(name) for shape in shapes)
+        if wanted_shape != actual_shape:
+            described = [f"of shape {shape}" if shape else "no such weights" for shape in (wanted_shape, actual_shape)]
+            return f"{name} {described[0]}", described[1]
     return None
 
 
@@ -308,9 +317,9 @@ def _serialised(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
 
 
 def _tensors_in(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the metadata of a whole file.
+    """Parse tensors and metadata of a safetensors file.
 
-    Not `safe_open`: it opens a path twice, and a file that is replaced between is half the one and half the other.
+    Not `safe_open`, which opens a path twice: the file may be replaced in between.
     """
     try:
         tensors = deserialise(content)
@@ -325,7 +334,7 @@ def _as_json(content: dict[str, Any]) -> bytes:
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a user put there
-    """A number of NumPy's as one of Python's."""
+    """Convert a NumPy number to one of Python."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
@@ -344,7 +353,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _digest_of_state(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
-    """Of all that a state says, in the order of names."""
+    """Return the SHA-256 of a state's tensors and metadata."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for name in sorted(tensors):
         digest.update(name.encode())
