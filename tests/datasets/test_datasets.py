@@ -132,7 +132,7 @@ def test_unknown_name_with_a_close_one(typed, meant):
         load(typed)
 
 
-def test_unknown_name_that_only_shares_some_letters():
+def test_unknown_name_without_suggestion():
     with pytest.raises(ValueError, match=r", ad; found 'iris'$"):
         load("iris")
 
@@ -328,7 +328,7 @@ def test_load_what_is_broken(packed, keep):
     assert check(TOY, packed).state == "differs"
 
 
-def test_check_of_a_folder_in_place_of_the_file(tmp_path):
+def test_check_of_folder_instead_of_file(tmp_path):
     (tmp_path / "toy.npz").mkdir()
     assert check(TOY, tmp_path).state == "differs"
 
@@ -449,7 +449,7 @@ def test_fetch_leaves_only_the_set(server, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["toy.npz"]
 
 
-def test_fetch_of_what_is_there_asks_for_nothing(server, packed):
+def test_fetch_skips_present_set(server, packed):
     fetch(TOY, packed, base_url=server.url)
     assert server.requested == []
 
@@ -518,14 +518,14 @@ def test_fetch_without_file_or_server(server, tmp_path):
         fetch(TOY, tmp_path, base_url=url)
 
 
-def test_file_put_by_hand_is_used_and_kept(server, tmp_path):
+def test_file_put_by_hand_is_used(server, tmp_path):
     (tmp_path / "toy.train.txt").write_bytes(TEXTS["toy.train.txt"])
     fetch(TOY, tmp_path, base_url=server.url)
     assert server.requested == ["toy.valid.txt", "toy.test.txt"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["toy.npz", "toy.train.txt"]
 
 
-def test_wrong_file_put_by_hand_is_refused_and_kept(server, tmp_path):
+def test_wrong_file_by_hand_is_refused(server, tmp_path):
     (tmp_path / "toy.train.txt").write_bytes(b"mine")
     with pytest.raises(ValueError, match=r"toy\.train\.txt: expected the SHA-256 .*; it is not the published file"):
         fetch(TOY, tmp_path, base_url=server.url)
@@ -595,7 +595,7 @@ def test_mnist_means():
     assert means == [0.130562, 0.131127, 0.132512]
 
 
-def test_mnist_as_text_is_the_published_files():
+def test_mnist_text_equals_published_files():
     mnist = real("mnist")
     for raw, part in zip(find("mnist").published, (mnist.train, mnist.valid, mnist.test), strict=True):
         assert hashlib.sha256(as_text(part)).hexdigest() == raw.sha256
@@ -622,7 +622,7 @@ def test_fetch_of_nltcs_from_its_text(server, tmp_path):
     assert check("nltcs", tmp_path).state == "ok"
 
 
-def test_caltech_is_upright_and_its_object_is_0():
+def test_caltech_is_upright():
     images = real("caltech101").train.reshape(-1, 28, 28)
     border = np.concatenate([images[:, 0], images[:, -1]], axis=1).mean()
     assert border > images[:, 8:20, 8:20].mean()
@@ -632,7 +632,7 @@ def test_caltech_is_upright_and_its_object_is_0():
     assert sum(row.tobytes() in train for row in data.test) == 11
 
 
-def test_pixels_of_an_image_are_row_major():
+def test_image_pixels_are_row_major():
     mnist = real("mnist")
     ink = mnist.train.reshape(-1, 28, 28).mean(axis=0)
     # Digits are taller than wide, so more columns than rows at the sides are empty.

@@ -38,7 +38,7 @@ STRUCTURES = {"mean fill": {}, "mask input": {"mask_input": True, "fill": "zero"
 
 
 @pytest.mark.parametrize("options", STRUCTURES.values(), ids=STRUCTURES)
-def test_a_step_is_that_of_the_centred_parameters(options):
+def test_step_equals_that_of_centred_parameters(options):
     centre, lr = torch.rand(D, dtype=torch.float64, generator=seeded(4)), 0.1
     model, moved = network(**options), network(**options)
     cost(model).backward()
@@ -62,7 +62,7 @@ def test_a_step_is_that_of_the_centred_parameters(options):
         torch.testing.assert_close(moved.A.detach(), A, rtol=1e-12, atol=1e-14)
 
 
-def test_a_centre_of_nothing_is_the_ordinary_step():
+def test_zero_centre_is_ordinary_step():
     model, moved = network(), network()
     for one, centre in ((model, None), (moved, torch.zeros(D, dtype=torch.float64))):
         optimizer = PLAIN.build(one)
@@ -72,7 +72,7 @@ def test_a_centre_of_nothing_is_the_ordinary_step():
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), moved.parameters(), strict=True))
 
 
-def test_the_centre_lies_half_way_between_what_is_seen_and_what_stands_for_it():
+def test_centre_is_mean_of_inputs():
     x = rows()
     x[:7, 3] = torch.nan
     mean = x.nanmean(0).double()

@@ -44,7 +44,8 @@ def divergence(network):
     return float((TABLE.double() * (TABLE.double().log() - told)).sum(1).mean())
 
 
-def test_completing_learns_the_distribution_where_leaving_out_does_not():
+@pytest.mark.slow
+def test_stochastic_em_learns_the_distribution():
     found = {}
     for missing in ("use", "complete"):
         network, valid = model(), prepare(with_holes(drawn(1000, 2), 3))
@@ -54,7 +55,7 @@ def test_completing_learns_the_distribution_where_leaving_out_does_not():
     assert found["use"] > 0.1
 
 
-def test_rows_without_holes_are_learnt_from_as_ever():
+def test_complete_rows_train_as_before():
     told = []
     for missing in ("use", "complete"):
         network = model()
@@ -70,7 +71,7 @@ def test_rows_without_holes_are_learnt_from_as_ever():
 
 
 @pytest.mark.parametrize("n_variables", [5, 200])
-def test_observed_cells_stay_and_the_others_are_drawn(n_variables):
+def test_only_missing_cells_are_drawn(n_variables):
     network = residual_nade_k(n_variables, width=4, blocks=1, steps=2, generator=torch.Generator().manual_seed(0))
     generator = torch.Generator().manual_seed(1)
     x = (torch.rand(30, n_variables, generator=generator) < 0.5).float()
@@ -100,7 +101,7 @@ class Wandering(AdamW):
 
 
 @pytest.mark.parametrize("ema_decay", [0.0, 0.9])
-def test_completing_goes_on_from_the_best_weights(ema_decay):
+def test_completion_continues_from_best_weights(ema_decay):
     rows, valid = prepare(with_holes(drawn(500, 0), 1)), prepare(with_holes(drawn(500, 2), 3))
     states = []
     wandering = config(missing="complete", optimizer=Wandering(), phases=(Phase(epochs=12),), ema_decay=ema_decay)
@@ -117,11 +118,12 @@ def test_completing_goes_on_from_the_best_weights(ema_decay):
 @pytest.mark.parametrize(
     ("epochs", "which"), [(1, []), (2, [1]), (3, [2]), (8, [5, 6, 7]), (60, [40, 43, 46, 49, 52, 55, 58])]
 )
-def test_the_last_third_of_a_run_is_completed(epochs, which):
+def test_last_third_of_run_is_completed(epochs, which):
     assert [number for number in range(epochs) if completion_due(number, epochs, first_completion(epochs))] == which
 
 
-def test_a_trained_model_completes_from_the_first_epoch_on():
+@pytest.mark.slow
+def test_trained_model_completes_from_first_epoch():
     """A warm start would unlearn otherwise what completing brought."""
     rows, after = prepare(with_holes(drawn(N, 0), 1)), {}
     network = model()
@@ -134,7 +136,7 @@ def test_a_trained_model_completes_from_the_first_epoch_on():
     assert after[True] < 0.02 < after[False]
 
 
-def test_one_epoch_learns_from_what_is_there():
+def test_single_epoch_uses_observed_values():
     network, twin, rows = model(), model(), prepare(with_holes(drawn(300, 0), 1))
     for net, missing in ((network, "complete"), (twin, "use")):
         fit(net, rows, config=config(missing=missing, phases=(Phase(epochs=1),)))

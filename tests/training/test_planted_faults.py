@@ -152,8 +152,9 @@ TESTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", TESTS)
-def test_a_planted_fault_is_caught(fault, tmp_path):
+def test_planted_fault_is_caught(fault, tmp_path):
     (file, right, wrong), caught_by = ALL_FAULTS[fault]
     shutil.copytree(ROOT / "src" / "nadek", tmp_path / "nadek")
     text = (tmp_path / "nadek" / file).read_text()
@@ -172,6 +173,7 @@ def test_a_planted_fault_is_caught(fault, tmp_path):
     assert not re.search(r"(Name|Type|Index|Runtime|Value|Attribute)Error", done.stdout.splitlines()[-2]), done.stdout
 
 
+@pytest.mark.slow
 def test_without_a_fault_the_same_run_passes(tmp_path):
     """The runs above fail for their fault and not for the copy."""
     shutil.copytree(ROOT / "src" / "nadek", tmp_path / "nadek")

@@ -58,7 +58,7 @@ def folder(teacher, tmp_path_factory):
 
 @pytest.mark.parametrize("tilt", [0.0, 0.5])
 @pytest.mark.parametrize("name", STUDENTS)
-def test_the_cost_is_the_one_expected_when_hidden_cells_follow_the_teacher(name, tilt, generator):
+def test_cost_is_expectation_under_teacher(name, tilt, generator):
     """Every value that the hidden cells could take, weighed by how likely the teacher takes them to be."""
     model, other = build(name, 4, seed=0), build(name, 4, seed=1)
     levels = model.levels
@@ -99,7 +99,8 @@ def test_nobody_learns_from_himself(name, generator):
     assert gradient.abs().max() < 1e-12
 
 
-def test_a_student_comes_nearer_to_its_teacher_than_its_few_rows_could_bring_it(teacher):
+@pytest.mark.slow
+def test_teacher_helps_with_few_rows(teacher):
     every = torch.from_numpy(reference.all_rows((2,) * D)).float()
     orderings = random_orderings(4, D, generator=seeded(7))
     truth = log_prob(teacher, every, orderings=orderings).exp().mean(0)
@@ -115,7 +116,7 @@ def test_a_student_comes_nearer_to_its_teacher_than_its_few_rows_could_bring_it(
     assert distance(taught=True) < 0.4 * distance(taught=False)
 
 
-def test_a_teacher_answers_without_dropout_and_stays_as_it_is(teacher):
+def test_teacher_is_evaluated_and_unchanged(teacher):
     before = {name: value.clone() for name, value in teacher.state_dict().items()}
     fit(small(1), prepare(bits(40, 1)), config=config(), teacher=teacher.train())
     assert not teacher.training
@@ -133,7 +134,7 @@ def test_an_image_network_can_teach(generator):
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_taught_training_goes_on_from_any_epoch_with_the_same_bits(teacher, precision):
+def test_resumed_training_with_teacher_is_identical(teacher, precision):
     states = []
     rows, held_out, run = prepare(bits(40, 1)), prepare(bits(20, 2), training=False), config(precision=precision)
     whole = small(0)
@@ -196,7 +197,7 @@ def table(tmp_path_factory):
 FIT = ("--hidden", "6", "--steps", "2", "--epochs", "2", "--quiet")
 
 
-def test_the_command_line_learns_from_a_model_folder(table, folder, tmp_path):
+def test_command_line_takes_teacher_folder(table, folder, tmp_path):
     ok("fit", table, "-o", tmp_path / "taught", *FIT, "--set", f'teacher="{folder}"')
     ok("fit", table, "-o", tmp_path / "alone", *FIT)
     saved = load_saved(tmp_path / "taught")
@@ -205,7 +206,7 @@ def test_the_command_line_learns_from_a_model_folder(table, folder, tmp_path):
     assert not torch.equal(saved.model.state_dict()["W"], load(tmp_path / "alone").state_dict()["W"])
 
 
-def test_a_teacher_that_is_not_there_is_told(table, tmp_path):
+def test_absent_teacher_is_refused(table, tmp_path):
     result = nadek("fit", table, "-o", tmp_path / "model", *FIT, "--set", "teacher=nobody")
     assert result.code == 1
     assert "nobody" in result.err
@@ -213,7 +214,7 @@ def test_a_teacher_that_is_not_there_is_told(table, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-def test_a_teacher_of_other_columns_is_told(table, tmp_path):
+def test_teacher_of_other_width_is_refused(table, tmp_path):
     result = nadek("fit", table, "-o", tmp_path / "model", *FIT, "--set", "teacher=mnist-nade5-2hl")
     assert result.code == 1
     assert "teacher: expected 6 variables" in result.err
@@ -234,7 +235,7 @@ AGES = tuple(Numeric(edges=(j + 20.0,), means=(10.0, 60.0), low=0.0, high=90.0, 
         ({}, {"columns": NAMES}, None),
     ],
 )
-def test_a_teacher_has_learnt_the_same_columns(here, there, told, teacher, tmp_path):
+def test_teacher_needs_same_columns(here, there, told, teacher, tmp_path):
     """Codes that mean something else there would be learnt without a word."""
     save(tmp_path / "teacher", SavedModel(teacher, Schema(**there)))
     recipe = Recipe(model=small(0).config, training=config(), teacher=str(tmp_path / "teacher"))
@@ -250,7 +251,7 @@ def test_a_teacher_has_learnt_the_same_columns(here, there, told, teacher, tmp_p
     assert not (tmp_path / "model").exists()
 
 
-def test_the_command_line_refuses_a_teacher_of_other_columns(table, tmp_path):
+def test_command_line_refuses_teacher_columns(table, tmp_path):
     ok("fit", table, "-o", tmp_path / "teacher", *FIT)
     header, rest = table.read_text().split("\n", 1)
     turned = tmp_path / "turned.csv"

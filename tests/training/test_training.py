@@ -132,7 +132,7 @@ def gradients(n, seed=0):
     return drawn
 
 
-def test_adadelta_follows_zeilers_equations_with_a_falling_epsilon():
+def test_adadelta_follows_zeilers_equations():
     drawn, rho, first = gradients(12), 0.95, 1e-3
     path = descend(AdaDelta(decay=rho, epsilon=first), drawn)
     x, squares, updates = path[0][0].copy(), np.zeros((2, 2)), np.zeros((2, 2))
@@ -145,13 +145,13 @@ def test_adadelta_follows_zeilers_equations_with_a_falling_epsilon():
         np.testing.assert_allclose(path[t + 1][0], x, rtol=1e-12)
 
 
-def test_adadelta_leaves_a_weight_without_gradient_where_it_is():
+def test_adadelta_keeps_weights_without_gradient():
     for matrix, _ in descend(AdaDelta(), gradients(50)):
         assert matrix[1, 1] == 0.25
         assert np.isfinite(matrix).all()
 
 
-def test_adadelta_is_finite_when_its_epsilon_has_fallen_to_nothing():
+def test_adadelta_stays_finite_without_epsilon():
     assert AdaDelta().settings(1.0)["eps"] > 0
     toy = Toy().float()
     optimizer = AdaDelta().build(toy)
@@ -162,13 +162,13 @@ def test_adadelta_is_finite_when_its_epsilon_has_fallen_to_nothing():
     assert toy.matrix.isfinite().all()
 
 
-def test_adamw_warms_up_and_falls_along_a_cosine():
+def test_adamw_follows_warmup_and_cosine():
     optimizer = AdamW(lr=0.8, warmup=0.2, final=0.1)
     rates = [optimizer.settings(progress)["lr"] for progress in (0.0, 0.1, 0.2, 0.6, 1.0)]
     assert rates == pytest.approx([0, 0.4, 0.8, 0.8 * 0.55, 0.08])  # at 0.6 half of the way down
 
 
-def test_muon_moves_all_directions_of_a_matrix_equally_far_and_vectors_as_adamw():
+def test_muon_equalises_directions_of_matrices():
     lr, decay = 0.01, 0.3
     path = descend(Muon(lr=lr, weight_decay=decay, warmup=0.0, final=1.0), [np.diag([1.0, 0.2])])
     (before, bias), (after, moved) = path
@@ -205,7 +205,7 @@ def test_muon_takes_filters_for_a_matrix(layout, generator, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon to compare with")
 @pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
-def test_muon_is_that_of_torch_to_the_bit_where_bfloat16_is_quick(shape, generator, monkeypatch):
+def test_muon_equals_torch_in_bfloat16(shape, generator, monkeypatch):
     monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: True)
     ours, theirs = (torch.nn.Parameter(torch.ones(shape)) for _ in range(2))
     options = {"lr": 0.05, "weight_decay": 0.3, "momentum": 0.9}
@@ -221,7 +221,7 @@ def test_muon_is_that_of_torch_to_the_bit_where_bfloat16_is_quick(shape, generat
 
 
 @pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
-def test_an_orthogonal_update_keeps_the_directions_and_makes_their_lengths_one(shape, generator, monkeypatch):
+def test_orthogonal_keeps_directions_and_normalises_lengths(shape, generator, monkeypatch):
     monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: False)
     matrix = torch.randn(shape, dtype=torch.float64, generator=generator)
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
@@ -231,16 +231,16 @@ def test_an_orthogonal_update_keeps_the_directions_and_makes_their_lengths_one(s
 
 
 @pytest.mark.parametrize(("quick", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
-def test_muon_takes_bfloat16_only_where_the_processor_has_it(quick, dtype, monkeypatch):
+def test_muon_uses_bfloat16_only_where_fast(quick, dtype, monkeypatch):
     monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: quick)
     assert orthogonal(torch.eye(3)).dtype == dtype
 
 
-def test_adamw_without_warmup_begins_at_its_rate():
+def test_adamw_without_warmup_begins_at_rate():
     assert AdamW(lr=0.8, warmup=0.0).settings(0.0)["lr"] == pytest.approx(0.8)
 
 
-def test_adamw_follows_its_equations_and_decays_matrices_only():
+def test_adamw_follows_equations_and_decays_matrices():
     drawn, lr, decay = gradients(6), 0.01, 0.3
     optimizer = AdamW(lr=lr, weight_decay=decay, warmup=0.0, final=1.0)
     path = descend(optimizer, drawn)
@@ -253,7 +253,7 @@ def test_adamw_follows_its_equations_and_decays_matrices_only():
         np.testing.assert_allclose(path[t][1], bias, rtol=1e-6)
 
 
-def test_sgd_follows_nesterovs_equations_at_a_rate_that_falls_linearly():
+def test_sgd_follows_nesterovs_equations():
     drawn, lr, momentum, decay = gradients(6), 0.1, 0.9, 0.05
     path = descend(SGD(lr=lr, momentum=momentum, weight_decay=decay), drawn)
     x, velocity = path[0][0].copy(), None
@@ -279,7 +279,7 @@ def test_the_schedule_runs_over_all_phases():
     assert optimizer.built == [0]
 
 
-def test_a_fresh_phase_begins_with_a_new_optimizer_and_schedule():
+def test_fresh_phase_renews_optimizer_and_schedule():
     optimizer = Recording()
     phases = (Phase(objective="all_steps", epochs=1), Phase(epochs=1), Phase(epochs=2, fresh=True))
     trained(patterns(40, 6), optimizer=optimizer, phases=phases)
@@ -288,7 +288,7 @@ def test_a_fresh_phase_begins_with_a_new_optimizer_and_schedule():
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_only_a_fresh_phase_forgets_the_optimizers_memory(fresh):
+def test_only_fresh_phase_clears_optimizer_state(fresh):
     """Gradients stop when the second phase begins: what is left of the motion is the optimizer's memory."""
     memories = []
 
@@ -304,7 +304,7 @@ def test_only_a_fresh_phase_forgets_the_optimizers_memory(fresh):
     assert [memory > 0 for memory in memories] == [False, True, not fresh, True]
 
 
-def test_history_names_the_phase_of_every_epoch():
+def test_history_names_phase_of_every_epoch():
     phases = (Phase(objective="all_steps", epochs=2), Phase(objective="last_step", epochs=1))
     _, history = trained(patterns(40, 6), phases=phases)
     assert [(epoch.epoch, epoch.epochs, epoch.phase) for epoch in history] == [
@@ -314,7 +314,7 @@ def test_history_names_the_phase_of_every_epoch():
     ]
 
 
-def test_history_has_the_costs_of_the_steps_that_count():
+def test_history_has_costs_of_counted_steps():
     phases = (Phase(objective="all_steps", epochs=2), Phase(objective="last_step", epochs=2))
     options = {"model": small(steps=4), "validation": patterns(20, 6, seed=1), "phases": phases}
     _, history = trained(patterns(40, 6), **options)
@@ -353,7 +353,7 @@ def batches(epochs, **options):
     return [rows.asked[i : i + per_epoch] for i in range(0, len(rows.asked), per_epoch)]
 
 
-def test_every_epoch_visits_every_row_once_in_minibatches():
+def test_every_epoch_visits_every_row_once():
     for epoch in batches(2):
         assert [len(rows) for rows in epoch] == [20, 20, 10]
         assert sorted(row for rows in epoch for row in rows) == list(range(50))
@@ -364,12 +364,12 @@ def test_rows_are_reshuffled_every_epoch():
     assert first != second != third != first
 
 
-def test_the_shuffle_is_a_function_of_seed_and_epoch():
+def test_shuffle_depends_on_seed_and_epoch():
     assert batches(2, seed=4) == batches(3, seed=4)[:2]
     assert batches(2, seed=4) != batches(2, seed=5)
 
 
-def test_the_randomness_of_an_epoch_needs_no_arithmetic_of_numpy(monkeypatch):
+def test_epoch_seed_needs_no_numpy_arithmetic(monkeypatch):
     class Scalar:  # of NumPy 1, which shifts no uint64 by an int
         def __int__(self):
             return 2**64 - 1
@@ -380,14 +380,14 @@ def test_the_randomness_of_an_epoch_needs_no_arithmetic_of_numpy(monkeypatch):
     assert epoch_generator(3, 0, device=torch.device("cpu")).initial_seed() == 2**63 - 1
 
 
-def test_training_is_a_function_of_its_seed():
+def test_training_is_reproducible_from_its_seed():
     x = patterns(40, 6)
     a, b, other = (weights(trained(x, seed=seed)[0]) for seed in (1, 1, 2))
     assert same(a, b)
     assert not same(a, other)
 
 
-def test_training_leaves_every_global_random_state_alone():
+def test_training_leaves_global_random_state_alone():
     core = DeepConfig(hidden=(8,), dropout=0.3)
     model = IterativeNADE(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002 - it is what is watched
@@ -404,7 +404,7 @@ def test_global_random_state_changes_no_training():
     assert same(*outcomes)
 
 
-def test_l2_pulls_every_matrix_towards_zero_by_its_gradient():
+def test_l2_adds_its_gradient_to_matrices():
     """One minibatch of plain gradient descent: the penalty adds 2 x coefficient x W to the gradient of matrices."""
     x, before = patterns(20, 6), weights(small())
     plain, penalised = (
@@ -416,7 +416,7 @@ def test_l2_pulls_every_matrix_towards_zero_by_its_gradient():
         assert torch.equal(penalised[name], plain[name])
 
 
-def test_l2_is_no_part_of_the_costs_that_are_told():
+def test_l2_is_not_in_reported_costs():
     x = patterns(20, 6)
     costs = [trained(x, phases=(Phase(epochs=1),), l2=c)[1][0].train for c in (0.0, 100.0)]
     assert costs[0] == costs[1]
@@ -437,7 +437,7 @@ def test_minibatches_are_stratified_when_told_to(stratified, monkeypatch):
     assert all(size == [2] * 6 for size in sizes[:-1]) == stratified  # the last are those of the check
 
 
-def test_costs_are_weighed_by_the_tilt_that_rows_are_drawn_with(monkeypatch):
+def test_costs_are_weighed_by_their_tilt(monkeypatch):
     calls = []
     for method in (MaskDistribution.sample, MaskDistribution.weight):
 
@@ -453,7 +453,7 @@ def test_costs_are_weighed_by_the_tilt_that_rows_are_drawn_with(monkeypatch):
         assert calls[:2] == [("sample", law), ("weight", law)]
 
 
-def test_rows_are_validated_as_the_last_phase_hides_them(monkeypatch):
+def test_validation_has_masks_of_last_phase(monkeypatch):
     laws = []
 
     def watched(*arguments, **options):
@@ -467,7 +467,7 @@ def test_rows_are_validated_as_the_last_phase_hides_them(monkeypatch):
     assert laws == ["holes", "holes", "orderings"]
 
 
-def test_validation_costs_are_those_of_their_masks():
+def test_validation_costs_follow_their_masks():
     """Held to `step_costs` on the same rows and masks, which hide 7/12 of six cells on average, or 91/216."""
     x, (model, _) = patterns(30, 6), trained(patterns(30, 6), phases=(Phase(epochs=1),))
     for law, hidden in (("orderings", 7 / 12), ("holes", 91 / 216)):
@@ -478,7 +478,7 @@ def test_validation_costs_are_those_of_their_masks():
         torch.testing.assert_close(validation_costs(model, asked), expected, rtol=1e-6, atol=0)
 
 
-def test_bfloat16_products_train_to_nearly_the_same_cost():
+def test_bfloat16_trains_to_nearly_same_cost():
     x, held_out = patterns(200, 12), patterns(100, 12, seed=1)
     costs = {}
     for precision in ("float32", "bfloat16"):
@@ -518,11 +518,11 @@ def test_no_average_gives_the_weights_themselves():
         (0.0, 50, 10_000, 0.0),
     ],
 )
-def test_the_average_of_a_short_run_forgets_its_beginning(asked, epochs, n_rows, decay):
+def test_short_run_averages_with_smaller_decay(asked, epochs, n_rows, decay):
     assert config(phases=(Phase(epochs=epochs),), batch_size=100, ema_decay=asked).average_decay(n_rows) == decay
 
 
-def test_a_short_run_is_averaged_as_it_says():
+def test_short_run_uses_its_default_decay():
     x, options = patterns(40, 6), {"phases": (Phase(epochs=10),)}
     short, _ = trained(x, ema_decay=None, **options)
     named, _ = trained(x, ema_decay=1 - 5 / 20, **options)
@@ -539,7 +539,7 @@ def test_validation_is_of_the_average():
 # Validation, the best weights, early stopping
 
 
-def test_unchanged_weights_validate_to_the_same_bits_every_time():
+def test_unchanged_weights_validate_to_same_bits():
     x, held_out = patterns(40, 6), patterns(20, 6, seed=1)
     _, history = trained(x, validation=held_out, optimizer=AdamW(lr=0.0))
     assert history[0].validation == history[1].validation == history[2].validation
@@ -578,7 +578,7 @@ def test_the_best_weights_are_kept():
     assert [epoch.best for epoch in history] == np.minimum.accumulate(costs).tolist()
 
 
-def test_without_validation_the_last_weights_are_kept():
+def test_last_weights_stay_without_validation():
     optimizer = Recording()
     model, history = trained(patterns(40, 6), optimizer=optimizer)
     assert same(weights(model), optimizer.seen[-1])
@@ -589,20 +589,20 @@ def test_the_model_ends_in_eval_mode():
     assert not trained(patterns(20, 6))[0].training
 
 
-def test_validation_may_be_rarer_and_always_happens_at_the_end():
+def test_last_epoch_is_always_validated():
     phases = (Phase(epochs=5),)
     _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1), validate_every=2, phases=phases)
     assert [epoch.validation is not None for epoch in history] == [False, True, False, True, True]
 
 
-def test_training_stops_when_patience_is_used_up():
+def test_training_stops_when_patience_ends():
     """A frozen model gets no better after its first validation."""
     options = {"optimizer": AdamW(lr=0.0), "patience": 2, "phases": (Phase(epochs=9),)}
     _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1), **options)
     assert len(history) == 3
 
 
-def test_patience_is_counted_in_the_last_phase_only():
+def test_patience_counts_in_last_phase_only():
     phases = (Phase(objective="all_steps", epochs=5), Phase(epochs=9))
     options = {"optimizer": AdamW(lr=0.0), "patience": 2, "phases": phases}
     _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1), **options)
@@ -615,7 +615,7 @@ def test_an_improving_training_is_not_stopped():
     assert len(history) == 6
 
 
-def test_a_trained_model_gets_no_worse_on_the_validation_rows():
+def test_trained_model_gets_no_worse():
     x, held_out = patterns(40, 6), prepare(patterns(20, 6, seed=1), training=False)
     model, _ = trained(x, validation=patterns(20, 6, seed=1), phases=(Phase(epochs=20),))
     before = weights(model)
@@ -654,7 +654,7 @@ class Breaking(SGD):
 
 
 @pytest.mark.parametrize("validated", [False, True])
-def test_the_last_good_weights_and_their_history_stay(validated):
+def test_divergence_keeps_last_good_weights(validated):
     model, after = small(), []
     held_out = prepare(patterns(20, 6, seed=1), training=False) if validated else None
     run = config(phases=(Phase(epochs=6),), optimizer=Breaking())
@@ -672,17 +672,17 @@ def test_the_last_good_weights_and_their_history_stay(validated):
     assert same(weights(model), after[good])
 
 
-def test_a_cost_is_absurd_by_what_it_is_a_variable():
+def test_diverged_cost_is_relative_to_variables():
     assert diverged_cost([40_000.0], [], 50) is None
     assert diverged_cost([0.7, 60_000.0], [], 50) == 60_000
 
 
-def test_advice_mentions_bfloat16_where_it_is_used():
+def test_divergence_message_mentions_bfloat16():
     with pytest.raises(TrainingDivergedError, match=r"float32 products \(now bfloat16\)"):
         trained(patterns(40, 6), optimizer=AdamW(lr=1e30), precision="bfloat16")
 
 
-def test_weights_that_broke_in_the_last_minibatch_are_not_returned():
+def test_broken_last_weights_are_not_returned():
     """The costs of the only epoch were finite; what its one step made of the weights is not."""
     model = small()
     with pytest.raises(TrainingDivergedError, match="the cost is nan in epoch 1"):
@@ -694,7 +694,7 @@ def test_weights_that_broke_in_the_last_minibatch_are_not_returned():
     "make", [small, lambda: nade(6, hidden=8, generator=seeded(1))], ids=["any order", "one order"]
 )
 @pytest.mark.parametrize("average", [0.0, 0.5])
-def test_weights_that_the_last_minibatch_wrecked_are_not_returned(average, make):
+def test_absurd_last_weights_are_not_returned(average, make):
     """They are finite, and so are the costs of the only epoch, which its one step came after."""
     model = make()
     before, objective = weights(model), "last_step" if model.config.ordering is None else "fixed_order"
@@ -732,8 +732,9 @@ LEARNERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(LEARNERS))
-def test_a_random_distribution_over_four_bits_is_learnt(name):
+def test_distribution_over_four_bits_is_learnt(name):
     p, x = four_bits()
     model = LEARNERS[name](data_mean(x))
     objective = "last_step" if model.config.ordering is None else "fixed_order"
@@ -746,7 +747,7 @@ def test_a_random_distribution_over_four_bits_is_learnt(name):
     assert after.max() < 0.02
 
 
-def test_constant_rows_are_learnt_to_nearly_no_loss():
+def test_constant_rows_cost_nearly_nothing():
     x = torch.tensor([1.0, 0, 0, 1, 1]).expand(100, -1)
     _, history = trained(x, model=small(5, mean=data_mean(x)), phases=(Phase(epochs=20),), optimizer=AdamW(lr=0.05))
     assert history[-1].train[-1] < 1e-3
@@ -788,7 +789,7 @@ def test_rows_with_holes_are_learnt_from():
     assert history[-1].validation[-1] < 0.8 * history[0].validation[-1]
 
 
-def test_what_stands_in_a_hole_is_neither_read_nor_a_target():
+def test_values_of_missing_cells_are_ignored():
     rows = prepare(with_holes(40, 6))
     outcomes = []
     for value in (0, 1):
@@ -798,7 +799,7 @@ def test_what_stands_in_a_hole_is_neither_read_nor_a_target():
     assert same(*outcomes)
 
 
-def test_a_row_without_values_is_skipped_and_counted():
+def test_row_without_values_is_skipped():
     x = torch.tensor([[0.0, 1], [NAN, NAN], [1, NAN], [NAN, NAN]])
     rows = prepare(x)
     assert rows.n_skipped == 2
@@ -830,7 +831,7 @@ def test_columns_without_values_are_named_together():
         prepare(x, columns=["a", "b", "c", "d"])
 
 
-def test_a_column_that_only_skipped_rows_could_have_taught_is_named():
+def test_column_empty_without_skipped_rows_is_named():
     with pytest.raises(ValueError, match="column number 0"):
         prepare(torch.tensor([[NAN, 1], [NAN, NAN]]))
 
@@ -845,7 +846,7 @@ def test_no_rows_to_learn_from(x, told):
         prepare(x)
 
 
-def test_other_values_are_refused_by_their_cell():
+def test_invalid_values_are_named_by_cell():
     with pytest.raises(ValueError, match=r"expected 0, 1 or NaN \(missing\), found 0.5 in the cell at index \(1, 2\)"):
         prepare(torch.tensor([[0.0, 1, NAN], [1, 0, 0.5]]))
 
@@ -859,7 +860,7 @@ def test_the_mean_is_of_observed_values():
 # What does not fit together
 
 
-def test_codes_of_levels_that_the_model_does_not_have_are_refused():
+def test_codes_beyond_model_levels_are_refused():
     rows = prepare(torch.tensor([[0.0, 1.0], [1.0, 4.0]]), levels=(2, 5), columns=("a", "b"))
     told = r"^column \"?b\"? of the training rows: expected codes from 0 to 1, as the model knows 2 levels, found 4$"
     with pytest.raises(ValueError, match=told):
@@ -879,7 +880,7 @@ def test_options_that_are_none_are_named(options, told):
         config(**options)
 
 
-def test_a_matrix_of_one_column_needs_no_muon():
+def test_matrix_of_one_column_skips_muon():
     _, history = trained(patterns(40, 1), optimizer=Muon())
     assert len(history) == 3
 
@@ -891,13 +892,13 @@ def test_missing_values_can_be_refused():
         fit(small(3), rows, config=config(missing="refuse"))
 
 
-def test_a_row_without_values_is_refused_too():
+def test_row_without_values_can_be_refused():
     rows = prepare(torch.tensor([[0.0, 1], [NAN, NAN]]))
     with pytest.raises(ValueError, match=r'"refuse".*found 1 training rows without any value'):
         fit(small(2), rows, config=config(missing="refuse"))
 
 
-def test_missing_values_are_refused_in_validation_rows_too():
+def test_missing_validation_values_can_be_refused():
     held_out = prepare(torch.tensor([[NAN, 1]]), training=False)
     with pytest.raises(ValueError, match="found 1 in column number 0 of the validation rows"):
         fit(small(2), prepare(torch.ones(2, 2)), held_out, config=config(missing="refuse"))
@@ -915,13 +916,14 @@ def test_a_fixed_order_needs_complete_rows():
         trained(with_holes(20, 6), model=nade(6, hidden=4, generator=seeded()), phases=FIXED)
 
 
-def test_a_fixed_order_needs_complete_validation_rows():
+def test_fixed_order_needs_complete_validation_rows():
     model = nade(6, hidden=4, generator=seeded())
     with pytest.raises(ValueError, match=r"needs rows without missing values.*in the validation rows"):
         trained(patterns(20, 6), model=model, validation=with_holes(20, 6), phases=FIXED)
 
 
-def test_a_fixed_order_learns_from_every_so_many_conditionals():
+@pytest.mark.slow
+def test_fixed_order_learns_with_stride():
     phases = (Phase(objective="fixed_order", epochs=60),)
     costs = {}
     for stride in (1, 3):
@@ -933,20 +935,20 @@ def test_a_fixed_order_learns_from_every_so_many_conditionals():
     assert abs(costs[3][-1] - costs[1][-1]) < 0.3  # towards the same
 
 
-def test_a_stride_is_no_longer_than_a_row():
+def test_stride_is_at_most_row_length():
     with pytest.raises(ValueError, match="stride: expected at most 6, the number of columns, found 7"):
         trained(patterns(20, 6), stride=7)
     with pytest.raises(ValueError, match="stride: expected at least 1, found 0"):
         config(stride=0)
 
 
-def test_a_fixed_order_needs_a_model_with_one():
+def test_fixed_order_needs_fixed_order_model():
     with pytest.raises(ValueError, match="fixed_order objective needs a model with an ordering"):
         trained(patterns(20, 6), phases=FIXED)
 
 
 @pytest.mark.parametrize("phases", [(Phase(epochs=1),), (Phase(epochs=1), *FIXED)])
-def test_a_model_of_one_order_is_not_trained_for_any(phases):
+def test_fixed_order_model_needs_its_objective(phases):
     with pytest.raises(ValueError, match="one fixed ordering is trained with the fixed_order objective"):
         trained(patterns(20, 6), model=nade(6, hidden=4, generator=seeded()), phases=phases)
 
@@ -972,7 +974,7 @@ def test_impossible_options_are_refused(options, told):
         TrainingConfig(**options)
 
 
-def test_a_phase_has_at_least_one_epoch():
+def test_phase_has_at_least_one_epoch():
     with pytest.raises(ValueError, match="epochs: expected at least 1, found 0"):
         Phase(epochs=0)
 
@@ -988,7 +990,7 @@ AROUND = {
 
 @pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
 @pytest.mark.parametrize("options", [{}, {"l2": 1e-3}, {"centred": True}, {"recompute": True}, {"ema_decay": 0.9}])
-def test_a_training_is_the_same_whatever_is_switched_around_it(options, around):
+def test_training_ignores_callers_torch_modes(options, around):
     x, model = patterns(60, 6), small()
     expected = trained(x, model=small(), validation=patterns(20, 6, 1), **options)
     with around():
@@ -998,8 +1000,9 @@ def test_a_training_is_the_same_whatever_is_switched_around_it(options, around):
     assert [epoch.train for epoch in found[1]] == [epoch.train for epoch in expected[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [small, lambda: residual_nade_k(6, width=8, blocks=1, steps=2, generator=seeded(1))])
-def test_reduced_products_learn_from_the_weights_of_each_minibatch_within_an_autocast(make):
+def test_bfloat16_training_ignores_callers_autocast_cache(make):
     """One that keeps reduced weights until the outermost ends would show those of the first minibatch all along."""
     x, options = patterns(200, 6), {"precision": "bfloat16", "phases": (Phase(epochs=8),), "recompute": True}
     expected = trained(x, model=make(), **options)[1][-1].train
@@ -1008,7 +1011,7 @@ def test_reduced_products_learn_from_the_weights_of_each_minibatch_within_an_aut
     assert found == pytest.approx(expected, rel=1e-3)
 
 
-def test_weights_that_no_gradient_reaches_are_refused():
+def test_untrainable_weights_are_refused():
     with torch.inference_mode():
         model = small()
     with pytest.raises(ValueError, match=r"found \w+ made under torch.inference_mode, .* load the model outside of it"):
@@ -1019,7 +1022,7 @@ def test_weights_that_no_gradient_reaches_are_refused():
 
 
 @pytest.mark.parametrize("name", ["W", "c"])
-def test_some_frozen_weights_stay_as_they_are(name):
+def test_frozen_weights_stay(name):
     model = small()
     before = weights(model)
     model.get_parameter(name).requires_grad_(False)
@@ -1033,7 +1036,7 @@ def test_some_frozen_weights_stay_as_they_are(name):
 # Phases of fewer steps
 
 
-def test_a_phase_of_one_step_trains_the_network_of_one_step():
+def test_one_step_phase_trains_one_step():
     x, weights = patterns(60, 6), []
     for steps, phase in ((3, Phase(epochs=2, steps=1)), (1, Phase(epochs=2))):
         model = small(steps=steps)
@@ -1052,7 +1055,7 @@ def test_a_phase_of_one_step_trains_the_network_of_one_step():
         assert torch.equal(value, weights[1][name])
 
 
-def test_such_a_phase_is_not_validated_and_its_weights_are_not_kept():
+def test_one_step_phase_is_not_validated():
     x = patterns(80, 6)
     _, history = trained(x[:60], validation=x[60:], phases=(Phase(epochs=3, steps=1), Phase(epochs=2)))
     assert [epoch.validation is None for epoch in history] == [True, True, True, False, False]
@@ -1074,7 +1077,7 @@ def test_phases_that_are_refused(make, told):
         make()
 
 
-def test_the_usual_training_for_filling_in_hides_holes_and_begins_with_one_step():
+def test_default_imputation_phases():
     large, small_table = (defaults(n, (2,) * 20, purpose="imputation")[1].phases for n in (20_000, 400))
     assert [(phase.steps, phase.objective) for phase in large] == [(1, "last_step"), (None, "last_step")]
     assert [phase.steps for phase in small_table] == [None, None]
@@ -1085,7 +1088,7 @@ def test_the_usual_training_for_filling_in_hides_holes_and_begins_with_one_step(
 
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("n_rows", [20_000, 400])
-def test_the_usual_training_for_rows_begins_with_holes_in_large_tables_and_ends_as_the_paper_does(n_rows, steps):
+def test_default_density_phases(n_rows, steps):
     learnt = defaults(n_rows, (2,) * 20, steps=steps, epochs=7)[1].phases
     large = n_rows == 20_000
     first = [("holes" if large else None, "all_steps")] if large or steps > 1 else []

@@ -76,7 +76,7 @@ def test_a_config_comes_back_through_toml(config):
 
 
 @every_config
-def test_an_option_that_is_left_out_takes_its_default(config):
+def test_omitted_option_takes_its_default(config):
     """None can only be said by leaving out, so it must be the default wherever it is allowed."""
     for field in dataclasses.fields(config):
         if getattr(config, field.name) is None:
@@ -90,7 +90,7 @@ def test_encoding_gives_plain_values():
     assert "init_std" not in encoded
 
 
-def test_an_integer_will_do_for_a_float():
+def test_integer_is_accepted_for_float():
     config = decode(AdamW, {"lr": 1})
     assert config.lr == 1.0
     assert type(config.lr) is float
@@ -114,7 +114,7 @@ class Strict:
 
 
 @pytest.mark.parametrize("value", [1, 1.0, True, "1", 0.1])
-def test_a_plain_value_of_several_types_stays_what_it_is(value):
+def test_union_values_keep_their_type(value):
     found = decode(Strict, json.loads(json.dumps({"scalar": value, "any_": ["1", 1]})))
     assert found.scalar == value
     assert type(found.scalar) is type(value)
@@ -144,7 +144,7 @@ def test_a_plain_value_of_several_types_stays_what_it_is(value):
         (5, "here: expected a table of options, found 5"),
     ],
 )
-def test_plain_values_of_another_kind_are_refused(values, told):
+def test_values_of_wrong_type_are_refused(values, told):
     with pytest.raises(ValueError, match="here") as error:
         decode(Strict, values, where="here")
     assert str(error.value) == told
@@ -164,7 +164,7 @@ def test_plain_values_of_another_kind_are_refused(values, told):
         ({"kind": "numeric", "integer": 1}, "schema.kinds[0].integer: expected bool, found 1"),
     ],
 )
-def test_a_wrong_kind_of_column_is_named(kind, told):
+def test_wrong_column_kind_is_named(kind, told):
     with pytest.raises(ValueError, match=r".") as error:
         decode(Schema, {"kinds": [kind]}, where="schema")
     assert str(error.value).startswith(told)
@@ -216,7 +216,7 @@ def wrong(**options):
         ({"n_variables": 0}, "model: n_variables: expected at least 1, found 0"),
     ],
 )
-def test_a_wrong_model_is_named_by_its_option(model, told):
+def test_wrong_model_option_is_named(model, told):
     assert wrong(model=model).startswith(told)
 
 
@@ -239,7 +239,7 @@ def test_a_wrong_model_is_named_by_its_option(model, told):
         ({"ema_decay": 1}, "training: ema_decay: expected at least 0 and below 1, found 1.0"),
     ],
 )
-def test_a_wrong_training_is_named_by_its_option(training, told):
+def test_wrong_training_option_is_named(training, told):
     assert wrong(training=training).startswith(told)
 
 
@@ -260,7 +260,7 @@ def test_a_wrong_training_is_named_by_its_option(training, told):
         ({"seed": "one"}, "seed: expected int, found 'one'"),
     ],
 )
-def test_a_wrong_recipe_is_named_by_its_option(options, told):
+def test_wrong_recipe_option_is_named(options, told):
     assert wrong(**options) == told
 
 
@@ -269,7 +269,7 @@ def test_a_missing_option_is_named():
         decode(ModelConfig, {}, where="model")
 
 
-def test_a_message_names_the_file_of_a_recipe():
+def test_message_names_recipe_file():
     with pytest.raises(ValueError, match=r"^mine.toml: unknown option model.stepz; did you mean steps\?$"):
         make_recipe({"model": {"stepz": 2}}, n_variables=3, where="mine.toml")
 
@@ -282,7 +282,7 @@ class Choosing:
     by: Literal["hand", "foot"] | None = None
 
 
-def test_a_choice_that_is_none_is_named():
+def test_unknown_choice_is_named():
     check_choices(Choosing("down"), "way", "by")
     check_choices(Choosing("down", by="foot"), "way", "by")
     with pytest.raises(ValueError, match=r"^way: expected one of 'up', 'down', found 'sideways'$"):
@@ -308,7 +308,7 @@ def test_the_first_option_that_differs(change, found):
     assert difference(other, encode(config)) == (found and (found[0], found[2], found[1]))
 
 
-def test_numbers_of_numpys_are_written_as_pythons():
+def test_numpy_numbers_are_encoded_as_python():
     @dataclass(frozen=True)
     class Measured:
         widths: tuple[int, ...]
