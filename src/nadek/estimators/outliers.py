@@ -112,7 +112,8 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         """
         table, codes = self._read(X)
         log_probs: NDArray[np.float64] = explain_cells(self.network_, codes).log_prob.cpu().numpy()
-        return log_probs + self._within_bins(table)
+        log_probs += self._within_bins(table)
+        return log_probs
 
     def _extra(self) -> dict[str, Any]:
         return {"offset": self.offset_}
