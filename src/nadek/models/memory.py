@@ -151,12 +151,12 @@ class MemoryModel(ConditionalModel):
         assert isinstance(network.config, ModelConfig | ImageConfig)
         self.config = MemoryConfig(network=network.config, n_rows=len(rows), holes=observed is not None)
         self.network, self.variables = network, network.variables
-        options = {"dtype": network.b.dtype, "device": rows.device}
+        dtype, device = network.b.dtype, rows.device
         self.register_buffer("rows", rows)
         self.register_buffer("known", observed)
         self.register_buffer("seen", rows.new_ones(len(rows), dtype=torch.long) if counts is None else counts)
-        self.register_buffer("decay", torch.tensor(decay, **options))
-        self.register_buffer("trust", torch.tensor(trust, **options))
+        self.register_buffer("decay", torch.tensor(decay, dtype=dtype, device=device))
+        self.register_buffer("trust", torch.tensor(trust, dtype=dtype, device=device))
         self._store()
         self.register_load_state_dict_post_hook(_store_again)  # type: ignore[no-untyped-call]
 
