@@ -12,11 +12,15 @@ from nadek.cli.arguments import (
     LARGEST_SEED,
     DataArgument,
     DataDir,
+    Decimal,
+    Delimiter,
     Device,
     DeviceOption,
     Force,
+    Header,
     Json,
     Quiet,
+    csv_format,
     pick_device,
     some_folder,
 )
@@ -135,6 +139,9 @@ class RowOptions:
     validation: Annotated[str | None, typer.Option("--validation", help="Table to choose the best epoch by.")] = None
     validation_fraction: Annotated[float, typer.Option(help="Part of a table held out where no other is given.")] = 0.1
     data_dir: DataDir = None
+    header: Header = None
+    delimiter: Delimiter = None
+    decimal: Decimal = None
 
     def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[Source, Source | None]:
         """Read training and validation rows.
@@ -150,6 +157,7 @@ class RowOptions:
                 seed=seed,
                 data_dir=self.data_dir,
                 choices=columns.choices(),
+                form=csv_format(self.header, self.delimiter, self.decimal),
             )
         except UndecidedColumnsError as error:
             hints = []

@@ -130,7 +130,9 @@ def score(
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
     columns = torch.stack([reduce_orderings(log_probs, "mixture"), log_probs.mean(0), deviation(log_probs, 0)], dim=1)
-    write_values(columns, ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), table.output)
+    write_values(
+        columns.cpu().numpy(), ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), table.output
+    )
 
 
 def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:
