@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nadek.runs.provenance import provenance
-from nadek.utils.files import replacing
+from nadek.utils.atomic import replacing
 
 Result = dict[str, Any]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nadek.runs.records import read_record
-from nadek.utils.files import replacing
+from nadek.utils.atomic import replacing
 from nadek_paper.claims import claims_table, read_claims
 from nadek_paper.extras import notes_of, pictures_of
 from nadek_paper.grids import grid_tables, grids, read_grid

@@ -17,7 +17,7 @@ from nadek.inference.decoders import Progress
 from nadek.inference.likelihood import log_prob
 from nadek.inference.summary import summarise
 from nadek.models.base import ConditionalModel
-from nadek.utils.files import replacing
+from nadek.utils.atomic import replacing
 from nadek_paper.rows import Row
 
 PIECE = 100

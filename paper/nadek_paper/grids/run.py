@@ -13,7 +13,7 @@ from nadek.inference.summary import summarise
 from nadek.runs.provenance import provenance
 from nadek.runs.records import read_record, write_record
 from nadek.training import Epoch, TrainingDivergedError
-from nadek.utils.files import locked
+from nadek.utils.atomic import locked
 from nadek_paper.grids.digest import current, digest, is_current
 from nadek_paper.grids.grid import SEED, Cell, Grid, Part
 from nadek_paper.jobs import Job, Workplace, some_rows

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nadek.runs.records import finite
-from nadek.utils.files import replacing
+from nadek.utils.atomic import replacing
 
 messages = Console(stderr=True)
 results = Console()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.utils.files import replacing
+from nadek.utils.atomic import replacing
 
 PARTS = ("train", "valid", "test")
 _EXPECTED = "expected an npz of packed bits with dim, train, valid, test"

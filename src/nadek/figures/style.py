@@ -9,7 +9,7 @@ from matplotlib.artist import Artist
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from nadek.utils.files import replacing
+from nadek.utils.atomic import replacing
 
 PAPER, INK = "#ffffff", "#1c2333"  # a value of 0 and of 1
 MISSING, IMPUTED = "#dbe8f5", "#1f5fa8"  # a cell without a value, and a 1 that a model put there

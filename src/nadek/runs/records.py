@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nadek.utils.files import replacing
+from nadek.utils.atomic import replacing
 
 
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:

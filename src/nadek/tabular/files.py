@@ -20,7 +20,7 @@ from nadek.tabular.arrow_columns import AnyColumn, native, to_arrow
 from nadek.tabular.csv import CsvFormat, format_csv, parse_csv
 from nadek.tabular.names import check_names
 from nadek.tabular.table import Index, Table
-from nadek.utils.files import replacing
+from nadek.utils.atomic import replacing
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz", ".npy", ".amat", ".amat.gz")
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from nadek.utils.files import locked, replacing
+from nadek.utils.atomic import locked, replacing
 
 
 def test_link_target_is_replaced(tmp_path):
