@@ -1131,10 +1131,10 @@ FLAGS = {
         "--output", "--quiet", "--seed", "--split", "--top", "-o", "-q",
     ],
     "fit": [
-        "--batch-size", "--categorical", "--config", "--data-dir", "--device", "--drop", "--epochs", "--force",
-        "--hidden", "--json", "--keep", "--lr", "--memory", "--missing", "--numeric", "--ordinal", "--output",
-        "--quiet", "--resume", "--save-every", "--seed", "--set", "--steps", "--validation", "--validation-fraction",
-        "-o", "-q",
+        "--batch-size", "--categorical", "--config", "--data-dir", "--decimal", "--delimiter", "--device", "--drop",
+        "--epochs", "--force", "--header", "--hidden", "--json", "--keep", "--lr", "--memory", "--missing", "--numeric",
+        "--ordinal", "--output", "--quiet", "--resume", "--save-every", "--seed", "--set", "--steps", "--validation",
+        "--validation-fraction", "-o", "-q",
     ],
     "impute": [
         "--data-dir", "--decimal", "--delimiter", "--device", "--force", "--header", "--output", "--probabilities",

@@ -75,12 +75,12 @@ TOLD = {
 
 
 @pytest.mark.parametrize("case", TOLD)
-def test_a_column_is_told_from_its_values(case):
+def test_column_type_follows_from_values(case):
     values, column = TOLD[case]
     assert same(infer(values, name="x"), column)
 
 
-def test_32_words_are_categories_and_33_are_asked_about():
+def test_more_than_32_texts_are_asked():
     words = np.array([f"w{i:02d}" for i in range(33)] * 2)
     assert n_levels(infer(words[words != "w32"], name="x")) == 32
     with pytest.raises(UndecidedColumnError) as error:
@@ -93,7 +93,7 @@ def test_32_words_are_categories_and_33_are_asked_about():
     assert n_levels(infer(words, name="city", kind="categorical")) == 33
 
 
-def test_a_box_that_is_ticked_or_not_is_asked_about():
+def test_ticked_box_is_asked_about():
     ticked = objects("X", None, "X")
     with pytest.raises(UndecidedColumnError, match=r"^column \"box\" holds 'X' or nothing: write a word where"):
         infer(ticked, name="box")
@@ -102,7 +102,7 @@ def test_a_box_that_is_ticked_or_not_is_asked_about():
     assert infer(objects("X", "X"), name="box").levels == ("X",)  # a constant
 
 
-def test_words_that_are_all_different_are_asked_about():
+def test_all_different_texts_are_asked_about():
     with pytest.raises(UndecidedColumnError, match=r'"id" has 3 different texts in 3 rows'):
         infer(objects("a", "b", None, "c"), name="id")
 
@@ -120,7 +120,7 @@ def test_whole_numbers_are_asked_about():
         assert same(infer(values, name="stage", kind="categorical"), Categorical(levels=(1, 2, 3)))
 
 
-def test_two_whole_numbers_are_asked_about_unless_they_are_0_and_1():
+def test_two_integers_are_asked_about():
     with pytest.raises(UndecidedColumnError):
         infer(np.array([1, 2, 1]), name="sex")
     assert same(infer(np.array([1.0, 2.0, NAN]), name="sex", kind="binary"), Binary(levels=(1, 2)))
@@ -144,7 +144,7 @@ DECLARED = {
 
 
 @pytest.mark.parametrize("case", DECLARED)
-def test_a_column_is_what_its_user_says(case):
+def test_declared_type_overrides_values(case):
     values, kind, column = DECLARED[case]
     assert same(infer(values, name="x", kind=kind), column)
 
@@ -187,7 +187,7 @@ def test_a_column_is_what_its_user_says(case):
         (np.arange(257), "categorical", 'column "x": expected at most 256 categories, found 257'),
     ],
 )
-def test_what_no_column_can_hold_is_named(values, kind, told):
+def test_impossible_values_are_named(values, kind, told):
     assert refused(infer, values, name="x", kind=kind) == told
 
 
@@ -199,12 +199,12 @@ def test_the_number_of_bins_is_checked():
 # Bins
 
 
-def test_few_different_numbers_get_a_bin_each():
+def test_few_numbers_get_own_bins():
     column = infer(np.array([2.5, 1.0, 7.0, 2.5]), name="x")
     assert column == Numeric(edges=(2.5, 7.0), means=(1.0, 2.5, 7.0), low=1.0, high=7.0, integer=False, decimals=1)
 
 
-def test_many_numbers_get_bins_that_hold_as_many_each():
+def test_many_numbers_get_equal_bins():
     values = np.random.default_rng(0).normal(size=1600)
     column = infer(values, name="x")
     counts = np.bincount(encode(column, values, name="x").astype(int))
@@ -216,7 +216,7 @@ def test_many_numbers_get_bins_that_hold_as_many_each():
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 5, 16])
-def test_a_frequent_number_gets_a_bin_of_its_own(n_bins):
+def test_frequent_number_gets_own_bin(n_bins):
     rng = np.random.default_rng(1)
     values = np.concatenate((np.zeros(700), rng.random(300), -rng.random(200)))
     column = infer(values, name="x", n_bins=n_bins)
@@ -264,14 +264,14 @@ def test_decimals_of_numbers_are_counted(values, decimals):
     ],
     ids=["float32", "float16", "objects", "objects of both"],
 )
-def test_the_same_numbers_are_the_same_in_whatever_precision_they_come(narrow, kind):
+def test_precision_does_not_change_numbers(narrow, kind):
     values = np.arange(11) / 10
     column = infer(values, name="x", kind=kind)
     assert same(infer(narrow(values), name="x", kind=kind), column)
     np.testing.assert_array_equal(encode(column, narrow(values), name="x"), np.arange(11))
 
 
-def test_numbers_that_went_through_single_precision_are_the_same():
+def test_single_precision_keeps_bins():
     """As when a frame with columns of single precision and others becomes one array."""
     values = np.random.default_rng(0).choice([0.1, 0.2, 0.7, 0.9, -1.3], 200)
     widened = values.astype(np.float32).astype(np.float64)
@@ -285,7 +285,7 @@ def test_numbers_that_went_through_single_precision_are_the_same():
     assert encode(column, between, name="x").tolist() == [1, 1, 2, 4, 0]
 
 
-def test_bins_are_a_function_of_the_values_and_not_of_their_order():
+def test_bins_ignore_row_order():
     values = np.random.default_rng(2).normal(size=500)
     column = infer(values, name="x", n_bins=7)
     assert infer(np.sort(values), name="x", n_bins=7).edges == column.edges
@@ -293,14 +293,14 @@ def test_bins_are_a_function_of_the_values_and_not_of_their_order():
     assert infer(with_holes, name="x", n_bins=7) == column
 
 
-def test_means_of_bins_of_one_value_are_that_value():
+def test_mean_of_single_value_is_exact():
     values = np.repeat([0.1, 0.7, 1e9 + 0.3], 7)
     column = infer(values, name="x")
     assert column.means == (0.1, 0.7, 1e9 + 0.3)
 
 
 @pytest.mark.parametrize("kind", ["auto", "numeric", "categorical"])
-def test_floats_so_large_that_they_are_always_whole_stay_floats(kind):
+def test_huge_floats_stay_floats(kind):
     values = np.array([2.5e20, 7e18, -4e18, 2.0**53])
     column = infer(values, name="mass", kind=kind, integers="numeric")
     codes = encode(column, values, name="mass")
@@ -315,7 +315,7 @@ def test_floats_so_large_that_they_are_always_whole_stay_floats(kind):
 
 
 @pytest.mark.parametrize("extreme", [2**60 + 1, 2**63 - 1, -(2**63)])
-def test_whole_numbers_too_large_for_floats_stay_whole(extreme):
+def test_large_integers_stay_integers(extreme):
     values = np.array([3, 4, 5, 8, extreme])
     for n_bins in (2, 16):
         column = infer(values, name="x", kind="numeric", n_bins=n_bins)
@@ -329,7 +329,7 @@ def test_whole_numbers_too_large_for_floats_stay_whole(extreme):
 # How densely numbers lie
 
 
-def test_what_lies_between_a_frequent_number_and_the_next_bin_is_less_likely_than_both():
+def test_gap_beside_frequent_number_is_unlikely():
     column = Numeric(edges=(5000.0, 5050.0), means=(0.0, 5025.0, 5075.0), low=0.0, high=5100.0, integer=False)
     seen, *between = log_density_within(column, np.array([0.0, 10.0, 2500.0, 4999.0]))
     assert seen == 0
@@ -337,7 +337,7 @@ def test_what_lies_between_a_frequent_number_and_the_next_bin_is_less_likely_tha
 
 
 @pytest.mark.parametrize("extreme", [120.0, 1e4, 1e7])
-def test_a_frequent_number_is_at_least_as_dense_as_any_other_however_far_one_of_them_is(extreme):
+def test_frequent_number_is_densest_despite_outlier(extreme):
     rng = np.random.default_rng(0)
     spent = np.where(rng.random(2000) < 0.4, 0.0, np.round(rng.lognormal(3, 0.5, 2000), 2))
     spent[0] = extreme
@@ -348,7 +348,7 @@ def test_a_frequent_number_is_at_least_as_dense_as_any_other_however_far_one_of_
     assert max(others) > -1e-9  # the narrowest of the other bins
 
 
-def test_whole_numbers_count_by_how_often_they_occurred():
+def test_integer_density_follows_frequency():
     visits = np.random.default_rng(0).geometric(0.3, 1000)
     visits[0] = 1000
     column = infer(visits, name="visits", integers="numeric")
@@ -359,19 +359,19 @@ def test_whole_numbers_count_by_how_often_they_occurred():
     np.testing.assert_allclose(np.exp(told[:3]), [(visits == number).mean() for number in (1, 2, 5)])
 
 
-def test_whole_numbers_are_no_denser_than_one_by_one():
+def test_integer_bins_are_not_too_dense():
     column = Numeric(edges=(1.0, 2.0), means=(0.0, 1.0, 2.01), low=0.0, high=3.0, integer=True)
     assert log_density_within(column, np.array([0.0, 1.0, 2.0, 3.0])).tolist() == [0, 0, 0, -1]
 
 
-def test_a_number_almost_as_frequent_ones_is_almost_as_dense():
+def test_near_frequent_number_is_almost_dense():
     column = Numeric(edges=(5000.0, 5050.0), means=(0.0, 5025.0, 5075.0), low=0.0, high=5100.0, integer=False)
     density = log_density_within(column, np.array([0.0, 1e-9, 2500.0, 5025.0]))
     assert density[1] == pytest.approx(0, abs=1e-6)
     assert density[2] < density[3]  # what was never seen, and what was
 
 
-def test_between_numbers_that_have_a_bin_each_the_nearer_one_counts_by_its_distance():
+def test_distance_to_nearer_single_bin_counts():
     column = Numeric(edges=(100.0, 200.0), means=(0.0, 100.0, 200.0), low=0.0, high=200.0, integer=False)
     numbers = np.array([0.0, 100.0, 200.0, 101.0, 199.0, -50.0, 900.0])
     density = log_density_within(column, numbers)
@@ -381,13 +381,13 @@ def test_between_numbers_that_have_a_bin_each_the_nearer_one_counts_by_its_dista
     assert density[6] == density.min()
 
 
-def test_a_last_bin_of_one_number_is_not_the_narrowest():
+def test_last_single_bin_is_not_narrowest():
     column = Numeric(edges=(1.0, 2.0), means=(0.5, 1.5, 2.0), low=0.0, high=2.0, integer=False)
     found = log_density_within(column, np.array([0.5, 1.2, 2.0]))
     np.testing.assert_allclose(found, [-1.0, np.log(0.5), 0.0], atol=1e-12)
 
 
-def test_densities_of_numbers_near_the_end_of_floats_are_those_of_smaller_ones():
+def test_densities_scale_near_float_limits():
     values = np.random.default_rng(0).uniform(-1, 1, 200)
     small, huge = (infer(values * size, name="x", kind="numeric") for size in (1.0, 2.0**1023))
     asked = np.concatenate((values, [-1.9, 1.9]))
@@ -397,7 +397,7 @@ def test_densities_of_numbers_near_the_end_of_floats_are_those_of_smaller_ones()
 
 
 @pytest.mark.parametrize("typo", [1e3, 1e6, -1e6])
-def test_a_mistyped_number_among_the_training_values_does_not_make_its_neighbours_unlikely(typo):
+def test_outlier_leaves_neighbours_likely(typo):
     values = np.random.default_rng(0).standard_normal(1000)
     clean, with_typo = (infer(some, name="x") for some in (values, np.append(values[1:], typo)))
     asked = np.linspace(-2.5, 2.5, 200)
@@ -408,14 +408,14 @@ def test_a_mistyped_number_among_the_training_values_does_not_make_its_neighbour
 
 
 @pytest.mark.parametrize("kind", ["continuous", "mirrored", "whole", "cents", "one far outside", "at an edge"])
-def test_no_number_is_denser_than_the_densest_place_of_its_column(kind):
+def test_density_is_at_most_zero(kind):
     column = infer(skewed(kind), name="x", kind="numeric")
     density = log_density_within(column, np.concatenate((skewed(kind), [column.low - 1, column.high + 1])))
     assert density.max() <= 0
     assert density.max() > -1
 
 
-def test_both_ends_of_whole_numbers_count_alike():
+def test_both_ends_of_integers_count_alike():
     ages = np.random.default_rng(0).binomial(60, 0.5, 5000)
     column = infer(np.concatenate((ages, 60 - ages)), name="age", integers="numeric", n_bins=5)
     codes = encode(column, np.arange(61), name="age")
@@ -431,40 +431,40 @@ ENDS = [[-1.7e308, 0, 1, 1.7e308], [-1.7e308, -1.6e308, 0, 1, 1.6e308, 1.7e308],
 
 @pytest.mark.parametrize("n_bins", [2, 3])
 @pytest.mark.parametrize("values", ENDS)
-def test_tails_that_are_too_far_for_floats_are_not_told(values, n_bins):
+def test_overflowing_tails_are_none(values, n_bins):
     column = infer(np.repeat(np.array(values, dtype=np.float64), 10), name="x", integers="numeric", n_bins=n_bins)
     assert column.tails is None or np.isfinite(column.tails).all()
     assert np.isfinite(log_density_within(column, np.array(values))).all()
 
 
-def test_a_number_too_many_widths_outside_to_count_them_has_no_density():
+def test_number_far_outside_has_no_density():
     column = infer(np.linspace(0, 1e-4, 50), name="x")
     assert log_density_within(column, np.array([1.7e308, -1.7e308])).tolist() == [-np.inf, -np.inf]
 
 
 @pytest.mark.parametrize("value", [5.5, 0.0, -3.0])
-def test_a_number_that_is_not_the_only_one_is_unlikely_the_more_the_farther_it_is(value):
+def test_density_falls_with_distance(value):
     column = Numeric(edges=(), means=(value,), low=value, high=value, integer=False)
     density = log_density_within(column, value + np.array([0.0, 0.1, -10.0, 1e9]))
     assert density[0] == 0
     assert (np.diff(density) < 0).all()
 
 
-def test_numbers_of_inner_bins_are_usual_and_tails_fall_from_their_means():
+def test_only_tails_fall_from_means():
     column = Numeric(edges=(1.0, 3.0, 10.0), means=(0.5, 2.0, 7.0, 12.0), low=0.0, high=40.0, integer=False)
     assert (log_fall_within(column, np.linspace(1, 9.99, 30)) == 0).all()
     assert (log_fall_within(column, np.array([0.5, 0.9, 10.0, 12.0])) == 0).all()
     np.testing.assert_allclose(log_fall_within(column, np.array([0.0, -1.0, 14.0, 200.0])), [-1, -3, -1, -94])
 
 
-def test_a_mistyped_number_among_the_training_values_falls_far_below_the_others():
+def test_training_outlier_falls_far_below():
     values = np.append(np.random.default_rng(0).integers(18, 91, 1000), 1e6)
     fall = log_fall_within(infer(values, name="age", kind="numeric"), values)
     assert fall[-1] < -100
     assert (fall[:-1] > -5).all()
 
 
-def test_where_not_even_the_mean_has_a_density():
+def test_fall_without_density_at_mean():
     column = infer(np.append(np.linspace(0, 1e-4, 50), 1.7e308), name="x")
     assert log_fall_within(column, np.array([1.7e308, 5e-5])).tolist() == [-np.inf, 0]
 
@@ -508,7 +508,7 @@ def test_holes_come_back(values, kind):
     assert np.isnan(encode(column, np.array([NAN]), name="x")).all()
 
 
-def test_numbers_that_are_equal_are_the_same_level():
+def test_equal_numbers_share_a_level():
     for values in (np.array([0, 1]), np.array([0.0, 1.0]), np.array([False, True]), objects(0, 1.0)):
         assert encode(Binary(), values, name="x").tolist() == [0, 1]
         assert encode(Binary(levels=(False, True)), values, name="x").tolist() == [0, 1]
@@ -518,7 +518,7 @@ def test_numbers_that_are_equal_are_the_same_level():
 NUMERIC = Numeric(edges=(1.0, 4.0), means=(0.5, 2.0, 4.0), low=0.0, high=4.0, integer=False)
 
 
-def test_numbers_outside_the_range_go_to_the_outer_bins():
+def test_numbers_outside_go_to_outer_bins():
     values = np.array([-9.0, 0.0, 0.999, 1.0, 3.9, 4.0, 100.0])
     assert encode(NUMERIC, values, name="x").tolist() == [0, 0, 0, 1, 1, 2, 2]
 
@@ -552,13 +552,13 @@ def test_numbers_outside_the_range_go_to_the_outer_bins():
         (NUMERIC, np.array([NAN, np.inf]), 'row 11, column "x": expected a finite number or missing, found inf'),
     ],
 )
-def test_a_new_value_is_named_by_its_cell(column, values, told):
+def test_new_value_is_named_by_cell(column, values, told):
     assert refused(encode, column, values, name="x", first_row=10).startswith(told)
 
 
 @pytest.mark.parametrize("column", [Binary(), Categorical(levels=("a", "b")), NUMERIC])
 @pytest.mark.parametrize("code", [-1.0, 0.5, 3.0])
-def test_codes_that_a_column_does_not_have_are_refused(column, code):
+def test_unknown_codes_are_refused(column, code):
     for call in (decode, lambda *a: draw(*a, rng=np.random.default_rng(0))):
         assert "expected codes 0 to" in refused(call, column, np.array([0.0, NAN, code]))
 
@@ -572,13 +572,13 @@ def test_no_rows_have_no_codes():
 # Draws and expectations
 
 
-def test_decoded_means_of_whole_numbers_are_whole():
+def test_decoded_means_of_integers_are_integers():
     column = Numeric(edges=(4.0,), means=(1.75, 5.2), low=0.0, high=9.0, integer=True)
     assert decode(column, np.array([0, 1])).tolist() == [2, 5]
     assert expected(column, np.array([[0.5, 0.5]])).tolist() == [(1.75 + 5.2) / 2]
 
 
-def test_draws_are_even_within_their_bin_where_its_mean_is_in_the_middle():
+def test_draws_are_uniform_for_central_mean():
     column = Numeric(edges=(10.0,), means=(5.0, 15.0), low=0.0, high=20.0, integer=False)
     drawn = draw(column, np.repeat([0.0, 1.0], 20_000), rng=np.random.default_rng(0))
     for part, low in ((drawn[:20_000], 0), (drawn[20_000:], 10)):
@@ -589,7 +589,7 @@ def test_draws_are_even_within_their_bin_where_its_mean_is_in_the_middle():
 
 
 @pytest.mark.parametrize("rate", [-7.0, 2.5])
-def test_draws_lean_exponentially_to_where_their_bin_has_its_mean(rate):
+def test_draws_lean_towards_bin_mean(rate):
     mean = 1 / (1 - np.exp(-rate)) - 1 / rate  # of exp(rate s), s from 0 to 1
     column = Numeric(edges=(10.0,), means=(10 * mean, 15.0), low=0.0, high=20.0, integer=False)
     drawn = draw(column, np.zeros(20_000), rng=np.random.default_rng(0)) / 10
@@ -612,7 +612,7 @@ def skewed(kind):
 
 
 @pytest.mark.parametrize("kind", ["continuous", "mirrored", "whole", "cents", "one far outside", "at an edge"])
-def test_draws_have_the_means_of_their_bins_however_skewed_they_are(kind):
+def test_draws_have_bin_means(kind):
     column = infer(skewed(kind), name="x", kind="numeric")
     codes = np.repeat(np.arange(float(n_levels(column))), 20_000)
     drawn = draw(column, codes, rng=np.random.default_rng(0))
@@ -622,7 +622,7 @@ def test_draws_have_the_means_of_their_bins_however_skewed_they_are(kind):
     assert (np.abs(by_bin.mean(1) - column.means) <= 4.5 * error + 1e-9 * np.abs(column.means)).all()
 
 
-def test_whole_numbers_are_drawn_from_all_of_their_bin():
+def test_integers_are_drawn_from_whole_bin():
     column = Numeric(edges=(3.0, 4.0), means=(1.0, 3.0, 5.5), low=0.0, high=6.0, integer=True)
     drawn = draw(column, np.repeat([0.0, 1.0, 2.0], 300), rng=np.random.default_rng(0))
     assert drawn.dtype == np.int64
@@ -655,7 +655,7 @@ def test_prices_are_drawn_in_cents():
     ],
     ids=["float64", "float32", "float16", "too far", "objects"],
 )
-def test_drawn_numbers_are_in_their_bins_in_the_type_that_they_are_for(values, dtype):
+def test_draws_stay_inside_after_rounding(values, dtype):
     column = infer(values, name="x", kind="numeric", n_bins=8)
     codes = np.repeat(np.arange(float(n_levels(column))), 2000)
     drawn = draw(column, codes, rng=np.random.default_rng(0), dtype=np.dtype(dtype))
@@ -665,7 +665,7 @@ def test_drawn_numbers_are_in_their_bins_in_the_type_that_they_are_for(values, d
         assert len(set(drawn)) >= len(set(codes))
 
 
-def test_drawing_is_a_function_of_its_generator():
+def test_draws_follow_from_generator():
     codes = np.array([0.0, NAN, 1.0])
     a, b, c = (draw(NUMERIC, codes, rng=np.random.default_rng(seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(a, b)
@@ -720,7 +720,7 @@ def test_expectations():
         ),
     ],
 )
-def test_a_column_that_cannot_be_is_refused(make, told):
+def test_impossible_columns_are_refused(make, told):
     assert refused(make) == told
 
 
@@ -734,7 +734,7 @@ def test_plain_columns_are_their_own_codes():
 
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 6])
-def test_names_of_bins_are_the_least_and_greatest_numbers_that_they_hold(digits):
+def test_bin_names_give_least_and_greatest(digits):
     numbers = np.arange(-400, 500, 3) / 10**digits if digits else np.arange(-400, 500, 3)
     kind = infer(numbers, name="price", kind="numeric")
     found = [[float(end) for end in name.split("..")] for name in level_names(kind)]
@@ -745,11 +745,11 @@ def test_names_of_bins_are_the_least_and_greatest_numbers_that_they_hold(digits)
     assert [round(left - step, digits) for left, _ in found[1:]] == [right for _, right in found[:-1]]
 
 
-def test_names_of_bins_of_any_number_say_where_they_end():
+def test_bin_names_of_floats_are_open():
     kind = Numeric(edges=(1 / 3, 2 / 3), means=(0.1, 1 / 3, 0.8), low=0.0, high=1.0, integer=False)
     assert level_names(kind) == [f"0..<{1 / 3}", f"{1 / 3}", f"{2 / 3}..1"]
 
 
-def test_names_of_bins_have_no_more_digits_than_the_numbers():
+def test_bin_names_have_few_digits():
     kind = Numeric(edges=(14.5, 17.3), means=(13.0, 15.1, 18.0), low=12.5, high=19.9, integer=False, decimals=1)
     assert level_names(kind) == ["12.5..14.4", "14.5..17.2", "17.3..19.9"]

@@ -83,7 +83,7 @@ PAIN = ("none", "mild", "severe")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_answers_keep_the_order_that_is_said(suffix, tmp_path):
+def test_ordinal_answers_keep_declared_order(suffix, tmp_path):
     told = [np.array(["severe", "none", None, "mild"], dtype=object), np.array(["mild", "none", "none", "mild"])]
     columns = [*told, np.array(["low", "high", "high", "low"]), np.array([0, 1, 1, 0])]
     path = tmp_path / f"t{suffix}"
@@ -93,7 +93,7 @@ def test_answers_keep_the_order_that_is_said(suffix, tmp_path):
     np.testing.assert_array_equal(source.x.numpy(), [[2, 1, 0, 0], [0, 0, 1, 1], [NAN, 0, 1, 1], [1, 1, 0, 0]])
 
 
-def test_a_word_for_nothing_may_be_an_answer_in_an_order(tmp_path):
+def test_none_may_be_ordinal_answer(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("pain,sex\nNone,0\nMild,1\n,0\nSevere,1\n")
     source = opened(path, Choices(ordinal=("pain=None,Mild,Severe",)))
@@ -123,7 +123,7 @@ def test_orders_that_are_none(entry, told, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv.gz"])
-def test_kinds_are_the_same_in_other_forms(suffix, tmp_path):
+def test_types_agree_across_file_formats(suffix, tmp_path):
     columns = [
         np.array(["yes", None, "no", "no"], dtype=object),
         np.array([0.5, NAN, 2.0, 0.5]),
@@ -161,7 +161,7 @@ def test_words_that_stand_for_nothing(suffix, tmp_path):
 @pytest.mark.parametrize(
     "text", ["a,b\n5.0,01\n99.0,099\n 99,99\n7.5,n99\n", "a;b\n5,0;01\n99,0;099\n 99;99\n7,5;n99\n"]
 )
-def test_numbers_that_stand_for_nothing_are_meant_however_they_are_written(text, tmp_path):
+def test_missing_numbers_match_any_spelling(text, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(text)
     source = opened(path, Choices(missing=("99",), numeric=("a",), categorical=("b",)))
@@ -170,7 +170,7 @@ def test_numbers_that_stand_for_nothing_are_meant_however_they_are_written(text,
     opened(path, Choices(missing=("7.50",), numeric=("a",), categorical=("b",)))
 
 
-def test_true_is_no_number_that_stands_for_nothing(tmp_path):
+def test_true_is_no_missing_number(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1.0,true\n2,false\n3,true\n")
     source = opened(tmp_path / "t.csv", Choices(missing=("1",), numeric=("a",)))
     assert source.x.isnan().int().tolist() == [[1, 0], [0, 0], [0, 0]]
@@ -180,7 +180,7 @@ LEVELS_LIKE_NOTHING = ["None", "NA", "null", "some"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_levels_that_elsewhere_stand_for_nothing_are_read_again(suffix, tmp_path):
+def test_levels_like_missing_words_are_kept(suffix, tmp_path):
     frame = pd.DataFrame({"a": LEVELS_LIKE_NOTHING * 2, " b ": [0, 1] * 4, " id": range(8)})
     frame.to_parquet(tmp_path / "t.parquet")
     source = opened(tmp_path / "t.parquet", Choices(drop=(" id",), categorical=("a",)))
@@ -193,7 +193,7 @@ def test_levels_that_elsewhere_stand_for_nothing_are_read_again(suffix, tmp_path
 NONE = "pain,n,ok,drug\nNone,1.5,true,a\nMild,None,None,b\nNone,2,false,NA\n ,2.5,true,a\n"
 
 
-def test_answers_that_are_taken_for_missing_are_told(tmp_path):
+def test_answers_taken_as_missing_are_counted(tmp_path):
     (tmp_path / "t.csv").write_text(NONE)
     with pytest.raises(UndecidedColumnsError, match=r"holds 'Mild' or nothing: .*; --keep None makes that an answer"):
         opened(tmp_path / "t.csv")
@@ -205,13 +205,13 @@ def test_answers_that_are_taken_for_missing_are_told(tmp_path):
     assert source.schema.kinds[0] == Categorical(levels=("Mild",))
 
 
-def test_cells_emptied_by_words_of_the_user_are_counted(tmp_path):
+def test_user_missing_words_are_counted(tmp_path):
     (tmp_path / "t.csv").write_text("age,stage,id\n99,99,99\n35.5,1,2\n99.0,2,3\n")
     source = opened(tmp_path / "t.csv", Choices(missing=("99",), numeric=("age,stage",), drop=("id",)))
     assert source.word_counts == (WordCount("99", {"age": 2, "stage": 1}, declared=True),)
 
 
-def test_answers_that_are_kept_are_answers_in_columns_of_text(tmp_path):
+def test_kept_words_are_answers_in_text(tmp_path):
     (tmp_path / "t.csv").write_text(NONE)
     source = opened(tmp_path / "t.csv", Choices(keep=("None",)))
     assert source.word_counts == (WordCount("NA", {"drug": 1}, declared=False),)
@@ -223,13 +223,13 @@ def test_answers_that_are_kept_are_answers_in_columns_of_text(tmp_path):
     torch.testing.assert_close(again.x, source.x, equal_nan=True)
 
 
-def test_answers_are_kept_among_categories_that_are_numbers(tmp_path):
+def test_kept_words_join_numeric_categories(tmp_path):
     (tmp_path / "t.csv").write_text("a\n1\n2\nNone\n")
     source = opened(tmp_path / "t.csv", Choices(keep=("None",), categorical=("a",)))
     assert source.schema.kinds == (Categorical(levels=("1", "2", "None")),)
 
 
-def test_names_with_spaces_around_them_are_found_again_in_a_table_of_0_and_1(tmp_path):
+def test_spaced_names_are_found_again(tmp_path):
     x = np.array([[0, 1], [1, 1], [0, 0]], dtype=np.float32)
     write_table(tmp_path / "t.csv", x[:, ::-1], columns=["b", " a "])
     model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
@@ -237,7 +237,7 @@ def test_names_with_spaces_around_them_are_found_again_in_a_table_of_0_and_1(tmp
     np.testing.assert_array_equal(source.x.numpy(), x)
 
 
-def test_words_that_stand_for_nothing_among_0_and_1(tmp_path):
+def test_missing_word_in_binary_table(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n0,1\n9,1\n1,0\n")
     source = opened(path, Choices(missing=("9",)))
@@ -255,7 +255,7 @@ def test_a_matrix_of_words_has_words(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".npy", ".amat"])
 @pytest.mark.parametrize("named", [True, False])
-def test_a_table_of_0_and_1_is_what_it_was(suffix, named, tmp_path):
+def test_binary_table_comes_back(suffix, named, tmp_path):
     x = (np.random.default_rng(0).random((40, 5)) < 0.4).astype(np.float32)
     if suffix != ".amat":
         x[3, 2:4] = NAN
@@ -284,14 +284,14 @@ def test_a_table_of_0_and_1_is_what_it_was(suffix, named, tmp_path):
         "a,b\n,1\n,0\n",
     ],
 )
-def test_every_way_to_write_0_and_1_is_read_as_before(text, tmp_path):
+def test_every_spelling_of_binary_is_read(text, tmp_path):
     (tmp_path / "t.csv").write_bytes(text.encode())
     source, expected = opened(tmp_path / "t.csv"), open_data(str(tmp_path / "t.csv"))
     np.testing.assert_array_equal(source.x.numpy(), expected.x)
     assert source.schema == Schema(columns=expected.schema.columns)
 
 
-def test_columns_of_true_and_false_stay_true_and_false(tmp_path):
+def test_boolean_columns_stay_boolean(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\ntrue,1\nfalse,0\n")
     assert repr(opened(tmp_path / "t.csv").schema.kinds) == repr((Binary(levels=(False, True)), Binary()))
 
@@ -324,19 +324,19 @@ def test_numbers_are_names_on_request(cell, tmp_path):
     )
 
 
-def test_numbers_with_zeros_before_them_are_words_unless_they_are_said_to_be_numbers(tmp_path):
+def test_padded_numbers_are_text_by_default(tmp_path):
     (tmp_path / "t.csv").write_text("a\n007\n7\n12\n007\n")
     assert opened(tmp_path / "t.csv").schema.kinds == (Categorical(levels=("007", "12", "7")),)
     assert opened(tmp_path / "t.csv", Choices(numeric=("a",))).schema.kinds[0].means == (7.0, 12.0)
 
 
-def test_words_that_are_said_to_be_categories_may_look_like_numbers(tmp_path):
+def test_categories_may_look_like_numbers(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n10,1\n9,3B\n10,2\n")
     kinds = opened(tmp_path / "t.csv", Choices(categorical=("a", "b"))).schema.kinds
     assert kinds == (Categorical(levels=(9, 10)), Categorical(levels=("1", "2", "3B")))
 
 
-def test_whole_numbers_that_pandas_wrote_with_holes_are_whole(tmp_path):
+def test_pandas_integers_with_gaps_are_integers(tmp_path):
     frame = pd.DataFrame({"stage": [1, 2, 10, 2], "b": [0, 1, 1, 0]})
     frame.to_csv(tmp_path / "whole.csv", index=False)
     frame.to_parquet(tmp_path / "whole.parquet")
@@ -351,7 +351,7 @@ def test_whole_numbers_that_pandas_wrote_with_holes_are_whole(tmp_path):
 
 
 @pytest.mark.parametrize("values", [["1", "2"], [1, 2], [1.0, None], ["1.0", None]])
-def test_categories_that_are_no_words_of_a_text_file_stay_what_they_are(values, tmp_path):
+def test_typed_categories_keep_their_type(values, tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame({"a": values, "b": [0, 1]}).to_parquet(path)
     source, held_out = open_training(str(path), validation=str(path), choices=Choices(categorical=("a",)))
@@ -360,7 +360,7 @@ def test_categories_that_are_no_words_of_a_text_file_stay_what_they_are(values, 
 
 
 @pytest.mark.parametrize("words", [("1", "1.0", "2"), ("1.0", "2.50"), ("1.00", "2.0"), ("-0.0", "1.0"), ("1e0", "2")])
-def test_categories_that_are_no_whole_numbers_stay_words(words, tmp_path):
+def test_non_integer_categories_stay_text(words, tmp_path):
     (tmp_path / "t.csv").write_text("a\n" + "\n".join(words) + "\n")
     (kind,) = opened(tmp_path / "t.csv", Choices(categorical=("a",))).schema.kinds
     assert kind.levels == tuple(sorted(words))
@@ -370,7 +370,7 @@ HASHES = ["14695981039346656037", "14695981039346656038", "99"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_categories_of_more_digits_than_floats_have_stay_apart(suffix, tmp_path):
+def test_long_integer_categories_stay_apart(suffix, tmp_path):
     path, small = tmp_path / f"t{suffix}", tmp_path / f"small{suffix}"
     frame = pd.DataFrame({"shop": np.array(HASHES, dtype=np.uint64), "b": [0, 1, 1]})
     for rows, file in ((frame, path), (frame[2:], small)):
@@ -382,7 +382,7 @@ def test_categories_of_more_digits_than_floats_have_stay_apart(suffix, tmp_path)
     assert held_out.x[:, 0].tolist() == [2]
 
 
-def test_decimal_commas_beside_words_that_stand_for_nothing(tmp_path):
+def test_decimal_commas_beside_missing_words(tmp_path):
     (tmp_path / "t.csv").write_text("size;many\n47,4;1,2\nk.A.;1\n8,5;1,2\n")
     for told in ((), ("size",)):
         choices = Choices(missing=("k.A.",), categorical=("many",), numeric=told)
@@ -401,7 +401,7 @@ def test_commas_beside_points_are_asked_about(tmp_path):
         opened(tmp_path / "t.csv")
 
 
-def test_several_answers_in_a_cell_are_no_decimal_numbers(tmp_path):
+def test_multiple_answers_are_no_decimals(tmp_path):
     kinds = (
         Categorical(levels=("1", "1,2", "2")),
         Numeric(edges=(2.5,), means=(1.5, 2.5), low=1.5, high=2.5, integer=False),
@@ -414,7 +414,7 @@ def test_several_answers_in_a_cell_are_no_decimal_numbers(tmp_path):
     assert source.values[0].tolist() == ["1,2", "2", None]
 
 
-def test_names_are_taken_apart_at_their_commas_unless_they_have_some(tmp_path):
+def test_option_names_split_at_commas(tmp_path):
     (tmp_path / "t.csv").write_text('a,"b,c",d\n1,2,3\n4,5,6\n')
     source = opened(tmp_path / "t.csv", Choices(numeric=("b,c", "a , d")))
     assert source.schema.columns == ("a", "b,c", "d")
@@ -422,7 +422,7 @@ def test_names_are_taken_apart_at_their_commas_unless_they_have_some(tmp_path):
     assert source.schema.columns == ("a", "b,c")
 
 
-def test_columns_without_names_are_spoken_of_by_their_numbers(tmp_path):
+def test_nameless_columns_have_numbers(tmp_path):
     np.save(tmp_path / "t.npy", np.array([[1.0, 2.0, 0.5], [2.0, 3.0, 1.5]]))
     source = opened(tmp_path / "t.npy", Choices(categorical=("1",), drop=("2",)))
     assert source.schema.columns is None
@@ -430,13 +430,13 @@ def test_columns_without_names_are_spoken_of_by_their_numbers(tmp_path):
     assert source.schema.dropped == ("2",)
 
 
-def test_a_column_whose_name_is_empty_is_spoken_of_by_its_number(tmp_path):
+def test_empty_name_becomes_number(tmp_path):
     (tmp_path / "t.csv").write_text(",b\n0,1\n1,0\n2,1\n")
     source = opened(tmp_path / "t.csv", Choices(drop=("1",)))
     assert source.schema == Schema(columns=("b",), dropped=("",))
 
 
-def test_a_column_without_a_name_is_not_called_like_another(tmp_path):
+def test_nameless_column_gets_no_duplicate_label(tmp_path):
     (tmp_path / "t.csv").write_text(",1,2,sex\n0,1,0,f\n1,0,1,m\n2,0,1,m\n")
     source = opened(tmp_path / "t.csv", Choices(drop=("1",), numeric=("",)))
     assert source.schema.columns == ("", "2", "sex")
@@ -455,7 +455,7 @@ def test_all_questions_are_asked_at_once(table):
     assert error.value.columns == ("id", "grade")
 
 
-def test_a_validation_table_has_the_codes_of_the_training_table(table, tmp_path):
+def test_validation_uses_training_codes(table, tmp_path):
     (tmp_path / "v.csv").write_text("zip,size,happy,colour,smoker,grade\n20000,9.5,0,red,yes,3.0\n")
     source, held_out = open_training(table, validation=str(tmp_path / "v.csv"), choices=CHOICES)
     assert held_out.x.tolist() == [[1, 2, 2, 2, 0, 2]]
@@ -465,7 +465,7 @@ def test_a_validation_table_has_the_codes_of_the_training_table(table, tmp_path)
 # Use
 
 
-def test_a_table_is_read_as_its_model_reads_it(table, saved, tmp_path):
+def test_model_reads_columns_by_name(table, saved, tmp_path):
     source = source_for(saved, table)
     np.testing.assert_array_equal(source.x.numpy()[:4], np.array(CODES, np.float32))
     assert torch.equal(rows_for(saved, table).nan_to_num(-1), source.x.nan_to_num(-1))
@@ -477,14 +477,14 @@ def test_a_table_is_read_as_its_model_reads_it(table, saved, tmp_path):
     )
 
 
-def test_words_that_look_like_numbers_stay_words(saved, tmp_path):
+def test_numeric_looking_levels_stay_text(saved, tmp_path):
     (tmp_path / "t.csv").write_text("smoker,colour,grade,size,happy,zip\nyes,red,1,007,true,10999\n")
     source = source_for(saved, str(tmp_path / "t.csv"))
     assert source.x.tolist() == [[1, 2, 0, 2, 1, 1]]
     assert source.values[5].tolist() == ["10999"]
 
 
-def test_words_with_spaces_around_them_are_those_of_the_model(tmp_path):
+def test_spaced_levels_are_matched(tmp_path):
     kinds = (Categorical(levels=(" maybe", " yes", "no")), Binary(levels=("n", "y")))
     config = ModelConfig(n_variables=2, levels=(3, 2))
     network = IterativeNADE(config, torch.full((4,), 0.3), generator=torch.Generator().manual_seed(0))
@@ -525,7 +525,7 @@ def test_columns_without_names_are_counted(tmp_path):
         rows_for(saved, str(tmp_path / "other.npy"))
 
 
-def test_a_model_of_levels_without_words_takes_codes(tmp_path):
+def test_model_without_levels_takes_codes(tmp_path):
     config = ModelConfig(n_variables=2, levels=(2, 3))
     network = IterativeNADE(config, torch.full((4,), 0.3), generator=torch.Generator().manual_seed(0))
     saved = SavedModel(network, Schema())
@@ -564,7 +564,7 @@ def test_observed_cells_stay_what_they_are(table, saved):
     assert columns[5].tolist() == ["01234", "01234", "10999", "01234", "20000"]
 
 
-def test_a_large_whole_number_is_filled_in_as_it_is():
+def test_large_integer_is_filled_exactly():
     """Also where its column, having holes, came as floats, which would round it."""
     kinds = (Categorical(levels=(7, 8, 2**53 + 1)),)
     codes, missing = torch.tensor([[0.0], [2.0]]), torch.tensor([[False], [True]])
@@ -572,7 +572,7 @@ def test_a_large_whole_number_is_filled_in_as_it_is():
     assert column.tolist() == [7, 2**53 + 1]
 
 
-def test_numbers_that_no_code_tells_stay_too():
+def test_observed_numbers_stay_exact():
     kinds = (Numeric(edges=(2.0,), means=(1.0, 2.5), low=1.0, high=3.0, integer=True), Binary())
     values = [np.array([7.5, NAN, 2.0]), np.array([True, None, False], dtype=object)]
     codes = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
@@ -584,7 +584,7 @@ def test_numbers_that_no_code_tells_stay_too():
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_truths_are_filled_into_an_empty_column(suffix, tmp_path):
+def test_booleans_fill_empty_column(suffix, tmp_path):
     network = IterativeNADE(ModelConfig(n_variables=2), generator=torch.Generator().manual_seed(0))
     kinds = (Binary(levels=(False, True)), Binary(levels=(False, True)))
     saved = SavedModel(network, Schema(columns=("a", "b"), kinds=kinds))

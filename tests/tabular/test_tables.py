@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from nadek.tabular.csv import check_header
+from nadek.tabular.csv import CsvFormat, check_header
 from nadek.tabular.files import SUFFIXES, matrix_table, write_table
 from nadek.tabular.names import places_of
 from nadek.tabular.read import read
@@ -114,7 +114,7 @@ def test_probabilities_come_back_exactly(tmp_path, suffix, dtype):
 
 @every_form
 @pytest.mark.parametrize("dtype", [np.bool_, np.int64, np.uint8, np.float64])
-def test_any_dtype_of_0_and_1_is_written(tmp_path, suffix, dtype):
+def test_every_binary_dtype_is_written(tmp_path, suffix, dtype):
     write_table(tmp_path / f"t{suffix}", COMPLETE.astype(dtype))
     np.testing.assert_array_equal(read_matrix(tmp_path / f"t{suffix}").values, COMPLETE)
 
@@ -132,19 +132,19 @@ def test_upper_case_suffix(tmp_path):
 # What is written
 
 
-def test_csv_text_of_0_1_and_missing():
+def test_csv_of_binary_and_missing():
     stream = io.StringIO()
     write_table(stream, WITH_MISSING, columns=("a", "b", "c"))
     assert stream.getvalue() == "a,b,c\n0,1,\n,,\n1,0,0\n0,0,1\n"
 
 
-def test_csv_text_of_floats_has_all_digits():
+def test_csv_floats_have_all_digits():
     stream = io.StringIO()
     write_table(stream, np.array([[0.1, -92.31234567890122], [1.0, NAN]]))
     assert stream.getvalue() == "0.1,-92.31234567890122\n1,\n"
 
 
-def test_csv_text_of_float32_has_no_false_digits():
+def test_csv_float32_has_no_false_digits():
     stream = io.StringIO()
     write_table(stream, np.array([[0.1], [0.2]], dtype=np.float32))
     assert stream.getvalue() == "0.1\n0.2\n"
@@ -156,7 +156,7 @@ def test_csv_header_is_quoted_where_needed():
     assert stream.getvalue().splitlines()[0] == 'a,"b ""x""","c,d"'
 
 
-def test_missing_cell_alone_in_its_row_is_no_blank_line():
+def test_lone_missing_cell_is_quoted():
     stream = io.StringIO()
     write_table(stream, np.array([[1.0], [NAN]]), columns=["a"])
     assert stream.getvalue() == 'a\n1\n""\n'
@@ -180,7 +180,7 @@ def test_amat_text(tmp_path):
     assert (tmp_path / "t.amat").read_text() == "0 1 1\n1 0 0\n"
 
 
-def test_compressed_files_do_not_depend_on_the_clock(tmp_path):
+def test_compressed_files_have_no_time(tmp_path):
     write_table(tmp_path / "t.csv.gz", COMPLETE)
     assert (tmp_path / "t.csv.gz").read_bytes()[4:8] == bytes(4)
     assert gzip.decompress((tmp_path / "t.csv.gz").read_bytes()) == b"0,1,1\n1,0,0\n"
@@ -217,14 +217,14 @@ def test_csv_with_header(csv_file):
 
 
 @pytest.mark.parametrize("first", ["0,1", "true,False", "1.0,0.0", ",", "NaN,1", "NA,nan", "null,None", '"0","1"'])
-def test_csv_whose_first_row_holds_values_has_no_header(csv_file, first):
+def test_csv_of_values_has_no_header(csv_file, first):
     table = read_matrix(csv_file(f"{first}\n0,1\n"))
     assert table.columns is None
     assert table.values.shape == (2, 2)
 
 
 @pytest.mark.parametrize("first", ["0,1,2", "0,x,1", "1,2,3", "yes,no,na"])
-def test_csv_whose_first_row_holds_something_else_has_a_header(csv_file, first):
+def test_csv_first_row_of_names(csv_file, first):
     table = read_matrix(csv_file(f"{first}\n0,1,1\n"))
     assert table.columns == tuple(first.split(","))
     assert table.values.shape == (1, 3)
@@ -232,7 +232,7 @@ def test_csv_whose_first_row_holds_something_else_has_a_header(csv_file, first):
 
 @pytest.mark.parametrize("separator", [";", "\t"])
 @pytest.mark.parametrize("header", ["a,b", '"a;x\ty",b'])
-def test_csv_without_commas_is_separated_by_semicolons_or_tabs(csv_file, separator, header):
+def test_csv_delimiter_is_detected(csv_file, separator, header):
     text = header.rsplit(",", 1)
     file = csv_file(separator.join(text) + "\n" + separator.join("01") + "\n" + separator.join(["1", ""]) + "\n")
     table, raw = read_matrix(file), read(file)
@@ -243,7 +243,7 @@ def test_csv_without_commas_is_separated_by_semicolons_or_tabs(csv_file, separat
 
 @pytest.mark.parametrize("read", [read_matrix, read])
 @pytest.mark.parametrize("line", ["sep=;\n", "SEP=;\r\n\r\n", "\ufeffsep=,\r\n", "sep=\t\n", "sep=|\n"])
-def test_a_first_line_may_name_the_separator(csv_file, read, line):
+def test_first_line_may_name_delimiter(csv_file, read, line):
     separator = line.strip("\ufeff\r\n")[-1]
     for width in (2, 3):
         rows = [["a", "b", "c, d"], ["0", "1", "1"], ["1", "", "0"]]
@@ -257,25 +257,25 @@ def test_a_first_line_may_name_the_separator(csv_file, read, line):
         read(csv_file(line))
 
 
-def test_numbers_below_a_line_that_names_semicolons_may_have_decimal_commas(csv_file):
+def test_named_semicolons_allow_decimal_commas(csv_file):
     np.testing.assert_array_equal(read(csv_file("sep=;\na;b\n1,5;2,5\n")).column(1), [2.5])
     assert read_matrix(csv_file("a,sep=;\n0,1\n")).columns == ("a", "sep=;")
 
 
-def test_csv_with_semicolons_keeps_commas_in_cells_and_counts_cells(csv_file):
+def test_semicolon_csv_keeps_commas(csv_file):
     np.testing.assert_array_equal(read(csv_file("w;x\n1,5;0\na,b;1\n")).column(0), objects("1,5", "a,b"))
     np.testing.assert_array_equal(read(csv_file("w;x\n1,5;0\n1,5,2;1\n")).column(0), objects("1,5", "1,5,2"))
     with pytest.raises(ValueError, match="row 2: expected 2 cells, found 3"):
         read(csv_file("w;x\na;0\na;b;1\n"))
 
 
-def test_numbers_between_semicolons_may_have_decimal_commas(csv_file):
+def test_semicolons_allow_decimal_commas(csv_file):
     raw = read(csv_file("w;x\n1,5;0\n-,25;\n;1\n1,5;7\n"))
     np.testing.assert_array_equal(raw.column(0), [1.5, -0.25, NAN, 1.5])
     np.testing.assert_array_equal(raw.column(1), [0, NAN, 1, 7])
 
 
-def test_commas_beside_points_may_stand_between_thousands(csv_file):
+def test_commas_beside_points_are_kept(csv_file):
     raw = read(csv_file("w;x;y\n999.5;1.234;1.500,5\n1,234;;2,5\n12,500;99,5;k.A.\n"))
     for reading in ("guess", "numbers"):
         np.testing.assert_array_equal(raw.column(0, reading=reading), objects(999.5, "1,234", "12,500"))
@@ -283,7 +283,7 @@ def test_commas_beside_points_may_stand_between_thousands(csv_file):
     np.testing.assert_array_equal(raw.column(2, reading="numbers"), objects("1.500,5", 2.5, "k.A."))
 
 
-def test_decimal_commas_are_seen_when_words_are_read_as_numbers(csv_file):
+def test_decimal_commas_are_read_as_numbers(csv_file):
     raw = read(csv_file("w;x\n47,4;1,2\nk.A.;1\n8;1,2\n"))
     np.testing.assert_array_equal(raw.column(0), objects("47,4", "k.A.", 8.0))
     np.testing.assert_array_equal(raw.column(0, reading="numbers"), objects(47.4, "k.A.", 8.0))
@@ -300,26 +300,26 @@ def test_decimal_commas_are_seen_when_words_are_read_as_numbers(csv_file):
         ("a;b,c\n1,0\n", ("a;b", "c")),
     ],
 )
-def test_the_separator_cuts_the_first_two_rows_alike(csv_file, text, columns):
+def test_delimiter_cuts_two_rows_alike(csv_file, text, columns):
     assert read_matrix(csv_file(text)).columns == columns
 
 
-def test_commas_come_first_where_there_is_no_second_row(csv_file):
+def test_commas_win_without_second_row(csv_file):
     with pytest.raises(ValueError, match=r"expected rows, found only a header"):
         read_matrix(csv_file("a;b,c\n"))
 
 
-def test_names_between_semicolons_may_have_line_breaks_in_quotes(csv_file):
+def test_semicolon_names_may_have_line_breaks(csv_file):
     table = read_matrix(csv_file('a;"b\nc"\n0;1\n'))
     assert table.columns == ("a", "b\nc")
     np.testing.assert_array_equal(table.values, [[0, 1]])
 
 
-def test_csv_with_commas_keeps_semicolons_in_cells(csv_file):
+def test_comma_csv_keeps_semicolons(csv_file):
     assert read_matrix(csv_file("a;b,c;d\n0,1\n")).columns == ("a;b", "c;d")
 
 
-def test_csv_of_repeated_numbers_has_no_header(csv_file):
+def test_repeated_numbers_are_no_header(csv_file):
     with pytest.raises(ValueError, match=r'row 1, column "2": expected 0, 1 or missing, found 7$'):
         read_matrix(csv_file("0,7,0,1\n0,1,0,1\n"))
 
@@ -335,7 +335,7 @@ def test_csv_missing_cells(csv_file, cell, other):
 
 @pytest.mark.parametrize("one", ["1", "1.0", "true", "True", "TRUE", " 1", "1 ", '"1"', "1e0", "01"])
 @pytest.mark.parametrize("zero", ["0", "0.0", "false", "False", "FALSE", "-0.0"])
-def test_csv_forms_of_0_and_1_in_one_column(csv_file, one, zero):
+def test_csv_mixed_spellings_of_binary(csv_file, one, zero):
     np.testing.assert_array_equal(read_matrix(csv_file(f"a,b\n{one},1\n{zero},1\n")).values, [[1, 1], [0, 1]])
 
 
@@ -358,7 +358,7 @@ def test_csv_names_are_stripped(csv_file):
 @pytest.mark.parametrize("read", [read_matrix, read])
 @pytest.mark.parametrize("first", ['"a\nb",c', 'a,"b\nc,d"', '"a\r\n\r\nb","c\rd ""e"""', 'a,5" b'])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_csv_names_may_have_line_breaks_in_quotes(csv_file, read, first, end):
+def test_csv_names_may_have_line_breaks(csv_file, read, first, end):
     path = csv_file(f"{first}{end}0,1{end}1,0{end}")
     assert read(path).columns == tuple(next(csv.reader(io.StringIO(first, newline=""))))
     np.testing.assert_array_equal(read_matrix(path).values, [[0, 1], [1, 0]])
@@ -373,6 +373,30 @@ def test_names_with_line_breaks_come_back(tmp_path, suffix):
     np.testing.assert_array_equal(table.values, WITH_MISSING)
 
 
+def test_names_of_model_are_a_header(csv_file):
+    path = csv_file("2019,2020\n5,7.5\n6,2\n")
+    assert read(path).columns is None
+    assert read(path, known=("2020", "2019")).columns == ("2019", "2020")
+    assert read(path, known=("a", "b")).columns is None
+
+
+def test_csv_header_can_be_overridden(csv_file):
+    assert read(csv_file("2019,2020\n5,7\n"), form=CsvFormat(header=True)).columns == ("2019", "2020")
+    table = read(csv_file("yes,no\nno,no\n"), form=CsvFormat(header=False))
+    assert table.columns is None
+    assert len(table) == 2
+
+
+def test_csv_delimiter_and_decimal_can_be_overridden(csv_file):
+    path = csv_file("a,b|c\n1,5|2\n")
+    table = read(path, form=CsvFormat(delimiter="|", decimal=","))
+    assert table.columns == ("a,b", "c")
+    assert table.column(0).tolist() == [1.5]
+    assert read(path, form=CsvFormat(delimiter="|")).column(0).tolist() == ["1,5"]
+    with pytest.raises(ValueError, match="delimiter: expected one character, found 'ab'"):
+        CsvFormat(delimiter="ab")
+
+
 def test_csv_blank_lines_are_skipped(csv_file):
     np.testing.assert_array_equal(read_matrix(csv_file("\n\na,b\n0,1\n\n1,0\n\n")).values, [[0, 1], [1, 0]])
 
@@ -381,7 +405,7 @@ def test_csv_column_of_only_missing(csv_file):
     np.testing.assert_array_equal(read_matrix(csv_file("a,b\n,1\n,0\n")).values, [[NAN, 1], [NAN, 0]])
 
 
-def test_csv_true_late_in_a_long_column(csv_file):
+def test_csv_true_late_in_column(csv_file):
     values = read_matrix(csv_file("a,b\n" + "0,1\n" * 400_000 + "true,1\n")).values
     assert values[-1, 0] == 1
     assert values[:-1, 0].max() == 0
@@ -443,21 +467,21 @@ def test_csv_of_wrong_shape(csv_file, text, said):
 
 @pytest.mark.parametrize("read", [read_matrix, read])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_blank_line_in_csv_of_one_column_is_told(csv_file, read, end):
+def test_blank_line_in_one_column_csv(csv_file, read, end):
     with pytest.raises(ValueError, match='found a blank line in a file of one column; write "" for a missing cell'):
         read(csv_file(end.join(["a", "0", "", "1", ""])))
 
 
 @pytest.mark.parametrize("read", [read_matrix, read])
 @pytest.mark.parametrize("rest", ["", "\n", "\n1,0\n", "\n1,0\n" * 10, "\n1,0" * 500_000])
-def test_csv_whose_last_cells_quote_is_never_closed_loses_no_rows(csv_file, read, rest):
+def test_csv_open_quote_is_refused(csv_file, read, rest):
     path = csv_file(f'a,b\n1,0\n1,"0{rest}')
     with pytest.raises(ValueError, match=r"row 2: found a quote that is never closed$") as error:
         read(path)
     message(error, path)
 
 
-def test_csv_cells_may_have_single_quotes_within_them(csv_file):
+def test_csv_cells_may_have_single_quotes(csv_file):
     raw = read(csv_file('a,b\n5" x,1\n"6"" ""x",2\n'))
     assert raw.column(0).tolist() == ['5" x', '6" "x']
 
@@ -478,7 +502,7 @@ LONG = "x" * 200_000  # more than the csv module takes for one cell
     ],
     ids=["open quote", "long cell", "open quote in the first row"],
 )
-def test_csv_of_wrong_shape_with_very_much_in_one_cell(csv_file, read, text, said):
+def test_csv_wrong_shape_with_long_cell(csv_file, read, text, said):
     path = csv_file(text)
     with pytest.raises(ValueError, match=r"expected|found|Expected") as error:
         read(path)
@@ -495,7 +519,7 @@ def test_csv_that_is_no_text(csv_file, data):
     message(error, path)
 
 
-def test_csv_with_text_that_is_not_utf8(csv_file):
+def test_csv_must_be_utf8(csv_file):
     path = csv_file(b"a,b\n0,\xff\n")
     with pytest.raises(ValueError, match=r"expected CSV text in UTF-8, .* 0xff in position 6") as error:
         read_matrix(path)
@@ -541,7 +565,7 @@ def test_columns_come_back(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".npy"])
-def test_columns_of_numbers_come_back_from_a_matrix(tmp_path, suffix):
+def test_matrix_columns_come_back(tmp_path, suffix):
     write_table(tmp_path / f"t{suffix}", [np.array([3, 1]), np.array([0.5, NAN]), objects(None, True)])
     raw = read(tmp_path / f"t{suffix}")
     assert raw.columns is None
@@ -550,7 +574,7 @@ def test_columns_of_numbers_come_back_from_a_matrix(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
-def test_text_is_not_written_as_a_matrix(tmp_path, suffix):
+def test_text_is_refused_in_matrix_files(tmp_path, suffix):
     path = tmp_path / f"t{suffix}"
     with pytest.raises(
         ValueError, match=r"this form holds numbers only, found text; write \.csv or \.parquet$"
@@ -561,19 +585,19 @@ def test_text_is_not_written_as_a_matrix(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())], ids=str)
-def test_text_of_any_type_is_quoted_in_csv(tmp_path, kind):
+def test_csv_quotes_text_of_any_type(tmp_path, kind):
     words = pa.chunked_array([pa.array(["a, b", None, "c"]).cast(kind)])
     write_table(tmp_path / "t.csv", [np.array([1, 2, 3]), words], columns=["n", "w"])
     assert (tmp_path / "t.csv").read_text() == 'n,w\n1,"a, b"\n2,\n3,c\n'
 
 
-def test_csv_of_text_is_quoted_where_needed():
+def test_csv_text_is_quoted_if_needed():
     stream = io.StringIO()
     write_table(stream, [objects("a", None, 'b"', "c,d"), np.array([1.5, NAN, 2, 0.1])], columns=["x", "y,z"])
     assert stream.getvalue() == 'x,"y,z"\na,1.5\n,\n"b""",2\n"c,d",0.1\n'
 
 
-def test_csv_of_one_column_of_text_has_no_blank_lines():
+def test_one_column_csv_without_blank_lines():
     stream = io.StringIO()
     write_table(stream, [objects("a", None)])
     assert stream.getvalue() == 'a\n""\n'
@@ -652,7 +676,7 @@ def test_csv_words_become_values(csv_file, case):
 
 
 @pytest.mark.parametrize("first", ["2019_1,2019_2", "٢٠١٩,٢٠٢٠"])
-def test_csv_of_any_number_whose_first_row_only_resembles_numbers_has_a_header(csv_file, first):
+def test_number_like_names_are_header(csv_file, first):
     path = csv_file(f"{first}\n0.5,7\n")
     assert read(path).columns == read_matrix(path, binary=False).columns == tuple(first.split(","))
 
@@ -663,7 +687,7 @@ def test_a_very_long_cell_is_read(csv_file, read):
     assert read(csv_file(f"a,b\n2,3\n{long},4\n")).columns == ("a", "b")
 
 
-def test_csv_cells_with_line_breaks_are_read(csv_file):
+def test_csv_cells_may_have_line_breaks(csv_file):
     raw = read(csv_file('a,b\n"two\nlines",1\nx,0\n'))
     assert raw.column(0).tolist() == ["two\nlines", "x"]
 
@@ -671,7 +695,7 @@ def test_csv_cells_with_line_breaks_are_read(csv_file):
 @pytest.mark.parametrize(
     ("first", "named"), [("0,1,2", True), (",0,1", False), (",0,1,2", True), (",0,2,3", False), (",1,2,3", False)]
 )
-def test_csv_of_words_below_the_numbers_that_pandas_gives(csv_file, first, named):
+def test_header_of_pandas_numbers(csv_file, first, named):
     width = first.count(",")
     raw = read(csv_file(f"{first}\n{'7.5,' * width}x\n"))
     assert raw.columns == (tuple(first.split(",")) if named else None)
@@ -688,7 +712,7 @@ def test_csv_of_words_below_the_numbers_that_pandas_gives(csv_file, first, named
         "yes;2,5\nyes;7\n",
     ],
 )
-def test_a_first_row_of_words_that_stand_below_is_asked_about(csv_file, text):
+def test_header_repeated_below_is_refused(csv_file, text):
     raw = read(path := csv_file(text))
     with pytest.raises(ValueError, match=r'expected names in the first row, found "(yes|b)"') as error:
         check_header(raw)
@@ -708,11 +732,11 @@ def test_a_first_row_of_words_that_stand_below_is_asked_about(csv_file, text):
         "0,1\n0,1\n",
     ],
 )
-def test_a_first_row_that_says_something_else_is_not_asked_about(csv_file, text):
+def test_ordinary_header_is_accepted(csv_file, text):
     check_header(read(csv_file(text)))
 
 
-def test_only_the_first_rows_of_text_are_asked_about(tmp_path):
+def test_only_text_files_check_headers(tmp_path):
     write_table(tmp_path / "t.parquet", [objects("a", "b")], columns=["a"])
     check_header(read(tmp_path / "t.parquet"))
 
@@ -780,14 +804,14 @@ def test_decimals_are_the_nearest_floats(tmp_path, scale):
     ],
     ids=lambda column: str(column.type),
 )
-def test_a_number_that_means_missing_is_told_in_decimals(tmp_path, column):
+def test_missing_number_matches_decimals(tmp_path, column):
     raw = read(parquet(tmp_path, a=column))
     assert raw.count(0, "0.57")
     assert not raw.count(0, "nan")
     np.testing.assert_array_equal(raw.without(["0.57"]).column(0), [0.1, NAN, NAN])
 
 
-def test_floats_of_2_bytes_are_chosen_among_where_arrow_cannot(monkeypatch):
+def test_float16_columns_are_filled(monkeypatch):
     def if_else(held, new, cells):  # of Arrow 16
         assert not pa.types.is_float16(cells.type)
         return choose(held, new, cells)
@@ -815,7 +839,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("kind", LARGE)
-def test_numbers_that_floats_would_round_are_text_or_refused(tmp_path, kind):
+def test_inexact_numbers_are_text_or_refused(tmp_path, kind):
     column, first = LARGE[kind]
     raw = read(parquet(tmp_path, a=pa.nulls(len(column), pa.int8()).fill_null(1), b=column))
     words = [None if value is None else str(value) for value in column.to_pylist()]
@@ -826,7 +850,7 @@ def test_numbers_that_floats_would_round_are_text_or_refused(tmp_path, kind):
         raw.column(1, reading="numbers")
 
 
-def test_decimals_that_floats_would_round_a_little_are_numbers_but_no_categories(tmp_path):
+def test_long_decimals_are_no_categories(tmp_path):
     words = ["0.12345678901234567890", "0.12345678901234567891"]
     raw = read(parquet(tmp_path, a=pa.array(list(map(Decimal, words)), pa.decimal128(25, 20))))
     for reading in ("guess", "numbers"):
@@ -834,19 +858,19 @@ def test_decimals_that_floats_would_round_a_little_are_numbers_but_no_categories
     assert raw.column(0, reading="text").tolist() == words
 
 
-def test_whole_numbers_that_floats_hold_stay_numbers(tmp_path):
+def test_exact_integers_stay_numbers(tmp_path):
     raw = read(parquet(tmp_path, a=pa.array([2**60 + 1, 5], pa.uint64()), b=pa.array([2**63, 2**63], pa.uint64())))
     assert raw.column(0, reading="text").tolist() == [2**60 + 1, 5]
     assert raw.column(1).tolist() == [2**63, 2**63]
 
 
-def test_large_whole_numbers_with_holes_come_back(tmp_path):
+def test_large_integers_with_missing_come_back(tmp_path):
     path = tmp_path / "t.parquet"
     write_table(path, [objects(2**63 + 2048, None, 1), objects(-1, 2**64, None)], columns=["a", "b"])
     assert pq.read_table(path).to_pydict() == {"a": [2**63 + 2048, None, 1], "b": [-1.0, 2.0**64, None]}
 
 
-def test_raw_table_names_the_column_of_another_type(tmp_path):
+def test_column_of_dates_is_named(tmp_path):
     raw = read(parquet(tmp_path, day=pa.array([0], pa.date32())))
     with pytest.raises(ValueError, match=r'^column "day": expected text, numbers or booleans, found date32\[day\]$'):
         raw.column(0)
@@ -941,7 +965,7 @@ def test_parquet_of_any_number(tmp_path):
 
 
 @pytest.mark.parametrize("index", [[7, 3], ["x", "y"], [[0, 1], ["x", "y"]]], ids=["numbers", "words", "levels"])
-def test_parquet_index_of_pandas_without_a_name_is_left_out(tmp_path, index):
+def test_parquet_nameless_index_is_no_column(tmp_path, index):
     path = tmp_path / "file.parquet"
     pd.DataFrame({"a": [0, 1], "b": [1, 0]}, index=index).to_parquet(path)
     assert len(pq.ParquetFile(path).schema.names) > 2
@@ -949,13 +973,13 @@ def test_parquet_index_of_pandas_without_a_name_is_left_out(tmp_path, index):
     np.testing.assert_array_equal(read_matrix(path).values, [[0, 1], [1, 0]])
 
 
-def test_parquet_index_of_pandas_with_a_name_is_a_column(tmp_path):
+def test_parquet_named_index_is_a_column(tmp_path):
     path = tmp_path / "file.parquet"
     pd.DataFrame({"a": [0, 1]}, index=pd.Index([7, 3], name="id")).to_parquet(path)
     assert read(path).columns == ("a", "id")
 
 
-def test_words_that_end_like_numbers_stay_words():
+def test_words_ending_like_numbers_stay_words():
     words = pa.chunked_array([pa.array(["v2.0", "1.0", None])])
     found = fill_words(words, np.array(["v2.0", "1.0", "7"], dtype=object), np.array([False, False, True]))
     assert found.to_pylist() == ["v2.0", "1.0", "7"]
@@ -973,7 +997,7 @@ INDICES = {
 
 
 @pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
-def test_parquet_index_of_pandas_is_written_along(tmp_path, index):
+def test_parquet_index_is_written_back(tmp_path, index):
     frame = pd.DataFrame({"a": [0, 1], "b": [0.5, 2.0]}, index=index)
     frame.to_parquet(tmp_path / "file.parquet")
     raw = read(tmp_path / "file.parquet")
@@ -983,7 +1007,7 @@ def test_parquet_index_of_pandas_is_written_along(tmp_path, index):
     pd.testing.assert_frame_equal(found, frame.assign(more=[0.25, 4.0]), check_index_type="exact")
 
 
-def test_an_index_of_pandas_changes_no_names_of_columns(tmp_path):
+def test_pandas_index_keeps_column_names(tmp_path):
     pd.DataFrame([[0, 1], [1, 0]], columns=[1, 2], index=[7, 3]).to_parquet(tmp_path / "file.parquet")
     raw = read(tmp_path / "file.parquet")
     more = [*raw.cells, np.array([0.25, 4.0])]
@@ -993,7 +1017,7 @@ def test_an_index_of_pandas_changes_no_names_of_columns(tmp_path):
     assert list(found.index) == [7, 3]
 
 
-def test_parquet_column_that_is_only_called_like_an_index_is_kept(tmp_path):
+def test_parquet_index_like_column_is_kept(tmp_path):
     path = tmp_path / "file.parquet"
     pd.DataFrame({"__index_level_0__": [0, 1]}).to_parquet(path)
     assert read(path).columns == ("__index_level_0__",)
@@ -1055,7 +1079,7 @@ def test_npz_with_names_of_another_number(tmp_path):
     message(error, path)
 
 
-def test_npz_with_names_that_are_no_text(tmp_path):
+def test_npz_names_must_be_text(tmp_path):
     path = tmp_path / "file.npz"
     np.savez(path, values=COMPLETE, columns=np.arange(3))
     with pytest.raises(ValueError, match='expected "columns" to hold text, found int64') as error:
@@ -1063,14 +1087,14 @@ def test_npz_with_names_that_are_no_text(tmp_path):
     message(error, path)
 
 
-def test_npz_names_the_column_of_a_wrong_value(tmp_path):
+def test_npz_wrong_value_names_column(tmp_path):
     path = tmp_path / "file.npz"
     np.savez(path, values=[[0, 2]], columns=np.array(["a", "b"]))
     with pytest.raises(ValueError, match='row 1, column "b": expected 0, 1 or missing, found 2'):
         read_matrix(path)
 
 
-def test_npz_with_one_array_of_any_name(tmp_path):
+def test_npz_array_of_any_name(tmp_path):
     np.savez(tmp_path / "t.npz", whatever=COMPLETE)
     np.testing.assert_array_equal(read_matrix(tmp_path / "t.npz").values, COMPLETE)
 
@@ -1174,7 +1198,7 @@ def test_amat_cannot_hold_missing(tmp_path):
         write_table(tmp_path / "t.amat", WITH_MISSING)
 
 
-def test_write_into_a_folder_that_is_not_there(tmp_path):
+def test_write_into_absent_folder(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
         write_table(tmp_path / "nowhere" / "t.csv", COMPLETE)
 
@@ -1204,6 +1228,6 @@ def test_missing_and_unexpected_columns_are_named(columns, said):
     assert str(error.value) == said
 
 
-def test_a_long_list_of_columns_is_cut():
+def test_long_column_list_is_cut():
     with pytest.raises(ValueError, match='"x7" and 2 more'):
         places_of(("a", "b", "c", *(f"x{j}" for j in range(10))), ("a", "b", "c"), where="t.csv")

@@ -33,13 +33,14 @@ def write_values(
 
 
 def _target(output: Path | None) -> Target:
-    """The file, or standard output, which takes byte for byte what a file would hold where it is no terminal."""
+    """Return the file, or standard output, which takes the bytes of a file if it is no terminal."""
     if output is not None:
         return output
     stream = standard_output()
     if isinstance(stream, TextIOWrapper) and not stream.isatty():
         stream.reconfigure(encoding="utf-8", newline="\n")
-    return stream
+    target: Target = stream
+    return target
 
 
 def how_many(missing: Tensor) -> str:
