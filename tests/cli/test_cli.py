@@ -465,9 +465,10 @@ def test_sample_draws_pictures(digits, tmp_path, suffix, magic):
     assert (tmp_path / f"new{suffix}").read_bytes().startswith(magic)
 
 
-def test_sample_follows_its_seed(survey):
-    a, b, c = (ok("sample", survey, "-n", "40", "--seed", seed).out for seed in (1, 1, 2))
-    assert a == b != c
+def test_sample_follows_its_seed(survey, mixed):
+    for model in (survey, mixed[0]):
+        a, b, c = (ok("sample", model, "-n", "40", "--seed", seed).out for seed in (1, 1, 2))
+        assert a == b != c
 
 
 def test_sample_uses_the_given_orderings(survey):
@@ -669,11 +670,6 @@ def test_binary_words_are_shown(tmp_path):
     assert "binary, 2 levels: 'Yes', 'yes'" in shown
 
 
-def test_quiet_fit_of_words(tmp_path):
-    people(tmp_path / "t.csv", 60)
-    assert ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *CHOICES, "--quiet").err == ""
-
-
 def test_names_may_be_listed_or_repeated(tmp_path):
     people(tmp_path / "t.csv", 60)
     options = ("--drop", "id,size", "--drop", "age", "--categorical", "grade")
@@ -731,10 +727,10 @@ def test_unnamed_columns_have_numbers(tmp_path):
     assert ok("impute", tmp_path / "model", tmp_path / "whole.csv", "-q").out == (tmp_path / "whole.csv").read_text()
 
 
-def test_fit_of_words_follows_seed(tmp_path):
+def test_quiet_fit_of_words_is_repeatable(tmp_path):
     people(tmp_path / "t.csv", 60)
     for name in "ab":
-        ok("fit", tmp_path / "t.csv", "-o", tmp_path / name, *FIT, *CHOICES, "-q")
+        assert ok("fit", tmp_path / "t.csv", "-o", tmp_path / name, *FIT, *CHOICES, "--quiet").err == ""
     a, b = ((tmp_path / name / "model.safetensors").read_bytes() for name in "ab")
     assert a == b
 
@@ -748,32 +744,24 @@ def test_sample_gives_words_and_numbers(mixed):
     assert max(map(abs, map(float, cells["size"]))) < 5
 
 
-def test_sample_of_numbers_follows_seed(mixed):
-    a, b, c = (ok("sample", mixed[0], "-n", "20", "--seed", seed).out for seed in (1, 1, 2))
-    assert a == b != c
-
-
 def test_sample_writes_parquet_with_types(mixed, tmp_path):
     ok("sample", mixed[0], "-n", "9", "-o", tmp_path / "new.parquet")
     types = [str(kind) for kind in pq.ParquetFile(tmp_path / "new.parquet").schema_arrow.types]
     assert types == ["string", "string", "int64", "int64", "double", "bool"]
 
 
-def test_impute_follows_its_seed(mixed, tmp_path):
+def test_impute_follows_its_seed(mixed, tmp_path, monkeypatch):
     people(tmp_path / "holes.csv", 40, seed=5, missing=0.4)
-    a, b, c = (cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--seed", seed, "-q").out) for seed in (1, 1, 2))
+
+    def filled():
+        return [cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--seed", n, "-q").out) for n in (1, 1, 2)]
+
+    a, b, c = filled()
     assert a == b
     assert all(a[name] != c[name] for name in ("smoker", "size"))
-
-
-def test_seed_draws_numbers_within_bins(mixed, tmp_path, monkeypatch):
-    """Where the levels are the same, the numbers are not."""
-    people(tmp_path / "holes.csv", 40, seed=5, missing=0.4)
     monkeypatch.setattr("nadek.cli.fill.impute_rows", lambda model, x, **options: x.nan_to_num(0))
-    sizes = [
-        cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--seed", seed, "-q").out)["size"] for seed in (1, 1, 2)
-    ]
-    assert sizes[0] == sizes[1] != sizes[2]
+    a, b, c = filled()  # the levels are the same, the numbers within the bins are not
+    assert a["size"] == b["size"] != c["size"]
 
 
 @pytest.mark.parametrize("columns", [MIXED, KEPT[::-1]], ids=["with the dropped column", "in another order"])
@@ -1034,11 +1022,6 @@ def test_draw_hides_what_is_missing(digits, tmp_path, monkeypatch):
     assert np.isin(drawn["completed"], (0, 1)).all()
 
 
-def test_draw_of_words_has_curves(mixed, tmp_path):
-    ok("draw", mixed[0], "-o", tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
-
-
 # info, data, draw
 
 
@@ -1103,9 +1086,10 @@ def test_draw_of_one_ordering(tmp_path):
     assert result.err == "digits: not drawn: this model knows one ordering and cannot fill in any cells\n"
 
 
-def test_draw_of_table_has_curves(survey, tmp_path):
-    ok("draw", survey, "-o", tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
+def test_draw_of_table_has_curves(survey, mixed, tmp_path):
+    for name, model in (("bits", survey), ("words", mixed[0])):
+        ok("draw", model, "-o", tmp_path / name)
+        assert [path.name for path in (tmp_path / name).iterdir()] == ["curves.png"]
 
 
 # All of them

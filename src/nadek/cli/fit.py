@@ -41,37 +41,36 @@ from nadek.training import EmptyColumnsError
 Names = list[str] | None
 
 
+def _option(flag: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - typer's own
+    return typer.Option(flag, help=text, show_default=False, **more)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RecipeOptions:
     """Options of model and training."""
 
-    config: Annotated[Path | None, typer.Option("--config", help="A recipe (TOML); options below go over it.")] = None
+    config: Annotated[Path | None, _option("--config", "A recipe (TOML); options below go over it.")] = None
     hidden: Annotated[
-        str | None, typer.Option("--hidden", help="Widths of the layers of a deep network, as the paper's 500,500.")
+        str | None, _option("--hidden", "Widths of the layers of a deep network, as the paper's 500,500.")
     ] = None
     steps: Annotated[
-        int | None, typer.Option("--steps", help="k, the refining steps. [dim]\\[3; the paper's 5 for known sets][/]")
+        int | None, _option("--steps", "k, the refining steps. [dim]\\[3; the paper's 5 for known sets][/]")
     ] = None
     epochs: Annotated[
-        int | None,
-        typer.Option("--epochs", min=1, help="Passes over the rows. [dim]\\[chosen from the shape of the table][/]"),
+        int | None, _option("--epochs", "Passes over the rows. [dim]\\[chosen from the shape of the table][/]", min=1)
     ] = None
     batch_size: Annotated[
-        int | None, typer.Option("--batch-size", help="Rows a minibatch. [dim]\\[100; 300 in huge tables][/]")
+        int | None, _option("--batch-size", "Rows a minibatch. [dim]\\[100; 300 in huge tables][/]")
     ] = None
-    lr: Annotated[float | None, typer.Option("--lr", help="Learning rate. [dim]\\[0.002; 0.004 in huge tables][/]")] = (
-        None
-    )
+    lr: Annotated[float | None, _option("--lr", "Learning rate. [dim]\\[0.002; 0.004 in huge tables][/]")] = None
     setting: Annotated[
-        Names,
-        typer.Option("--set", help="Any option of a recipe, as path=value, e.g. model.mask_input=true. Repeatable."),
+        Names, _option("--set", "Any option of a recipe, as path=value, e.g. model.mask_input=true. Repeatable.")
     ] = None
     memory: Annotated[
-        bool, typer.Option("--memory", help="Keep the training rows beside the network: for rows that come up again.")
+        bool, _option("--memory", "Keep the training rows beside the network: for rows that come up again.")
     ] = False
     seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, max=LARGEST_SEED, help="Seed of everything random. [dim]\\[0][/]"),
+        int | None, _option("--seed", "Seed of everything random. [dim]\\[0][/]", min=0, max=LARGEST_SEED)
     ] = None
 
     def changes(self) -> dict[str, Any]:
@@ -104,28 +103,12 @@ class RecipeOptions:
 class ColumnOptions:
     """Options that declare the columns of a table."""
 
-    categorical: Annotated[
-        Names, typer.Option("--categorical", help="Columns of categories, as a,b. Repeatable.", show_default=False)
-    ] = None
-    numeric: Annotated[
-        Names, typer.Option("--numeric", help="Columns of numbers, as a,b. Repeatable.", show_default=False)
-    ] = None
-    ordinal: Annotated[
-        Names,
-        typer.Option(
-            "--ordinal", help="Answers in an order, as pain=none,mild,severe. Repeatable.", show_default=False
-        ),
-    ] = None
-    drop: Annotated[
-        Names, typer.Option("--drop", help="Columns to leave out, as a,b. Repeatable.", show_default=False)
-    ] = None
-    missing: Annotated[
-        Names, typer.Option("--missing", help="Cells that mean missing, as ?,age=99. Repeatable.", show_default=False)
-    ] = None
-    keep: Annotated[
-        Names,
-        typer.Option("--keep", help="Answers such as None, which else mean missing. Repeatable.", show_default=False),
-    ] = None
+    categorical: Annotated[Names, _option("--categorical", "Columns of categories, as a,b. Repeatable.")] = None
+    numeric: Annotated[Names, _option("--numeric", "Columns of numbers, as a,b. Repeatable.")] = None
+    ordinal: Annotated[Names, _option("--ordinal", "Answers in an order, as pain=none,mild,severe. Repeatable.")] = None
+    drop: Annotated[Names, _option("--drop", "Columns to leave out, as a,b. Repeatable.")] = None
+    missing: Annotated[Names, _option("--missing", "Cells that mean missing, as ?,age=99. Repeatable.")] = None
+    keep: Annotated[Names, _option("--keep", "Answers such as None, which else mean missing. Repeatable.")] = None
 
     def choices(self) -> Choices:
         """Return them for the reading of the table."""

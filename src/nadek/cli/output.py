@@ -36,7 +36,7 @@ def _target(output: Path | None) -> Target:
     """Return the file, or standard output, which takes the bytes of a file if it is no terminal."""
     if output is not None:
         return output
-    stream = standard_output()
+    stream: Target = standard_output()
     if isinstance(stream, TextIOWrapper) and not stream.isatty():
         stream.reconfigure(encoding="utf-8", newline="\n")
     target: Target = stream

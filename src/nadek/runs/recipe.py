@@ -17,7 +17,7 @@ from nadek.models.base import Structure
 from nadek.models.unet_config import ImageConfig
 from nadek.runs.data import Source
 from nadek.tabular.columns import n_levels, ordinal
-from nadek.training import Recipe
+from nadek.training import Recipe as Recipe
 from nadek.training.defaults import defaults
 from nadek.training.defaults import phases as default_phases
 from nadek.utils.configs import decode, encode
