@@ -83,6 +83,8 @@ def filled_column(
     # a table may say true and false where the model's said 1 and 0
     if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
         values = values.astype(np.float64)
+    if new.dtype.kind == "i" and not where.all():
+        values = _as_integers(values, where)
     whole = replaced(values, where, new)
     if not table.is_text_file:
         try:
@@ -129,16 +131,21 @@ def replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[A
         return new
     if not where.any():
         return values
-    if new.dtype.kind == "i" and values.dtype.kind == "f":
-        observed = np.where(
-            where, 0, values
-        )  # integers that missing cells made floats, which may change large new ones
-        if ((observed == np.floor(observed)) & (np.abs(observed) < LARGEST_EXACT)).all():
-            values = observed.astype(np.int64)
+    if new.dtype.kind == "i" and max(-int(new.min()), int(new.max())) > LARGEST_EXACT:
+        values = _as_integers(values, where)
     are_numbers = values.dtype.kind in "iuf" and new.dtype.kind in "buif"
     out = values.astype(np.result_type(values, new) if are_numbers or values.dtype == new.dtype else object)
     out[where] = new
     return out
+
+
+def _as_integers(values: NDArray[Any], where: Bool[np.ndarray, " N"]) -> NDArray[Any]:
+    """Return integers that missing cells made floats as integers again, 0 in these cells; other values as they are."""
+    if values.dtype.kind != "f":
+        return values
+    observed = np.where(where, 0, values)
+    whole = (observed == np.floor(observed)) & (np.abs(observed) < LARGEST_EXACT)
+    return observed.astype(np.int64) if whole.all() else values
 
 
 def to_library(native: Any, library: str, names: Sequence[str]) -> Any:  # noqa: ANN401 - an array or a frame
