@@ -20,7 +20,7 @@ import typer.main
 import nadek
 from nadek.cli.app import VERBS, make_app
 from nadek.runs.recipe import make_recipe
-from nadek_paper.cli import app as paper_app
+from nadek_paper import cli as paper_cli
 
 ROOT = Path(__file__).parents[1]
 README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
@@ -57,9 +57,10 @@ def test_scikit_learn_of_the_readme_runs():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_of_pages_exist(page):
     for words in commands(page):
-        if words[0] == "nadek-paper" and (ROOT / "experiments").exists():
+        if words[0] == "nadek-paper" and not hasattr(paper_cli, "make_app"):
             continue  # until its verbs are those of the page
-        command, arguments = typer.main.get_command(make_app(VERBS) if words[0] == "nadek" else paper_app), words[1:]
+        command = typer.main.get_command(make_app(VERBS) if words[0] == "nadek" else paper_cli.make_app())
+        arguments = words[1:]
         while hasattr(command, "commands"):
             command, arguments = command.commands[arguments[0]], arguments[1:]
         options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
