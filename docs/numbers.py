@@ -1,7 +1,7 @@
 """Fill the numbers of README and docs from their records.
 
 In Markdown, `<!--=RECORD.KEY FORMAT-->...<!--.-->` holds the value at KEY of the record RECORD.json (in
-experiments/results or benchmarks/results), in Python's FORMAT; `table` as the format makes a Markdown table of rows
+paper/results or benchmarks/results), in Python's FORMAT; `table` as the format makes a Markdown table of rows
 (name, mean, standard error), and `rows:name,other=.3f` one of dictionaries (a list or dictionary of them): a column for
 each key, in its format; `lines` shows lines as a terminal does. Run without options to fill in, with --check to fail
 where something differs.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = (ROOT / "experiments" / "results", ROOT / "benchmarks" / "results")
+FOLDERS = (ROOT / "paper" / "results", ROOT / "benchmarks" / "results")
 _SOURCE = r"(?P<record>[\w-]+)\.(?P<key>[\w.-]+) (?P<format>[\w.,:=%-]+)"
 MARK = re.compile(rf"<!--={_SOURCE}-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
 

@@ -1,1 +1,1 @@
-"""The paper of NADE-k, reproduced: its rows, grids, RBMs, figures and report."""
+"""The paper of NADE-k, reproduced: its tables, grids, RBMs, figures and report."""

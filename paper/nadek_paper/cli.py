@@ -1,126 +1,245 @@
-"""``nadek reproduce`` and ``nadek report``: the paper's tables, figures and what else was asked, run and told."""
+"""``nadek-paper``: run the paper's tables, grids and figures, and report their records."""
 
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
+import torch
 import typer
 
 from nadek.cli.app import run_app
 from nadek.cli.arguments import DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
-from nadek.cli.console import say, show_line
-from nadek_paper.grids import grids
-from nadek_paper.jobs import Workplace
+from nadek.cli.console import say, show_json, show_line, show_table
+from nadek.cli.progress import epochs_progress, rows_progress, warn_if_slow
+from nadek.training import Epoch
+from nadek_paper.figures import draw_picture, read_pictures
+from nadek_paper.grids.grid import grids, read_grid
+from nadek_paper.grids.study import grid_study
+from nadek_paper.markdown import number
+from nadek_paper.meanfield import NAME as MEANFIELD
+from nadek_paper.meanfield import meanfield_study
+from nadek_paper.recipe_files import choose
 from nadek_paper.report import write_report
-from nadek_paper.reproducing import Wish, run_figures, run_grid_cells, run_machines, run_rows, show_spreads
-from nadek_paper.rows import tables
+from nadek_paper.rows import Kind, tables
+from nadek_paper.studies import Job, Study, Watcher, run_study
+from nadek_paper.table3 import NAME as TABLE3
+from nadek_paper.table3 import read_spreads, spreads_summary
+from nadek_paper.table_study import table_study
+from nadek_paper.workspace import PAGE, PICTURES, RECIPES, RESULTS, Workspace
 
-Experiments = Annotated[
-    Path, typer.Option("--experiments", metavar="DIR", help="Folder of the tables and of their results.")
-]
+OWN_RECIPES = "NADEK_PAPER_RECIPES"
+"""Environment variable that names a folder of recipes to use instead of the paper's."""
+
+HELP = "Reproduce the paper of NADE-k: train and score its models, draw its figures, and report the records."
+EPILOG = f"Set {OWN_RECIPES} to a folder of your own tables and grids to run these instead."
 
 
 class RecipeKind(StrEnum):
-    """Which of a row's recipes."""
+    """Kinds of a row's recipes."""
 
     modern = "modern"
     paper = "paper"
     taught = "taught"
 
 
-def reproduce(
-    target: Annotated[
-        str,
-        typer.Argument(
-            help="table1, table2, table3, figures, meanfield, or a grid (ksweep, ksweep-caltech, steps)",
-            show_default=False,
-        ),
-    ],
-    *,
-    row: Annotated[
-        str | None,
-        typer.Option("--row", help="One row, figure or cell only, by its name.", show_default=False),
-    ] = None,
-    recipe: Annotated[
-        RecipeKind,
-        typer.Option("--recipe", help="Our training, as the paper and its authors' code did it, or by a teacher."),
-    ] = RecipeKind.modern,
-    quick: Annotated[bool, typer.Option("--quick", help="A look: an epoch, few rows; leaves no result.")] = False,
-    experiments: Experiments = Path("experiments"),
-    runs: Annotated[Path, typer.Option("--runs", metavar="DIR", help="Folder to train in.")] = Path("runs"),
-    pictures: Annotated[Path, typer.Option("--pictures", metavar="DIR", help="Folder for figures.")] = Path(
-        "docs/pictures"
-    ),
-    data_dir: DataDir = None,
-    device: DeviceOption = Device.auto,
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Train and score the rows of a table of the paper, and leave a record of each in experiments/results.
+class Request(NamedTuple):
+    """Options of a command that are not folders."""
 
-    What is finished is not done again, and what was interrupted goes on with the same command. Figures, and the table
-    of spreads (table3), are made from what was trained and scored before. In the name of a cell, * stands for anything.
-
-    Example: [bold]nadek reproduce table2 --row nade-2-1000h[/]
-    """
-    place = Workplace(
-        experiments=experiments,
-        runs=runs,
-        data_dir=data_dir,
-        device=pick_device(device),
-        quick=quick,
-        pictures=pictures,
-    )
-    wish = Wish(target, row, recipe.value, force, as_json, quiet)
-    try:
-        if target == "figures":
-            run_figures(wish, place)
-        elif target in grids(experiments):
-            run_grid_cells(wish, place)
-        elif target == "meanfield":
-            run_machines(wish, place)
-        elif (experiments / f"{target}.toml").is_file():
-            show_spreads(wish, place)
-        elif target in tables(experiments):
-            run_rows(wish, place)
-        else:
-            known = ", ".join(_targets(experiments)) or "none"
-            raise FileNotFoundError(f"there is no table {target} in {experiments}, nor a study; known are: {known}")
-    except KeyboardInterrupt:
-        say(f"nadek: stopped; what was done is kept in {runs}: give the same command to go on")
-        raise typer.Exit(130) from None
+    row: str | None
+    kind: Kind
+    force: bool
+    as_json: bool
+    quiet: bool
 
 
-def _targets(experiments: Path) -> list[str]:
-    """All that can be reproduced: the tables, what is made from other records or models, and the grids."""
-    studies = [name for name in ("table3", "figures", "meanfield") if any(experiments.glob(f"{name}*"))]
-    return [*tables(experiments), *studies, *grids(experiments)]
+Work = Callable[[Request, Workspace], None]
+RowOption = Annotated[
+    str | None, typer.Option("--row", help="One row, figure or cell (* for anything).", show_default=False)
+]
+RecipeOption = Annotated[
+    RecipeKind, typer.Option("--recipe", help="Our training, that of the paper, or learning from a teacher.")
+]
+QuickOption = Annotated[bool, typer.Option("--quick", help="A quick look: an epoch, few rows; no result.")]
+ResultsOption = Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder of the records.")]
+RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Folder to train in.")]
+PicturesOption = Annotated[Path, typer.Option("--pictures", metavar="DIR", help="Folder of the pictures.")]
+PageOption = Annotated[Path, typer.Option("--docs", metavar="FILE", help="Markdown page to update.")]
 
 
-def report(
-    *,
-    experiments: Experiments = Path("experiments"),
-    docs: Annotated[
-        Path,
-        typer.Option("--docs", metavar="FILE", help="Markdown page whose tables are brought up to date."),
-    ] = Path("docs/results.md"),
-) -> None:
-    """Write experiments/results/summary.json and the tables of a page, from the records.
+def make_app(recipes: Path = RECIPES) -> typer.Typer:
+    """Return the command line, with a verb for each table and grid of a folder of recipes."""
+    options: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": "rich"}
+    app = typer.Typer(name="nadek-paper", help=HELP, epilog=EPILOG, **options)
 
-    Example: [bold]nadek report --docs docs/results.md[/]
-    """
-    for stale in write_report(experiments, docs):
-        say(f"{stale.path}: its recipe has been changed since; nadek reproduce --force runs the new one")
-    show_line(str(experiments / "results" / "summary.json"))
-    show_line(str(docs))
+    def add(group: typer.Typer, name: str, work: Work, text: str, example: str) -> None:
+        group.command(name, help=f"{text}\n\nExample: [bold]nadek-paper {example}[/]")(_command(recipes, work))
+
+    for name in tables(recipes):
+        text = "Train and score the rows of a table. What is finished is not done again."
+        add(app, name, partial(_table, name), text, f"{name} --row ROW")
+    add(app, TABLE3, _table3, "Show the spreads of log-likelihoods, from the records of other rows.", TABLE3)
+    add(app, "figures", _figures, "Draw the figures, from trained models and records.", "figures")
+    add(app, MEANFIELD, _meanfield, "Turn RBMs into networks by mean field, and train those.", MEANFIELD)
+    cells = typer.Typer(help="Train and score the cells of a grid of small trainings.", **options)
+    for name in grids(recipes):
+        add(
+            cells, name, partial(_grid, name), "Train and score the cells of this grid.", f"grids {name} --row 'CELLS*'"
+        )
+    app.add_typer(cells, name="grids")
+
+    @app.command()
+    def report(*, results: ResultsOption = RESULTS, docs: PageOption = PAGE) -> None:
+        """Write summary.json and the tables of a page, from the records.
+
+        Example: [bold]nadek-paper report[/]
+        """
+        for stale in write_report(Workspace(recipes=recipes, results=results), docs):
+            say(f"{stale.path}: its recipe was changed since; run the row with --force for the new one")
+        show_line(str(results / "summary.json"))
+        show_line(str(docs))
+
+    return app
 
 
-app = typer.Typer(name="nadek-paper", help="Reproduce the paper of NADE-k.", add_completion=False)
-app.command()(reproduce)
-app.command()(report)
+def _command(recipes: Path, work: Work) -> Callable[..., None]:
+    """Return a command with the options of all studies."""
+
+    def command(
+        *,
+        row: RowOption = None,
+        recipe: RecipeOption = RecipeKind.modern,
+        quick: QuickOption = False,
+        results: ResultsOption = RESULTS,
+        runs: RunsOption = Path("runs"),
+        pictures: PicturesOption = PICTURES,
+        data_dir: DataDir = None,
+        device: DeviceOption = Device.auto,
+        force: Force = False,
+        as_json: Json = False,
+        quiet: Quiet = False,
+    ) -> None:
+        folders = {"recipes": recipes, "results": results, "runs": runs, "pictures": pictures, "data_dir": data_dir}
+        workspace = Workspace(**folders, device=pick_device(device), quick=quick)
+        try:
+            work(Request(row, recipe.value, force, as_json, quiet), workspace)
+        except KeyboardInterrupt:
+            say(f"nadek: stopped; what was done is kept in {runs}: give the same command to go on")
+            raise typer.Exit(130) from None
+
+    return command
+
+
+def _table(name: str, request: Request, workspace: Workspace) -> None:
+    study = table_study(name, request.kind, workspace, only=request.row)
+    for row, reason in study.skipped.items():
+        say(f"{row}: {reason}, not run", quiet=request.quiet)
+    _run(study, request, workspace)
+
+
+def _grid(name: str, request: Request, workspace: Workspace) -> None:
+    grid = read_grid(workspace.recipes / "grids" / f"{name}.toml")
+    _run(grid_study(grid, workspace, only=request.row), request, workspace)
+
+
+def _meanfield(request: Request, workspace: Workspace) -> None:
+    if request.row is not None:
+        raise ValueError(f"--row: expected none, as {MEANFIELD} is run as a whole; found {request.row!r}")
+    _run(meanfield_study(workspace), request, workspace)
+
+
+def _run(study: Study, request: Request, workspace: Workspace) -> None:
+    """Run a study and show its record."""
+    with _Bars(workspace.device, quiet=request.quiet) as bars:
+        record = run_study(study, force=request.force, watcher=bars)
+    if request.as_json:
+        show_json({key: _without_curve(value) for key, value in record.items()})
+        return
+    title = f"{study.title} (a quick look, no result)" if workspace.quick else study.title
+    show_table(title, list(study.columns), study.lines(record))
+
+
+def _without_curve(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return {key: one for key, one in value.items() if key != "curve"} if isinstance(value, dict) else value
+
+
+def _figures(request: Request, workspace: Workspace) -> None:
+    """Draw the figures; one of all for which something is lacking is left out with a message."""
+    drawn = {}
+    for picture in read_pictures(workspace.recipes, only=request.row):
+        try:
+            drawn[picture.name] = str(draw_picture(picture, workspace))
+        except FileNotFoundError as error:
+            if request.row is not None:
+                raise
+            say(f"{picture.name}: not drawn, {error}", quiet=request.quiet)
+    if request.as_json:
+        show_json(drawn)
+        return
+    for path in drawn.values():
+        show_line(path)
+
+
+def _table3(request: Request, workspace: Workspace) -> None:
+    """Show the table of spreads."""
+    spreads = read_spreads(workspace)
+    if spreads is None:
+        raise FileNotFoundError(f"there is no {TABLE3}.toml in {workspace.recipes}")
+    if request.row is not None:
+        choose(request.row, [spread.row for spread in spreads.rows], f"{TABLE3} has no row")
+        spreads = replace(spreads, rows=tuple(spread for spread in spreads.rows if spread.row == request.row))
+    entries = spreads_summary(workspace, spreads)
+    for spread in spreads.rows:
+        if spread.row not in entries:
+            command = workspace.command(f"{spreads.table} --row {spread.row}")
+            say(f"{spread.row}: there is no record, give {command} first", quiet=request.quiet)
+    if request.as_json:
+        show_json(entries)
+        return
+    keys = ("paper", "test_log_likelihood", "paper_spread_over_orderings", "spread_over_orderings")
+    keys += ("paper_spread_over_rows", "spread_over_rows")
+    columns = ["model", "paper", "ours", "over orderings: paper", "ours", "over rows: paper", "ours"]
+    rows = [[entry["title"], *(number(entry[key]) for key in keys)] for entry in entries.values()]
+    show_table(f"{TABLE3}: {spreads.title}, in nats", columns, rows)
+
+
+class _Bars(ExitStack, Watcher):
+    """Shows one bar at a time, for the training and then for the scoring of each job."""
+
+    def __init__(self, device: torch.device | str, *, quiet: bool) -> None:
+        super().__init__()
+        self._device, self._quiet = device, quiet
+        self._job: Job | None = None
+        self._name = ""
+        self._shown: dict[str, Callable[..., None]] = {}
+
+    def on_job(self, job: Job, number: int, total: int) -> None:
+        self.close()
+        self._job, self._shown = job, {}
+        self._name = f"{job.name} ({number} of {total})" if total > 1 else job.name
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        is_rbm = epoch.phase == "rbm"
+        if self._job is not None and self._job.settings is not None and not is_rbm:
+            warn_if_slow(self._job.settings, self._device, quiet=self._quiet)
+            self._job = None  # once a job
+        self._bar("training an RBM" if is_rbm else "training", epochs_progress)(epoch)
+
+    def on_rows(self, done: int, total: int) -> None:
+        self._bar(f"scoring {total:,}", rows_progress)(done, total)
+
+    def _bar(self, label: str, make: Callable[..., Any]) -> Callable[..., None]:
+        """Return the bar of a label; a new one takes the place of the last."""
+        if label not in self._shown:
+            self.close()
+            self._shown[label] = self.enter_context(make(quiet=self._quiet, label=f"{self._name}: {label}"))
+        return self._shown[label]
 
 
 def main() -> None:
-    """Run the command."""
-    run_app(app, "nadek-paper")
+    """Run the command line."""
+    run_app(make_app(Path(os.environ.get(OWN_RECIPES) or RECIPES)), "nadek-paper")

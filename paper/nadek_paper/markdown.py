@@ -5,17 +5,16 @@ from collections.abc import Sequence
 
 NOTHING = "–"
 NOT_RUN = "*Not run yet.*"
-"""What stands in the place of a study, or a part of one, without a result."""
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
-    """A table; its first ``words`` columns stand to the left, numbers to the right."""
-    head = [columns, ["---" if place < words else "---:" for place in range(len(columns))]]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [*head, *rows])
+    """Return a table; its first ``words`` columns stand to the left, numbers to the right."""
+    rule = ["---" if place < words else "---:" for place in range(len(columns))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [columns, rule, *rows])
 
 
-def placed(text: str, name: str, block: str, *, append: bool = True) -> str:
-    """The page with a block in its place (``<!-- generated: NAME -->`` to ``<!-- /generated -->``).
+def insert(text: str, name: str, block: str, *, append: bool = True) -> str:
+    """Return the page with a block between ``<!-- generated: NAME -->`` and ``<!-- /generated -->``.
 
     Args:
         text: the page.
@@ -31,12 +30,12 @@ def placed(text: str, name: str, block: str, *, append: bool = True) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number, or a dash for none."""
+    """Return a number as text, or a dash for none."""
     return NOTHING if value is None else f"{value:.{digits}f}"
 
 
 def over(orderings: int | None, rows: int | None, *, in_turn: bool = False) -> str:
-    """What a mean was taken over; without orderings it is an estimate, without rows nothing."""
+    """Return the sizes of a mean as text; without orderings it is an estimate."""
     if rows is None:
         return NOTHING
     if orderings is None:

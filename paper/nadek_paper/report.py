@@ -1,4 +1,4 @@
-"""From rows and records to tables: ``summary.json`` for programs, Markdown for people. No number is typed."""
+"""Tables and pictures of a page, and ``summary.json``, made from the records."""
 
 import json
 from pathlib import Path
@@ -6,162 +6,183 @@ from typing import Any
 
 from nadek.runs.records import read_record
 from nadek.utils.atomic import replacing
-from nadek_paper.claims import claims_table, read_claims
-from nadek_paper.extras import notes_of, pictures_of
-from nadek_paper.grids import grid_tables, grids, read_grid
-from nadek_paper.markdown import NOT_RUN, NOTHING, markdown, number, over, placed
-from nadek_paper.result_records import SHARED, Found, records_of
-from nadek_paper.rows import KINDS, Row, names_machine, read_table, tables
-from nadek_paper.run_meanfield import NAME as MEANFIELD
-from nadek_paper.run_meanfield import meanfield_table
-from nadek_paper.table3 import read_variability, variability_summary, variability_table
+from nadek_paper.claims import Claims, claims_table
+from nadek_paper.figures import read_pictures
+from nadek_paper.grids.grid import grids, read_grid
+from nadek_paper.grids.study import record_name
+from nadek_paper.grids.table import grid_tables
+from nadek_paper.markdown import NOT_RUN, NOTHING, insert, markdown, number, over
+from nadek_paper.meanfield import NAME as MEANFIELD
+from nadek_paper.meanfield import meanfield_table
+from nadek_paper.recipe_files import read_config
+from nadek_paper.result_records import SHARED, RowRecord, records_of
+from nadek_paper.rows import KINDS, Row, names_rbm, read_table, tables
+from nadek_paper.table3 import NAME as TABLE3
+from nadek_paper.table3 import read_spreads, spreads_summary, spreads_table
+from nadek_paper.workspace import Workspace
 
 COLUMNS = ("model", "recipe", "paper", "ours", "±", "over", "paper, ensemble", "ours, ensemble", "±", "over")
 NO_ENSEMBLE = dict.fromkeys(("ensemble", "ensemble_standard_error", "ensemble_orderings", "ensemble_rows"))
-"""What is told of the ensemble of a model that has one ordering only."""
-
-SPREADS = "table3"
-"""The paper's table that is made from the records of another one."""
+"""Entries on the ensemble of a model that has one ordering only."""
 
 
-def summary(experiments: Path) -> dict[str, dict[str, Any]]:
-    """All tables with a record: table -> row -> the paper's values beside ours, by the recipe that validates best."""
-    told = {}
-    for table in tables(experiments):
-        found = {row.name: (row, records_of(experiments, row)) for row in read_table(experiments / table)}
-        told[table] = {name: _entry(row, records) for name, (row, records) in found.items() if records}
-    if (experiments / f"{SPREADS}.toml").is_file():
-        told[SPREADS] = variability_summary(experiments, read_variability(experiments / f"{SPREADS}.toml"))
-    return told
+def summary(workspace: Workspace) -> dict[str, dict[str, Any]]:
+    """Return table -> row -> the paper's values beside ours, by the recipe that validates best."""
+    content = {}
+    for name in tables(workspace.recipes):
+        records = {row.name: (row, records_of(workspace, row)) for row in read_table(workspace.recipes / name)}
+        content[name] = {key: _entry(row, of_row) for key, (row, of_row) in records.items() if of_row}
+    spreads = read_spreads(workspace)
+    if spreads is not None:
+        content[TABLE3] = spreads_summary(workspace, spreads)
+    return content
 
 
-def write_report(experiments: Path, page: Path) -> list[Found]:
-    """Write ``results/summary.json`` and bring the tables of a Markdown page up to date.
+def write_report(workspace: Workspace, page: Path) -> list[RowRecord]:
+    """Write ``summary.json`` beside the records, and update the tables of a Markdown page.
 
-    What stands between ``<!-- generated: TABLE -->`` and ``<!-- /generated -->`` is replaced; a table without such a
-    place gets one at the page's end, and a page that is not there is begun. Claims, notes (``notes TABLE``) and
-    pictures (``figure NAME``) are shown where the page has a place for them.
+    Text between ``<!-- generated: TABLE -->`` and ``<!-- /generated -->`` is replaced. A table without such a place is
+    added at the page's end, and a page that does not exist is begun. Claims, notes (``notes TABLE``) and pictures
+    (``figure NAME``) are shown where the page has a place for them.
 
     Args:
-        experiments: the folder of the tables.
+        workspace: folders of the recipes and of the records.
         page: the Markdown page.
 
     Returns:
-        The records whose recipe has been changed since.
+        The records whose recipe was changed since.
 
     Raises:
         FileNotFoundError: if there are no tables, or the page's folder does not exist.
         ValueError: on a row or a record that cannot be read.
     """
-    names = tables(experiments)
+    names = tables(workspace.recipes)
     if not names:
-        raise FileNotFoundError(f"there are no tables in {experiments}: expected folders table* with rows in TOML")
+        raise FileNotFoundError(f"there are no tables in {workspace.recipes}: expected folders table* with TOML files")
     text = page.read_text(encoding="utf-8") if page.is_file() else "# Results\n"
-    for name, block in _blocks(experiments).items():
-        text = placed(text, name, block)
-    for name, block in _extras(experiments, page).items():
-        text = placed(text, name, block, append=False)
-    results = experiments / "results"
-    results.mkdir(exist_ok=True)
+    for name, block in _tables(workspace).items():
+        text = insert(text, name, block)
+    for name, block in _extras(workspace, page).items():
+        text = insert(text, name, block, append=False)
+    workspace.results.mkdir(parents=True, exist_ok=True)
     _write(page, text)
-    _write(results / "summary.json", json.dumps(summary(experiments), indent=2) + "\n")
-    rows = [row for name in names for row in read_table(experiments / name)]
-    return [one for row in rows for one in records_of(experiments, row) if one.stale]
+    _write(workspace.results / "summary.json", json.dumps(summary(workspace), indent=2) + "\n")
+    rows = [row for name in names for row in read_table(workspace.recipes / name)]
+    return [record for row in rows for record in records_of(workspace, row) if record.stale]
 
 
-def markdown_table(experiments: Path, rows: list[Row]) -> str:
-    """One line a record, a dash for what is not there; values that are only cited come last."""
+def markdown_table(workspace: Workspace, rows: list[Row]) -> str:
+    """Return one line for each record, a dash for a missing value; cited values come last."""
     lines: list[tuple[str, ...]] = []
     for row in sorted(rows, key=lambda row: row.cited):
-        found = records_of(experiments, row)
-        lines += [_line(row, one, experiments) for one in found] or [_line(row, None, experiments)]
+        lines += [_line(row, record, workspace) for record in records_of(workspace, row)] or [_empty_line(row)]
     return markdown(COLUMNS, lines, words=2)
 
 
-def _blocks(experiments: Path) -> dict[str, str]:
-    """All tables of the page by their names: rows, the spreads made from them, and the grids that were run."""
-    blocks = {name: markdown_table(experiments, read_table(experiments / name)) for name in tables(experiments)}
-    if (experiments / f"{SPREADS}.toml").is_file():
-        blocks[SPREADS] = variability_table(experiments, read_variability(experiments / f"{SPREADS}.toml"))
-    for name in grids(experiments):
-        path = _record_of(experiments, name)
-        if path.is_file():
-            blocks[name] = grid_tables(read_grid(experiments / "grids" / f"{name}.toml"), read_record(path))
-    path = _record_of(experiments, MEANFIELD)
-    if path.is_file():
-        blocks[MEANFIELD] = meanfield_table(experiments, read_record(path))
-    return blocks
+def notes_of(rows: list[Row]) -> str:
+    """Return every note once, with the rows that it is about."""
+    rows_of_note: dict[str, list[Row]] = {}
+    for row in rows:
+        for note in row.notes:
+            rows_of_note.setdefault(note, []).append(row)
+    networks = [row for row in rows if row.recipes.paper is not None]
+    lines = []
+    for note, about in rows_of_note.items():
+        names = "All networks of the paper" if about == networks else ", ".join(row.title for row in about)
+        lines.append(f"- *{names}*: {note}.")
+    return "\n".join(lines)
 
 
-def _record_of(experiments: Path, study: str) -> Path:
-    """Where the record of a grid, or of the mean field of RBMs, would be."""
-    return experiments / "results" / (f"{MEANFIELD}.json" if study == MEANFIELD else f"grid-{study}.json")
-
-
-def _extras(experiments: Path, page: Path) -> dict[str, str]:
-    """What is shown only where the page has a place for it: claims, notes and pictures."""
-    shown = {name: NOT_RUN for name in (*grids(experiments), MEANFIELD) if not _record_of(experiments, name).is_file()}
-    shown |= {f"figure {name}": block for name, block in pictures_of(experiments, page).items()}
-    for name in tables(experiments):
-        shown[f"notes {name}"] = notes_of(read_table(experiments / name))
-    if (experiments / "claims.toml").is_file():
-        claims = read_claims(experiments / "claims.toml")
-        shown["claims"] = claims_table(experiments, claims, summary(experiments))
+def pictures_of(workspace: Workspace, page: Path) -> dict[str, str]:
+    """Return name -> Markdown of each picture that was made."""
+    shown = {}
+    for picture in read_pictures(workspace.recipes):
+        file = f"pictures/{picture.name}.png"
+        if workspace.record(f"figures-{picture.name}").is_file() and (page.parent / file).is_file():
+            notes = "".join(f" {note[0].upper()}{note[1:]}." for note in picture.notes)
+            shown[picture.name] = f"![{picture.title}]({file})\n\n*{picture.title}.{notes}*"
     return shown
 
 
-def _line(row: Row, found: Found | None, experiments: Path) -> tuple[str, ...]:
-    paper, paper_ensemble = number(row.paper), number(row.paper_ensemble)
-    if found is None:
-        title = f"{row.title} (cited)" if row.cited else row.title
-        return title, NOTHING, paper, NOTHING, NOTHING, NOTHING, paper_ensemble, NOTHING, NOTHING, NOTHING
-    of = found.record
-    ensemble = NO_ENSEMBLE if of["orderings"] == of["ensemble_orderings"] == 1 else of
+def _tables(workspace: Workspace) -> dict[str, str]:
+    """Return all tables of the page by their names: rows, spreads, and the studies that were run."""
+    recipes, spreads = workspace.recipes, read_spreads(workspace)
+    blocks = {name: markdown_table(workspace, read_table(recipes / name)) for name in tables(recipes)}
+    if spreads is not None:
+        blocks[TABLE3] = spreads_table(workspace, spreads)
+    for name, path in _study_records(workspace).items():
+        if path.is_file() and name == MEANFIELD:
+            blocks[name] = meanfield_table(workspace, read_record(path))
+        elif path.is_file():
+            blocks[name] = grid_tables(read_grid(recipes / "grids" / f"{name}.toml"), read_record(path))
+    return blocks
+
+
+def _study_records(workspace: Workspace) -> dict[str, Path]:
+    """Return the paths of the records of grids and of the mean-field study."""
+    paths = {name: workspace.record(record_name(name)) for name in grids(workspace.recipes)}
+    return {**paths, MEANFIELD: workspace.record(MEANFIELD)}
+
+
+def _extras(workspace: Workspace, page: Path) -> dict[str, str]:
+    """Return blocks shown only where the page has a place for them."""
+    recipes = workspace.recipes
+    blocks = {name: NOT_RUN for name, path in _study_records(workspace).items() if not path.is_file()}
+    blocks |= {f"figure {name}": block for name, block in pictures_of(workspace, page).items()}
+    blocks |= {f"notes {name}": notes_of(read_table(recipes / name)) for name in tables(recipes)}
+    if (recipes / "claims.toml").is_file():
+        claims = read_config(Claims, recipes / "claims.toml")
+        blocks["claims"] = claims_table(recipes, claims, summary(workspace))
+    return blocks
+
+
+def _empty_line(row: Row) -> tuple[str, ...]:
+    title = f"{row.title} (cited)" if row.cited else row.title
+    return title, NOTHING, number(row.paper), *(NOTHING,) * 3, number(row.paper_ensemble), *(NOTHING,) * 3
+
+
+def _line(row: Row, record: RowRecord, workspace: Workspace) -> tuple[str, ...]:
+    content = record.content
+    ensemble = NO_ENSEMBLE if content["orderings"] == content["ensemble_orderings"] == 1 else content
     return (
         row.title,
-        _recipe(found, experiments),
-        paper,
-        number(of["test_log_likelihood"]),
-        number(of["standard_error"]),
-        over(of["orderings"], of["rows"], in_turn=of.get("in_turn", False)),
-        paper_ensemble,
+        _recipe(record, workspace),
+        number(row.paper),
+        number(content["test_log_likelihood"]),
+        number(content["standard_error"]),
+        over(content["orderings"], content["rows"], in_turn=content.get("in_turn", False)),
+        number(row.paper_ensemble),
         number(ensemble["ensemble"]),
         number(ensemble["ensemble_standard_error"]),
         over(ensemble["ensemble_orderings"], ensemble["ensemble_rows"]),
     )
 
 
-def _recipe(found: Found, experiments: Path) -> str:
-    """Which recipe, its teacher, what the weights began as, and whether it was changed since."""
-    config = found.record["config"]
+def _recipe(record: RowRecord, workspace: Workspace) -> str:
+    """Return the recipe with its teacher and its start, and a word if it was changed since."""
+    config = record.content["config"]
     teacher = f" by {config['teacher']}" if config.get("teacher") else ""
-    start = config.get("start")
-    began = "" if start is None else ", from an RBM" if names_machine(start, experiments) else f", from {start}"
-    return f"{found.kind}{teacher}{began}{' (changed since)' if found.stale else ''}"
+    name = config.get("start")
+    start = "" if name is None else ", from an RBM" if names_rbm(name, workspace.recipes) else f", from {name}"
+    return f"{record.kind}{teacher}{start}{' (changed since)' if record.stale else ''}"
 
 
-def _entry(row: Row, found: list[Found]) -> dict[str, Any]:
-    """A row of the summary."""
-    by_kind = {one.kind: _told(one) for one in sorted(found, key=lambda one: KINDS.index(one.kind))}
-    best = found[0]
+def _entry(row: Row, records: list[RowRecord]) -> dict[str, Any]:
+    """Return a row of the summary."""
+    by_kind = {one.kind: _results(one) for one in sorted(records, key=lambda one: KINDS.index(one.kind))}
+    about = {"title": row.title, "paper": row.paper, "paper_ensemble": row.paper_ensemble, "recipe": records[0].kind}
+    return {**about, **by_kind[records[0].kind], "recipes": by_kind}
+
+
+def _results(record: RowRecord) -> dict[str, Any]:
+    content = record.content
     return {
-        "title": row.title,
-        "paper": row.paper,
-        "paper_ensemble": row.paper_ensemble,
-        "recipe": best.kind,
-        **by_kind[best.kind],
-        "recipes": by_kind,
-    }
-
-
-def _told(found: Found) -> dict[str, Any]:
-    return {
-        **{key: found.record[key] for key in SHARED},
-        "ensemble_mean": found.record.get("ensemble_mean"),
-        **({"in_turn": True} if found.record.get("in_turn") else {}),
-        "best_validation": found.record["best_validation"],
-        "record": found.path.name,
-        "stale": found.stale,
+        **{key: content[key] for key in SHARED},
+        "ensemble_mean": content.get("ensemble_mean"),
+        **({"in_turn": True} if content.get("in_turn") else {}),
+        "best_validation": content["best_validation"],
+        "record": record.path.name,
+        "stale": record.stale,
     }
 
 

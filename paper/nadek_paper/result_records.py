@@ -1,4 +1,4 @@
-"""The records that a row has."""
+"""Records of a row, read and checked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from nadek.runs.recipe import is_recipe
 from nadek.runs.records import read_record
 from nadek_paper.rows import KINDS, Kind, Row
-from nadek_paper.run_row import record_path
+from nadek_paper.workspace import Workspace
 
 SHARED = (
     "test_log_likelihood",
@@ -24,60 +24,60 @@ SHARED = (
 
 
 @dataclass(frozen=True)
-class Found:
+class RowRecord:
     """The record of a row by one recipe.
 
     Attributes:
         kind: the recipe.
         path: the record's file.
-        record: what is in it.
-        stale: whether the row's file has another recipe by now.
+        content: the record.
+        stale: True if the row's file has another recipe by now.
     """
 
     kind: Kind
     path: Path
-    record: dict[str, Any]
+    content: dict[str, Any]
     stale: bool
 
 
-def records_of(experiments: Path, row: Row) -> list[Found]:
-    """The records of a row, the one with the best validation first (the validation cost is in nats: less is better).
+def records_of(workspace: Workspace, row: Row) -> list[RowRecord]:
+    """Return the records of a row, the one with the lowest validation cost first.
 
     Raises:
-        ValueError: on a record of something else, and on one that lacks what all of them have; names the file.
+        ValueError: on a record of something else, or one that lacks a number; names the file.
     """
-    found = []
+    records = []
     for kind in row.kinds:
-        path = record_path(experiments, row, kind)
+        path = workspace.record(row.run_name(kind))
         if path.is_file():
-            record = read_record(path)
-            _check(path, record, {"table": row.table, "row": row.name, "recipe": kind})
-            found.append(Found(kind, path, record, not _is_of(row, kind, record["config"])))
-    return sorted(found, key=lambda one: (one.record["best_validation"], KINDS.index(one.kind)))
+            content = read_record(path)
+            _check(path, content, {"table": row.table, "row": row.name, "recipe": kind})
+            records.append(RowRecord(kind, path, content, not _is_current(row, kind, content["config"])))
+    return sorted(records, key=lambda one: (one.content["best_validation"], KINDS.index(one.kind)))
 
 
-def untaught(found: list[Found]) -> list[Found]:
-    """Those that learnt from rows alone: what says how good a structure is, beside others that learnt so too."""
-    return [one for one in found if one.kind != "taught"]
+def without_teacher(records: list[RowRecord]) -> list[RowRecord]:
+    """Return the records of trainings without a teacher, which compare structures fairly."""
+    return [one for one in records if one.kind != "taught"]
 
 
-def _check(path: Path, record: Mapping[str, Any], about: Mapping[str, str]) -> None:
+def _check(path: Path, content: Mapping[str, Any], about: Mapping[str, str]) -> None:
     for key in (*about, *SHARED, "best_validation", "config"):
-        if key not in record:
+        if key not in content:
             raise ValueError(f"{path}: expected the key {key!r} of a record, found none")
     for key, expected in about.items():
-        if record[key] != expected:
-            told = "-".join(about.values())
-            raise ValueError(f"{path}: expected the record of {told}, found one whose {key} is {record[key]!r}")
+        if content[key] != expected:
+            name = "-".join(about.values())
+            raise ValueError(f"{path}: expected the record of {name}, found one whose {key} is {content[key]!r}")
     for key in (*SHARED, "best_validation"):
-        value, least = record[key], "a number" if key == "best_validation" else "a number or null"
-        nothing = value is None and key in SHARED
-        if not nothing and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise ValueError(f"{path}: {key}: expected {least}, found {value!r}")
-    if not isinstance(record["config"], Mapping):
-        raise ValueError(f"{path}: config: expected a table of options, found {record['config']!r}")
+        value, expected = content[key], "a number or null" if key in SHARED else "a number"
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number and (value is not None or key not in SHARED):
+            raise ValueError(f"{path}: {key}: expected {expected}, found {value!r}")
+    if not isinstance(content["config"], Mapping):
+        raise ValueError(f"{path}: config: expected a table of options, found {content['config']!r}")
 
 
-def _is_of(row: Row, kind: Kind, kept: Any) -> bool:  # noqa: ANN401 - whatever JSON held
-    """Whether a record was trained as the row's file says today."""
-    return kept == row.config(kind) if row.rbm is not None else is_recipe(row.recipe(kind), kept)
+def _is_current(row: Row, kind: Kind, config: Any) -> bool:  # noqa: ANN401 - whatever JSON held
+    """Return True if a record was trained as the row's file says today."""
+    return config == row.config(kind) if row.rbm is not None else is_recipe(row.recipe(kind), config)

@@ -1,6 +1,5 @@
-"""Rows of the paper's tables as data: what the paper reports, and the recipes that stand for it here."""
+"""Rows of the paper's tables as data: the paper's values, and the recipes that reproduce them."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,18 +8,19 @@ from typing import Any, Literal
 from nadek import datasets
 from nadek.runs.recipe import Recipe, merge, naming, read_recipe, trained_alike, with_kinds
 from nadek.utils.configs import decode, encode
-from nadek_paper.rbm import AISConfig, MachineConfig
+from nadek_paper.rbm import AISConfig, RBMConfig
+from nadek_paper.recipe_files import files_of
 
 Kind = Literal["modern", "paper", "taught"]
-"""Ours, found on validation data; as the paper and its authors' code did it; or from another network, which learnt from
-the same rows."""
+"""Our training, chosen on validation data; the training of the paper and its authors' code; or learning from another
+network, which learnt from the same rows."""
 
 KINDS: tuple[Kind, ...] = ("modern", "paper", "taught")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipes:
-    """How a row is trained; None where a way is not given."""
+    """Recipes of a row, None where there is none of a kind."""
 
     modern: Recipe | None = None
     paper: Recipe | None = None
@@ -34,12 +34,12 @@ class Recipes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineChoice:
-    """Which epoch of an RBM is taken: the one that validation rows are likeliest under, by a short annealing.
+class RBMChoice:
+    """Choice of the epoch of an RBM that validation rows are likeliest under, by a short annealing.
 
     Attributes:
-        every: epochs between two looks; there is one after the last, too.
-        annealing: how the normalising constant is estimated for it.
+        every: epochs between two estimates; there is one after the last epoch, too.
+        annealing: settings of the estimate.
     """
 
     every: int = 10
@@ -51,41 +51,41 @@ class MachineChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineRecipe:
-    """How an RBM is trained, which epoch of it is taken, and how its normalising constant is estimated.
+class RBMRecipe:
+    """Training of an RBM, choice of its epoch, and the estimate of its normalising constant.
 
     Attributes:
-        training: see `nadek_paper.rbm.MachineConfig`.
-        choice: how the epoch is chosen; None for the last.
-        annealing: for the likelihood of the test rows.
+        training: settings of the training.
+        choice: choice of the epoch; None for the last.
+        annealing: settings of the estimate for the test rows.
     """
 
-    training: MachineConfig
-    choice: MachineChoice | None = None
+    training: RBMConfig
+    choice: RBMChoice | None = None
     annealing: AISConfig = field(default_factory=AISConfig)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One row of a table: a file ``experiments/TABLE/NAME.toml``.
+    """One row of a table: a file ``recipes/TABLE/NAME.toml``.
 
     Attributes:
         table: the folder's name; not an option of the file.
         name: the file's name without its suffix; not an option of the file.
-        title: what tables call it.
+        title: shown in tables.
         data: name of a known data set.
         paper: the paper's test log-likelihood, nats a row.
         paper_ensemble: the paper's value for the ensemble over orderings.
-        orderings: how many random orderings to average over, on all test rows.
-        in_turn: score each test row under one of the orderings only, in turn: an estimate of the same mean, without
-            bias, where every conditional takes a whole network. Asks for ``ensemble_orderings``.
-        ensemble_orderings: how many orderings to mix; None mixes those of ``orderings``.
-        ensemble_rows: score that ensemble on so many test rows, a fixed random choice; None for all.
-        scoring_dtype: of the matrix products while scoring; with "bfloat16" the record tells how far from float32.
-        cited: a value that is only quoted, of a model that is not run here.
-        notes: where we differ from the paper, each with the reason.
-        recipes: how to train it. A table ``model`` of the file is the structure that all of them share.
-        rbm: how to train it, where it is an RBM; it counts as modern.
+        orderings: number of random orderings to average over, on all test rows.
+        in_turn: score each test row under one of the orderings only, in turn: an unbiased estimate of the same mean,
+            for models whose conditionals each take a whole network. Needs ``ensemble_orderings``.
+        ensemble_orderings: number of orderings to mix; None mixes those of ``orderings``.
+        ensemble_rows: number of test rows for the ensemble, a fixed random choice; None for all.
+        scoring_dtype: of the matrix products while scoring; with "bfloat16" the record has the difference to float32.
+        cited: True for a value that is only quoted, of a model that is not run here.
+        notes: differences from the paper, each with the reason.
+        recipes: the trainings. A table ``model`` of the file is the structure that all of them share.
+        rbm: the training of an RBM; it counts as modern.
     """
 
     table: str
@@ -102,7 +102,7 @@ class Row:
     cited: bool = False
     notes: tuple[str, ...] = ()
     recipes: Recipes = field(default_factory=Recipes)
-    rbm: MachineRecipe | None = None
+    rbm: RBMRecipe | None = None
 
     def __post_init__(self) -> None:
         if self.data not in datasets.names():
@@ -126,88 +126,93 @@ class Row:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The ways to train it."""
+        """Return the kinds of recipes that the row has."""
         if self.rbm is not None:
             return ("modern",)
         return tuple(kind for kind in KINDS if getattr(self.recipes, kind) is not None)
 
     def config(self, kind: Kind) -> dict[str, Any]:
-        """What a record says of how it was trained.
-
-        Raises:
-            ValueError: if there is no such way.
-        """
+        """Return the recipe as a record keeps it."""
         return encode(self.rbm if self.rbm is not None and kind in self.kinds else self.recipe(kind))
 
     def recipe(self, kind: Kind) -> Recipe:
-        """One of the row's recipes, without its notes: a better word for a reason is no other training.
+        """Return a recipe without its notes, which are no part of the training.
 
         Raises:
             ValueError: if the row has no such recipe.
         """
-        found: Recipe | None = getattr(self.recipes, kind)
-        if found is None:
+        recipe: Recipe | None = getattr(self.recipes, kind)
+        if recipe is None:
             why = "its value is only cited" if self.cited else "it is an RBM" if self.rbm else "its file has none"
             raise ValueError(f"{self.table}: row {self.name} has no recipe {kind!r}: {why}")
-        return replace(found, notes="")
+        return replace(recipe, notes="")
+
+    def run_name(self, kind: Kind) -> str:
+        """Return the name of the training's folder and of the record."""
+        return f"{self.table}-{self.name}-{kind}"
+
+    def about(self, kind: Kind, *, quick: bool) -> dict[str, Any]:
+        """Return a record's entries on the row."""
+        return {
+            "table": self.table,
+            "row": self.name,
+            "recipe": kind,
+            "title": self.title,
+            "data": self.data,
+            "quick": quick,
+            "paper": self.paper,
+            "paper_ensemble": self.paper_ensemble,
+        }
 
 
-def read_row(path: str | os.PathLike[str]) -> Row:
+def read_row(path: Path) -> Row:
     """Read one row, strictly.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is not TOML, or on an unknown, missing or unfit option; names file and option.
+        ValueError: if it is not TOML, or an option is unknown, missing or unfit; names file and option.
     """
-    path = Path(path)
     options = read_recipe(path)
     with naming(path):
         for key in ("table", "name"):
             if key in options:
-                raise ValueError(f"unknown option {key}; it is told by where the file lies")
-        return decode(Row, {**_shared(options), "table": path.absolute().parent.name, "name": path.stem})
+                raise ValueError(f"unknown option {key}; the place of the file says it")
+        return decode(Row, {**_with_model(options), "table": path.absolute().parent.name, "name": path.stem})
 
 
-def read_table(folder: str | os.PathLike[str], *, only: str | None = None) -> list[Row]:
+def read_table(folder: Path, *, only: str | None = None) -> list[Row]:
     """Read the rows of a table, sorted by name.
 
     Args:
-        folder: where their files lie.
-        only: the name of the one row that is wanted.
+        folder: of their files.
+        only: name of a single row to read.
 
     Raises:
         FileNotFoundError: if there is no such table.
         ValueError: if it has no such row, and as `read_row`.
     """
-    folder = Path(folder)
-    paths = sorted(folder.glob("*.toml"))
-    if not paths:
-        known = ", ".join(tables(folder.parent)) or "none"
-        raise FileNotFoundError(f"there is no table {folder.name} in {folder.parent}; known are: {known}")
-    if only is not None:
-        names = ", ".join(path.stem for path in paths)
-        paths = [path for path in paths if path.stem == only]
-        if not paths:
-            raise ValueError(f"{folder.name} has no row {only!r}; known are: {names}")
-    return [read_row(path) for path in paths]
+    if not list(folder.glob("*.toml")):
+        names = ", ".join(tables(folder.parent)) or "none"
+        raise FileNotFoundError(f"there is no table {folder.name} in {folder.parent}; known are: {names}")
+    return [read_row(path) for path in files_of(folder, only, "row")]
 
 
-def tables(experiments: str | os.PathLike[str]) -> list[str]:
-    """Names of the tables: the folders ``table*`` that hold rows, sorted."""
-    return sorted({path.parent.name for path in Path(experiments).glob("table*/*.toml")})
+def tables(recipes: Path) -> list[str]:
+    """Return the names of the tables, sorted: the folders ``table*`` with rows."""
+    return sorted({path.parent.name for path in recipes.glob("table*/*.toml")})
 
 
-def names_machine(start: str, experiments: str | os.PathLike[str]) -> bool:
-    """Whether a recipe's ``start`` is an RBM of the tables ("TABLE/ROW"), and not a trained model."""
-    return start.partition("/")[0] in tables(experiments)
+def names_rbm(start: str, recipes: Path) -> bool:
+    """Return True if a recipe's ``start`` is an RBM of the tables ("TABLE/ROW"), not a trained model."""
+    return start.partition("/")[0] in tables(recipes)
 
 
-def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The row's options with its model laid under every recipe, and the kinds that are meant where none is told."""
+def _with_model(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row's options with its ``model`` and the usual kinds laid under every recipe."""
     options = dict(options)
     model = options.pop("model", {})
     recipes = options.get("recipes")
-    if isinstance(recipes, Mapping):  # what is not a table of tables is told by its path later
+    if isinstance(recipes, Mapping):  # `decode` refuses anything else
         options["recipes"] = {
             kind: with_kinds(merge({"model": model}, recipe)) if isinstance(recipe, Mapping) else recipe
             for kind, recipe in recipes.items()

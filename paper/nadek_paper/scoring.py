@@ -1,4 +1,4 @@
-"""Scoring the test rows for a record, piece by piece, so that it can go on where it was interrupted."""
+"""Scores of the test rows for a record, saved piece by piece, so that scoring can be resumed."""
 
 import contextlib
 import hashlib
@@ -21,68 +21,69 @@ from nadek.utils.atomic import replacing
 from nadek_paper.rows import Row
 
 PIECE = 100
-"""Rows between two savings of the scores, for networks that take minutes for so many."""
+"""Rows between two savings of the scores, for networks that take minutes for them."""
 
 CHECKED_ROWS = 16
-"""Scored both in reduced precision and in the network's own, under one ordering, to tell the difference."""
+"""Rows scored both in reduced and in full precision, to record the difference."""
 
 TEST_SEED = 0
-"""Of the orderings and of the choice of test rows, the same for every row of every table."""
+"""Seed of the orderings and of the choice of test rows, the same for every row of every table."""
 
 SPREADS = ("spread_over_orderings", "spread_over_rows")
-"""Of `nadek.inference.summary.Summary`; those of the ensemble are the paper's Table 3."""
+"""Fields of `nadek.inference.summary.Summary`; those of the ensemble are the paper's Table 3."""
+
+FILES = ("scores.npz", "ensemble-scores.npz")
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is scored: all test rows under a few orderings, and perhaps some rows under many.
+    """All test rows under a few orderings, and perhaps some rows under many.
 
     Attributes:
         model: the model.
         x: all test rows [N, D].
-        orderings: for them [O, D].
-        in_turn: whether each row is scored under one of these only, in turn.
-        mixed: rows and orderings of the ensemble; None where it is that of ``orderings``.
-        dtype: of the matrix products; None for the network's own.
+        orderings: their orderings [O, D].
+        in_turn: True to score each row under one of these only, in turn.
+        ensemble: rows and orderings of the ensemble; None for that of ``orderings``.
+        dtype: of the matrix products; None for full precision.
     """
 
     model: ConditionalModel
     x: Tensor
     orderings: Tensor
     in_turn: bool
-    mixed: tuple[Tensor, Tensor] | None
+    ensemble: tuple[Tensor, Tensor] | None
     dtype: torch.dtype | None = None
 
     @classmethod
     def of(cls, row: Row, model: ConditionalModel, x: Tensor) -> "Scoring":
-        """Draw what a row asks for; the draws are made on a CPU, so that they are the same everywhere."""
-        mixed = None
+        """Draw orderings and rows on a CPU, so that they are the same everywhere."""
+        ensemble = None
         if row.ensemble_orderings is not None:
             chosen = torch.randperm(len(x), generator=_generator())[: row.ensemble_rows]
-            mixed = (x[chosen].to(model.b.device), _orderings(model, row.ensemble_orderings))
+            ensemble = (x[chosen].to(model.b.device), _orderings(model, row.ensemble_orderings))
         dtype = torch.bfloat16 if row.scoring_dtype == "bfloat16" else None
-        return cls(model, x.to(model.b.device), _orderings(model, row.orderings), row.in_turn, mixed, dtype)
+        return cls(model, x.to(model.b.device), _orderings(model, row.orderings), row.in_turn, ensemble, dtype)
 
     @property
     def along(self) -> Tensor:
-        """What the rows are scored along, line by line of the scores: an ordering for all rows [D], or one a row."""
+        """Return an ordering for each line of the scores: [O, D], or [1, N, D] with one for each row."""
         if not self.in_turn:
             return self.orderings
         return self.orderings[torch.arange(len(self.x)) % len(self.orderings)].unsqueeze(0)
 
     @property
     def digest(self) -> str:
-        """Changes with anything that the numbers depend on."""
-        tensors = [*self.model.state_dict().values(), self.x, self.along, *(self.mixed or ())]
+        """Return a digest of everything that the numbers depend on."""
+        tensors = [*self.model.state_dict().values(), self.x, self.along, *(self.ensemble or ())]
         return self._digest(tensors)
 
-    def told(self, folder: Path, progress: Progress | None) -> dict[str, Any]:
-        """Score, and tell it in numbers; what is done is kept in ``folder``, to go on from after an interruption."""
-        single = summarise(self._scores(folder / "scores.npz", self.x, self.along, progress))
+    def scores(self, folder: Path, progress: Progress | None) -> dict[str, Any]:
+        """Return the scores as entries of a record, and save them in ``folder`` to resume from."""
+        single = summarise(self._saved(folder / FILES[0], self.x, self.along, progress))
         mixed = single
-        if self.mixed is not None:
-            mixed = summarise(self._scores(folder / "ensemble-scores.npz", *self.mixed, progress))
-        told, told_mixed = asdict(single), asdict(mixed)
+        if self.ensemble is not None:
+            mixed = summarise(self._saved(folder / FILES[1], *self.ensemble, progress))
         return {
             "test_log_likelihood": single.mean,
             "standard_error": single.standard_error,
@@ -93,23 +94,24 @@ class Scoring:
             "ensemble_standard_error": mixed.ensemble_standard_error,
             "ensemble_orderings": mixed.n_orderings,
             "ensemble_rows": mixed.n_rows,
-            **{key: told[key] for key in SPREADS},
-            **{f"ensemble_{key}": told_mixed[key] for key in ("mean", *SPREADS)},
+            **{key: asdict(single)[key] for key in SPREADS},
+            **{f"ensemble_{key}": asdict(mixed)[key] for key in ("mean", *SPREADS)},
             "test_seed": TEST_SEED,
             "scoring_dtype": "float32" if self.dtype is None else "bfloat16",
-            **self._told_of_precision(),
+            **self._precision(),
             "digest": self.digest,
         }
 
-    def forget(self, folder: Path) -> None:
-        """Remove the scores that were kept to resume from."""
-        for name in ("scores.npz", "ensemble-scores.npz"):
+    @staticmethod
+    def forget(folder: Path) -> None:
+        """Remove the scores that were saved to resume from."""
+        for name in FILES:
             (folder / name).unlink(missing_ok=True)
 
-    def _scores(self, cache: Path, x: Tensor, orderings: Tensor, progress: Progress | None) -> Tensor:
-        """Log-probabilities [orderings, rows]; every piece is kept in a file as soon as it is done."""
+    def _saved(self, cache: Path, x: Tensor, orderings: Tensor, progress: Progress | None) -> Tensor:
+        """Return log-probabilities [orderings, rows]; every piece is saved as soon as it is done."""
         digest = self._digest([*self.model.state_dict().values(), x, orderings])
-        scores = _kept(cache, digest, (len(orderings), len(x)))
+        scores = _load(cache, digest, (len(orderings), len(x)))
         size = len(x) if self.model.can_decode_incrementally else PIECE
         for index in range(len(orderings)):
             for start in range(0, len(x), size):
@@ -117,28 +119,28 @@ class Scoring:
                 if not np.isnan(scores[index, rows]).any():
                     continue
 
-                def told(done: int, _: int, before: int = index * len(x) + start) -> None:
+                def on_rows(done: int, _: int, before: int = index * len(x) + start) -> None:
                     if progress is not None:
                         progress(before + done, scores.size)
 
                 along = orderings[index] if orderings.ndim == 2 else orderings[index, rows]
-                found = log_prob(self.model, x[rows], ordering=along, dtype=self.dtype, progress=told)
-                scores[index, rows] = found.cpu().numpy()
+                values = log_prob(self.model, x[rows], ordering=along, dtype=self.dtype, progress=on_rows)
+                scores[index, rows] = values.cpu().numpy()
                 with replacing(cache) as stream:
                     np.savez(stream, digest=np.array(digest), scores=scores)
         return torch.from_numpy(scores)
 
-    def _told_of_precision(self) -> dict[str, Any]:
-        """How far scores in reduced precision are from those in the network's own, on a few rows, in nats."""
+    def _precision(self) -> dict[str, Any]:
+        """Return the error of scores in reduced precision, on a few rows, in nats."""
         if self.dtype is None:
             return {}
         x, ordering = self.x[:CHECKED_ROWS], self.orderings[0]
         away = log_prob(self.model, x, ordering=ordering, dtype=self.dtype) - log_prob(self.model, x, ordering=ordering)
-        told = {"rows": len(x), "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
-        return {"reduced_precision": told}
+        error = {"rows": len(x), "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
+        return {"reduced_precision": error}
 
     def _digest(self, tensors: list[Tensor]) -> str:
-        """Of what scores depend on: shapes and values, and a precision that is not the network's own."""
+        """Return a digest of shapes and values, and of a reduced precision."""
         digest = hashlib.sha256(b"" if self.dtype is None else str(self.dtype).encode())
         for tensor in tensors:
             digest.update(str(tuple(tensor.shape)).encode())
@@ -147,7 +149,7 @@ class Scoring:
 
 
 def _orderings(model: ConditionalModel, number: int) -> Tensor:
-    """The first orderings of the one stream; a model of one ordering has only that."""
+    """Return the first orderings of one stream; a model of one ordering has only that."""
     return as_orderings(model, number, generator=_generator())
 
 
@@ -155,12 +157,12 @@ def _generator() -> torch.Generator:
     return torch.Generator().manual_seed(TEST_SEED)
 
 
-def _kept(cache: Path, digest: str, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Scores that are done, if they are of the same model, rows and orderings; NaN for those that are not."""
+def _load(cache: Path, digest: str, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return saved scores of the same model, rows and orderings; NaN where there are none."""
     scores = np.full(shape, np.nan)
     if cache.is_file():
-        # damaged: nothing is lost but time
-        with contextlib.suppress(ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(cache) as kept:
-            if str(kept["digest"]) == digest:
-                scores[: len(kept["scores"])] = kept["scores"]
+        # a damaged file costs nothing but time
+        with contextlib.suppress(ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(cache) as saved:
+            if str(saved["digest"]) == digest:
+                scores[: len(saved["scores"])] = saved["scores"]
     return scores

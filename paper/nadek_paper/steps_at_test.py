@@ -1,4 +1,4 @@
-"""What a model would be worth with other numbers of steps than it was made with."""
+"""Log-likelihoods of a model with other numbers of steps than it was trained with."""
 
 from dataclasses import replace
 
@@ -17,15 +17,16 @@ from nadek.models.evaluation import evaluation_mode
 def log_probs_by_steps(
     model: IterativeNADE, x: Shaped[Tensor, "B D"], *, steps: int, masks: int, generator: torch.Generator
 ) -> Float[Tensor, "steps B"]:
-    """Unbiased estimates of the mean of log p(x | o) over orderings, as if the model had 1, 2, ... steps (nats).
+    """Estimate log p(x) of a model with 1, 2, ... steps (nats).
 
-    All numbers of steps see the same masks, so their differences are much less noisy than each is.
+    These are unbiased estimates of the mean of log p(x | o) over orderings. All numbers of steps see the same masks, so
+    their differences are much less noisy than each one.
 
     Args:
         model: a NADE-k.
         x: complete rows of codes.
         steps: the largest number of steps.
-        masks: how many masks to average over for each row.
+        masks: number of masks to average over for each row.
         generator: source of the masks.
     """
     longer = IterativeNADE(replace(model.config, steps=steps), generator=torch.Generator()).to(model.b)

@@ -1,32 +1,23 @@
-"""How much log p(x | o) varies over orderings and over rows (the paper's Table 3), from the records of other rows."""
+"""Spreads of log p(x | o) over orderings and over rows (the paper's Table 3), from the records of other rows."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nadek.runs.recipe import naming, read_recipe
-from nadek.utils.configs import decode
 from nadek_paper.markdown import NOTHING, markdown, number, over
-from nadek_paper.result_records import Found, records_of, untaught
+from nadek_paper.recipe_files import read_config
+from nadek_paper.result_records import RowRecord, records_of, without_teacher
 from nadek_paper.rows import Row, read_table
+from nadek_paper.workspace import Workspace
 
-COLUMNS = (
-    "model",
-    "recipe",
-    "mean, paper",
-    "mean, ours",
-    "√E_x Var_o, paper",
-    "ours",
-    "√E_o Var_x, paper",
-    "ours",
-    "both over",
-)
+NAME = "table3"
+_PAPER_COLUMNS = ("mean, paper", "mean, ours", "√E_x Var_o, paper", "ours", "√E_o Var_x, paper", "ours")
+COLUMNS = ("model", "recipe", *_PAPER_COLUMNS, "both over")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """What the paper reports of one model, in nats.
+    """The paper's values for one model, in nats.
 
     Attributes:
         row: name of the model's row.
@@ -42,14 +33,14 @@ class Spread:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variability:
-    """A table of spreads: a file ``experiments/NAME.toml``.
+class Spreads:
+    """The options of ``table3.toml``.
 
     Attributes:
-        title: what it is.
+        title: shown above the table.
         table: the table whose rows it is about.
-        rows: what the paper reports.
-        notes: where we differ from the paper, each with the reason.
+        rows: the paper's values.
+        notes: differences from the paper, each with the reason.
     """
 
     title: str
@@ -57,72 +48,64 @@ class Variability:
     rows: tuple[Spread, ...]
     notes: tuple[str, ...] = ()
 
-    def read_rows(self, experiments: Path) -> list[Row]:
-        """The rows that it is about.
+    def read_rows(self, recipes: Path) -> list[Row]:
+        """Return the rows that it is about.
 
         Raises:
             ValueError: if there is no such row.
         """
-        return [read_table(experiments / self.table, only=spread.row)[0] for spread in self.rows]
+        return [read_table(recipes / self.table, only=spread.row)[0] for spread in self.rows]
 
 
-def read_variability(path: str | os.PathLike[str]) -> Variability:
-    """Read such a table, strictly.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: on an unknown, missing or unfit option; names file and option.
-    """
-    options = read_recipe(path)
-    with naming(path):
-        return decode(Variability, options)
+def read_spreads(workspace: Workspace) -> Spreads | None:
+    """Read the table, if there is one."""
+    path = workspace.recipes / f"{NAME}.toml"
+    return read_config(Spreads, path) if path.is_file() else None
 
 
-def variability_summary(experiments: Path, told: Variability) -> dict[str, dict[str, Any]]:
-    """Row -> the paper's values beside ours, of the recipe that validates best (but for taught ones).
+def spreads_summary(workspace: Workspace, spreads: Spreads) -> dict[str, dict[str, Any]]:
+    """Return row -> the paper's values beside ours, of the recipe without a teacher that validates best.
 
     The log-likelihood is over ``orderings`` and ``rows``, as in the row's own table; the spreads are over
-    ``spread_orderings`` and ``spread_rows``, on which the mean is ``spread_mean``.
-    Rows without a record are left out.
+    ``spread_orderings`` and ``spread_rows``, on which the mean is ``spread_mean``. Rows without a record are left out.
     """
-    rows = zip(told.rows, told.read_rows(experiments), strict=True)
-    found = {spread.row: (spread, row, untaught(records_of(experiments, row))) for spread, row in rows}
-    return {name: _entry(spread, row, records[0]) for name, (spread, row, records) in found.items() if records}
+    summary = {}
+    for spread, row in zip(spreads.rows, spreads.read_rows(workspace.recipes), strict=True):
+        records = without_teacher(records_of(workspace, row))
+        if records:
+            summary[spread.row] = _entry(spread, row, records[0])
+    return summary
 
 
-def variability_table(experiments: Path, told: Variability) -> str:
-    """The table in Markdown; a dash for what is not there."""
-    entries, rows = variability_summary(experiments, told), told.read_rows(experiments)
-    return markdown(
-        COLUMNS,
-        [_line(spread, row, entries.get(spread.row)) for spread, row in zip(told.rows, rows, strict=True)],
-        words=2,
-    )
+def spreads_table(workspace: Workspace, spreads: Spreads) -> str:
+    """Return the table in Markdown; a dash stands for a missing value."""
+    entries, rows = spreads_summary(workspace, spreads), spreads.read_rows(workspace.recipes)
+    lines = [_line(spread, row, entries.get(spread.row, {})) for spread, row in zip(spreads.rows, rows, strict=True)]
+    return markdown(COLUMNS, lines, words=2)
 
 
-def _entry(spread: Spread, row: Row, found: Found) -> dict[str, Any]:
-    of = found.record
+def _entry(spread: Spread, row: Row, record: RowRecord) -> dict[str, Any]:
+    content = record.content
     return {
         "title": row.title,
-        "recipe": found.kind,
+        "recipe": record.kind,
         "paper": spread.mean,
-        "test_log_likelihood": of["test_log_likelihood"],
-        "orderings": of["orderings"],
-        "rows": of["rows"],
+        "test_log_likelihood": content["test_log_likelihood"],
+        "orderings": content["orderings"],
+        "rows": content["rows"],
         "paper_spread_over_orderings": spread.over_orderings,
-        "spread_over_orderings": of.get("ensemble_spread_over_orderings"),
+        "spread_over_orderings": content.get("ensemble_spread_over_orderings"),
         "paper_spread_over_rows": spread.over_rows,
-        "spread_over_rows": of.get("ensemble_spread_over_rows"),
-        "spread_mean": of.get("ensemble_mean"),
-        "spread_orderings": of["ensemble_orderings"],
-        "spread_rows": of["ensemble_rows"],
-        "record": found.path.name,
-        "stale": found.stale,
+        "spread_over_rows": content.get("ensemble_spread_over_rows"),
+        "spread_mean": content.get("ensemble_mean"),
+        "spread_orderings": content["ensemble_orderings"],
+        "spread_rows": content["ensemble_rows"],
+        "record": record.path.name,
+        "stale": record.stale,
     }
 
 
-def _line(spread: Spread, row: Row, entry: dict[str, Any] | None) -> tuple[str, ...]:
-    ours = entry or {}
+def _line(spread: Spread, row: Row, ours: dict[str, Any]) -> tuple[str, ...]:
     return (
         row.title,
         ours.get("recipe", NOTHING),

@@ -259,7 +259,7 @@ def test_command_line_imports_are_light():
         "assert not heavy, heavy;"
         "from nadek import figures;"
         "assert all(hasattr(figures, name) for name in figures.__all__);"
-        "assert callable(figures.lines) and 'matplotlib' in sys.modules"
+        "assert callable(figures.samples) and 'matplotlib' in sys.modules"
     )
     run_alone(code)
 

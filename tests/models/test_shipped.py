@@ -25,7 +25,7 @@ def test_there_are_models():
 @pytest.mark.parametrize("name", MODELS)
 def test_shipped_model_matches_its_record(name):
     metrics = load_saved(name).metrics
-    record = json.loads((ROOT / "experiments" / "results" / f"{metrics['record']}.json").read_text())
+    record = json.loads((ROOT / "paper" / "results" / f"{metrics['record']}.json").read_text())
     assert {key: metrics[key] for key in ("commit", "config", "seconds")} == {
         key: record[key] for key in ("commit", "config", "seconds")
     }

@@ -4,6 +4,7 @@ net.py calls nothing of nadek's but what stands in this file. What a function is
 """
 
 import io
+import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -56,16 +57,18 @@ from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig, da
 from nadek.training import add_memory as _add_memory
 from nadek.utils.configs import encode
 from nadek_paper.cli import main as _paper_main
-from nadek_paper.figures import make_picture, read_pictures
-from nadek_paper.grids import read_grid, run_grid
-from nadek_paper.jobs import Workplace
-from nadek_paper.rbm import AISConfig, Machine, MachineConfig, exact_log_partition, fit_machine, log_partition
+from nadek_paper.figures import draw_picture, read_pictures
+from nadek_paper.grids.grid import read_grid
+from nadek_paper.grids.study import grid_study
+from nadek_paper.meanfield import meanfield_study
+from nadek_paper.rbm import RBM, AISConfig, RBMConfig, exact_log_partition, fit_rbm, log_partition
 from nadek_paper.report import markdown_table, summary, write_report
 from nadek_paper.rows import read_row
-from nadek_paper.run_meanfield import read_meanfield, run_meanfield
-from nadek_paper.run_row import reproduce
 from nadek_paper.steps_at_test import log_probs_by_steps
-from nadek_paper.table3 import read_variability, variability_table
+from nadek_paper.studies import run_study
+from nadek_paper.table3 import read_spreads, spreads_table as _spreads_table
+from nadek_paper.table_study import run_row as _run_row
+from nadek_paper.workspace import Workspace
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from baselines import ChowLiuTree, IndependentBernoulli  # noqa: E402
@@ -220,13 +223,13 @@ def load_everything(folder):
 
 
 def rbm(W, b, c):
-    return Machine(W, b, c)
+    return RBM(W, b, c)
 
 
 def train_rbm(x, **options):
     """(W, b, c) of the average, the chains, and how far mean field moved a cell in each epoch."""
     moved = []
-    state = fit_machine(x, MachineConfig(**options), on_epoch=lambda _, far: moved.append(far))
+    state = fit_rbm(x, RBMConfig(**options), on_epoch=lambda _, far: moved.append(far))
     machine = state.average
     return machine, (machine.W, machine.b, machine.c), state.chains, moved
 
@@ -270,14 +273,21 @@ def column_kinds(estimator):
 
 
 PAPER_VERBS = ("reproduce", "report")
+GRIDS = ("which",)
 
 
 def run_cli(arguments):
     """(exit code, standard output, standard error) of a command, in this process."""
     out, err = io.StringIO(), io.StringIO()
     code = 0
-    main = _paper_main if str(next(iter(arguments), "")) in PAPER_VERBS else _main
-    with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", ["nadek", *map(str, arguments)]):
+    arguments, main = [*map(str, arguments)], _main
+    if arguments and arguments[0] in PAPER_VERBS:
+        main = _paper_main
+        verb = [] if arguments[0] == "reproduce" else ["report"]
+        target = ["grids"] if arguments[1:2] and arguments[1] in GRIDS else []
+        arguments = [*verb, *target, *arguments[1:], "--results", "experiments/results"]
+    own = mock.patch.dict(os.environ, {"NADEK_PAPER_RECIPES": "experiments"})
+    with own, redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", ["nadek", *arguments]):
         try:
             main()
         except SystemExit as end:
@@ -290,44 +300,44 @@ def run_cli(arguments):
 
 def place(folder, quick=False):
     folder = Path(folder)
-    return Workplace(
-        experiments=folder / "experiments", runs=folder / "runs", quick=quick, pictures=folder / "pictures"
-    )
+    recipes = folder / "experiments"
+    folders = {"recipes": recipes, "results": recipes / "results", "runs": folder / "runs"}
+    return Workspace(**folders, quick=quick, pictures=folder / "pictures")
 
 
 def run_row(path, kind, folder, quick=False):
-    return reproduce(read_row(path), kind, place(folder, quick))
+    return _run_row(read_row(Path(path)), kind, place(folder, quick))
 
 
 def run_grid_of(path, folder, only=None):
-    return run_grid(read_grid(path), place(folder), only=only)
+    return run_study(grid_study(read_grid(Path(path)), place(folder), only=only))
 
 
 def run_meanfield_of(path, folder):
-    return run_meanfield(*read_meanfield(path), place(folder))
+    return run_study(meanfield_study(place(folder)))
 
 
 def rows_table(folder, paths):
-    return markdown_table(Path(folder) / "experiments", [read_row(path) for path in paths])
+    return markdown_table(place(folder), [read_row(Path(path)) for path in paths])
 
 
 def spreads_table(folder, path):
-    return variability_table(Path(folder) / "experiments", read_variability(path))
+    return _spreads_table(place(folder), read_spreads(place(folder)))
 
 
 def tables_summary(folder):
-    return summary(Path(folder) / "experiments")
+    return summary(place(folder))
 
 
 def report(folder, page):
-    write_report(Path(folder) / "experiments", Path(page))
+    write_report(place(folder), Path(page))
 
 
 def pictures(folder):
     """Names of the figures that were made."""
     made = []
-    for picture in read_pictures(Path(folder) / "experiments"):
-        make_picture(picture, place(folder))
+    for picture in read_pictures(place(folder).recipes):
+        draw_picture(picture, place(folder))
         made.append(picture.name)
     return made
 

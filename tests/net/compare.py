@@ -46,13 +46,19 @@ def main():
         if name not in b:
             found["missing"].append(f"{name}: not in {told.b}")
         elif name not in a:
-            found["missing"].append(f"{name}: not in {told.a}" + (f": {b[name]['text'][:150]}" if "BROKE" in name else ""))
+            found["missing"].append(
+                f"{name}: not in {told.a}" + (f": {b[name]['text'][:150]}" if "BROKE" in name else "")
+            )
         elif a[name] == b[name]:
             continue
         elif a[name]["kind"] == b[name]["kind"] == "numbers":
             far = away(a[name], b[name])
             small = far is not None and far[1] < 1e-5
-            what = f"{a[name]['what']} -> {b[name]['what']}" if far is None else f"by {far[0]:.3g} ({far[1]:.2g} of the largest shown)"
+            what = (
+                f"{a[name]['what']} -> {b[name]['what']}"
+                if far is None
+                else f"by {far[0]:.3g} ({far[1]:.2g} of the largest shown)"
+            )
             if far is not None and far[0] == 0:
                 what = "in values that are not shown"
             line = f"{name}: {what}"

@@ -117,7 +117,9 @@ def anything(name, found):
         for key, value in found.items():
             anything(f"{name} [{key}]", value)
         text(f"{name} keys", repr(list(found)))
-    elif isinstance(found, list | tuple) and any(isinstance(v, pd.DataFrame | pl.DataFrame | pa.Table | np.ndarray | torch.Tensor) for v in found):
+    elif isinstance(found, list | tuple) and any(
+        isinstance(v, pd.DataFrame | pl.DataFrame | pa.Table | np.ndarray | torch.Tensor) for v in found
+    ):
         for i, value in enumerate(found):
             anything(f"{name} [{i}]", value)
     else:
@@ -252,16 +254,31 @@ def trainings():
     case("alternating dropout", net(core=api.core("alternating", hidden=(10, 8), dropout=0.2), steps=2))
     case("residual", lambda: api.preset("residual_nade_k", 12, mean, width=16, blocks=2, steps=3))
     case("residual uncarried", net(core=api.core("residual", width=16, blocks=1, carry=False), steps=2))
-    case("residual dropout", net(core=api.core("residual", width=16, blocks=2, dropout=0.2), steps=3, fill="zero", mask_input=True))
+    case(
+        "residual dropout",
+        net(core=api.core("residual", width=16, blocks=2, dropout=0.2), steps=3, fill="zero", mask_input=True),
+    )
     case("mask input of three steps", net(core=deep(12), steps=3, mask_input=True))
     case("init_std", net(core=deep(12), steps=2, init_std=0.01))
     # the paper's relatives
     case("nade", lambda: api.preset("nade", 12, mean, hidden=10, ordering=order), phases=fixed)
     case("nade in order", lambda: api.preset("nade", 12, mean, hidden=10), phases=fixed)
     case("nade stride", lambda: api.preset("nade", 12, mean, hidden=10, ordering=order), phases=fixed, stride=3)
-    case("nade mask stride", net(core=deep(8), steps=1, fill="zero", mask_input=True, ordering=tuple(order)), phases=fixed, stride=2)
+    case(
+        "nade mask stride",
+        net(core=deep(8), steps=1, fill="zero", mask_input=True, ordering=tuple(order)),
+        phases=fixed,
+        stride=2,
+    )
     case("nade of two steps", net(core=deep(8, 7), steps=2, ordering=tuple(order)), phases=fixed)
-    case("nade of levels", mix(core=deep(8), steps=1, fill="zero", ordering=(4, 3, 2, 1, 0, 9, 8, 7, 6, 5)), M, MV, LEVELS, phases=fixed)
+    case(
+        "nade of levels",
+        mix(core=deep(8), steps=1, fill="zero", ordering=(4, 3, 2, 1, 0, 9, 8, 7, 6, 5)),
+        M,
+        MV,
+        LEVELS,
+        phases=fixed,
+    )
     case("orderless", lambda: api.preset("orderless_nade", 12, mean, hidden=(14,)))
     case("nade_mask", lambda: api.preset("nade_mask", 12, mean, hidden=(14, 12)))
     # objectives and masks
@@ -284,7 +301,14 @@ def trainings():
     case("centred levels", mix(core=deep(12), steps=2), M, MV, LEVELS, centred=True)
     case("ema", five, ema_decay=0.9)
     case("no ema", five, ema_decay=0.0)
-    case("patience", five, phases=[{"epochs": 8}], patience=1, optimizer=("sgd", {"lr": 1.0, "momentum": 0.9}), validate_every=1)
+    case(
+        "patience",
+        five,
+        phases=[{"epochs": 8}],
+        patience=1,
+        optimizer=("sgd", {"lr": 1.0, "momentum": 0.9}),
+        validate_every=1,
+    )
     case("validate every", five, phases=[{"epochs": 4}], validate_every=2)
     case("no validation", five, valid=None)
     case("mirror", net(core=deep(14), steps=2), mirror=(3, 4))
@@ -303,25 +327,96 @@ def trainings():
     }.items():
         case(f"optimizer {name}", net(core=deep(14, 12), steps=2), optimizer=(name, options))
     case("sgd without momentum", five, optimizer=("sgd", {"lr": 0.05, "momentum": 0.0}))
-    case("muon residual levels", mix(core=api.core("residual", width=16, blocks=1), steps=2, ordinal=ORDERED), M, MV, LEVELS, optimizer=("muon", {"lr": 0.02}))
-    case("adadelta paper", net(core=deep(14, 12), steps=3, init_std=0.01), optimizer=("adadelta", {}), l2=0.0001, phases=[{"objective": "all_steps", "epochs": 2}, {"epochs": 2, "fresh": True}])
+    case(
+        "muon residual levels",
+        mix(core=api.core("residual", width=16, blocks=1), steps=2, ordinal=ORDERED),
+        M,
+        MV,
+        LEVELS,
+        optimizer=("muon", {"lr": 0.02}),
+    )
+    case(
+        "adadelta paper",
+        net(core=deep(14, 12), steps=3, init_std=0.01),
+        optimizer=("adadelta", {}),
+        l2=0.0001,
+        phases=[{"objective": "all_steps", "epochs": 2}, {"epochs": 2, "fresh": True}],
+    )
     # tables
     case("levels", mix(core=deep(14), steps=3), M, MV, LEVELS)
     case("levels mask", mix(core=deep(14, 10), steps=2, mask_input=True, fill="zero"), M, MV, LEVELS)
     case("ordinal", mix(core=deep(14), steps=3, ordinal=ORDERED), M, MV, LEVELS)
-    case("ordinal residual", mix(core=api.core("residual", width=16, blocks=1), steps=3, fill="zero", mask_input=True, ordinal=ORDERED), M, MV, LEVELS)
+    case(
+        "ordinal residual",
+        mix(core=api.core("residual", width=16, blocks=1), steps=3, fill="zero", mask_input=True, ordinal=ORDERED),
+        M,
+        MV,
+        LEVELS,
+    )
     case("holes", lambda: api.network(12, meanH, core=deep(14), steps=3), H, HV)
-    case("holes of levels", lambda: api.network(10, meanMH, levels=LEVELS, core=api.core("residual", width=16, blocks=1, dropout=0.1), steps=3, fill="zero", mask_input=True, ordinal=ORDERED), MH, MHV, LEVELS, phases=holes)
-    case("complete", lambda: api.network(12, meanH, core=deep(14), steps=2), H, HV, missing="complete", phases=[{"objective": "all_steps", "epochs": 2}, {"epochs": 3}])
-    case("complete levels", lambda: api.network(10, meanMH, levels=LEVELS, core=deep(12), steps=2, ordinal=ORDERED), MH, MHV, LEVELS, missing="complete", phases=[{"objective": "all_steps", "epochs": 2}, {"epochs": 2}])
-    case("complete trained", lambda: api.network(12, meanH, core=deep(14), steps=2), H, HV, missing="complete", trained=True, phases=[{"epochs": 2}])
+    case(
+        "holes of levels",
+        lambda: api.network(
+            10,
+            meanMH,
+            levels=LEVELS,
+            core=api.core("residual", width=16, blocks=1, dropout=0.1),
+            steps=3,
+            fill="zero",
+            mask_input=True,
+            ordinal=ORDERED,
+        ),
+        MH,
+        MHV,
+        LEVELS,
+        phases=holes,
+    )
+    case(
+        "complete",
+        lambda: api.network(12, meanH, core=deep(14), steps=2),
+        H,
+        HV,
+        missing="complete",
+        phases=[{"objective": "all_steps", "epochs": 2}, {"epochs": 3}],
+    )
+    case(
+        "complete levels",
+        lambda: api.network(10, meanMH, levels=LEVELS, core=deep(12), steps=2, ordinal=ORDERED),
+        MH,
+        MHV,
+        LEVELS,
+        missing="complete",
+        phases=[{"objective": "all_steps", "epochs": 2}, {"epochs": 2}],
+    )
+    case(
+        "complete trained",
+        lambda: api.network(12, meanH, core=deep(14), steps=2),
+        H,
+        HV,
+        missing="complete",
+        trained=True,
+        phases=[{"epochs": 2}],
+    )
     case("trained", lambda: api.network(12, mean, core=deep(14), steps=2), trained=True, optimizer=("sgd", {"lr": 2.0}))
     # images
     meanP = api.data_mean(PIX)
     unet = dict(image_shape=(4, 6), channels=(4, 6), dense=5)
     case("unet", lambda: api.image_network(meanP, **unet), PIX, PIXV)
-    case("unet two steps dropout", lambda: api.image_network(meanP, **{**unet, "dense": 0}, steps=2, dropout=0.2, blocks=2), PIX, PIXV, mirror=(4, 6))
-    case("unet recompute muon", lambda: api.image_network(meanP, **unet, steps=2), PIX, PIXV, recompute=True, optimizer=("muon", {}))
+    case(
+        "unet two steps dropout",
+        lambda: api.image_network(meanP, **{**unet, "dense": 0}, steps=2, dropout=0.2, blocks=2),
+        PIX,
+        PIXV,
+        mirror=(4, 6),
+    )
+    case(
+        "unet recompute muon",
+        lambda: api.image_network(meanP, **unet, steps=2),
+        PIX,
+        PIXV,
+        recompute=True,
+        optimizer=("muon", {}),
+    )
     case("unet bfloat16", lambda: api.image_network(meanP, **unet), PIX, PIXV, precision="bfloat16")
     case("unet padded", lambda: api.image_network(mean, image_shape=(3, 4), channels=(3, 4, 5), dense=4))
     case("unet fixed order", lambda: api.image_network(mean, image_shape=(3, 4), channels=(3, 4), dense=4), H, HV)
@@ -329,8 +424,21 @@ def trainings():
     case("taught", net(core=deep(12), steps=2), teacher=TRAINED["deep2"])
     case("taught holes", net(core=deep(12), steps=2), H, HV, teacher=TRAINED["deep2"])
     case("taught levels", mix(core=deep(12), steps=2), M, MV, LEVELS, teacher=TRAINED["ordinal residual"])
-    case("taught by unet", lambda: api.preset("nade_k", 24, meanP, hidden=(12,), steps=2), PIX, PIXV, teacher=TRAINED["unet"])
-    case("unet taught mirror", lambda: api.image_network(meanP, **unet), PIX, PIXV, teacher=TRAINED["unet"], mirror=(4, 6))
+    case(
+        "taught by unet",
+        lambda: api.preset("nade_k", 24, meanP, hidden=(12,), steps=2),
+        PIX,
+        PIXV,
+        teacher=TRAINED["unet"],
+    )
+    case(
+        "unet taught mirror",
+        lambda: api.image_network(meanP, **unet),
+        PIX,
+        PIXV,
+        teacher=TRAINED["unet"],
+        mirror=(4, 6),
+    )
 
     # memory
     with part("memory"):
@@ -350,10 +458,21 @@ def trainings():
         for name, flip in (("seldom", 0.0), ("at times", 0.02), ("often", 0.15)):
             noise = torch.rand(200, 12, generator=gen(8)) < flip
             x = (baskets[torch.randint(14, (200,), generator=gen(7))].bool() ^ noise).double()
-            model, gain = api.remember(api.preset("nade_k", 12, mean, hidden=(8,), steps=2), api.rows(x[:140]), api.rows(x[140:], training=False), 4)
+            model, gain = api.remember(
+                api.preset("nade_k", 12, mean, hidden=(8,), steps=2),
+                api.rows(x[:140]),
+                api.rows(x[140:], training=False),
+                4,
+            )
             weights(f"memory of baskets that differ {name}", model)
             numbers(f"memory of baskets that differ {name} gain", np.array(gain))
-        again = api.with_memory(api.preset("nade_k", 12, mean, hidden=(8,), steps=2), B[:9].to(torch.uint8), seen=torch.arange(1, 10), decay=1.5, trust=(0.5, 0.4))
+        again = api.with_memory(
+            api.preset("nade_k", 12, mean, hidden=(8,), steps=2),
+            B[:9].to(torch.uint8),
+            seen=torch.arange(1, 10),
+            decay=1.5,
+            trust=(0.5, 0.4),
+        )
         api.fit(again, api.rows(B), api.rows(BV), api.training(phases=TWO, optimizer=ADAM, batch_size=32))
         weights("memory trained", again)
         TRAINED["memory trained"] = again
@@ -366,7 +485,14 @@ def trainings():
             ("complete", net(core=deep(12), steps=2), H, HV, {"missing": "complete"}),
         ):
             states = []
-            config = api.training(**{"phases": [{"objective": "all_steps", "epochs": 2}, {"epochs": 2}], "optimizer": ADAM, "batch_size": 32, **config})
+            config = api.training(
+                **{
+                    "phases": [{"objective": "all_steps", "epochs": 2}, {"epochs": 2}],
+                    "optimizer": ADAM,
+                    "batch_size": 32,
+                    **config,
+                }
+            )
             whole = make()
             api.fit(whole, api.rows(x), api.rows(v), config, save_state=states.append, save_every=0.0)
             weights(f"resume {name} whole", whole)
@@ -383,11 +509,16 @@ def trainings():
             ("pcd", {}),
             ("cd", {"chains": "data", "gibbs_steps": 3, "l2": 0.001, "momentum": 0.0, "ema_decay": 0.9}),
         ):
-            machine, parameters, chains, moved = api.train_rbm(B, hidden=10, epochs=3, batch_size=32, lr=0.1, seed=3, **options)
+            machine, parameters, chains, moved = api.train_rbm(
+                B, hidden=10, epochs=3, batch_size=32, lr=0.1, seed=3, **options
+            )
             numbers(f"rbm {name}", *parameters)
             numbers(f"rbm {name} chains", chains)
             numbers(f"rbm {name} moved", np.array(moved))
-            numbers(f"rbm {name} partition", np.array(api.rbm_partition(machine, B.mean(0), chains=50, temperatures=60, seed=2)))
+            numbers(
+                f"rbm {name} partition",
+                np.array(api.rbm_partition(machine, B.mean(0), chains=50, temperatures=60, seed=2)),
+            )
             numbers(f"rbm {name} exact", np.array(api.rbm_exact_partition(machine)))
             numbers(f"rbm {name} weight", machine.log_weight(BT))
         W, b, c = parameters
@@ -419,7 +550,10 @@ def trainings():
         refused("error: activation", lambda: deep(3, activation="swish"))
         refused("error: optimizer", lambda: api.training(optimizer=("adamw", {"lr": -1.0})))
         refused("error: phases", lambda: api.training(phases=[]))
-        refused("error: diverged", lambda: api.fit(small(), ready, None, api.training(optimizer=("sgd", {"lr": 1e6}), phases=[{"epochs": 3}])))
+        refused(
+            "error: diverged",
+            lambda: api.fit(small(), ready, None, api.training(optimizer=("sgd", {"lr": 1e6}), phases=[{"epochs": 3}])),
+        )
 
 
 # ---------------------------------------------------------------- 2. answers
@@ -462,7 +596,11 @@ def ask(name, model, x, holes):
         holes = x.masked_fill(drop, torch.nan)
     holes = holes.to(torch.float32)
     one = torch.tensor(own) if own is not None else torch.randperm(D, generator=gen(1))
-    each = one.expand(len(x), -1) if own is not None else torch.stack([torch.randperm(D, generator=gen(i)) for i in range(len(x))])
+    each = (
+        one.expand(len(x), -1)
+        if own is not None
+        else torch.stack([torch.randperm(D, generator=gen(i)) for i in range(len(x))])
+    )
     missing = holes.isnan()
     numbers(f"{name} forward", *api.forward(model, holes.nan_to_num(0), missing))
     numbers(f"{name} log_prob", api.log_prob(model, x, one))
@@ -502,7 +640,9 @@ def ask(name, model, x, holes):
     numbers(f"{name} reconstruction longer", api.reconstruction_probabilities(model, x, missing, steps=4))
     if own is not None:
         refused(f"{name} error: estimate", lambda: api.estimate_log_prob(model, x))
-        refused(f"{name} error: pattern", lambda: api.impute(model, x.masked_fill(torch.arange(D) == own[0], torch.nan)))
+        refused(
+            f"{name} error: pattern", lambda: api.impute(model, x.masked_fill(torch.arange(D) == own[0], torch.nan))
+        )
         refused(f"{name} error: probabilities", lambda: api.missing_probabilities(model, holes))
         refused(f"{name} error: information", lambda: api.expected_information(model, holes))
         return
@@ -544,7 +684,12 @@ def large():
         numbers(f"large/{name} impute", api.impute(model, holes, generator=gen(4)))
         numbers(f"large/{name} marginal", api.marginal_log_probs(model, holes[:600], 1, generator=gen(4)))
         numbers(f"large/{name} sample", api.sample(model, 1000, orderings=1, generator=gen(5)))
-        api.fit(model, api.rows(x), None, api.training(phases=[{"objective": "all_steps", "epochs": 1}], batch_size=300, precision="bfloat16"))
+        api.fit(
+            model,
+            api.rows(x),
+            None,
+            api.training(phases=[{"objective": "all_steps", "epochs": 1}], batch_size=300, precision="bfloat16"),
+        )
         weights(f"large/{name} trained in bfloat16", model)
 
 
@@ -599,7 +744,10 @@ def estimators():
         "pandas": (as_pandas(plain), as_pandas(asked)),
         "plain pandas": (plain, asked),
         "polars": (as_polars(plain), as_polars(asked)),
-        "arrow": (pa.Table.from_pandas(as_pandas(plain), preserve_index=False), pa.Table.from_pandas(as_pandas(asked), preserve_index=False)),
+        "arrow": (
+            pa.Table.from_pandas(as_pandas(plain), preserve_index=False),
+            pa.Table.from_pandas(as_pandas(asked), preserve_index=False),
+        ),
     }
     more = {"visits": {"numeric_features": ["visits"]}}
     for name, (train, test) in tables.items():
@@ -709,29 +857,144 @@ def variants(tables):
     filled = lambda m, t: [m.transform(t)]  # noqa: E731
     one("memory", "imputer", train, test, filled, memory=True, **visits)
     one("memory auto", "imputer", pd.concat([people(40, 5)] * 14), test, filled, memory="auto", **visits)
-    one("density memory", "density", train, test, lambda m, t: [m.score_samples(t), m.sample(5, random_state=1)], memory=True, n_orderings=3, **visits)
-    one("defaults", "imputer", people(60, 6), test, filled, width="auto", blocks="auto", steps="auto", max_iter=12, **visits)
-    one("density defaults", "density", people(60, 6), test, scored, width="auto", blocks="auto", steps="auto", max_iter=12, n_orderings=2, **visits)
+    one(
+        "density memory",
+        "density",
+        train,
+        test,
+        lambda m, t: [m.score_samples(t), m.sample(5, random_state=1)],
+        memory=True,
+        n_orderings=3,
+        **visits,
+    )
+    one(
+        "defaults",
+        "imputer",
+        people(60, 6),
+        test,
+        filled,
+        width="auto",
+        blocks="auto",
+        steps="auto",
+        max_iter=12,
+        **visits,
+    )
+    one(
+        "density defaults",
+        "density",
+        people(60, 6),
+        test,
+        scored,
+        width="auto",
+        blocks="auto",
+        steps="auto",
+        max_iter=12,
+        n_orderings=2,
+        **visits,
+    )
     one("complete", "density", train, test, scored, missing="complete", max_iter=5, n_orderings=2, **visits)
     one("bins", "density", train, test, scored, n_bins=4, n_orderings=2, **visits)
-    one("categories", "density", arrays, ask_arrays, scored, categorical_features=[1, 3], numeric_features=[4], n_orderings=2)
-    one("mask of features", "imputer", arrays, ask_arrays, filled, categorical_features=[False, True, False, False, False])
+    one(
+        "categories",
+        "density",
+        arrays,
+        ask_arrays,
+        scored,
+        categorical_features=[1, 3],
+        numeric_features=[4],
+        n_orderings=2,
+    )
+    one(
+        "mask of features",
+        "imputer",
+        arrays,
+        ask_arrays,
+        filled,
+        categorical_features=[False, True, False, False, False],
+    )
     one("no stopping", "density", train, test, scored, early_stopping=False, n_orderings=2, **visits)
     one("wide", "density", train, test, scored, width=400, blocks=2, steps=3, max_iter=1, n_orderings=2, **visits)
-    one("wide imputer", "imputer", train, test, lambda m, t: [m.transform(t), m.set_params(strategy="sample").transform(t)], width=400, blocks=2, steps=3, max_iter=1, **visits)
-    one("wide outliers", "outliers", train, test, lambda m, t: [m.score_samples(t), m.explain(t)], width=400, blocks=2, steps=3, max_iter=1, **visits)
-    one("options", "density", train, test, scored, dropout=0.1, learning_rate=0.01, weight_decay=0.0, batch_size=40, validation_fraction=0.2, n_iter_no_change=1, n_orderings=2, **visits)
+    one(
+        "wide imputer",
+        "imputer",
+        train,
+        test,
+        lambda m, t: [m.transform(t), m.set_params(strategy="sample").transform(t)],
+        width=400,
+        blocks=2,
+        steps=3,
+        max_iter=1,
+        **visits,
+    )
+    one(
+        "wide outliers",
+        "outliers",
+        train,
+        test,
+        lambda m, t: [m.score_samples(t), m.explain(t)],
+        width=400,
+        blocks=2,
+        steps=3,
+        max_iter=1,
+        **visits,
+    )
+    one(
+        "options",
+        "density",
+        train,
+        test,
+        scored,
+        dropout=0.1,
+        learning_rate=0.01,
+        weight_decay=0.0,
+        batch_size=40,
+        validation_fraction=0.2,
+        n_iter_no_change=1,
+        n_orderings=2,
+        **visits,
+    )
     one("X_val", "density", train, test, scored, fit={"X_val": people(30, 8)}, n_orderings=2, **visits)
-    one("contamination", "outliers", train, test, lambda m, t: [m.predict(t), m.score_samples(t)], contamination=0.2, **visits)
-    one("many held out", "outliers", people(400, 9), test, lambda m, t: [m.predict(t), m.score_samples(t), m.offset_], validation_fraction=0.3, **visits)
-    one("indicator", "imputer", train, test, lambda m, t: [m.transform(t), m.get_feature_names_out()], add_indicator=True, **visits)
+    one(
+        "contamination",
+        "outliers",
+        train,
+        test,
+        lambda m, t: [m.predict(t), m.score_samples(t)],
+        contamination=0.2,
+        **visits,
+    )
+    one(
+        "many held out",
+        "outliers",
+        people(400, 9),
+        test,
+        lambda m, t: [m.predict(t), m.score_samples(t), m.offset_],
+        validation_fraction=0.3,
+        **visits,
+    )
+    one(
+        "indicator",
+        "imputer",
+        train,
+        test,
+        lambda m, t: [m.transform(t), m.get_feature_names_out()],
+        add_indicator=True,
+        **visits,
+    )
     one("indicator array", "imputer", arrays, ask_arrays, filled, add_indicator=True)
     empty = train.assign(nothing=np.nan)
     one("empty", "imputer", empty, test.assign(nothing=np.nan), filled, **visits)
     one("empty kept", "imputer", empty, test.assign(nothing=np.nan), filled, keep_empty_features=True, **visits)
     one("output pandas", "imputer", arrays, ask_arrays, lambda m, t: [m.set_output(transform="pandas").transform(t)])
     one("output polars", "imputer", train, test, lambda m, t: [m.set_output(transform="polars").transform(t)], **visits)
-    one("list of rows", "density", [[0, "a"], [1, "b"], [1, None], [0, "a"]] * 12, [[None, "a"], [1, "b"]], scored, n_orderings=2)
+    one(
+        "list of rows",
+        "density",
+        [[0, "a"], [1, "b"], [1, None], [0, "a"]] * 12,
+        [[None, "a"], [1, "b"]],
+        scored,
+        n_orderings=2,
+    )
     one("verbose", "density", arrays, ask_arrays, scored, n_orderings=2)
     with part("variant/warm start"):
         model = api.estimator("density", **SMALL, n_orderings=2, warm_start=True, **visits).fit(train)
@@ -767,7 +1030,23 @@ def variants(tables):
 
 # ---------------------------------------------------------------- what changes from run to run
 
-DROPPED = {"seconds", "seconds_total", "commit", "versions", "hardware", "version", "when", "date", "time", "host", "python", "torch", "dirty", "origins", "origin"}
+DROPPED = {
+    "seconds",
+    "seconds_total",
+    "commit",
+    "versions",
+    "hardware",
+    "version",
+    "when",
+    "date",
+    "time",
+    "host",
+    "python",
+    "torch",
+    "dirty",
+    "origins",
+    "origin",
+}
 
 
 def clean(told):
@@ -783,7 +1062,9 @@ def clean(told):
 def plain_text(told):
     """What a command says, without times, places and the widths of tables."""
     told = re.sub(r"epochs in [\d,.]+ s", "epochs in T s", told)
-    told = "\n".join(line for line in told.splitlines() if "training: seconds" not in line and "training: commit" not in line)
+    told = "\n".join(
+        line for line in told.splitlines() if "training: seconds" not in line and "training: commit" not in line
+    )
     told = re.sub(r"[─━]+", "─", re.sub(r"[ \t]+", " ", told))
     return told.replace(os.getcwd(), "HERE").replace(os.path.realpath(os.getcwd()), "HERE")
 
@@ -808,7 +1089,9 @@ def file(name, path):
         table = pq.read_table(path)
         metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
         if "pandas" in metadata:
-            metadata["pandas"] = {k: v for k, v in json.loads(metadata["pandas"]).items() if "version" not in k and k != "creator"}
+            metadata["pandas"] = {
+                k: v for k, v in json.loads(metadata["pandas"]).items() if "version" not in k and k != "creator"
+            }
         text(name, f"{table.schema.to_string(show_schema_metadata=False)}\n{metadata}\n{table.to_pydict()}")
     elif path.suffix == ".npz":
         with np.load(path) as arrays:
@@ -876,15 +1159,25 @@ def spelled(table, seed=0, na=("",), header=True, delimiter=",", comma=False, wo
 
 def write_tables():
     names = ["age", "b,c", "ü", "d", "e", "f"]
-    bits = {part_: binary(n, 6, seed, miss).numpy() for part_, n, seed, miss in (("train", 120, 41, 0.15), ("whole", 20, 42, 0.0), ("holes", 20, 43, 0.3))}
+    bits = {
+        part_: binary(n, 6, seed, miss).numpy()
+        for part_, n, seed, miss in (("train", 120, 41, 0.15), ("whole", 20, 42, 0.0), ("holes", 20, 43, 0.3))
+    }
     as_frame = lambda x: pd.DataFrame(x, columns=names)  # noqa: E731
-    all_of_them = people(130, 51).assign(id=lambda t: np.arange(len(t)) * 3 + np.arange(len(t)) % 2 + 1000), people(18, 52, 0.0).assign(id=lambda t: np.arange(len(t)) + 5000), people(18, 53, 0.3).assign(id=lambda t: np.arange(len(t)) * 3 + np.arange(len(t)) % 2 + 7000)
+    all_of_them = (
+        people(130, 51).assign(id=lambda t: np.arange(len(t)) * 3 + np.arange(len(t)) % 2 + 1000),
+        people(18, 52, 0.0).assign(id=lambda t: np.arange(len(t)) + 5000),
+        people(18, 53, 0.3).assign(id=lambda t: np.arange(len(t)) * 3 + np.arange(len(t)) % 2 + 7000),
+    )
     mixed_up = dict(zip(("train", "whole", "holes"), all_of_them, strict=True))
     for which, x in bits.items():
         Path(f"bits-{which}.csv").write_text(spelled(as_frame(x)))
         Path(f"nohead-{which}.csv").write_text(spelled(as_frame(x), header=False, na=("", "NA")))
         tf = as_frame(x).astype("boolean").astype(object)
-        Path(f"tf-{which}.csv").write_bytes(b"\xef\xbb\xbf" + spelled(tf, words=("True", "false"), na=("null", "", "None")).replace("\n", "\r\n").encode())
+        Path(f"tf-{which}.csv").write_bytes(
+            b"\xef\xbb\xbf"
+            + spelled(tf, words=("True", "false"), na=("null", "", "None")).replace("\n", "\r\n").encode()
+        )
         np.savez(f"bits-{which}.npz", values=x.astype(np.float32), columns=np.array(names))
         np.save(f"bits-{which}.npy", x)
         if not np.isnan(x).any():
@@ -896,19 +1189,31 @@ def write_tables():
         spellings = ("", "NA", "n/a", "NaN", "null", "?", "refused")
         Path(f"people-{which}.csv").write_text(spelled(table, 3, na=spellings))
         Path(f"people-{which}.csv.gz").write_bytes(gzip.compress(spelled(table).encode(), mtime=0))
-        Path(f"semi-{which}.csv").write_text(spelled(table.drop(columns="id"), delimiter=";", comma=True, na=("", "-"), words=("wahr", "falsch")))
+        Path(f"semi-{which}.csv").write_text(
+            spelled(table.drop(columns="id"), delimiter=";", comma=True, na=("", "-"), words=("wahr", "falsch"))
+        )
         Path(f"tab-{which}.csv").write_text(spelled(table[["smokes", "town", "stage", "coughs"]], delimiter="\t"))
         typed = as_pandas(table.drop(columns="id")).set_index(pd.Index(table["id"], name="id"))
         arrow = pa.Table.from_pandas(typed)
-        decimals = pa.array([None if pd.isna(v) else round(v, 1) for v in table["weight"]], pa.float64()).cast(pa.decimal128(6, 1))
+        decimals = pa.array([None if pd.isna(v) else round(v, 1) for v in table["weight"]], pa.float64()).cast(
+            pa.decimal128(6, 1)
+        )
         arrow = arrow.set_column(arrow.schema.get_field_index("weight"), "weight", decimals)
-        arrow = arrow.set_column(arrow.schema.get_field_index("ill"), "ill", pa.array([None if pd.isna(v) else int(v) for v in table["ill"]], pa.int8()))
+        arrow = arrow.set_column(
+            arrow.schema.get_field_index("ill"),
+            "ill",
+            pa.array([None if pd.isna(v) else int(v) for v in table["ill"]], pa.int8()),
+        )
         pq.write_table(arrow, f"people-{which}.parquet")
         bare = arrow.replace_schema_metadata(None)
-        bare = bare.append_column("likes", pa.array(["tea" if i % 3 else None for i in range(len(bare))]).dictionary_encode())
+        bare = bare.append_column(
+            "likes", pa.array(["tea" if i % 3 else None for i in range(len(bare))]).dictionary_encode()
+        )
         bare = bare.append_column("flag", pa.array([i % 4 == 0 for i in range(len(bare))]))
         pq.write_table(bare, f"arrow-{which}.parquet")
-        words = table[["smokes", "town", "stage"]].assign(answer=np.where(table["visits"].fillna(0) > 2, "None", "much, more"), quote='say "so"')
+        words = table[["smokes", "town", "stage"]].assign(
+            answer=np.where(table["visits"].fillna(0) > 2, "None", "much, more"), quote='say "so"'
+        )
         words.loc[words.index[::3], "quote"] = "line\nbreak"
         Path(f"words-{which}.csv").write_text(spelled(words))
         numbers_ = table[["age", "weight", "visits"]].to_numpy()
@@ -918,7 +1223,18 @@ def write_tables():
 
 
 FIT = ("--hidden", "8", "--steps", "2", "--epochs", "2")
-TOLD = ("--numeric", "age,visits", "--ordinal", "stage=low,mid,high", "--drop", "id", "--missing", "?", "--missing", "refused")
+TOLD = (
+    "--numeric",
+    "age,visits",
+    "--ordinal",
+    "stage=low,mid,high",
+    "--drop",
+    "id",
+    "--missing",
+    "?",
+    "--missing",
+    "refused",
+)
 
 
 def command_line():
@@ -944,7 +1260,23 @@ def command_line():
         verbs(name, f"m-{name}", whole, holes, suffix)
     more_fits()
     mistakes()
-    for verb in ("", "fit", "evaluate", "score", "explain", "sample", "impute", "complete", "suggest", "draw", "info", "data", "demo", "reproduce", "report"):
+    for verb in (
+        "",
+        "fit",
+        "evaluate",
+        "score",
+        "explain",
+        "sample",
+        "impute",
+        "complete",
+        "suggest",
+        "draw",
+        "info",
+        "data",
+        "demo",
+        "reproduce",
+        "report",
+    ):
         cli(f"help {verb}", *([verb] if verb else []), "--help")
     cli("data", "data")
     cli("data json", "data", "--json")
@@ -954,12 +1286,49 @@ def verbs(name, model, whole, holes, suffix):
     out = f"out-{name}.{suffix}"
     text_too = "csv" if suffix in ("npy", "npz") else suffix
     cli(f"{name} score", "score", model, holes, "--orderings", "3")
-    cli(f"{name} score file", "score", model, holes, "--orderings", "2", "--seed", "5", "-o", f"s-{out}", files=[f"s-{out}"])
+    cli(
+        f"{name} score file",
+        "score",
+        model,
+        holes,
+        "--orderings",
+        "2",
+        "--seed",
+        "5",
+        "-o",
+        f"s-{out}",
+        files=[f"s-{out}"],
+    )
     cli(f"{name} evaluate", "evaluate", model, whole, "--orderings", "3")
-    cli(f"{name} evaluate json", "evaluate", model, whole, "--orderings", "3", "--rows", "9", "--json", "-o", f"e-{name}.json", files=[f"e-{name}.json"])
+    cli(
+        f"{name} evaluate json",
+        "evaluate",
+        model,
+        whole,
+        "--orderings",
+        "3",
+        "--rows",
+        "9",
+        "--json",
+        "-o",
+        f"e-{name}.json",
+        files=[f"e-{name}.json"],
+    )
     cli(f"{name} evaluate until", "evaluate", model, whole, "--until-error", "0.5", "--orderings", "12")
     cli(f"{name} explain", "explain", model, holes, "--top", "2", "--orderings", "2")
-    cli(f"{name} explain lowest", "explain", model, holes, "--lowest", "4", "--orderings", "2", "-o", f"x-{name}.{text_too}", files=[f"x-{name}.{text_too}"])
+    cli(
+        f"{name} explain lowest",
+        "explain",
+        model,
+        holes,
+        "--lowest",
+        "4",
+        "--orderings",
+        "2",
+        "-o",
+        f"x-{name}.{text_too}",
+        files=[f"x-{name}.{text_too}"],
+    )
     cli(f"{name} impute", "impute", model, holes)
     cli(f"{name} impute file", "impute", model, holes, "--seed", "2", "-o", f"i-{out}", files=[f"i-{out}"])
     cli(f"{name} impute parquet", "impute", model, holes, "-o", f"i-{name}.x.parquet", files=[f"i-{name}.x.parquet"])
@@ -968,10 +1337,34 @@ def verbs(name, model, whole, holes, suffix):
     cli(f"{name} probabilities file", "impute", model, holes, "--probabilities", "-o", f"p-{out}", files=[f"p-{out}"])
     for method in ("greedy", "certain-first", "beam", "best-of"):
         cli(f"{name} complete {method}", "complete", model, holes, "--method", method, "--width", "3", "--draws", "4")
-    cli(f"{name} complete file", "complete", model, holes, "--width", "3", "--log-probability", "-o", f"c-{out}", files=[f"c-{out}"])
+    cli(
+        f"{name} complete file",
+        "complete",
+        model,
+        holes,
+        "--width",
+        "3",
+        "--log-probability",
+        "-o",
+        f"c-{out}",
+        files=[f"c-{out}"],
+    )
     cli(f"{name} suggest", "suggest", model, holes)
     cli(f"{name} sample", "sample", model, "-n", "6")
-    cli(f"{name} sample file", "sample", model, "-n", "8", "--orderings", "2", "--seed", "3", "-o", f"d-{out}", files=[f"d-{out}"])
+    cli(
+        f"{name} sample file",
+        "sample",
+        model,
+        "-n",
+        "8",
+        "--orderings",
+        "2",
+        "--seed",
+        "3",
+        "-o",
+        f"d-{out}",
+        files=[f"d-{out}"],
+    )
     cli(f"{name} sample amat", "sample", model, "-n", "4", "-o", f"d-{name}.x.amat", files=[f"d-{name}.x.amat"])
     cli(f"{name} sample png", "sample", model, "-n", "4", "-o", f"d-{name}.png", files=[f"d-{name}.png"])
     cli(f"{name} info", "info", model)
@@ -1003,14 +1396,42 @@ def more_fits():
             model_folder(f"fits {name}", f"f-{name}")
 
     fit("recipe", "bits-train.csv", "--config", "recipe.toml")
-    fit("over recipe", "bits-train.csv", "--config", "recipe.toml", "--steps", "2", "--lr", "0.05", "--batch-size", "50", "--seed", "9", "--epochs", "3")
+    fit(
+        "over recipe",
+        "bits-train.csv",
+        "--config",
+        "recipe.toml",
+        "--steps",
+        "2",
+        "--lr",
+        "0.05",
+        "--batch-size",
+        "50",
+        "--seed",
+        "9",
+        "--epochs",
+        "3",
+    )
     fit("defaults", "bits-train.csv", "--epochs", "4")
     fit("default people", "people-train.csv", *TOLD, "--epochs", "2")
     fit("validation", "bits-train.csv", *FIT, "--validation", "bits-whole.csv")
     fit("fraction", "bits-train.csv", *FIT, "--validation-fraction", "0.3", "--seed", "4")
     fit("no validation", "bits-train.csv", *FIT, "--validation-fraction", "0")
     fit("json", "bits-train.csv", *FIT, "--json", "--quiet")
-    fit("one ordering", "bits-full.amat", "--hidden", "6", "--steps", "1", "--epochs", "2", "--set", "model.ordering=[5,4,3,2,1,0]", "--set", "model.fill=zero")
+    fit(
+        "one ordering",
+        "bits-full.amat",
+        "--hidden",
+        "6",
+        "--steps",
+        "1",
+        "--epochs",
+        "2",
+        "--set",
+        "model.ordering=[5,4,3,2,1,0]",
+        "--set",
+        "model.fill=zero",
+    )
     fit("amat gz", "bits-full.amat.gz", *FIT, "--validation", "bits-whole.amat", "--set", "training.patience=1")
     fit("start", "bits-train.csv", *FIT, "--set", "start=m-bits")
     fit("teacher", "bits-train.csv", *FIT, "--set", "teacher=m-bits")
@@ -1185,7 +1606,19 @@ def sorts_of_tables():
     Path("ragged.amat").write_text("0 1\n1\n")
     Path("text.amat").write_text("zero one\n")
     Path("folder.csv").mkdir()
-    for path in ("two.npz", "names.npz", "named.npz", "any.npz", "broken.npz", "broken.parquet", "broken.csv.gz", "bad.amat", "ragged.amat", "text.amat", "folder.csv"):
+    for path in (
+        "two.npz",
+        "names.npz",
+        "named.npz",
+        "any.npz",
+        "broken.npz",
+        "broken.parquet",
+        "broken.csv.gz",
+        "bad.amat",
+        "ragged.amat",
+        "text.amat",
+        "folder.csv",
+    ):
         fit(f"file {path}", path)
     n = 12
     columns = {
@@ -1212,7 +1645,21 @@ def sorts_of_tables():
         "training.batch_size=0", "training.l2=-1", "training.tilt=1", "training.ema_decay=2", "training.seed=-1", "training.precision=float16", "training.missing=drop", "training.patience=0", "training.mirror=[2,3]", "training.stride=0", "training.optimizer.kind=adam", "training.optimizer.lr=fast", "training.optimizer=3",
         "training.phases=[]", "training.phases=[{epochs=0}]", "training.phases=[{objective=\"none\"}]", "training.phases=[{epochs=1,steps=1}]", "training.phases=[{masks=\"all\"}]", "training.phases=[{objective=\"fixed_order\"}]", "seed=x", "memory=maybe", "start=nowhere", "teacher=nowhere", "nobody=1", "training.centred=true", "training.recompute=true",
     ):  # fmt: skip
-        cli(f"set: {setting}", "fit", "plain.csv", "-o", f"set-{hash_of(setting)}", "--steps", "1", "--validation-fraction", "0", "--set", setting, *(("--epochs", "1") if "phases" not in setting else ()), *(() if "core" in setting or setting == "model=3" else ("--hidden", "3")))
+        cli(
+            f"set: {setting}",
+            "fit",
+            "plain.csv",
+            "-o",
+            f"set-{hash_of(setting)}",
+            "--steps",
+            "1",
+            "--validation-fraction",
+            "0",
+            "--set",
+            setting,
+            *(("--epochs", "1") if "phases" not in setting else ()),
+            *(() if "core" in setting or setting == "model=3" else ("--hidden", "3")),
+        )
 
 
 def hash_of(told):
@@ -1281,7 +1728,7 @@ phases = [{ epochs = 1 }]
 """
 STUDY = """
 title = "Turned"
-machines = ["table1/rbm"]
+rbms = ["table1/rbm"]
 steps = [1, 3]
 masks = 2
 [recipe.model]
@@ -1347,7 +1794,11 @@ def paper():
         "table1/one.toml": ROW,
         "table1/rbm.toml": MACHINE,
         "table1/begins.toml": BEGINS,
-        "table1/turned.toml": ROW.replace("NADE-2", "In turn").replace("[model]", "in_turn = true\n[model]", 1).replace("[recipes.taught]", "[recipes.none]").split("[recipes.paper]")[0].replace("orderings = 2", 'orderings = 2\nscoring_dtype = "bfloat16"', 1),
+        "table1/turned.toml": ROW.replace("NADE-2", "In turn")
+        .replace("[model]", "in_turn = true\n[model]", 1)
+        .replace("[recipes.taught]", "[recipes.none]")
+        .split("[recipes.paper]")[0]
+        .replace("orderings = 2", 'orderings = 2\nscoring_dtype = "bfloat16"', 1),
         "table1/cited.toml": 'title = "Cited"\ndata = "digits"\npaper = -30\ncited = true\n',
         "meanfield.toml": STUDY,
         "grids/which.toml": GRID,
@@ -1357,7 +1808,14 @@ def paper():
         path = Path("experiments", name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(told)
-    for name, kind in (("one", "modern"), ("one", "paper"), ("one", "taught"), ("rbm", "modern"), ("begins", "modern"), ("turned", "modern")):
+    for name, kind in (
+        ("one", "modern"),
+        ("one", "paper"),
+        ("one", "taught"),
+        ("rbm", "modern"),
+        ("begins", "modern"),
+        ("turned", "modern"),
+    ):
         with part(f"paper/{name} {kind}"):
             record_of(f"paper/{name} {kind}", api.run_row(f"experiments/table1/{name}.toml", kind, "."))
     with part("paper/again"):
@@ -1371,7 +1829,12 @@ def paper():
     with part("paper/figures"):
         text("paper/figures", api.pictures("."))
     with part("paper/tables"):
-        text("paper/table", api.rows_table(".", [f"experiments/table1/{name}.toml" for name in ("one", "rbm", "begins", "turned", "cited")]))
+        text(
+            "paper/table",
+            api.rows_table(
+                ".", [f"experiments/table1/{name}.toml" for name in ("one", "rbm", "begins", "turned", "cited")]
+            ),
+        )
         text("paper/spreads", api.spreads_table(".", "experiments/table3.toml"))
         record_of("paper/summary", api.tables_summary("."))
         Path("page.md").write_text("# Results\n\n<!-- generated: table1 -->\n<!-- /generated -->\n")
@@ -1386,7 +1849,17 @@ def paper():
 
             state = load_file(path)
             numbers(f"paper/{path}", *[state[key] for key in sorted(state)])
-    text("paper/files", sorted(str(path) for path in [*Path("runs").rglob("*"), *Path("pictures").rglob("*"), *Path("experiments/results").rglob("*")]))
+    text(
+        "paper/files",
+        sorted(
+            str(path)
+            for path in [
+                *Path("runs").rglob("*"),
+                *Path("pictures").rglob("*"),
+                *Path("experiments/results").rglob("*"),
+            ]
+        ),
+    )
     cli("reproduce", "reproduce", "table1", "--row", "one")
     cli("reproduce json", "reproduce", "table1", "--row", "rbm", "--json")
     cli("reproduce all", "reproduce", "table1")
@@ -1425,7 +1898,14 @@ def record_of(name, record):
     text(f"{name} record", record)
 
 
-GROUPS = {"trainings": trainings, "answers": answers, "estimators": estimators, "cli": command_line, "tables": sorts_of_tables, "paper": paper}
+GROUPS = {
+    "trainings": trainings,
+    "answers": answers,
+    "estimators": estimators,
+    "cli": command_line,
+    "tables": sorts_of_tables,
+    "paper": paper,
+}
 
 
 def main():

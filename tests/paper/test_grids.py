@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,25 +15,18 @@ from nadek.models import IterativeNADE
 from nadek.runs.provenance import provenance
 from nadek.runs.records import read_record, write_record
 from nadek.training import TrainingDivergedError, fit, prepare
-from nadek_paper.grids import (
-    current,
-    grid_tables,
-    grids,
-    is_current,
-    job_of_cell,
-    mean_over_seeds,
-    n_parameters,
-    read_grid,
-    run_grid,
-    score,
-    widest,
-)
-from nadek_paper.jobs import Workplace, some_rows
+from nadek_paper.grids.digest import current, is_current
+from nadek_paper.grids.grid import grids, read_grid
+from nadek_paper.grids.study import grid_study, score, training_of_cell
+from nadek_paper.grids.table import grid_tables, mean_over_seeds
+from nadek_paper.grids.width import n_parameters, widest
 from nadek_paper.report import write_report
+from nadek_paper.studies import run_study
+from nadek_paper.workspace import RECIPES, RESULTS, some_rows
+from support.paper_rows import forbidden, workspace_in, write_recipe
 
-ROOT = Path(__file__).parents[2] / "experiments"
-RUN = sys.modules["nadek_paper.grids.run"]
-JOBS = sys.modules["nadek_paper.jobs"]
+STUDY = sys.modules["nadek_paper.grids.study"]
+TRAININGS = sys.modules["nadek_paper.trainings"]
 
 TOML = """
 title = "Which?"
@@ -83,41 +75,34 @@ k = ["k2"]
 
 
 def write_grid(folder, text=TOML):
-    path = folder / "experiments" / "grids" / "which.toml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return read_grid(path)
+    return read_grid(write_recipe(folder, "grids/which.toml", text))
 
 
-def place_in(folder, **options):
-    return Workplace(experiments=folder / "experiments", runs=folder / "runs", **options)
-
-
-def forbidden(*_, **__):
-    raise AssertionError("this was to be done only once")
+def run_grid(grid, workspace, *, only=None):
+    return run_study(grid_study(grid, workspace, only=only))
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """A grid of which one core was run: folder, grid and record. Only to be looked at."""
+    """A grid of which one core was run: folder, grid and record; read only."""
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("grid")
     grid = write_grid(folder)
-    return folder, grid, run_grid(grid, place_in(folder), only="digits-deep-*")
+    return folder, grid, run_grid(grid, workspace_in(folder), only="digits-deep-*")
 
 
-SHIPPED = [read_grid(ROOT / "grids" / f"{name}.toml") for name in grids(ROOT)]
+SHIPPED = [read_grid(RECIPES / "grids" / f"{name}.toml") for name in grids(RECIPES)]
 ONE_SEED = [(grid, cell) for grid in SHIPPED for cell in grid.cells if cell.seed == grid.cells[0].seed]
 
 
-def test_the_shipped_grids_are_there():
+def test_paper_grids_are_shipped():
     assert [grid.name for grid in SHIPPED] == ["ksweep", "ksweep-caltech", "steps"]
     assert {"mnist-1hl-k5-s0", "mnist-2hl-k7-s0", "mnist-2hl-mask-s0"} <= {cell.name for cell in SHIPPED[0].cells}
     assert len(SHIPPED[1].cells) == 7 * 2 * 2
     assert len(SHIPPED[2].cells) == 4 * 32 * 3
 
 
-def test_two_tiny_steps_of_every_cell(generator):
+def test_every_cell_trains(generator):
     models = {(repr(cell.recipe.model), repr(cell.recipe.training)): cell.recipe for _, cell in ONE_SEED}
     structures = {repr(recipe.model): recipe for recipe in models.values()}
     for recipe in structures.values():
@@ -129,7 +114,7 @@ def test_two_tiny_steps_of_every_cell(generator):
 
 
 @pytest.mark.parametrize("grid", SHIPPED, ids=lambda grid: grid.name)
-def test_all_cells_of_a_set_have_the_same_budget(grid):
+def test_cells_share_the_budget(grid):
     for cell in grid.cells:
         longer = max(getattr(grid.axes[axis][name], "longer", 1) for axis, name in cell.where.items())
         assert cell.recipe.training.epochs == longer * cell.part.epochs
@@ -137,7 +122,7 @@ def test_all_cells_of_a_set_have_the_same_budget(grid):
             assert 0.97 * cell.part.parameters < n_parameters(cell.recipe.model) <= cell.part.parameters
 
 
-def test_cells_are_the_product_without_repetition(tmp_path):
+def test_cells_are_the_product_once(tmp_path):
     grid = write_grid(tmp_path)
     assert [cell.name for cell in grid.cells] == [
         f"digits-{core}-{k}-s{seed}" for core in ("deep", "block") for k in ("k1", "long", "k2") for seed in (0, 1)
@@ -148,7 +133,7 @@ def test_cells_are_the_product_without_repetition(tmp_path):
     assert by_name["digits-deep-k2-s0"].training.ema_decay == 0.9
 
 
-def test_the_widest_is_the_widest(tmp_path):
+def test_widest_uses_all_parameters(tmp_path):
     recipe = write_grid(tmp_path).cells[0].recipe
     (width,) = widest(recipe, 1500).model.core.hidden
     assert n_parameters(widest(recipe, 1500).model) <= 1500
@@ -171,14 +156,14 @@ def test_the_widest_is_the_widest(tmp_path):
         (("ema_decay", "ema"), "digits-deep-k1-s0: unknown option training.ema"),
     ],
 )
-def test_a_grid_that_is_wrong_is_told_by_its_file(change, told, tmp_path):
+def test_grid_errors_name_the_file(change, told, tmp_path):
     with pytest.raises(ValueError, match=rf"which\.toml.*{told}"):
         write_grid(tmp_path, TOML.replace(*change))
 
 
-def test_a_record_has_a_line_for_each_cell(done):
+def test_record_has_lines_for_cells(done):
     folder, grid, record = done
-    path = folder / "experiments" / "results" / "grid-which.json"
+    path = folder / "results" / "grid-which.json"
     assert record == json.loads(path.read_text())
     assert list(record["cells"]) == [cell.name for cell in grid.cells if "deep" in cell.name]
     assert sum(line.startswith('    "digits-') for line in path.read_text().splitlines()) == 6
@@ -188,10 +173,10 @@ def test_a_record_has_a_line_for_each_cell(done):
     assert len(record["origins"]) == 1
 
 
-def test_the_scores_are_the_exact_likelihoods(done):
+def test_cell_scores_are_exact_likelihoods(done):
     folder, grid, record = done
     cell = grid.cells[0]
-    job = job_of_cell(grid, cell, place_in(folder))
+    job = training_of_cell(grid, cell, workspace_in(folder))
     saved, x = job.finished(), job.open("test").x
     rows = some_rows(x, 50)
     expected = log_prob(saved.model, rows, orderings=2, generator=torch.Generator().manual_seed(0)).mean()
@@ -203,30 +188,30 @@ def test_the_scores_are_the_exact_likelihoods(done):
     assert error > 0
 
 
-def test_a_choice_of_rows_is_random_and_always_the_same(generator):
+def test_choice_of_rows_is_fixed(generator):
     x = torch.arange(100.0)[:, None]
     assert torch.equal(some_rows(x, 10), some_rows(x, 10))
     assert some_rows(x, 10).max() > 20
     assert some_rows(x, None) is x
 
 
-def test_what_is_done_is_not_done_again(done, monkeypatch):
+def test_finished_cells_are_not_rerun(done, monkeypatch):
     folder, grid, record = done
-    monkeypatch.setattr(JOBS, "train", forbidden)
-    monkeypatch.setattr(RUN, "score", forbidden)
-    assert run_grid(grid, place_in(folder), only="digits-deep-*") == record
+    monkeypatch.setattr(TRAININGS, "train", forbidden)
+    monkeypatch.setattr(STUDY, "score", forbidden)
+    assert run_grid(grid, workspace_in(folder), only="digits-deep-*") == record
     with pytest.raises(AssertionError):
-        run_grid(grid, place_in(folder))
+        run_grid(grid, workspace_in(folder))
 
 
-def test_cells_of_two_processes_are_all_kept(tmp_path, monkeypatch):
+def test_two_processes_share_a_record(tmp_path, monkeypatch):
     """Where the other one writes while this one asks where it runs, and neither while the other is at the record."""
-    grid, place, alone = replace(write_grid(tmp_path), keep=False), place_in(tmp_path), []
+    grid, workspace, alone = replace(write_grid(tmp_path), keep=False), workspace_in(tmp_path), []
     names = [cell.name for cell in grid.cells if "-k1-" in cell.name]
 
     def slow(device):
-        monkeypatch.setattr(RUN, "provenance", provenance)
-        run_grid(grid, place, only="digits-block-k1-*")
+        monkeypatch.setattr(STUDY, "provenance", provenance)
+        run_grid(grid, workspace, only="digits-block-k1-*")
         return provenance(device)
 
     def watched(path, record, **options):
@@ -237,17 +222,17 @@ def test_cells_of_two_processes_are_all_kept(tmp_path, monkeypatch):
         alone.append(path)
         write_record(path, record, **options)
 
-    monkeypatch.setattr(RUN, "provenance", slow)
-    monkeypatch.setattr(RUN, "write_record", watched)
-    assert list(run_grid(grid, place, only="digits-deep-k1-*")["cells"]) == names
+    monkeypatch.setattr(STUDY, "provenance", slow)
+    monkeypatch.setattr(STUDY, "write_record", watched)
+    assert list(run_grid(grid, workspace, only="digits-deep-k1-*")["cells"]) == names
     assert len(alone) == 4
-    assert os.listdir(tmp_path / "experiments" / "results") == ["grid-which.json"]
+    assert os.listdir(tmp_path / "results") == ["grid-which.json"]
 
 
 @pytest.mark.parametrize("stage", ["writing", "removing"])
-def test_a_cell_that_is_stopped_at_its_end_is_done_by_the_same_command(stage, tmp_path, monkeypatch):
-    grid, place = replace(write_grid(tmp_path), keep=False), place_in(tmp_path)
-    folder = job_of_cell(grid, grid.cells[0], place).folder
+def test_interrupted_cell_is_completed(stage, tmp_path, monkeypatch):
+    grid, workspace = replace(write_grid(tmp_path), keep=False), workspace_in(tmp_path)
+    folder = training_of_cell(grid, grid.cells[0], workspace).folder
 
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -257,89 +242,89 @@ def test_a_cell_that_is_stopped_at_its_end_is_done_by_the_same_command(stage, tm
         raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(RUN, "write_record", stop) if stage == "writing" else stopped.setattr(shutil, "rmtree", half)
+        stopped.setattr(STUDY, "write_record", stop) if stage == "writing" else stopped.setattr(shutil, "rmtree", half)
         with pytest.raises(KeyboardInterrupt):
-            run_grid(grid, place, only=grid.cells[0].name)
+            run_grid(grid, workspace, only=grid.cells[0].name)
     assert folder.is_dir()
     with monkeypatch.context() as again:
-        again.setattr(JOBS, "train", forbidden)  # what was trained is not lost
-        assert list(run_grid(grid, place, only=grid.cells[0].name)["cells"]) == [grid.cells[0].name]
-    place.record("grid-which").unlink()
-    run_grid(grid, place, only=grid.cells[0].name)  # what was left is no model, and in nobody's way
+        again.setattr(TRAININGS, "train", forbidden)  # what was trained is not lost
+        assert list(run_grid(grid, workspace, only=grid.cells[0].name)["cells"]) == [grid.cells[0].name]
+    workspace.record("grid-which").unlink()
+    run_grid(grid, workspace, only=grid.cells[0].name)  # what was left is no model, and in nobody's way
     assert not folder.exists()
 
 
-def test_two_processes_may_be_at_one_cell(tmp_path, monkeypatch):
-    grid, place = replace(write_grid(tmp_path), keep=False), place_in(tmp_path)
-    only, folder = grid.cells[0].name, job_of_cell(grid, grid.cells[0], place).folder
+def test_two_processes_share_a_cell(tmp_path, monkeypatch):
+    grid, workspace = replace(write_grid(tmp_path), keep=False), workspace_in(tmp_path)
+    only, folder = grid.cells[0].name, training_of_cell(grid, grid.cells[0], workspace).folder
 
     def other(*scored):
-        monkeypatch.setattr(RUN, "score", score)
-        run_grid(grid, place, only=only)
+        monkeypatch.setattr(STUDY, "score", score)
+        run_grid(grid, workspace, only=only)
         assert not folder.exists()
         return score(*scored)
 
-    monkeypatch.setattr(RUN, "score", other)
-    assert list(run_grid(grid, place, only=only)["cells"]) == [only]
+    monkeypatch.setattr(STUDY, "score", other)
+    assert list(run_grid(grid, workspace, only=only)["cells"]) == [only]
     assert not folder.exists()
 
 
-def test_another_recipe_is_another_cell(done, tmp_path, monkeypatch):
+def test_changed_cell_is_rerun(done, tmp_path, monkeypatch):
     folder, _, _ = done
-    changed = read_grid(folder / "experiments" / "grids" / "which.toml")
+    changed = read_grid(folder / "recipes" / "grids" / "which.toml")
     cell = replace(changed.cells[0], part=replace(changed.cells[0].part, orderings=3))
-    monkeypatch.setattr(RUN, "score", forbidden)
+    monkeypatch.setattr(STUDY, "score", forbidden)
     with pytest.raises(AssertionError):
-        run_grid(replace(changed, cells=(cell,)), place_in(folder))
+        run_grid(replace(changed, cells=(cell,)), workspace_in(folder))
 
 
 @pytest.mark.parametrize("change", [{"train_rows": 60}, {"train_rows": None}, {"data": "other digits"}])
-def test_a_kept_model_of_other_rows_is_not_taken(change, tmp_path):
+def test_model_of_other_rows_is_refused(change, tmp_path):
     grid = write_grid(tmp_path)
     grid = replace(grid, cells=grid.cells[:1])
-    run_grid(grid, place_in(tmp_path))
+    run_grid(grid, workspace_in(tmp_path))
     (cell,) = grid.cells
     other = replace(grid, cells=(replace(cell, part=replace(cell.part, **change)),))
     told = "which-digits-deep-k1-s0 holds a model of other training rows; use --force to train anew"
     with pytest.raises(ValueError, match=told):
-        run_grid(other, place_in(tmp_path))
+        run_grid(other, workspace_in(tmp_path))
     path = tmp_path / "runs" / "which-digits-deep-k1-s0" / "metrics.json"
     metrics = json.loads(path.read_text())
     del metrics["trained_on"]  # as all models were kept before
     path.write_text(json.dumps(metrics))
-    assert job_of_cell(other, other.cells[0], place_in(tmp_path)).finished() is not None
+    assert training_of_cell(other, other.cells[0], workspace_in(tmp_path)).finished() is not None
 
 
-def test_models_go_unless_they_are_kept(tmp_path):
+def test_models_go_unless_kept(tmp_path):
     grid = replace(write_grid(tmp_path), keep=False)
-    run_grid(grid, place_in(tmp_path, quick=True), only="digits-deep-k1-s0")
+    run_grid(grid, workspace_in(tmp_path, quick=True), only="digits-deep-k1-s0")
     assert not list((tmp_path / "runs").rglob("model.safetensors"))
     assert (tmp_path / "runs" / "quick" / "grid-which" / "record.json").is_file()
-    assert not (tmp_path / "experiments" / "results").exists()
+    assert not (tmp_path / "results").exists()
     with pytest.raises(ValueError, match="which has no cell 'x'; one is called digits-deep-k1-s0"):
-        run_grid(grid, place_in(tmp_path), only="x")
+        run_grid(grid, workspace_in(tmp_path), only="x")
 
 
-def test_a_training_that_diverges_is_told_and_no_number(tmp_path, monkeypatch):
+def test_divergence_is_recorded(tmp_path, monkeypatch):
     grid = write_grid(tmp_path)
 
     def diverge(*_, **__):
         raise TrainingDivergedError("too fast", [])
 
-    monkeypatch.setattr(JOBS, "train", diverge)
-    record = run_grid(grid, place_in(tmp_path), only="*-k1-s0")
+    monkeypatch.setattr(TRAININGS, "train", diverge)
+    record = run_grid(grid, workspace_in(tmp_path), only="*-k1-s0")
     assert record["cells"]["digits-deep-k1-s0"]["diverged"] is True
     assert mean_over_seeds(record["cells"], {"core": "deep", "k": "k1"}) is None
     assert "| 1 layer | – | – | – |" in grid_tables(grid, record)
 
 
-def test_cells_that_were_changed_since_are_left_out(tmp_path):
-    place, only = place_in(tmp_path, quick=True), "digits-deep-k[12]-s*"
-    run_grid(write_grid(tmp_path), place, only=only)
+def test_changed_cells_are_left_out(tmp_path):
+    workspace, only = workspace_in(tmp_path, quick=True), "digits-deep-k[12]-s*"
+    run_grid(write_grid(tmp_path), workspace, only=only)
     grid = write_grid(tmp_path, TOML.replace("orderings = 2", "orderings = 3"))
-    record = run_grid(grid, place, only="digits-deep-k1-s1")
+    record = run_grid(grid, workspace, only="digits-deep-k1-s1")
     assert list(record["cells"]) == ["digits-deep-k1-s1"]
-    kept = read_record(place.record("grid-which"))
+    kept = read_record(workspace.record("grid-which"))
     assert len(kept["cells"]) == 4
     table = grid_tables(grid, kept).splitlines()
     assert "; one seed, ± over rows)" in table[0]
@@ -351,9 +336,9 @@ def test_cells_that_were_changed_since_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("grid", SHIPPED, ids=lambda grid: grid.name)
-def test_the_shipped_records_are_of_the_grids_as_they_are(grid):
+def test_shipped_grid_records_are_current(grid):
     """Options that came later are told by `CAME_LATER`: records from before them stay good."""
-    cells = read_record(ROOT / "results" / f"grid-{grid.name}.json")["cells"]
+    cells = read_record(RESULTS / f"grid-{grid.name}.json")["cells"]
     assert list(current(grid, cells)) == list(cells)
     cell = next(cell for cell in grid.cells if cell.name in cells)
     used = replace(cell, recipe=replace(cell.recipe, training=replace(cell.recipe.training, tilt=0.5)))
@@ -373,7 +358,7 @@ def test_means_are_over_seeds():
     assert mean_over_seeds(cells, {"k": "b"}) is None
 
 
-def test_the_table_is_in_the_report(done, tmp_path):
+def test_report_has_grid_tables(done, tmp_path):
     folder, grid, record = done
     table = grid_tables(grid, record)
     lines = table.splitlines()
@@ -389,8 +374,8 @@ def test_the_table_is_in_the_report(done, tmp_path):
     some = {**record, "cells": {name: cell for name, cell in record["cells"].items() if name != "digits-deep-k1-s1"}}
     assert "1 to 2 seeds, ± over them, or over rows for one" in grid_tables(grid, some).splitlines()[0]
     assert grid_tables(grid, {**record, "cells": {}}).splitlines() == [f"**digits** ({about})", "", "*Not run yet.*"]
-    row = folder / "experiments" / "table9" / "a.toml"
+    row = folder / "recipes" / "table9" / "a.toml"
     row.parent.mkdir(exist_ok=True)
     row.write_text('title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n')
-    write_report(folder / "experiments", tmp_path / "results.md")
+    write_report(workspace_in(folder), tmp_path / "results.md")
     assert table in (tmp_path / "results.md").read_text()

@@ -1,35 +1,32 @@
 """The paper's figures and Table 3: what each shows, and that it is made from our models and records."""
 
-import io
 import json
 import shutil
-import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 
-from nadek import figures
 from nadek.checkpoints import load_saved
-from nadek.cli import main
 from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.models import nade_k
 from nadek.runs.data import open_data
-from nadek_paper.figures import find, make_picture, read_pictures
+from nadek_paper.figures import draw_picture, find, read_pictures
 from nadek_paper.figures.config import GridLines, Structures
-from nadek_paper.grids import read_grid, run_grid
-from nadek_paper.jobs import Workplace
+from nadek_paper.figures.panels import Line, lines
+from nadek_paper.grids.grid import read_grid
+from nadek_paper.grids.study import grid_study
 from nadek_paper.report import summary, write_report
 from nadek_paper.rows import read_row, tables
-from nadek_paper.run_row import reproduce
 from nadek_paper.steps_at_test import log_probs_by_steps
-from nadek_paper.table3 import read_variability, variability_table
+from nadek_paper.studies import run_study
+from nadek_paper.table3 import read_spreads, spreads_table
+from nadek_paper.table_study import run_row
+from nadek_paper.workspace import RECIPES, Workspace
+from support.paper_rows import paper, workspace_in, write_recipe
 
-ROOT = Path(__file__).parents[2] / "experiments"
-SHIPPED = read_pictures(ROOT)
+SHIPPED = read_pictures(RECIPES)
 
 ROW = """
 title = "NADE-2"
@@ -94,11 +91,6 @@ FIGURES = {
 }
 
 
-def place_in(folder, **options):
-    options = {"pictures": folder / "pictures", **options}
-    return Workplace(experiments=folder / "experiments", runs=folder / "runs", **options)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Two rows and a grid, of which one row and two cells are run, and figures of them."""
@@ -111,77 +103,74 @@ def folder(tmp_path_factory):
         "table3.toml": SPREADS,
         **{f"figures/{name}.toml": f'title = "{name}"\n[shows]\n{text}\n' for name, text in FIGURES.items()},
     }.items():
-        path = folder / "experiments" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    place = place_in(folder)
-    reproduce(read_row(folder / "experiments" / "table1" / "one.toml"), "modern", place)
-    grid = read_grid(folder / "experiments" / "grids" / "which.toml")
-    run_grid(grid, place, only="digits-k[12]-s0")
+        write_recipe(folder, name, text)
+    workspace = workspace_in(folder)
+    run_row(read_row(workspace.recipes / "table1" / "one.toml"), "modern", workspace)
+    run_study(grid_study(read_grid(workspace.recipes / "grids" / "which.toml"), workspace, only="digits-k[12]-s0"))
     return folder
 
 
 def made(folder, name):
     """The record behind a picture, and its size."""
-    (picture,) = read_pictures(folder / "experiments", only=name)
-    path = make_picture(picture, place_in(folder))
+    (picture,) = read_pictures(folder / "recipes", only=name)
+    path = draw_picture(picture, workspace_in(folder))
     assert path == folder / "pictures" / f"{name}.png"
     assert path.read_bytes().startswith(b"\x89PNG")
-    record = json.loads((folder / "experiments" / "results" / f"figures-{name}.json").read_text())
+    record = json.loads((folder / "results" / f"figures-{name}.json").read_text())
     assert (record["figure"], record["quick"], record["shows"]["kind"]) == (name, False, picture.shows.kind)
     return record
 
 
 @pytest.mark.parametrize("picture", SHIPPED, ids=lambda picture: picture.name)
-def test_every_figure_of_the_paper_names_what_is_there(picture):
-    place, shows = Workplace(experiments=ROOT), picture.shows
+def test_shipped_figures_name_existing_models(picture):
+    workspace, shows = Workspace(), picture.shows
     if isinstance(shows, GridLines):
-        grid = read_grid(ROOT / "grids" / f"{shows.grid}.toml")
+        grid = read_grid(RECIPES / "grids" / f"{shows.grid}.toml")
         assert {*shows.along, *shows.level} <= set(list(grid.axes.values())[-1])
         return
     if isinstance(shows, Structures):
         return
     for model in getattr(shows, "models", None) or [shows.model]:
-        assert find(model, shows.recipe, place).job.recipe.model.n_variables == 784
+        assert find(model, shows.recipe, workspace).training.recipe.model.n_variables == 784
 
 
-def test_all_figures_of_the_paper_are_there():
+def test_paper_figures_are_shipped():
     assert {picture.name for picture in SHIPPED} >= {
         "reconstructions", "learning-dynamics", "k-in-training", "k-at-test-time", "samples-mnist", "samples-caltech",
         "filters-encoder", "filters-decoder", "structures",
     }  # fmt: skip
 
 
-def test_curves_are_of_what_has_a_record(folder):
+def test_curves_of_recorded_models(folder):
     record = made(folder, "curves")
     assert [point["label"] for point in record["points"]] == ["a", "b"]
-    row = json.loads((folder / "experiments" / "results" / "table1-one-modern.json").read_text())
+    row = json.loads((folder / "results" / "table1-one-modern.json").read_text())
     assert record["points"][0]["validation"] == [epoch["validation"][-1] for epoch in row["curve"]]
     assert len(record["points"][1]["train"]) == 1
 
 
-def test_a_line_of_a_grid_is_of_what_has_a_record(folder):
+def test_grid_line_of_recorded_cells(folder):
     record = made(folder, "grid")
     (line,) = record["points"]
     assert (line["steps"], line["panel"], line["seeds"]) == ([1, 2], "digits", [1, 1])
-    cells = json.loads((folder / "experiments" / "results" / "grid-which.json").read_text())["cells"]
+    cells = json.loads((folder / "results" / "grid-which.json").read_text())["cells"]
     assert line["log_likelihood"][1] == cells["digits-k2-s0"]["test_log_likelihood"]
 
 
-def test_a_level_line_of_a_grid_is_beside_its_own(folder):
+def test_level_line_beside_its_own(folder):
     line, level = made(folder, "level")["points"]
     assert (level["label"], level["steps"], level["beside"]) == ("k = 2", [], line["label"])
     assert "beside" not in line
 
 
-def test_other_steps_at_test_time(folder):
+def test_steps_at_test_time(folder):
     record = made(folder, "steps")
     assert [point["steps"] for point in record["points"]] == [1, 2, 3, 4]
     assert all(point["rows"] == 30 for point in record["points"])
     assert len(next(iter(record["models"].values()))) == 64
 
 
-def test_at_its_own_number_of_steps_a_model_is_what_it_was(generator):
+def test_own_steps_give_own_likelihood(generator):
     model = nade_k(6, hidden=(5,), steps=3, mean=torch.full((6,), 0.4), generator=generator)
     x = (torch.rand(7, 6, generator=generator) < 0.5).float()
     told = log_probs_by_steps(model, x, steps=5, masks=4, generator=torch.Generator().manual_seed(1))
@@ -191,14 +180,14 @@ def test_at_its_own_number_of_steps_a_model_is_what_it_was(generator):
     assert not torch.allclose(told[1], plain)
 
 
-def test_reconstructions_hide_as_much_as_asked(folder):
+def test_reconstructions_hide_the_given_part(folder):
     record = made(folder, "cells")
     assert [point["hidden"] for point in record["points"]] == [16, 32]
     assert all(len(point["log_probability"]) == 4 for point in record["points"])  # v<0> to v<3>
     assert record == made(folder, "cells")
 
 
-def test_samples_are_in_the_record(folder):
+def test_samples_are_recorded(folder):
     record = made(folder, "samples")
     bits = np.array([np.unpackbits(np.frombuffer(bytes.fromhex(p["bits"]), np.uint8)) for p in record["points"]])
     assert bits.shape == (6, 64)
@@ -215,24 +204,24 @@ def test_filters_are_weights(side, folder):
     assert len({point["unit"] for point in record["points"]}) == 5
 
 
-def test_what_is_lacking_is_told_with_its_command(folder):
-    (picture,) = read_pictures(folder / "experiments", only="lacking")
-    with pytest.raises(FileNotFoundError, match="give nadek reproduce table1 --row two --recipe modern first"):
-        make_picture(picture, place_in(folder))
-    (picture,) = read_pictures(folder / "experiments", only="grid")
-    with pytest.raises(FileNotFoundError, match="give nadek reproduce which --quick first"):
-        make_picture(picture, place_in(folder, quick=True))
+def test_missing_model_names_the_command(folder):
+    (picture,) = read_pictures(folder / "recipes", only="lacking")
+    with pytest.raises(FileNotFoundError, match="give nadek-paper table1 --row two --recipe modern first"):
+        draw_picture(picture, workspace_in(folder))
+    (picture,) = read_pictures(folder / "recipes", only="grid")
+    with pytest.raises(FileNotFoundError, match="give nadek-paper grids which --quick first"):
+        draw_picture(picture, workspace_in(folder, quick=True))
 
 
-def test_cells_that_were_changed_since_are_not_drawn(folder, tmp_path):
-    shutil.copytree(folder / "experiments", tmp_path / "experiments")
-    path = tmp_path / "experiments" / "grids" / "which.toml"
+def test_changed_cells_are_not_drawn(folder, tmp_path):
+    shutil.copytree(folder / "recipes", tmp_path / "recipes")
+    path = tmp_path / "recipes" / "grids" / "which.toml"
     path.write_text(GRID.replace("orderings = 1", "orderings = 2"))
-    (picture,) = read_pictures(tmp_path / "experiments", only="grid")
-    with pytest.raises(FileNotFoundError, match="none of these cells as they are now: give nadek reproduce which f"):
-        make_picture(picture, place_in(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"there is no curve of which-digits-k1-s0 .* nadek reproduce whi"):
-        find("which/digits-k1-s0", "modern", place_in(tmp_path)).curve()
+    (picture,) = read_pictures(tmp_path / "recipes", only="grid")
+    with pytest.raises(FileNotFoundError, match="none of these cells as they are now: give nadek-paper grids which f"):
+        draw_picture(picture, workspace_in(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"there is no curve of which-digits-k1-s0 .* nadek-paper grids whi"):
+        find("which/digits-k1-s0", "modern", workspace_in(tmp_path)).curve()
 
 
 @pytest.mark.parametrize(
@@ -242,7 +231,7 @@ def test_cells_that_were_changed_since_are_not_drawn(folder, tmp_path):
         (("number = 6", "numbers = 6"), "unknown option shows.numbers; did you mean number"),
     ],
 )
-def test_a_figure_that_is_wrong_is_told_by_its_file(change, told, tmp_path):
+def test_figure_errors_name_the_file(change, told, tmp_path):
     path = tmp_path / "figures" / "x.toml"
     path.parent.mkdir()
     path.write_text(f'title = "x"\n[shows]\n{FIGURES["samples"].replace(*change)}\n')
@@ -250,40 +239,39 @@ def test_a_figure_that_is_wrong_is_told_by_its_file(change, told, tmp_path):
         read_pictures(tmp_path)
 
 
-def test_names_of_models_are_checked(folder):
+def test_unknown_models_are_refused(folder):
     for name, told in {
         "one": "expected TABLE/ROW or GRID/CELL, found 'one'",
         "table1/none": "table1 has no row 'none'",
         "which/none": "which has no cell 'none'; one is called digits-k1-s0",
     }.items():
         with pytest.raises(ValueError, match=told):
-            find(name, "modern", place_in(folder))
+            find(name, "modern", workspace_in(folder))
 
 
-def test_lines_refuse_what_cannot_be_drawn():
+def test_empty_lines_are_refused():
     with pytest.raises(ValueError, match="panels must hold at least one panel"):
-        figures.lines({}, x_label="x", y_label="y")
+        lines({}, x_label="x", y_label="y")
     with pytest.raises(ValueError, match="panel 'a' must hold a line with a point"):
-        figures.lines({"a": {"b": figures.Line([1], [None])}}, x_label="x", y_label="y")
+        lines({"a": {"b": Line([1], [None])}}, x_label="x", y_label="y")
 
 
 # Table 3
 
 
-def test_the_spreads_of_the_paper():
-    told = read_variability(ROOT / "table3.toml")
+def test_paper_spreads_are_shipped():
+    told = read_spreads(Workspace())
     assert [(s.mean, s.over_orderings, s.over_rows) for s in told.rows] == [
         (-92.17, 3.5, 23.5),
         (-90.02, 3.1, 24.2),
         (-87.14, 2.4, 22.7),
     ]
-    for row in told.read_rows(ROOT):
+    for row in told.read_rows(RECIPES):
         assert row.ensemble_orderings == 128
 
 
-def test_spreads_are_those_of_the_ensemble(folder):
-    experiments = folder / "experiments"
-    record = json.loads((experiments / "results" / "table1-one-modern.json").read_text())
+def test_spreads_are_of_the_ensemble(folder):
+    record = json.loads((folder / "results" / "table1-one-modern.json").read_text())
     model = load_saved(folder / "runs" / "table1-one-modern").model
     x = open_data("digits", split="test").x
     chosen = x[torch.randperm(300, generator=torch.Generator().manual_seed(0))[:10]]
@@ -291,12 +279,12 @@ def test_spreads_are_those_of_the_ensemble(folder):
     assert record["ensemble_spread_over_orderings"] == pytest.approx(scores.var(0).mean().sqrt().item())
     assert record["ensemble_spread_over_rows"] == pytest.approx(scores.var(1).mean().sqrt().item())
     assert record["ensemble_mean"] == pytest.approx(scores.mean().item())
-    assert tables(experiments) == ["table1"]
-    entry = summary(experiments)["table3"]["one"]
+    assert tables(folder / "recipes") == ["table1"]
+    entry = summary(workspace_in(folder))["table3"]["one"]
     assert entry["spread_over_orderings"] == record["ensemble_spread_over_orderings"]
     assert (entry["spread_mean"], entry["spread_orderings"], entry["spread_rows"]) == (record["ensemble_mean"], 3, 10)
     assert (entry["orderings"], entry["rows"]) == (record["orderings"], record["rows"]) != (3, 10)
-    lines = variability_table(experiments, read_variability(experiments / "table3.toml")).splitlines()
+    lines = spreads_table(workspace_in(folder), read_spreads(workspace_in(folder))).splitlines()
     assert lines[2].startswith(f"| NADE-2 | modern | -20.50 | {record['test_log_likelihood']:.2f} | 2.0 | ")
     assert lines[2].endswith("| 3 orderings, 10 rows |")
     assert lines[3] == "| Two | – | -19.50 | – | 1.0 | – | 4.0 | – | – |"
@@ -305,45 +293,34 @@ def test_spreads_are_those_of_the_ensemble(folder):
 # The command line
 
 
-def nadek(*arguments):
-    """Run a command in this process: exit code, standard output, standard error."""
-    out, err = io.StringIO(), io.StringIO()
-    argv = mock.patch.object(sys, "argv", ["nadek", *map(str, arguments)])
-    with argv, redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
-        main()
-    return end.value.code or 0, out.getvalue(), err.getvalue()
-
-
-def test_the_command_draws_what_it_can(folder):
-    options = ("--experiments", folder / "experiments", "--runs", folder / "runs", "--pictures", folder / "pictures")
-    code, out, err = nadek("reproduce", "figures", *options)
+def test_command_draws_available_figures(folder):
+    code, out, err = paper("figures", folder=folder)
     assert code == 0
     assert sorted(Path(line).stem for line in out.splitlines()) == sorted(set(FIGURES) - {"lacking"})
     assert err.startswith("lacking: not drawn, there is no trained model in ")
-    code, out, err = nadek("reproduce", "figures", "--row", "lacking", *options)
+    code, out, err = paper("figures", "--row", "lacking", folder=folder)
     assert (code, out) == (1, "")
-    assert "give nadek reproduce table1 --row two" in err
+    assert "give nadek-paper table1 --row two" in err
 
 
-def test_the_command_runs_cells_and_shows_spreads(folder):
-    options = ("--experiments", folder / "experiments", "--runs", folder / "runs", "--quiet")
-    code, out, _ = nadek("reproduce", "which", "--row", "*-k1-*", *options, "--json")
+def test_command_runs_cells_and_spreads(folder):
+    code, out, _ = paper("grids", "which", "--row", "*-k1-*", "--quiet", "--json", folder=folder)
     assert (code, list(json.loads(out)["cells"])) == (0, ["digits-k1-s0", "digits-k2-s0"])
-    code, out, _ = nadek("reproduce", "which", "--row", "*-k1-*", *options)
+    code, out, _ = paper("grids", "which", "--row", "*-k1-*", "--quiet", folder=folder)
     assert (code, "digits-k1-s0" in out) == (0, True)
-    code, out, _ = nadek("reproduce", "table3", *options, "--json")
+    code, out, _ = paper("table3", "--json", "--quiet", folder=folder)
     assert (code, list(json.loads(out))) == (0, ["one"])
-    code, out, err = nadek("reproduce", "table3", *options[:-1])
+    code, out, err = paper("table3", folder=folder)
     assert (code, "NADE-2" in out) == (0, True)
-    assert err == "two: there is no record, give nadek reproduce table1 --row two first\n"
-    code, out, err = nadek("reproduce", "table3", *options, "--json", "--row", "two")
+    assert err == "two: there is no record, give nadek-paper table1 --row two first\n"
+    code, out, err = paper("table3", "--json", "--quiet", "--row", "two", folder=folder)
     assert (code, json.loads(out)) == (0, {})
-    code, out, err = nadek("reproduce", "table3", *options, "--row", "nope")
+    code, out, err = paper("table3", "--quiet", "--row", "nope", folder=folder)
     assert (code, out, err) == (1, "", "nadek: table3 has no row 'nope'; known are: one, two\n")
 
 
-def test_the_report_has_all_tables(folder, tmp_path):
-    write_report(folder / "experiments", tmp_path / "results.md")
+def test_report_has_all_tables(folder, tmp_path):
+    write_report(workspace_in(folder), tmp_path / "results.md")
     text = (tmp_path / "results.md").read_text()
     for name in ("table1", "table3", "which"):
         assert f"<!-- generated: {name} -->" in text

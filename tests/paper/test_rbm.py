@@ -6,29 +6,30 @@ import warnings
 import pytest
 import torch
 
-from nadek_paper.rbm import AISConfig, Machine, MachineConfig, exact_log_partition, fit_machine, log_partition
-from nadek_paper.rbm.machine import gibbs
+from nadek_paper.rbm import RBM, AISConfig, RBMConfig, exact_log_partition, fit_rbm, log_partition
+from nadek_paper.rbm.model import gibbs
 from nadek_paper.rbm.training import _gradient
+from support.paper_rows import StopError
 
 
 def machine(n_hidden, n_visible, generator, scale=1.0, dtype=torch.float64):
     draw = [
         torch.randn(shape, generator=generator, dtype=dtype) for shape in ((n_hidden, n_visible), n_visible, n_hidden)
     ]
-    return Machine(*(scale * tensor for tensor in draw))
+    return RBM(*(scale * tensor for tensor in draw))
 
 
 def states(n):
     return torch.tensor(list(itertools.product([0.0, 1.0], repeat=n)), dtype=torch.float64)
 
 
-def test_the_constant_is_the_sum_over_all_states(generator, monkeypatch):
+def test_exact_constant_sums_all_states(generator, monkeypatch):
     monkeypatch.setattr("nadek_paper.rbm.partition.STATES", 3)  # at a time
     small = machine(3, 4, generator)
     energies = [(small.b @ v + small.c @ h + h @ small.W @ v).item() for v in states(4) for h in states(3)]
     expected = torch.tensor(energies, dtype=torch.float64).logsumexp(0).item()
     assert exact_log_partition(small) == pytest.approx(expected)
-    assert exact_log_partition(Machine(small.W.t(), small.c, small.b)) == pytest.approx(expected)
+    assert exact_log_partition(RBM(small.W.t(), small.c, small.b)) == pytest.approx(expected)
     assert small.log_weight(states(4)).logsumexp(0).item() == pytest.approx(expected)
     with pytest.raises(ValueError, match="expected a layer of at most 20 units, found 30 and 21"):
         exact_log_partition(machine(21, 30, generator))
@@ -44,7 +45,7 @@ def test_annealing_finds_the_constant(mean, generator):
     assert log_partition(small, torch.full((20,), mean), config) == found
 
 
-def test_the_error_bar_is_as_wide_as_it_should_be(generator):
+def test_error_bar_is_calibrated(generator):
     small = machine(5, 8, generator, scale=0.7)
     exact = exact_log_partition(small)
     runs = [
@@ -55,16 +56,16 @@ def test_the_error_bar_is_as_wide_as_it_should_be(generator):
     assert abs(scaled.mean().item()) < 0.6
 
 
-def test_without_weights_one_temperature_is_enough(generator):
+def test_independent_units_need_one_temperature(generator):
     c = torch.tensor([0.5, -1.0], dtype=torch.float64)
     b = torch.randn(5, generator=generator, dtype=torch.float64)
-    alone = Machine(torch.zeros(2, 5, dtype=torch.float64), b, c)
+    alone = RBM(torch.zeros(2, 5, dtype=torch.float64), b, c)
     found = log_partition(alone, torch.sigmoid(b), AISConfig(chains=2, temperatures=1))
     assert found.value == pytest.approx(exact_log_partition(alone))
     assert found.error == pytest.approx(0)
 
 
-def test_gibbs_sampling_keeps_the_distribution(generator):
+def test_gibbs_keeps_the_distribution(generator):
     small = machine(3, 3, generator)
     p = (small.log_weight(states(3)) - exact_log_partition(small)).exp()
     v = gibbs(small, torch.zeros(20_000, 3, dtype=torch.float64), 30, generator)
@@ -72,7 +73,7 @@ def test_gibbs_sampling_keeps_the_distribution(generator):
     assert torch.allclose(found.double(), p, atol=0.015)
 
 
-def test_the_gradient_is_that_of_the_likelihood(generator):
+def test_gradient_is_of_the_likelihood(generator):
     """With all states, as often as they are probable, in place of chains."""
     small = machine(2, 3, generator)
     v = states(3)[[1, 3, 3, 6]]
@@ -80,9 +81,9 @@ def test_the_gradient_is_that_of_the_likelihood(generator):
     dreamt = states(3).repeat_interleave((p * 200_000).round().long(), 0)
     found = _gradient(small, v, dreamt)
     leaves = [tensor.clone().requires_grad_() for tensor in (small.W, small.b, small.c)]
-    mine = Machine(*leaves)
+    mine = RBM(*leaves)
     (mine.log_weight(v).mean() - mine.log_weight(states(3)).logsumexp(0)).backward()
-    h_mean, v_mean = torch.sigmoid(small.inputs(v)).mean(0), v.mean(0)
+    h_mean, v_mean = torch.sigmoid(small.hidden_logits(v)).mean(0), v.mean(0)
     dW, db, dc = (leaf.grad for leaf in leaves)
     centred = dW - torch.outer(dc, v_mean) - torch.outer(h_mean, db)  # Cho, Raiko and Ilin (2013), the centred form
     assert torch.allclose(found.W, centred, atol=1e-3)
@@ -91,27 +92,22 @@ def test_the_gradient_is_that_of_the_likelihood(generator):
 
 
 @pytest.mark.parametrize("chains", ["persistent", "data"])
-def test_it_learns(chains, generator):
+def test_rbm_learns_patterns(chains, generator):
     patterns = torch.tensor([[1.0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     x = patterns[torch.randint(2, (400,), generator=generator)]
-    config = MachineConfig(
-        hidden=4, epochs=60, batch_size=50, lr=0.2, ema_decay=0.95, chains=chains, gibbs_steps=5, seed=1
-    )
+    config = RBMConfig(hidden=4, epochs=60, batch_size=50, lr=0.2, ema_decay=0.95, chains=chains, gibbs_steps=5, seed=1)
     told = []
-    learnt = fit_machine(x, config, on_epoch=lambda state, moved: told.append(moved)).average
+    learnt = fit_rbm(x, config, on_epoch=lambda state, moved: told.append(moved)).average
     log_p = learnt.log_weight(x) - exact_log_partition(learnt)
     assert log_p.mean() > -1.5  # the best is -log 2; independent units have -4.2
     assert told[-1] < told[0]
 
 
-def test_it_goes_on_where_it_was(generator):
+def test_fit_resumes_exactly(generator):
     x = (torch.rand(60, 5, generator=generator) < 0.4).float()
-    config = MachineConfig(hidden=3, epochs=3, batch_size=20)
-    whole = fit_machine(x, config)
+    config = RBMConfig(hidden=3, epochs=3, batch_size=20)
+    whole = fit_rbm(x, config)
     kept = {}
-
-    class StopError(Exception):
-        pass
 
     def stop(state, _):
         kept["state"] = state
@@ -119,44 +115,44 @@ def test_it_goes_on_where_it_was(generator):
 
     before = torch.get_rng_state()
     with pytest.raises(StopError):
-        fit_machine(x, config, on_epoch=stop)
+        fit_rbm(x, config, on_epoch=stop)
     for _ in range(2):  # the state stays as it is
-        resumed = fit_machine(x, config, resume=kept["state"])
+        resumed = fit_rbm(x, config, resume=kept["state"])
         assert torch.equal(resumed.average.W, whole.average.W)
     assert torch.equal(resumed.chains, whole.chains)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_the_average_of_a_short_training_forgets_how_it_began(generator):
+def test_short_training_shortens_the_average(generator):
     x = (torch.rand(60, 5, generator=generator) < 0.4).float()
-    short = fit_machine(x, MachineConfig(hidden=3, epochs=10, batch_size=10))
-    chosen = fit_machine(x, MachineConfig(hidden=3, epochs=10, batch_size=10, ema_decay=1 - 5 / 60))
+    short = fit_rbm(x, RBMConfig(hidden=3, epochs=10, batch_size=10))
+    chosen = fit_rbm(x, RBMConfig(hidden=3, epochs=10, batch_size=10, ema_decay=1 - 5 / 60))
     assert torch.equal(short.average.W, chosen.average.W)
 
 
-def test_rows_with_holes_are_refused():
+def test_missing_values_are_refused():
     with pytest.raises(ValueError, match="without missing values"):
-        fit_machine(torch.tensor([[0.0, torch.nan]]), MachineConfig(hidden=1, epochs=1))
+        fit_rbm(torch.tensor([[0.0, torch.nan]]), RBMConfig(hidden=1, epochs=1))
 
 
 @pytest.mark.parametrize(
     "options", [{"lr": -1.0}, {"momentum": 5.0}, {"ema_decay": 1.0}, {"l2": float("nan")}, {"seed": -1}]
 )
-def test_numbers_out_of_range_are_told(options):
+def test_numbers_out_of_range(options):
     (name,) = options
     with pytest.raises(ValueError, match=f"{name}: expected .*at least 0.*, found"):
-        MachineConfig(**{"hidden": 1, "epochs": 1, **options})
+        RBMConfig(**{"hidden": 1, "epochs": 1, **options})
 
 
 @pytest.mark.parametrize(("options", "told"), [({"hidden": 0}, "hidden"), ({"gibbs_steps": 0}, "gibbs_steps")])
-def test_bad_configs_are_told(options, told):
+def test_counts_below_one(options, told):
     with pytest.raises(ValueError, match=f"{told}: expected at least 1, found 0"):
-        MachineConfig(**{"hidden": 1, "epochs": 1, **options})
+        RBMConfig(**{"hidden": 1, "epochs": 1, **options})
     with pytest.raises(ValueError, match="expected at least 2 chains and 1 temperature"):
         AISConfig(chains=1)
 
 
-def test_it_agrees_with_another_implementation(generator):
+def test_agrees_with_package_rbms(generator):
     """The package rbms (extra "paper"): free energies, the exact constant and its own annealing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it uses torch.jit

@@ -3,62 +3,59 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
-from nadek_paper.claims import claims_table, read_claims
-from nadek_paper.extras import notes_of, pictures_of
+from nadek_paper.claims import Claims, claims_table
 from nadek_paper.figures import read_pictures
-from nadek_paper.grids import grids
-from nadek_paper.report import write_report
+from nadek_paper.grids.grid import grids
+from nadek_paper.recipe_files import read_config
+from nadek_paper.report import notes_of, pictures_of, write_report
 from nadek_paper.rows import read_table, tables
-from nadek_paper.table3 import read_variability
-
-ROOT = Path(__file__).parents[2]
-EXPERIMENTS, PAGE = ROOT / "experiments", ROOT / "docs" / "results.md"
+from nadek_paper.table3 import Spreads
+from nadek_paper.workspace import PAGE, RECIPES, RESULTS, Workspace
 
 
 @pytest.fixture
 def copied(tmp_path):
     """The records and the page where they may be written to."""
-    shutil.copytree(EXPERIMENTS, tmp_path / "experiments")
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    return tmp_path
+    shutil.copytree(RESULTS, tmp_path / "results")
+    shutil.copytree(PAGE.parent, tmp_path / "docs")
+    return Workspace(results=tmp_path / "results")
 
 
-def test_the_page_is_what_the_report_makes_of_the_records(copied):
-    before = PAGE.read_text()
-    write_report(copied / "experiments", copied / "docs" / "results.md")
-    assert (copied / "docs" / "results.md").read_text() == before, "give nadek report"
-    summary = EXPERIMENTS / "results" / "summary.json"
-    assert (copied / "experiments" / "results" / "summary.json").read_text() == summary.read_text(), "give nadek report"
+def test_page_is_up_to_date(copied):
+    before, page = PAGE.read_text(), copied.results.parent / "docs" / "results.md"
+    write_report(copied, page)
+    assert page.read_text() == before, "give nadek-paper report"
+    summary = (copied.results / "summary.json").read_text()
+    assert summary == (RESULTS / "summary.json").read_text(), "give nadek-paper report"
 
 
-def test_the_page_has_a_place_for_everything():
+def test_page_has_every_place():
     places = re.findall(r"<!-- generated: (.*?) -->", PAGE.read_text())
     expected = {
-        *tables(EXPERIMENTS),
-        *grids(EXPERIMENTS),
+        *tables(RECIPES),
+        *grids(RECIPES),
         "table3",
         "meanfield",
         "claims",
         "notes table1",
         "notes table2",
     }
-    assert {f"figure {picture.name}" for picture in read_pictures(EXPERIMENTS)} | expected <= set(places)
+    assert {f"figure {picture.name}" for picture in read_pictures(RECIPES)} | expected <= set(places)
     assert len(places) == len(set(places))
 
 
-def test_a_study_that_was_not_run_is_said_to_be(copied):
-    page, empty = copied / "page.md", "# Page\n\n<!-- generated: ksweep -->\n\n<!-- /generated -->\n"
+def test_missing_study_is_announced(copied):
+    page, empty = copied.results / "page.md", "# Page\n\n<!-- generated: ksweep -->\n\n<!-- /generated -->\n"
     page.write_text(empty)
-    write_report(copied / "experiments", page)
+    write_report(copied, page)
     assert "*Not run yet.*" not in page.read_text().split("<!-- /generated -->")[0]
     for study in ("grid-ksweep", "meanfield"):
-        (copied / "experiments" / "results" / f"{study}.json").unlink(missing_ok=True)
+        (copied.results / f"{study}.json").unlink(missing_ok=True)
     page.write_text(empty)  # what was run is added to a page that has no place for it
-    write_report(copied / "experiments", page)
+    write_report(copied, page)
     assert "<!-- generated: ksweep -->\n\n*Not run yet.*\n\n<!-- /generated -->" in page.read_text()
     assert "meanfield" not in page.read_text()  # the page has no place for it
 
@@ -69,7 +66,7 @@ def test_one_ordering_is_no_ensemble():
     assert line.endswith("| – | – | – | – |")
 
 
-def test_what_is_shown_is_there():
+def test_shown_pictures_exist():
     for file in re.findall(r"!\[.*?\]\((.*?)\)", PAGE.read_text()):
         assert (PAGE.parent / file).is_file()
 
@@ -81,7 +78,7 @@ def entry(*recipes):
 
 
 def test_claims_are_differences():
-    claims = read_claims(EXPERIMENTS / "claims.toml")
+    claims = read_config(Claims, RECIPES / "claims.toml")
     five = {"test_log_likelihood": -89.0, "ensemble": -84.0, "ensemble_mean": -87.0}  # on easier rows
     summary = {
         "table1": {
@@ -95,7 +92,7 @@ def test_claims_are_differences():
         },
         "table2": {"nade-5-4000h": entry(("modern", {"test_log_likelihood": -100.0}))},
     }
-    lines = {line.split(" | ")[0][2:]: line for line in claims_table(EXPERIMENTS, claims, summary).splitlines()[2:]}
+    lines = {line.split(" | ")[0][2:]: line for line in claims_table(RECIPES, claims, summary).splitlines()[2:]}
     assert lines["with one hidden layer, NADE-5 is better than NADE-mask"].endswith("| +2.15 | -1.00 | no |")
     mixed = "as ensembles of 128 orderings, with one hidden layer, NADE-5 is better than NADE-mask"
     assert lines[mixed].endswith("| +1.48 | +3.00 | yes |")
@@ -107,39 +104,39 @@ def test_claims_are_differences():
     assert lines[rbm].endswith("| +0.50 | +7.78 | yes (against the value cited) |")
     assert len(lines) == 16
     summary["table1"]["nade-5-1hl"]["recipes"]["modern"]["ensemble_orderings"] = 10
-    told = claims_table(EXPERIMENTS, claims, summary)
+    told = claims_table(RECIPES, claims, summary)
     assert f"{mixed} | +1.48 | – | – (ensembles of different orderings or rows) |" in told
     for ours, line in ((-110.0, "+7.78 | yes (against the value cited)"), (-104.0, "+4.00 | yes")):
         summary["table2"]["rbm-4000h"] = entry(("modern", {"test_log_likelihood": ours}))
-        assert f"{rbm} | +0.50 | {line} |" in claims_table(EXPERIMENTS, claims, summary)
+        assert f"{rbm} | +0.50 | {line} |" in claims_table(RECIPES, claims, summary)
     assert "with one hidden layer, NADE-5 is better than NADE-mask | +2.15 | -1.00 | no |" in told
 
 
-def test_notes_are_told_once():
-    rows = read_table(EXPERIMENTS / "table1")
+def test_notes_appear_once():
+    rows = read_table(RECIPES / "table1")
     told = notes_of(rows)
     assert len(set(told.splitlines())) == len(told.splitlines())
     assert all(note in told for row in rows for note in row.notes)
     assert "*All networks of the paper*: both recipes: the data mean" in told
 
 
-def test_a_picture_is_shown_when_it_was_made(copied):
-    page = copied / "docs" / "results.md"
-    (picture, *_) = read_pictures(copied / "experiments")
-    record = copied / "experiments" / "results" / f"figures-{picture.name}.json"
-    file = copied / "docs" / "pictures" / f"{picture.name}.png"
+def test_drawn_pictures_are_shown(copied):
+    page = copied.results.parent / "docs" / "results.md"
+    (picture, *_) = read_pictures(RECIPES)
+    record = copied.results / f"figures-{picture.name}.json"
+    file = page.parent / "pictures" / f"{picture.name}.png"
     record.unlink(missing_ok=True)
-    assert picture.name not in pictures_of(copied / "experiments", page)
+    assert picture.name not in pictures_of(copied, page)
     record.write_text(json.dumps({}))
     file.write_bytes(b"")
-    shown = pictures_of(copied / "experiments", page)[picture.name]
+    shown = pictures_of(copied, page)[picture.name]
     assert shown.startswith(f"![{picture.title}](pictures/{picture.name}.png)")
 
 
-@pytest.mark.parametrize("read", [read_claims, read_variability])
-def test_a_file_that_is_no_toml_is_named_once(tmp_path, read):
+@pytest.mark.parametrize("cls", [Claims, Spreads])
+def test_broken_toml_is_named_once(tmp_path, cls):
     path = tmp_path / "bad.toml"
     path.write_text("rows = [")
     with pytest.raises(ValueError, match="is not valid TOML") as caught:
-        read(path)
+        read_config(cls, path)
     assert str(caught.value).count("bad.toml") == 1

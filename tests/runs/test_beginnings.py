@@ -16,12 +16,12 @@ from nadek.runs.resume import finished
 from nadek.runs.train import train
 from nadek.runs.warm_start import begin_as_model
 from nadek_paper.rows import read_row
-from nadek_paper.run_row import reproduce
-from nadek_paper.jobs import Job
+from nadek_paper.table_study import run_row
+from nadek_paper.trainings import Training
 from nadek.models import ModelConfig, IterativeNADE, nade_k
 from nadek.training import AdamW, Phase, TrainingConfig
 from support.command import nadek, ok
-from support.paper_rows import TOML, place_in, write_row
+from support.paper_rows import TOML, workspace_in, write_row
 
 D = 6
 NAMES = tuple("abcdef")
@@ -90,20 +90,20 @@ def test_long_different_option_is_cut(tmp_path):
 
 def test_table_row_starts_as_model(tmp_path):
     first = read_row(write_row(tmp_path, "first"))
-    reproduce(first, "modern", place_in(tmp_path))
+    run_row(first, "modern", workspace_in(tmp_path))
     folder = tmp_path / "runs" / "table9-first-modern"
     text = TOML.replace("ema_decay = 0.9", 'ema_decay = 0.0\noptimizer = { kind = "adamw", lr = 1e-12 }')
     text = text.replace("[recipes.modern.training]", f'[recipes.modern]\nstart = "{folder}"\n[recipes.modern.training]')
     second = read_row(write_row(tmp_path, "second", text))
     assert second.recipe("modern").start == str(folder)
-    record = reproduce(second, "modern", place_in(tmp_path))
+    record = run_row(second, "modern", workspace_in(tmp_path))
     assert record["config"]["start"] == str(folder)
     near(load(tmp_path / "runs" / "table9-second-modern"), load(folder))
 
 
 def job_on(folder, **options):
     recipe = Recipe(model=nade_k(64, hidden=(4,), steps=1).config, training=STILL, **options)
-    return Job(name="second", data="digits", recipe=recipe, place=place_in(folder, quick=True))
+    return Training(name="second", data="digits", recipe=recipe, workspace=workspace_in(folder, quick=True))
 
 
 @pytest.mark.parametrize("option", ["start", "teacher"])

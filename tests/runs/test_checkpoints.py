@@ -15,7 +15,17 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from nadek import checkpoints, pretrained
-from nadek.checkpoints import SavedModel, forget_state, holds_model, holds_state, load, load_saved, load_state, save, save_state
+from nadek.checkpoints import (
+    SavedModel,
+    forget_state,
+    holds_model,
+    holds_state,
+    load,
+    load_saved,
+    load_state,
+    save,
+    save_state,
+)
 from nadek.tabular.schema import Schema
 from nadek.tabular.columns import Binary, Categorical, Numeric
 from nadek.models.base import ConditionalModel

@@ -29,7 +29,7 @@ from nadek.models import nade_k
 from nadek.models.registry import build
 from nadek.training import TrainingDivergedError, loop
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "paper" / "nadek_paper" / "recipes"
 SHIPPED = [path for path in sorted(EXPERIMENTS.glob("*.toml")) if "model" in read_recipe(path)]
 SMALL = {
     "model": {"steps": 2, "core": {"hidden": [6]}},

@@ -1,6 +1,16 @@
 """A row of the paper's tables in a folder of its own."""
 
-from nadek_paper.jobs import Workplace
+import io
+import os
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
+
+import pytest
+
+from nadek_paper.cli import main
+from nadek_paper.studies import Watcher
+from nadek_paper.workspace import Workspace
 
 TOML = """
 title = "NADE-2"
@@ -32,13 +42,66 @@ optimizer = { kind = "adadelta" }
 """
 
 
-def write_row(folder, name="nade-2", text=TOML, table="table9"):
-    """A row in the folder of tables."""
-    path = folder / "experiments" / table / f"{name}.toml"
+def write_recipe(folder, name, text):
+    """Write a file of the folder of recipes."""
+    path = folder / "recipes" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
 
-def place_in(folder, *, quick=False):
-    return Workplace(experiments=folder / "experiments", runs=folder / "runs", quick=quick)
+def write_row(folder, name="nade-2", text=TOML, table="table9"):
+    """Write a row in the folder of tables."""
+    return write_recipe(folder, f"{table}/{name}.toml", text)
+
+
+def workspace_in(folder, **options):
+    folders = {name: folder / name for name in ("recipes", "results", "runs", "pictures")}
+    return Workspace(**folders, **options)
+
+
+def forbidden(*_, **__):
+    raise AssertionError("this was to be done only once")
+
+
+def record_of(folder, row, kind="modern"):
+    """Return the path of a row's record."""
+    return workspace_in(folder).record(row.run_name(kind))
+
+
+class Watched(Watcher):
+    """Keeps epochs and scored rows, and does as it is told after an epoch."""
+
+    def __init__(self, after_epoch=lambda epoch: None):
+        self.epochs, self.scored, self._after_epoch = [], [], after_epoch
+
+    def on_epoch(self, epoch):
+        """Keep an epoch."""
+        self.epochs.append(epoch)
+        self._after_epoch(epoch)
+
+    def on_rows(self, done, total):
+        """Keep how far the scoring is."""
+        self.scored.append((done, total))
+
+
+class StopError(Exception):
+    """Something that happens to a process."""
+
+
+def stop(*_, **__):
+    raise StopError
+
+
+def paper(*arguments, folder):
+    """Run ``nadek-paper`` with the recipes and folders of a test: exit code, standard output, standard error."""
+    words = [*map(str, arguments)]
+    names = ("results",) if "report" in words else ("results", "runs", "pictures")
+    if "--help" not in words:
+        words += [word for name in names for word in (f"--{name}", str(folder / name))]
+    out, err = io.StringIO(), io.StringIO()
+    argv = mock.patch.object(sys, "argv", ["nadek-paper", *words])
+    own = mock.patch.dict(os.environ, {"NADEK_PAPER_RECIPES": str(folder / "recipes")})
+    with argv, own, redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, out.getvalue(), err.getvalue()

@@ -1,7 +1,7 @@
-"""The paper's figures: what each shows, and how it is made from our models and records."""
+"""The paper's figures: their options, and how they are made from our models and records."""
 
 from nadek_paper.figures.config import Picture, read_picture, read_pictures
-from nadek_paper.figures.make import make_picture
+from nadek_paper.figures.draw import draw_picture
 from nadek_paper.figures.references import Reference, find
 
-__all__ = ["Picture", "Reference", "find", "make_picture", "read_picture", "read_pictures"]
+__all__ = ["Picture", "Reference", "draw_picture", "find", "read_picture", "read_pictures"]

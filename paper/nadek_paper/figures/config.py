@@ -1,13 +1,11 @@
-"""Pictures as data: a file ``experiments/figures/NAME.toml`` says what is shown, and of which models."""
+"""Pictures as data: a file ``recipes/figures/NAME.toml`` names the models and what is shown of them."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from nadek.runs.data import Split
-from nadek.runs.recipe import naming, read_recipe
-from nadek.utils.configs import decode
+from nadek_paper.recipe_files import files_of, read_config
 from nadek_paper.rows import Kind
 
 
@@ -17,9 +15,9 @@ class Curves:
 
     Attributes:
         models: rows of tables (``table1/nade-5-1hl``) or cells of grids (``ksweep/mnist-1hl-k5-s0``).
-        labels: what to call them, in the same order.
+        labels: their labels, in the same order.
         recipe: of the rows.
-        skip: the height fits what comes after this part of the epochs.
+        skip: part of the epochs that the height need not fit.
     """
 
     models: tuple[str, ...]
@@ -50,48 +48,51 @@ class GridLines:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepsAtTest:
-    """Log-likelihoods of one model with other numbers of steps than it was trained with.
+class OfModel:
+    """Options of a picture of one model.
 
     Attributes:
         model: a row or a cell, see `Curves`.
         recipe: of a row.
-        steps: from 1 to so many.
-        split: rows to score.
-        masks: of the unbiased estimate, for each row; the same for all numbers of steps.
-        rows: score so many, a fixed random choice; None for all.
-        seed: of the masks.
+        seed: seed of everything random.
     """
 
     model: str
     recipe: Kind = "modern"
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepsAtTest(OfModel):
+    """Log-likelihoods of one model with other numbers of steps than it was trained with.
+
+    Attributes:
+        steps: the largest number of steps, from 1.
+        split: rows to score.
+        masks: masks of the unbiased estimate for each row, the same for all numbers of steps.
+        rows: number of rows to score, a fixed random choice; None for all.
+    """
+
     steps: int = 15
     split: Split = "test"
     masks: int = 8
     rows: int | None = None
-    seed: int = 0
     kind: Literal["test_steps"] = "test_steps"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reconstructions:
+class Reconstructions(OfModel):
     """States v⟨0⟩, v⟨1⟩, ... of partly hidden rows.
 
     Attributes:
-        model: a row or a cell, see `Curves`.
-        recipe: of a row.
-        steps: how many steps, perhaps more than in training.
-        split: rows to take from.
+        steps: number of steps, perhaps more than in training.
+        split: rows to choose from.
         hidden: part of the cells that is hidden, for each row of the picture.
-        seed: of the choice of rows and of what is hidden.
     """
 
-    model: str
-    recipe: Kind = "modern"
     steps: int = 10
     split: Split = "test"
     hidden: tuple[float, ...] = (0.5,)
-    seed: int = 0
     kind: Literal["reconstructions"] = "reconstructions"
 
     def __post_init__(self) -> None:
@@ -100,51 +101,36 @@ class Reconstructions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Samples:
+class Samples(OfModel):
     """Samples, each drawn along an ordering of its own.
 
     Attributes:
-        model: a row or a cell, see `Curves`.
-        recipe: of a row.
-        number: how many.
-        seed: of orderings and draws.
+        number: number of samples.
     """
 
-    model: str
-    recipe: Kind = "modern"
     number: int = 100
-    seed: int = 0
     kind: Literal["samples"] = "samples"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filters:
+class Filters(OfModel):
     """Weights of a random choice of hidden units, as images.
 
     Attributes:
-        model: a row or a cell, see `Curves`.
-        recipe: of a row.
         side: those that read the image (W), or those that write it (V).
-        number: how many units.
-        seed: of the choice.
+        number: number of units.
     """
 
-    model: str
     side: Literal["encoder", "decoder"]
-    recipe: Kind = "modern"
     number: int = 100
-    seed: int = 0
     kind: Literal["filters"] = "filters"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Structures:
-    """The structures of the paper: nothing of ours is in it."""
+    """The structures of the paper: a drawing, not of our models."""
 
     kind: Literal["structures"] = "structures"
-
-
-Shows = Curves | GridLines | StepsAtTest | Reconstructions | Samples | Filters | Structures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,42 +139,26 @@ class Picture:
 
     Attributes:
         name: the file's name without its suffix; not an option of the file.
-        title: what it is, and which figure of the paper it stands for.
+        title: caption, with the figure of the paper that it stands for.
         shows: what is drawn.
         notes: what to know about it.
     """
 
     name: str
     title: str
-    shows: Shows
+    shows: Curves | GridLines | StepsAtTest | Reconstructions | Samples | Filters | Structures
     notes: tuple[str, ...] = ()
 
 
-def read_picture(path: str | os.PathLike[str]) -> Picture:
-    """Read what one picture shows, strictly.
+def read_picture(path: Path) -> Picture:
+    """Read the options of one picture; see `nadek_paper.recipe_files.read_config`."""
+    return read_config(Picture, path, name=path.stem)
+
+
+def read_pictures(recipes: Path, *, only: str | None = None) -> list[Picture]:
+    """Read all pictures, sorted by name, or the one called ``only``.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: on an unknown, missing or unfit option; names file and option.
-    """
-    path, options = Path(path), read_recipe(path)
-    with naming(path):
-        return decode(Picture, {**options, "name": path.stem})
-
-
-def read_pictures(experiments: str | os.PathLike[str], *, only: str | None = None) -> list[Picture]:
-    """Read all pictures, sorted by name, or the one that is wanted.
-
-    Raises:
-        FileNotFoundError: if there are none.
         ValueError: if there is none of that name, and as `read_picture`.
     """
-    paths = sorted(Path(experiments).glob("figures/*.toml"))
-    if not paths:
-        raise FileNotFoundError(f"there are no figures in {experiments}")
-    if only is not None:
-        names = ", ".join(path.stem for path in paths)
-        paths = [path for path in paths if path.stem == only]
-        if not paths:
-            raise ValueError(f"there is no figure {only!r}; known are: {names}")
-    return [read_picture(path) for path in paths]
+    return [read_picture(path) for path in files_of(recipes / "figures", only, "figure")]

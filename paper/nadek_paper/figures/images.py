@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -15,21 +13,21 @@ from nadek.models import IterativeNADE
 from nadek_paper.figures.charts import Points
 from nadek_paper.figures.config import Filters, Reconstructions, Samples
 from nadek_paper.figures.references import find
-from nadek_paper.jobs import Workplace
+from nadek_paper.workspace import Workspace
 
 
-def samples(shows: Samples, place: Workplace) -> tuple[Points, figures.Figure]:
-    """Samples, each along an ordering of its own."""
-    saved = find(shows.model, shows.recipe, place).model()
+def samples(shows: Samples, workspace: Workspace) -> tuple[Points, figures.Figure]:
+    """Draw samples, each along an ordering of its own."""
+    saved = find(shows.model, shows.recipe, workspace).model()
     generator = torch.Generator(saved.model.b.device).manual_seed(shows.seed)
     drawn = sample(saved.model, shows.number, generator=generator).cpu().numpy()
     points: Points = [{"bits": np.packbits(row).tobytes().hex()} for row in drawn]
     return points, figures.samples(drawn, image_shape=_shape(saved))
 
 
-def filters(shows: Filters, place: Workplace) -> tuple[Points, figures.Figure]:
-    """Weights of a random choice of hidden units."""
-    saved = find(shows.model, shows.recipe, place).model()
+def filters(shows: Filters, workspace: Workspace) -> tuple[Points, figures.Figure]:
+    """Draw the weights of a random choice of hidden units."""
+    saved = find(shows.model, shows.recipe, workspace).model()
     if not isinstance(saved.model, IterativeNADE):
         raise ValueError(f"{shows.model}: expected a network with a matrix to show, found one of images")
     weights = saved.model.W if shows.side == "encoder" else saved.model.output_weight.t()
@@ -42,10 +40,10 @@ def filters(shows: Filters, place: Workplace) -> tuple[Points, figures.Figure]:
     return points, figures.filters(shown, image_shape=_shape(saved), max_filters=shows.number)
 
 
-def reconstructions(shows: Reconstructions, place: Workplace) -> tuple[Points, figures.Figure]:
-    """States of the inference for partly hidden rows, and how they agree with what was hidden."""
-    reference = find(shows.model, shows.recipe, place)
-    saved, rows = reference.model(), reference.job.open(shows.split).x
+def reconstructions(shows: Reconstructions, workspace: Workspace) -> tuple[Points, figures.Figure]:
+    """Draw states of the inference for partly hidden rows; record how they agree with the data."""
+    reference = find(shows.model, shows.recipe, workspace)
+    saved, rows = reference.model(), reference.training.open(shows.split).x
     generator = torch.Generator().manual_seed(shows.seed)  # on a CPU: the same rows and cells everywhere
     chosen = torch.randperm(len(rows), generator=generator)[: len(shows.hidden)]
     x, missing = rows[chosen], _hidden(shows, rows.shape[1], generator)[: len(chosen)]
@@ -53,8 +51,8 @@ def reconstructions(shows: Reconstructions, place: Workplace) -> tuple[Points, f
     states = reconstruction_probabilities(saved.model, x.to(device), missing.to(device), steps=shows.steps)
     states = states.float().cpu()
     points: Points = [
-        {"row": row, "hidden": int(missing[place].sum()), "log_probability": _agreement(states, x, missing, place)}
-        for place, row in enumerate(chosen.tolist())
+        {"row": row, "hidden": int(missing[index].sum()), "log_probability": _agreement(states, x, missing, index)}
+        for index, row in enumerate(chosen.tolist())
     ]
     picture = figures.inpainting(
         x.numpy(), missing.numpy(), states.numpy(), image_shape=_shape(saved), max_rows=len(chosen)
@@ -63,18 +61,18 @@ def reconstructions(shows: Reconstructions, place: Workplace) -> tuple[Points, f
 
 
 def _hidden(shows: Reconstructions, n_variables: int, generator: torch.Generator) -> Tensor:
-    """What is hidden from each row: a random choice of as many cells as asked for."""
+    """Return masks of the hidden cells: a random choice of each row's part."""
     ranks = torch.rand(len(shows.hidden), n_variables, generator=generator).argsort(1).argsort(1)
     numbers = torch.tensor([max(1, round(part * n_variables)) for part in shows.hidden])
     return ranks < numbers[:, None]
 
 
-def _agreement(states: Tensor, x: Tensor, missing: Tensor, place: int) -> list[float]:
-    """Log-probability of one row's hidden cells, each by itself, in every state (nats)."""
-    p, truth, hidden = states[:, place].double(), x[place].double(), missing[place]
+def _agreement(states: Tensor, x: Tensor, missing: Tensor, index: int) -> list[float]:
+    """Return the log-probability of one row's hidden cells, each by itself, in every state (nats)."""
+    p, truth, hidden = states[:, index].double(), x[index].double(), missing[index]
     right = (p * truth + (1 - p) * (1 - truth)).clamp_min(1e-12).log()
-    told: list[Any] = (right * hidden).sum(1).tolist()
-    return [round(value, 3) for value in told]
+    values: list[float] = (right * hidden).sum(1).tolist()
+    return [round(value, 3) for value in values]
 
 
 def _shape(saved: SavedModel) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The three structures that NADE-k may have (the paper's figure of structures), unfolded over their steps."""
+"""The paper's figure of three structures of NADE-k, unfolded over their steps."""
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -12,9 +12,10 @@ Place = tuple[float, float]
 
 
 def structures() -> Figure:
-    """Draw one hidden layer (n = 2, k = 2), two (n = 3, k = 2), and a deep Boltzmann machine's (n = 2, k = 3).
+    """Draw the three structures beside one another.
 
-    Time goes to the right and layers upwards. The dark half of a visible layer is observed and stays what it is.
+    One hidden layer (n = 2, k = 2), two (n = 3, k = 2), and as in a deep Boltzmann machine (n = 2, k = 3). Time goes to
+    the right and layers upwards. The dark half of a visible layer is observed and stays the same.
     """
     with rc_context(STYLE):
         figure = Figure(figsize=(7.4, 2.3), dpi=DPI, layout="constrained")
@@ -26,7 +27,7 @@ def structures() -> Figure:
 
 
 def _deep(axes: Axes, title: str, *, depth: int, steps: int) -> None:
-    """Up through the hidden layers and down again, a step after the other."""
+    """Draw steps that go up through the hidden layers and down again."""
     _frame(axes, title, wide=2.0 * steps, tall=2.0)
     upward = ["W", "U"][:depth]
     for step in range(steps):
@@ -41,7 +42,7 @@ def _deep(axes: Axes, title: str, *, depth: int, steps: int) -> None:
 
 
 def _alternating(axes: Axes, title: str, *, steps: int) -> None:
-    """The lower hidden layer reads the visible one and the upper one of the step before."""
+    """Draw steps whose lower hidden layer reads the layers beside it."""
     _frame(axes, title, wide=2.0 * steps, tall=2.0)
     for step in range(1, steps + 1):
         below, lower, upper = (2.0 * step - 2, 0.0), (2.0 * step - 1, 1.0), (2.0 * step, 2.0)
@@ -69,7 +70,7 @@ def _frame(axes: Axes, title: str, *, wide: float, tall: float) -> None:
 
 
 def _layer(axes: Axes, place: Place, name: str, *, observed: bool = False) -> None:
-    """A box; of a visible layer one half is dark."""
+    """Draw a layer as a box; of a visible layer one half is dark."""
     x, y = place[0] - WIDE, place[1] - TALL / 2
     if observed:
         axes.add_patch(Rectangle((x, y), WIDE, TALL, facecolor=INK, linewidth=0, zorder=3))
@@ -83,7 +84,7 @@ def _layer(axes: Axes, place: Place, name: str, *, observed: bool = False) -> No
 
 
 def _arrow(axes: Axes, start: Place, end: Place, name: str) -> None:
-    """From one layer to another, with the name of its matrix."""
+    """Draw an arrow between layers, with the name of its matrix."""
     arrow = FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=6, shrinkA=9, shrinkB=9, color=QUIET)
     arrow.set_linewidth(0.8)
     axes.add_patch(arrow)

@@ -1,7 +1,7 @@
-"""Grids: many small trainings that differ in named ways, as data. A file ``experiments/grids/NAME.toml``."""
+"""Grids as data: many small trainings that differ along named axes."""
 
 import itertools
-import os
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,25 +12,25 @@ from nadek.utils.configs import decode
 from nadek_paper.grids.width import widest
 
 SET, SEED = "set", "seed"
-"""What a cell is told by, beside the axes."""
+"""Keys of a cell, beside the axes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A data set of a grid, how long to train on it and how to score it.
+    """A data set of a grid, the length of its trainings and their scoring.
 
     Attributes:
-        label: what tables call it.
+        label: shown in tables.
         data: name of a known data set.
         n_variables: D.
-        epochs: of a variant that does not train longer; half on the cost of all steps, half on the last one's.
-        scored: "exact" log-likelihoods over some orderings, or an unbiased "estimate" from sampled positions, with the
-            same ones for every cell.
+        epochs: of a variant that does not train longer; half on the cost of all steps, half on the last step's.
+        scored: "exact" log-likelihoods over some orderings, or an unbiased "estimate" from sampled positions, the same
+            for every cell.
         orderings: of exact scores.
         masks: of estimates, for each row.
-        train_rows: take so many training rows, a fixed random choice; None for all.
-        rows: score so many rows of validation and of test, a fixed random choice; None for all.
-        parameters: every model gets the widest layers with no more parameters than these; None leaves widths alone.
+        train_rows: number of training rows, a fixed random choice; None for all.
+        rows: number of validation and of test rows to score, a fixed random choice; None for all.
+        parameters: make every model as wide as this number allows; None leaves widths alone.
     """
 
     label: str
@@ -47,11 +47,11 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One way along an axis.
+    """A variant of an axis.
 
     Attributes:
-        label: what tables call it.
-        longer: how many times as long to train.
+        label: shown in tables.
+        longer: factor on the number of epochs.
     """
 
     label: str
@@ -65,7 +65,7 @@ class Cell:
     Attributes:
         name: of the set, the variants and the seed.
         part: the data set.
-        where: set and variant of each axis, by name.
+        where: the set, and the variant of each axis.
         seed: of weights and training.
         recipe: the training.
     """
@@ -79,14 +79,14 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A grid.
+    """A grid: a file ``recipes/grids/NAME.toml``.
 
     Attributes:
         name: the file's name without its suffix.
-        title: what it asks.
-        axes: axis -> variant -> what it is; the sets are the first axis, the last one makes the columns of tables.
+        title: the question that it asks.
+        axes: axis -> variant -> its options; the sets are the first axis, the last one makes the columns of tables.
         cells: the trainings, in the order in which they are done.
-        keep: whether models are kept when they are scored.
+        keep: True to keep models once they are scored.
         notes: what to know about it.
     """
 
@@ -108,14 +108,14 @@ class _Head:
     notes: tuple[str, ...] = ()
 
 
-def read_grid(path: str | os.PathLike[str]) -> Grid:
+def read_grid(path: Path) -> Grid:
     """Read a grid, strictly.
 
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: on an unknown, missing or unfit option; names file and option.
     """
-    path, options = Path(path), read_recipe(path)
+    options = read_recipe(path)
     with naming(path):
         tables = {key: options.pop(key, {}) for key in ("options", "sets", "axes")}
         products = options.pop("cells", [{}])
@@ -132,31 +132,31 @@ def read_grid(path: str | os.PathLike[str]) -> Grid:
     return Grid(name=path.stem, title=head.title, axes=axes, cells=every, keep=head.keep, notes=head.notes)
 
 
-def grids(experiments: str | os.PathLike[str]) -> list[str]:
-    """Names of the grids, sorted."""
-    return sorted(path.stem for path in Path(experiments).glob("grids/*.toml"))
+def grids(recipes: Path) -> list[str]:
+    """Return the names of the grids, sorted."""
+    return sorted(path.stem for path in recipes.glob("grids/*.toml"))
 
 
 def _axes(
     tables: Mapping[str, Mapping[str, Any]],
 ) -> tuple[dict[str, dict[str, Part | Variant]], dict[str, dict[str, Mapping[str, Any]]]]:
-    """The variants of each axis, and the options of a recipe that each lays over those before it."""
+    """Return the variants of each axis, and the recipe options that each lays over those before it."""
     axes: dict[str, dict[str, Part | Variant]] = {}
     laid: dict[str, dict[str, Mapping[str, Any]]] = {}
     for axis, variants in tables.items():
         if not isinstance(variants, Mapping) or not variants:
             raise ValueError(f"{'sets' if axis == SET else f'axes.{axis}'}: expected at least one variant")
         axes[axis], laid[axis] = {}, {}
-        for name, told in variants.items():
+        for name, options in variants.items():
             where = f"sets.{name}" if axis == SET else f"axes.{axis}.{name}"
-            own = {key: value for key, value in told.items() if key not in ("model", "training")}
+            own = {key: value for key, value in options.items() if key not in ("model", "training")}
             axes[axis][name] = decode(Part, own, where=where) if axis == SET else decode(Variant, own, where=where)
-            laid[axis][name] = {key: told[key] for key in ("model", "training") if key in told}
+            laid[axis][name] = {key: options[key] for key in ("model", "training") if key in options}
     return axes, laid
 
 
 def _product(chosen: Mapping[str, Any], axes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Every combination of the variants that are named; an axis that is not spoken of is taken whole."""
+    """Return every combination of the chosen variants; an axis without a choice is taken whole."""
     for axis, names in chosen.items():
         if axis not in axes:
             raise ValueError(f"cells: unknown axis {axis!r}; known are: {', '.join(axes)}")
@@ -173,7 +173,7 @@ def _cell(
     axes: Mapping[str, Mapping[str, Part | Variant]],
     layers: list[Mapping[str, Any]],
 ) -> Cell:
-    """The recipe of one combination and seed."""
+    """Return the cell of one combination and seed."""
     name = "-".join([*where.values(), f"s{seed}"])
     part = axes[SET][where[SET]]
     assert isinstance(part, Part)
@@ -181,10 +181,7 @@ def _cell(
     for layer in layers:
         options = merge(options, layer)
     longer = [variant.longer for axis in axes if isinstance(variant := axes[axis][where[axis]], Variant)]
-    epochs = part.epochs
-    for times in longer:
-        epochs *= times
-    schedule = phases(epochs, options.get("model", {}).get("steps", 5))
+    schedule = phases(part.epochs * math.prod(longer), options.get("model", {}).get("steps", 5))
     options = merge(options, {"seed": seed, "training": {"seed": seed, "phases": schedule}})
     recipe = make_recipe(options, n_variables=part.n_variables, where=name)
     if part.parameters is not None:

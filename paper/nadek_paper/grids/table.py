@@ -1,4 +1,4 @@
-"""The tables of a grid, from its record: means over seeds."""
+"""Tables of a grid: means over seeds, from its record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Mean:
     Attributes:
         value: the mean.
         error: its standard error over seeds; over rows where there is one seed only.
-        seeds: how many.
+        seeds: number of seeds.
     """
 
     value: float
@@ -25,59 +25,51 @@ class Mean:
     seeds: int
 
 
-def mean_over_seeds(
-    cells: Mapping[str, Mapping[str, Any]], where: Mapping[str, str], *, key: str = "test"
-) -> Mean | None:
-    """The mean log-likelihood of the cells at a place of the grid; None where there is none, or one diverged.
+def mean_over_seeds(cells: Mapping[str, Mapping[str, Any]], where: Mapping[str, str]) -> Mean | None:
+    """Return the mean test log-likelihood at a place of the grid; None if no cell is run or one diverged.
 
     Args:
         cells: of a grid's record.
         where: set and variants.
-        key: "test" or "validation".
     """
-    found = [cell for cell in cells.values() if all(cell.get(axis) == name for axis, name in where.items())]
-    values = [cell.get(f"{key}_log_likelihood") for cell in found]
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
+    here = [cell for cell in cells.values() if all(cell.get(axis) == name for axis, name in where.items())]
+    values = [cell["test_log_likelihood"] for cell in here if cell.get("test_log_likelihood") is not None]
+    if not values or len(values) < len(here):
         return None
-    error = stdev(known) / len(known) ** 0.5 if len(known) > 1 else found[0][f"{key}_standard_error"]
-    return Mean(fmean(known), error, len(known))
+    error = stdev(values) / len(values) ** 0.5 if len(values) > 1 else here[0]["test_standard_error"]
+    return Mean(fmean(values), error, len(values))
 
 
 def grid_tables(grid: Grid, record: Mapping[str, Any]) -> str:
-    """A table for each data set: variants of the last axis as columns, all others as rows.
+    """Return a table for each data set: variants of the last axis as columns, all others as rows.
 
-    Cells that were run as the grid's file says no longer are left out, which is said below the table.
+    Cells that were changed since they were run are left out and named below the table.
     """
     cells = current(grid, record["cells"])
-    *rows_axes, columns_axis = [axis for axis in grid.axes if axis != SET]
-    tables = []
+    blocks = []
     for name, part in grid.axes[SET].items():
         assert isinstance(part, Part)
-        columns = list(grid.axes[columns_axis])
-        lines, found = [], []
-        for variants in _rows(grid, rows_axes, name):
-            where = {SET: name, **dict(zip(rows_axes, variants, strict=True))}
-            labels = [grid.axes[axis][variant].label for axis, variant in zip(rows_axes, variants, strict=True)]
-            means = [mean_over_seeds(cells, {**where, columns_axis: column}) for column in columns]
-            found += [mean for mean in means if mean is not None]
-            lines.append([*labels, *map(_shown, means)])
-        tables.append(_headline(part, found))
-        if any(cell.get(SET) == name for cell in cells.values()):
-            heads = [grid.axes[columns_axis][column].label for column in columns]
-            tables.append(markdown([*rows_axes, *heads], lines, words=len(rows_axes)))
-        else:
-            tables.append(NOT_RUN)
+        table, means = _table(grid, name, cells)
+        blocks.append(_headline(part, means))
+        blocks.append(table if any(cell.get(SET) == name for cell in cells.values()) else NOT_RUN)
         changed = [one for one, cell in record["cells"].items() if cell.get(SET) == name and one not in cells]
         if changed:
-            tables.append(f"*Left out, as changed since: {', '.join(changed)}.*")
-    return "\n\n".join(tables)
+            blocks.append(f"*Left out, as changed since: {', '.join(changed)}.*")
+    return "\n\n".join(blocks)
 
 
-def _rows(grid: Grid, axes: Sequence[str], part: str) -> list[tuple[str, ...]]:
-    """The combinations of other variants that the grid has for a data set, in the order of the file."""
-    cells = [cell for cell in grid.cells if cell.where[SET] == part]
-    return list(dict.fromkeys(tuple(cell.where[axis] for axis in axes) for cell in cells))
+def _table(grid: Grid, part: str, cells: Mapping[str, Any]) -> tuple[str, list[Mean]]:
+    """Return the table of a data set, and the means in it."""
+    *axes, last = [axis for axis in grid.axes if axis != SET]
+    here = [cell for cell in grid.cells if cell.where[SET] == part]
+    lines, shown = [], []
+    for variants in dict.fromkeys(tuple(cell.where[axis] for axis in axes) for cell in here):
+        where = {SET: part, **dict(zip(axes, variants, strict=True))}
+        means = [mean_over_seeds(cells, {**where, last: column}) for column in grid.axes[last]]
+        shown += [mean for mean in means if mean is not None]
+        lines.append([*(grid.axes[axis][where[axis]].label for axis in axes), *map(_shown, means)])
+    heads = [variant.label for variant in grid.axes[last].values()]
+    return markdown([*axes, *heads], lines, words=len(axes)), shown
 
 
 def _headline(part: Part, means: Sequence[Mean]) -> str:
@@ -88,15 +80,15 @@ def _headline(part: Part, means: Sequence[Mean]) -> str:
 
 
 def _errors(means: Sequence[Mean]) -> str:
-    """What the errors beside the means are."""
+    """Return the meaning of the errors beside the means."""
     if not means:
         return ""
     fewest, most = min(mean.seeds for mean in means), max(mean.seeds for mean in means)
     if most == 1:
         return "; one seed, ± over rows"
-    return (
-        f"; ± over {most} seeds" if fewest == most else f"; {fewest} to {most} seeds, ± over them, or over rows for one"
-    )
+    if fewest == most:
+        return f"; ± over {most} seeds"
+    return f"; {fewest} to {most} seeds, ± over them, or over rows for one"
 
 
 def _shown(mean: Mean | None) -> str:

@@ -1,4 +1,4 @@
-"""Models with the same number of parameters, whatever their structure: the widths follow from it."""
+"""Widths of models that have to share a number of parameters."""
 
 from bisect import bisect_right
 from dataclasses import replace
@@ -10,7 +10,7 @@ from nadek.runs.recipe import Recipe
 
 
 def widest(recipe: Recipe, parameters: int) -> Recipe:
-    """The recipe with all hidden layers as wide as they can be with no more than so many parameters.
+    """Return the recipe with the widest hidden layers that a number of parameters allows.
 
     Raises:
         ValueError: if there are too few for a single unit, or the network has no hidden layers to widen.
@@ -26,7 +26,7 @@ def widest(recipe: Recipe, parameters: int) -> Recipe:
 
 
 def n_parameters(model: NetworkConfig) -> int:
-    """How many numbers a network learns."""
+    """Return the number of parameters of a network."""
     return sum(weights.numel() for weights in build_meta(model).parameters())
 
 

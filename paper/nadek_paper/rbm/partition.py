@@ -1,4 +1,4 @@
-"""The normalising constant of an RBM: by annealed importance sampling (Salakhutdinov and Murray 2008), or summed up."""
+"""Normalising constant of an RBM, by annealed importance sampling or by enumeration."""
 
 import math
 from collections.abc import Callable
@@ -10,21 +10,22 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from nadek_paper.rbm.machine import Machine, draw
+from nadek_paper.rbm.model import RBM, draw
 
 MOST_UNITS = 20
-"""Up to so many units of the smaller layer all states are summed over."""
+"""Largest size of the smaller layer whose states are all summed over."""
+
 STATES = 4096
-"""Of them so many at a time."""
+"""States summed over at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AISConfig:
-    """How to anneal.
+    """Settings of the annealing.
 
     Attributes:
-        chains: how many independent runs; the error bar is over them.
-        temperatures: distributions between the base and the machine, evenly spaced in their inverse temperature.
+        chains: number of independent runs; the error bar is over them.
+        temperatures: distributions between the base and the RBM, evenly spaced in their inverse temperature.
         seed: of the runs.
     """
 
@@ -54,54 +55,55 @@ class Estimate:
 
 @torch.no_grad()
 def log_partition(
-    machine: Machine,
+    rbm: RBM,
     mean: Float[Tensor, " D"],
     config: AISConfig,
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Estimate:
-    """Annealed importance sampling from independent units to the machine.
+    """Estimate the log normalising constant (Salakhutdinov and Murray 2008).
 
+    Annealed importance sampling from independent units to the RBM.
     The distribution at inverse temperature t is ``exp((1 - t) a'v + t (b'v + c'h + h'Wv))``, where a are the log-odds
     of ``mean``: at t = 0 the visible units are independent with those means, and its constant is known.
 
     Args:
-        machine: the RBM.
+        rbm: the RBM.
         mean: means of the visible units in the data.
-        config: how to anneal.
-        progress: told (temperatures done, all of them).
+        config: settings of the annealing.
+        progress: called with (temperatures done, all of them).
     """
-    generator = torch.Generator(machine.W.device).manual_seed(config.seed)
-    base = torch.logit(mean.to(machine.W).clamp(1e-3, 1 - 1e-3))
+    generator = torch.Generator(rbm.W.device).manual_seed(config.seed)
+    base = torch.logit(mean.to(rbm.W).clamp(1e-3, 1 - 1e-3))
     v = draw(base.expand(config.chains, -1), generator)
     log_weights = torch.zeros(config.chains, dtype=torch.float64, device=v.device)
     times = torch.linspace(0, 1, config.temperatures + 1, dtype=torch.float64).tolist()
     for index, (before, now) in enumerate(pairwise(times), 1):
-        u = machine.inputs(v)
-        log_weights += (now - before) * (v @ (machine.b - base)).double()
+        u = rbm.hidden_logits(v)
+        log_weights += (now - before) * (v @ (rbm.b - base)).double()
         log_weights += (F.softplus(now * u) - F.softplus(before * u)).double().sum(1)
         h = draw(now * u, generator)
-        v = draw(now * machine.fields(h) + (1 - now) * base, generator)
+        v = draw(now * rbm.visible_logits(h) + (1 - now) * base, generator)
         if progress is not None:
             progress(index, config.temperatures)
-    known = F.softplus(base).double().sum().item() + len(machine.c) * math.log(2)
-    return Estimate(known + _log_mean(log_weights), _relative_error(log_weights))
+    base_constant = F.softplus(base).double().sum().item() + len(rbm.c) * math.log(2)
+    return Estimate(base_constant + _log_mean(log_weights), _relative_error(log_weights))
 
 
-def exact_log_partition(machine: Machine) -> float:
-    """Sum over all states of the smaller layer (nats).
+def exact_log_partition(rbm: RBM) -> float:
+    """Return the log of the sum over all states (nats).
 
     Raises:
-        ValueError: if that layer has more than 20 units.
+        ValueError: if the smaller layer has more than 20 units.
     """
-    n_hidden, n_visible = machine.W.shape
+    n_hidden, n_visible = rbm.W.shape
     if min(n_hidden, n_visible) > MOST_UNITS:
         raise ValueError(f"expected a layer of at most {MOST_UNITS} units, found {n_visible} and {n_hidden}")
     if n_hidden < n_visible:
-        machine = Machine(machine.W.t(), machine.c, machine.b)
-    place = torch.arange(min(n_hidden, n_visible), device=machine.W.device)
-    parts = torch.arange(2 ** len(place), device=machine.W.device).split(STATES)
-    sums = [machine.log_weight(part[:, None] >> place & 1).logsumexp(0) for part in parts]
+        rbm = RBM(rbm.W.t(), rbm.c, rbm.b)
+    place = torch.arange(min(n_hidden, n_visible), device=rbm.W.device)
+    parts = torch.arange(2 ** len(place), device=rbm.W.device).split(STATES)
+    sums = [rbm.log_weight(part[:, None] >> place & 1).logsumexp(0) for part in parts]
     return torch.stack(sums).logsumexp(0).item()
 
 
@@ -110,6 +112,6 @@ def _log_mean(log_weights: Tensor) -> float:
 
 
 def _relative_error(log_weights: Tensor) -> float:
-    """The standard error of the mean weight over that mean: the first order of the error of its log."""
+    """Return the relative standard error of the mean weight: to first order the error of its log."""
     weights = (log_weights - log_weights.max()).exp()
     return float(weights.std() / weights.mean()) / math.sqrt(len(weights))

@@ -1,36 +1,36 @@
-"""Training by stochastic maximum likelihood: chains stand for the model (Tieleman 2008), or short ones from data."""
+"""Training of an RBM by persistent or by contrastive chains (Tieleman 2008)."""
 
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from nadek.kernels.linear import affine
-from nadek_paper.rbm.machine import Machine, gibbs
+from nadek_paper.rbm.model import RBM, gibbs
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineConfig:
-    """A training of an RBM.
+class RBMConfig:
+    """Settings of a training.
 
     Attributes:
-        hidden: H.
+        hidden: number of hidden units H.
         epochs: passes over the rows.
         batch_size: rows a minibatch.
-        chains: "persistent" ones go on from minibatch to minibatch, so many as a minibatch has rows (PCD); those from
-            the "data" start at the minibatch (contrastive divergence).
-        gibbs_steps: of the chains, a minibatch.
+        chains: "persistent" ones go on from minibatch to minibatch, one for each row of it (PCD); those from the
+            "data" start at the minibatch (contrastive divergence).
+        gibbs_steps: steps of the chains for each minibatch.
         lr: learning rate; it falls linearly to zero.
         momentum: of the gradient.
         l2: coefficient of the sum of squares of the weights.
-        ema_decay: the machine is an exponential moving average of the weights with this decay a minibatch, or a lower
+        ema_decay: the result is an exponential moving average of the weights with this decay a minibatch, or a lower
             one in a short training, so that it reaches over the last fifth of it at most.
-        seed: of everything random.
+        seed: seed of everything random.
     """
 
     hidden: int
@@ -59,33 +59,47 @@ class MachineConfig:
 
 
 @dataclass
-class MachineState:
-    """All that a training goes on from.
+class RBMState:
+    """State that a training goes on from.
 
     Attributes:
-        machine: the weights of the moment.
+        rbm: the current weights.
         average: their moving average, which is the result.
         velocity: of the momentum.
         chains: visible units of the persistent chains [C, D].
-        epochs: how many are done.
+        epochs: number of epochs done.
+        curve: an entry for each epoch.
+        best: the average that validation rows are likeliest under, where an epoch is chosen.
     """
 
-    machine: Machine
-    average: Machine
-    velocity: Machine
+    rbm: RBM
+    average: RBM
+    velocity: RBM
     chains: Tensor
     epochs: int = 0
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    best: RBM | None = None
+
+    @property
+    def result(self) -> RBM:
+        """Return the RBM that a finished training ends with."""
+        return self.average if self.best is None else self.best
+
+    @property
+    def lowest(self) -> float | None:
+        """Return the lowest validation cost in the curve."""
+        return min((point["validation"] for point in self.curve if "validation" in point), default=None)
 
 
 @torch.no_grad()
-def fit_machine(
+def fit_rbm(
     x: Shaped[Tensor, "N D"],
-    config: MachineConfig,
+    config: RBMConfig,
     *,
-    resume: MachineState | None = None,
-    on_epoch: Callable[[MachineState, float], None] | None = None,
-) -> MachineState:
-    """Train an RBM; the result is the state's ``average``.
+    resume: RBMState | None = None,
+    on_epoch: Callable[[RBMState, float], None] | None = None,
+) -> RBMState:
+    """Train an RBM.
 
     The gradient is the centred one: units are measured from their means over the data, a near relative of the enhanced
     gradient of Cho, Raiko and Ilin (2013), which measures them from the mean of data and model. Randomness is
@@ -96,8 +110,8 @@ def fit_machine(
         x: complete rows of 0 and 1, on the device to train on.
         config: the training.
         resume: the state after an epoch; it stays as it is.
-        on_epoch: told the state after each epoch, and how far mean field moves a cell of the data (0 to 1, the mean
-            over the last minibatch).
+        on_epoch: called after each epoch with the state, and with the distance (0 to 1) by which mean field moves a
+            cell of the last minibatch.
 
     Raises:
         ValueError: on rows with missing values.
@@ -115,53 +129,53 @@ def fit_machine(
             progress = (state.epochs + index / len(batches)) / config.epochs
             _step(state, x[rows], config, config.lr * (1 - progress), decay, generator)
             if index == len(batches) - 1:
-                machine, v = state.machine, x[rows]
-                moved = (v - torch.sigmoid(machine.fields(torch.sigmoid(machine.inputs(v))))).abs().mean().item()
+                rbm, v = state.rbm, x[rows]
+                moved = (v - torch.sigmoid(rbm.visible_logits(torch.sigmoid(rbm.hidden_logits(v))))).abs().mean().item()
         state.epochs += 1
         if on_epoch is not None:
             on_epoch(state, moved)
     return state
 
 
-def _begin(x: Float[Tensor, "N D"], config: MachineConfig) -> MachineState:
-    """Small weights, visible biases at the log-odds of the data's means, chains at the first rows of a shuffle."""
+def _begin(x: Float[Tensor, "N D"], config: RBMConfig) -> RBMState:
+    """Return small weights, visible biases at the data's log-odds, and chains at random rows."""
     generator = torch.Generator(x.device).manual_seed(config.seed * 1_000_003)
     shape, device = (config.hidden, x.shape[1]), x.device
     W = 0.01 * torch.randn(shape, generator=generator, device=device)
-    machine = Machine(W, torch.logit(x.mean(0).clamp(1e-2, 1 - 1e-2)), torch.zeros(config.hidden, device=device))
-    still = Machine(*(torch.zeros_like(p) for p in (machine.W, machine.b, machine.c)))
+    rbm = RBM(W, torch.logit(x.mean(0).clamp(1e-2, 1 - 1e-2)), torch.zeros(config.hidden, device=device))
+    still = RBM(*(torch.zeros_like(p) for p in (rbm.W, rbm.b, rbm.c)))
     chains = x[torch.randperm(len(x), generator=generator, device=device)[: config.batch_size]].clone()
-    return MachineState(machine, machine.copy(), still, chains)
+    return RBMState(rbm, rbm.copy(), still, chains)
 
 
 def _step(
-    state: MachineState,
+    state: RBMState,
     v: Float[Tensor, "B D"],
-    config: MachineConfig,
+    config: RBMConfig,
     lr: float,
     ema_decay: float,
     generator: torch.Generator,
 ) -> None:
-    """One minibatch: chains, gradient, weights and their average, all in place."""
-    machine = state.machine
+    """Take the step of one minibatch, in place."""
+    rbm = state.rbm
     start = state.chains if config.chains == "persistent" else v
-    state.chains = gibbs(machine, start, config.gibbs_steps, generator)
-    gradient = _gradient(machine, v, state.chains)
+    state.chains = gibbs(rbm, start, config.gibbs_steps, generator)
+    gradient = _gradient(rbm, v, state.chains)
     if config.l2:
-        gradient.W.sub_(machine.W, alpha=2 * config.l2)
+        gradient.W.sub_(rbm.W, alpha=2 * config.l2)
     for name in ("W", "b", "c"):
-        parameter, velocity = getattr(machine, name), getattr(state.velocity, name)
+        parameter, velocity = getattr(rbm, name), getattr(state.velocity, name)
         velocity.mul_(config.momentum).add_(getattr(gradient, name))
         parameter.add_(velocity, alpha=lr)
         getattr(state.average, name).lerp_(parameter, 1 - ema_decay)
 
 
-def _gradient(machine: Machine, v: Float[Tensor, "B D"], dreamt: Float[Tensor, "C D"]) -> Machine:
-    """The centred gradient of the log-likelihood, with chains in place of the model's distribution."""
-    h, k = torch.sigmoid(machine.inputs(v)), torch.sigmoid(machine.inputs(dreamt))
+def _gradient(rbm: RBM, v: Float[Tensor, "B D"], chains: Float[Tensor, "C D"]) -> RBM:
+    """Return the centred gradient, with chains in place of the model's distribution."""
+    h, k = torch.sigmoid(rbm.hidden_logits(v)), torch.sigmoid(rbm.hidden_logits(chains))
     v_mean, h_mean = v.mean(0), h.mean(0)
-    data, dream = affine((h - h_mean).t(), (v - v_mean).t()), affine((k - h_mean).t(), (dreamt - v_mean).t())
-    W = data / len(v) - dream / len(dreamt)
-    b = v_mean - dreamt.mean(0) - h_mean @ W
+    positive, negative = affine((h - h_mean).t(), (v - v_mean).t()), affine((k - h_mean).t(), (chains - v_mean).t())
+    W = positive / len(v) - negative / len(chains)
+    b = v_mean - chains.mean(0) - h_mean @ W
     c = h_mean - k.mean(0) - W @ v_mean
-    return Machine(W, b, c)
+    return RBM(W, b, c)

@@ -18,15 +18,12 @@ if TYPE_CHECKING:
 
     from nadek.figures.charts import model_comparison, reliability, training_curves
     from nadek.figures.images import filters, inpainting, samples
-    from nadek.figures.panels import Line, lines
     from nadek.figures.style import save
 
 __all__ = [
     "Figure",
-    "Line",
     "filters",
     "inpainting",
-    "lines",
     "model_comparison",
     "reliability",
     "samples",
@@ -38,7 +35,6 @@ _HOMES = {
     "matplotlib.figure": ("Figure",),
     "nadek.figures.charts": ("model_comparison", "reliability", "training_curves"),
     "nadek.figures.images": ("filters", "inpainting", "samples"),
-    "nadek.figures.panels": ("Line", "lines"),
     "nadek.figures.style": ("save",),
 }
 """Matplotlib takes a quarter of the command line's start: it is loaded with the first picture.

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,21 +45,6 @@ def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
         stream.write(text.encode())
-
-
-def brought_up_to_date(path: Path, record: dict[str, Any], about: Mapping[str, Any], *, lines: str) -> dict[str, Any]:
-    """Return a record with new entries about its numbers; write it if it changed.
-
-    Args:
-        path: file of the record.
-        record: its content.
-        about: the new entries.
-        lines: see `write_record`.
-    """
-    updated = {**record, **about}
-    if updated != record:
-        write_record(path, updated, lines=lines)
-    return updated
 
 
 def finite(value: Any) -> Any:  # noqa: ANN401 - JSON

@@ -56,7 +56,7 @@ def train(
         force: replace a model that someone else saved into the folder since this training began. One that was there
             before is replaced anyway (see `nadek.runs.resume.check_output`).
         begin: initial weights, in place of the model that the recipe's ``start`` names; for an RBM of the paper's
-            tables, see `nadek_paper.run_rbm.begin_as_machine`.
+            tables, see `nadek_paper.rbm_study.begin_as_rbm_row`.
         save_every: seconds between two saved states, at the end of an epoch; 0 saves after each.
         on_epoch: called after each epoch.
 

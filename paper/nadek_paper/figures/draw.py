@@ -1,0 +1,56 @@
+"""Draw a picture: the PNG, and the record of the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nadek import figures
+from nadek.runs.provenance import provenance
+from nadek.runs.records import write_record
+from nadek.utils.configs import encode
+from nadek_paper.figures import config, images
+from nadek_paper.figures.charts import Points, curves, grid_lines, steps_at_test
+from nadek_paper.figures.references import find
+from nadek_paper.figures.structures import structures
+from nadek_paper.workspace import Workspace
+
+DRAWN_BY: dict[type, Callable[[Any, Workspace], tuple[Points, figures.Figure]]] = {
+    config.Curves: curves,
+    config.GridLines: grid_lines,
+    config.StepsAtTest: steps_at_test,
+    config.Reconstructions: images.reconstructions,
+    config.Samples: images.samples,
+    config.Filters: images.filters,
+    config.Structures: lambda shows, workspace: ([], structures()),
+}
+
+
+def draw_picture(picture: config.Picture, workspace: Workspace) -> Path:
+    """Draw a picture from trained models and records, and write the numbers behind it.
+
+    The picture goes to ``NAME.png`` in the folder of pictures, the record to ``figures-NAME.json``.
+
+    Raises:
+        FileNotFoundError: if a model or a record is lacking; names the command that makes it.
+        ValueError: if they are not what the picture expects.
+    """
+    shows, path = picture.shows, workspace.picture(picture.name)
+    points, figure = DRAWN_BY[type(shows)](shows, workspace)
+    models = {}
+    if isinstance(shows, config.OfModel):
+        models[shows.model] = find(shows.model, shows.recipe, workspace).training.digest
+    record = {
+        "figure": picture.name,
+        "title": picture.title,
+        "quick": workspace.quick,
+        "shows": encode(shows),
+        "models": models,
+        "evaluation": provenance(workspace.device),
+        "points": points,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figures.save(figure, path)
+    write_record(workspace.record(f"figures-{picture.name}"), record, lines="points")
+    return path

@@ -1,0 +1,218 @@
+"""Rows that are RBMs: train one, estimate its normalising constant; other rows may begin as one."""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from nadek.checkpoints import load_state, save_state
+from nadek.models import IterativeNADE, begin_as_rbm
+from nadek.models.base import ConditionalModel
+from nadek.runs.data import Split
+from nadek.runs.provenance import provenance
+from nadek.training import Epoch, TrainingState, data_mean
+from nadek.utils.configs import encode
+from nadek_paper.rbm import RBM, RBMState, fit_rbm, log_partition
+from nadek_paper.rows import RBMRecipe, Row, read_table
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, same_result, write_changed
+from nadek_paper.workspace import Workspace
+
+QUICK_TEMPERATURES = 20
+"""Temperatures of the annealing in a quick look."""
+
+NO_ENSEMBLE = ("orderings", "ensemble", "ensemble_standard_error", "ensemble_orderings", "ensemble_rows")
+"""Entries of a record that an RBM has no value for."""
+
+
+@dataclass(frozen=True)
+class RBMTraining:
+    """An RBM to be trained.
+
+    Attributes:
+        name: of its folder.
+        data: a known data set.
+        recipe: how to train it.
+        workspace: folders and device.
+    """
+
+    name: str
+    data: str
+    recipe: RBMRecipe
+    workspace: Workspace
+
+    @classmethod
+    def of(cls, row: Row, workspace: Workspace) -> "RBMTraining":
+        """Return the training of a row; a short one for a quick look.
+
+        Raises:
+            ValueError: if the row is no RBM.
+        """
+        recipe = row.rbm
+        if recipe is None:
+            raise ValueError(f"{row.table}/{row.name}: expected an RBM, found a row that is none")
+        if workspace.quick:
+            annealing = replace(recipe.annealing, temperatures=QUICK_TEMPERATURES)
+            recipe = RBMRecipe(training=replace(recipe.training, epochs=1), annealing=annealing)
+        return cls(row.run_name("modern"), row.data, recipe, workspace)
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the training and the RBM."""
+        return self.workspace.folder(self.name)
+
+    def open(self, split: Split) -> Tensor:
+        """Return the rows of one part of the data, on the device."""
+        return self.workspace.open(self.data, split).x.to(self.workspace.device)
+
+    def finished(self) -> RBM | None:
+        """Return the RBM, if its training is finished."""
+        state = self._load()
+        return None if state is None or state.epochs < self.recipe.training.epochs else state.result
+
+    def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> RBMState:
+        """Return the state of the finished training; train first, or go on, where there is none.
+
+        Raises:
+            ValueError: if the folder holds an RBM of another recipe.
+        """
+        config, earlier = self.recipe.training, None if force else self._load()
+        if earlier is not None and earlier.epochs == config.epochs:
+            return earlier
+        train, valid = self.open("train"), self.open("valid")
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+        def after_epoch(state: RBMState, moved: float) -> None:
+            point, costs = {"epoch": state.epochs, "moved": round(moved, 5)}, None
+            choice = self.recipe.choice
+            if choice is not None and (state.epochs % choice.every == 0 or state.epochs == config.epochs):
+                constant = log_partition(state.average, train.mean(0), choice.annealing).value
+                cost = point["validation"] = constant - state.average.log_weight(valid).mean().item()
+                state.best = state.average.copy() if state.lowest is None or cost < state.lowest else state.best
+                costs = [cost]
+            state.curve.append(point)
+            self._save(state)
+            if on_epoch is not None:
+                on_epoch(Epoch(state.epochs, config.epochs, "rbm", [moved], costs, state.lowest, 0.0))
+
+        return fit_rbm(train, config, resume=earlier, on_epoch=after_epoch)
+
+    def _save(self, state: RBMState) -> None:
+        rbms = {"machine": state.rbm, "average": state.average, "velocity": state.velocity, "best": state.best}
+        tensors = {f"{name}.{key}": value for name, one in rbms.items() if one for key, value in vars(one).items()}
+        content = TrainingState({**tensors, "chains": state.chains}, {"epochs": state.epochs, "curve": state.curve})
+        save_state(self.folder, content, **self._identity())
+
+    def _identity(self) -> dict[str, Any]:
+        """Return the options that a saved training has to share."""
+        choice = self.recipe.choice
+        return {"config": encode(self.recipe.training), "choice": None if choice is None else encode(choice)}
+
+    def _load(self) -> RBMState | None:
+        content = load_state(self.folder)
+        if content is None:
+            return None
+        saved, info = content
+        if {key: info.get(key) for key in ("config", "choice")} != self._identity():
+            raise ValueError(f"{self.folder} holds an RBM of another recipe; use --force to train anew")
+        tensors = {name: value.to(self.workspace.device) for name, value in saved.tensors.items()}
+        names = [name for name in ("machine", "average", "velocity", "best") if f"{name}.W" in tensors]
+        rbms = {name: RBM(*(tensors[f"{name}.{key}"] for key in ("W", "b", "c"))) for name in names}
+        return RBMState(
+            rbms["machine"], rbms["average"], rbms["velocity"], tensors["chains"], **saved.info, best=rbms.get("best")
+        )
+
+
+def rbm_job(row: Row, workspace: Workspace) -> Job:
+    """Return the job of a row that is an RBM; its likelihood is by annealed importance sampling."""
+    training = RBMTraining.of(row, workspace)
+    path, recipe = workspace.record(training.name), training.recipe
+
+    def score(state: RBMState, force: bool, progress: Progress) -> Record:  # noqa: FBT001 - a Job's
+        rbm, test = state.result, training.open("test")
+        digest = _digest(json.dumps(encode(recipe.annealing), sort_keys=True).encode(), rbm.W, rbm.b, rbm.c, test)
+        about = row.about("modern", quick=workspace.quick)
+        earlier = None if force else same_result(path, digest)
+        if earlier is not None:
+            return {**earlier, **about}
+        constant = log_partition(rbm, training.open("train").mean(0), recipe.annealing, progress=progress)
+        scores = rbm.log_weight(test) - constant.value
+        rows_error = scores.std().item() / len(scores) ** 0.5
+        return {
+            **about,
+            "test_log_likelihood": scores.mean().item(),
+            "standard_error": (rows_error**2 + constant.error**2) ** 0.5,
+            "rows": len(scores),
+            **dict.fromkeys(NO_ENSEMBLE),
+            "log_partition": constant.value,
+            "log_partition_error": constant.error,
+            "best_validation": constant.value - rbm.log_weight(training.open("valid")).mean().item(),
+            "epochs": recipe.training.epochs,
+            "config": encode(recipe),
+            "digest": digest,
+            "evaluation": provenance(workspace.device),
+            "curve": state.curve,
+        }
+
+    return Job(
+        name=row.name,
+        train=lambda force, on_epoch: training.trained(force=force, on_epoch=on_epoch),
+        score=score,
+        write=lambda record: write_changed(path, record),
+    )
+
+
+def rbm_row(recipes: Path, name: str) -> Row:
+    """Return the row called "TABLE/ROW".
+
+    Raises:
+        FileNotFoundError: if there is no such table.
+        ValueError: if the table has no such row.
+    """
+    table, _, row = name.partition("/")
+    return read_table(recipes / table, only=row)[0]
+
+
+def begin_as_rbm_row(
+    model: ConditionalModel, name: str, data: str, workspace: Workspace, *, on_epoch: OnEpoch = None
+) -> None:
+    """Let a network begin as an RBM of the tables, which is trained first if need be.
+
+    Args:
+        model: the network; its weights are overwritten.
+        name: the RBM, "TABLE/ROW".
+        data: the data set that the network will be trained on.
+        workspace: folders and device.
+        on_epoch: called after each epoch of the RBM.
+
+    Raises:
+        ValueError: if it is no RBM of these data, or the network cannot begin as one.
+    """
+    row = rbm_row(workspace.recipes, name)
+    if row.data != data:
+        raise ValueError(f"start: expected an RBM of {data}, found {name}, which is one of {row.data}")
+    if not isinstance(model, IterativeNADE):
+        raise ValueError(f"start: expected a network with columns, found a {type(model).__name__}")
+    training = RBMTraining.of(row, workspace)
+    rbm = training.trained(on_epoch=on_epoch).result
+    begin_as_rbm(model, rbm.W, rbm.b, rbm.c, mean=data_mean(training.open("train")))
+
+
+def rbm_digest(name: str, workspace: Workspace) -> str | None:
+    """Return the digest of an RBM of the tables ("TABLE/ROW"), or None if it is not trained.
+
+    Raises:
+        ValueError: if it is no RBM, or was trained by another recipe.
+    """
+    rbm = RBMTraining.of(rbm_row(workspace.recipes, name), workspace).finished()
+    return None if rbm is None else _digest(b"", rbm.W, rbm.b, rbm.c)
+
+
+def _digest(config: bytes, *tensors: Tensor) -> str:
+    digest = hashlib.sha256(config)
+    for tensor in tensors:
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,106 @@
+"""One loop for every study: train a job's model, score it, write its record."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nadek.runs.records import read_record, write_record
+from nadek.training import Epoch, TrainingConfig
+
+Record = dict[str, Any]
+OnEpoch = Callable[[Epoch], None] | None
+Progress = Callable[[int, int], None] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One model of a study: its training, its scores, its part of a record.
+
+    Attributes:
+        name: shown to people.
+        train: returns the trained model, given ``force`` and ``on_epoch``; a finished one is not trained again.
+        score: returns the results, given the model, ``force`` and ``progress``; results that still hold stay.
+        write: writes the results, where the job has a place of its own, and returns them.
+        is_done: returns True if the record has the results already.
+        settings: of the training; None where there is none, or it is that of an RBM.
+    """
+
+    name: str
+    train: Callable[[bool, OnEpoch], Any]
+    score: Callable[[Any, bool, Progress], Any]
+    write: Callable[[Any], Any] = lambda results: results
+    is_done: Callable[[], bool] = lambda: False
+    settings: TrainingConfig | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Several jobs and the record of their results.
+
+    Attributes:
+        title: shown above the record in a terminal.
+        columns: heads of the columns there.
+        lines: returns the lines there, given the record.
+        jobs: in the order in which they are run.
+        finish: returns the record, given the results of each job by its name.
+        skipped: row -> reason why it is no job.
+    """
+
+    title: str
+    columns: Sequence[str]
+    lines: Callable[[Record], list[list[str]]]
+    jobs: Sequence[Job]
+    finish: Callable[[Record], Record] = lambda results: results
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+class Watcher:
+    """Follows a study; this one shows nothing."""
+
+    def on_job(self, job: Job, number: int, total: int) -> None:
+        """Follow the next job, counted from 1."""
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        """Follow an epoch of a training."""
+
+    def on_rows(self, done: int, total: int) -> None:
+        """Follow the scoring."""
+
+
+def run_study(study: Study, *, force: bool = False, watcher: Watcher | None = None) -> Record:
+    """Train and score every job of a study, and return its record.
+
+    What is finished is not done again; what was interrupted goes on.
+
+    Args:
+        study: the jobs.
+        force: train and score anew, whatever is there.
+        watcher: follows jobs, epochs and scoring.
+
+    Raises:
+        ValueError: if a folder holds a model, or an unfinished training, of something else.
+        TrainingDivergedError: if a training diverges; a grid records that instead.
+        OSError: if data are not there, or a folder cannot be written to.
+    """
+    watcher, results = watcher or Watcher(), {}
+    for number, job in enumerate(study.jobs, 1):
+        if not force and job.is_done():
+            continue
+        watcher.on_job(job, number, len(study.jobs))
+        model = job.train(force, watcher.on_epoch)
+        results[job.name] = job.write(job.score(model, force, watcher.on_rows))
+    return study.finish(results)
+
+
+def same_result(path: Path, digest: str) -> Record | None:
+    """Return the record at a path if it has this digest."""
+    record = read_record(path) if path.is_file() else {}
+    return record if record.get("digest") == digest else None
+
+
+def write_changed(path: Path, record: Record) -> Record:
+    """Write a record with a curve, unless the file holds the same, and return it as it is read."""
+    if not path.is_file() or read_record(path) != record:
+        write_record(path, record, lines="curve")
+    return read_record(path)

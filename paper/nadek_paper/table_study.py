@@ -1,0 +1,104 @@
+"""Rows of a table as a study: a network or an RBM a row, a record each."""
+
+from dataclasses import replace
+from functools import partial
+
+from nadek.checkpoints import SavedModel
+from nadek.runs.warm_start import Beginning
+from nadek_paper.markdown import number
+from nadek_paper.rbm_study import begin_as_rbm_row, rbm_digest, rbm_job
+from nadek_paper.rows import Kind, Row, names_rbm, read_table
+from nadek_paper.scoring import Scoring
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study, Watcher, run_study, same_result, write_changed
+from nadek_paper.trainings import Training, origin
+from nadek_paper.workspace import Workspace
+
+QUICK_ORDERINGS = 2
+"""Orderings in a quick look."""
+
+VALUES = ("paper", "test_log_likelihood", "standard_error", "paper_ensemble", "ensemble", "ensemble_standard_error")
+COLUMNS = ("model", "paper", "ours", "±", "paper, ensemble", "ours, ensemble", "±")
+
+
+def table_study(name: str, kind: Kind, workspace: Workspace, *, only: str | None = None) -> Study:
+    """Return the study of a table's rows that have a kind of recipe; its record is row -> record.
+
+    Args:
+        name: of the table.
+        kind: which recipe.
+        workspace: folders and device.
+        only: name of a single row, which has to have the recipe.
+    """
+    rows = read_table(workspace.recipes / name, only=only)
+    skipped = {} if only is not None else {row.name: row for row in rows if kind not in row.kinds}
+    return Study(
+        title=f"{name}, recipe {kind}: test log-likelihood in nats a row",
+        columns=COLUMNS,
+        lines=lambda record: [[one["title"], *(number(one[key]) for key in VALUES)] for one in record.values()],
+        jobs=[row_job(row, kind, workspace) for row in rows if row.name not in skipped],
+        skipped={key: "only cited" if row.cited else f"no recipe {kind!r}" for key, row in skipped.items()},
+    )
+
+
+def run_row(row: Row, kind: Kind, workspace: Workspace, *, force: bool = False, watch: Watcher | None = None) -> Record:
+    """Train and score one row, and return its record; see `nadek_paper.studies.run_study`."""
+    study = Study(title=row.title, columns=(), lines=lambda _: [], jobs=[row_job(row, kind, workspace)])
+    return run_study(study, force=force, watcher=watch)[row.name]
+
+
+def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:
+    """Return the job of a row: the model is trained in ``runs/TABLE-NAME-KIND``, the record has the same name.
+
+    A record of the same model and the same scoring stays, but for its description of the row.
+
+    Raises:
+        ValueError: if the row has no such recipe.
+    """
+    if row.rbm is not None and kind in row.kinds:
+        return rbm_job(row, workspace)
+    training = training_of(row, kind, workspace)
+
+    def train(force: bool, on_epoch: OnEpoch) -> SavedModel:  # noqa: FBT001 - a Job's
+        return training_of(row, kind, workspace, on_epoch=on_epoch).trained(force=force, on_epoch=on_epoch)
+
+    def score(saved: SavedModel, force: bool, progress: Progress) -> Record:  # noqa: FBT001
+        scoring = Scoring.of(_few_orderings(row) if workspace.quick else row, saved.model, training.open("test").x)
+        about = row.about(kind, quick=workspace.quick)
+        earlier = None if force else same_result(workspace.record(training.name), scoring.digest)
+        if earlier is not None:
+            return {**earlier, **about}
+        return {**about, **scoring.scores(training.folder, progress), **origin(saved, workspace.device)}
+
+    def write(record: Record) -> Record:
+        record = write_changed(workspace.record(training.name), record)
+        Scoring.forget(training.folder)
+        return record
+
+    return Job(name=row.name, train=train, score=score, write=write, settings=training.recipe.training)
+
+
+def training_of(row: Row, kind: Kind, workspace: Workspace, *, on_epoch: OnEpoch = None) -> Training:
+    """Return the training of a row's network.
+
+    Args:
+        row: the row.
+        kind: which of its recipes.
+        workspace: folders and device.
+        on_epoch: called after each epoch of the RBM that it begins as, if there is one.
+
+    Raises:
+        ValueError: if the row has no such recipe.
+    """
+    recipe, begin = row.recipe(kind), None
+    if recipe.start is not None and names_rbm(recipe.start, workspace.recipes):
+        begin = Beginning(
+            partial(begin_as_rbm_row, name=recipe.start, data=row.data, workspace=workspace, on_epoch=on_epoch),
+            partial(rbm_digest, recipe.start, workspace),
+        )
+    return Training(name=row.run_name(kind), data=row.data, recipe=recipe, workspace=workspace, begin=begin)
+
+
+def _few_orderings(row: Row) -> Row:
+    """Return the row with the orderings of a quick look."""
+    ensemble = None if row.ensemble_orderings is None else min(QUICK_ORDERINGS, row.ensemble_orderings)
+    return replace(row, orderings=min(QUICK_ORDERINGS, row.orderings), ensemble_orderings=ensemble)

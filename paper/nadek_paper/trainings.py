@@ -1,0 +1,157 @@
+"""Trainings of networks in a folder: resumed, checked, and found by whoever needs the model."""
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nadek.checkpoints import CONFIG, SavedModel, holds_model, holds_state, load_saved, weights_digest
+from nadek.runs.data import Source, Split
+from nadek.runs.fingerprint import DIGESTS, built_on, other
+from nadek.runs.provenance import provenance
+from nadek.runs.recipe import Recipe, is_recipe
+from nadek.runs.train import train
+from nadek.runs.warm_start import Beginning
+from nadek_paper.studies import OnEpoch
+from nadek_paper.workspace import Workspace
+
+TRAINED_ON = "trained_on"
+"""Key of a model's metrics that names its training rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A network to be trained.
+
+    Attributes:
+        name: of its folder; shown in messages.
+        data: a known data set.
+        recipe: how to train it.
+        workspace: folders and device.
+        train_rows: number of training rows, a fixed random choice; None for all.
+        begin: initial weights; None for the model that the recipe's ``start`` names, or random ones.
+    """
+
+    name: str
+    data: str
+    recipe: Recipe
+    workspace: Workspace
+    train_rows: int | None = None
+    begin: Beginning | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the training and its model."""
+        return self.workspace.folder(self.name)
+
+    def open(self, split: Split) -> Source:
+        """Read one part of the data.
+
+        Raises:
+            ValueError: if the recipe is for another number of variables.
+        """
+        source = self.workspace.open(self.data, split, train_rows=self.train_rows)
+        columns, expected = source.x.shape[1], self.recipe.model.n_variables
+        if columns != expected:
+            raise ValueError(f"{self.name}: the recipe is for {expected} variables, {self.data} has {columns}")
+        return source
+
+    def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> SavedModel:
+        """Return the finished model; train it first, or go on, where there is none.
+
+        Args:
+            force: train anew, whatever is there.
+            on_epoch: called after each epoch.
+
+        Raises:
+            ValueError: if the recipe does not fit the data, or the folder holds the model or the unfinished training of
+                another recipe, other rows, another start or teacher, or one that diverged.
+            TrainingDivergedError: if the training diverges.
+            OSError: if data are not there, or the folder cannot be written to.
+        """
+        model = None if force else self.finished()
+        if model is not None:
+            return model
+        source, validation = self.open("train"), self.open("valid")
+        return train(
+            self._recipe,
+            self.folder,
+            replace(source, trained_on={TRAINED_ON: self._rows}),
+            validation,
+            device=self.workspace.device,
+            resume=not force,
+            begin=self.begin,
+            save_every=60.0,
+            on_epoch=on_epoch,
+        )
+
+    def finished(self) -> SavedModel | None:
+        """Return the model, if its training is finished.
+
+        Raises:
+            ValueError: if the folder holds a model of another recipe, other training rows, another start or teacher, or
+                one that diverged.
+        """
+        if not holds_model(self.folder) or holds_state(self.folder):
+            return None
+        saved = load_saved(self.folder, device=self.workspace.device)
+        mismatch = None
+        if not is_recipe(self._recipe, saved.metrics.get("config")):
+            mismatch = "another recipe"
+        elif saved.metrics.get(TRAINED_ON, self._rows) != self._rows:  # the first models do not name their rows
+            mismatch = "other training rows"
+        else:
+            mismatch = other(saved.metrics.get(DIGESTS), built_on(self._recipe, self.folder, self.begin))
+        if mismatch is not None:
+            raise ValueError(f"{self.folder} holds a model of {mismatch}; use --force to train anew")
+        if saved.metrics.get("diverged"):
+            raise ValueError(f"the training of {self.folder} diverged; change the recipe, or use --force to train anew")
+        return saved
+
+    def forget(self) -> None:
+        """Remove the folder; interrupted halfway, it leaves no model."""
+        (self.folder / CONFIG).unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)  # another process may remove it, too
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the finished model's weights."""
+        return weights_digest(self.folder)
+
+    @property
+    def _rows(self) -> dict[str, Any]:
+        return {"data": self.data, "train_rows": self.train_rows}
+
+    @property
+    def _recipe(self) -> Recipe:
+        return shortened(self.recipe) if self.workspace.quick else self.recipe
+
+
+def shortened(recipe: Recipe) -> Recipe:
+    """Return the recipe with one epoch a phase."""
+    phases = tuple(replace(phase, epochs=1) for phase in recipe.training.phases)
+    return replace(recipe, training=replace(recipe.training, phases=phases))
+
+
+def origin(saved: SavedModel, device: torch.device | str) -> dict[str, Any]:
+    """Return a record's entries on a model's training, and on the machine that scored it."""
+    metrics = saved.metrics
+    return {
+        **{key: metrics[key] for key in ("best_validation", "epochs", "seconds", "config")},
+        "seed": metrics["config"]["seed"],
+        **{key: metrics[key] for key in ("commit", "versions", "hardware")},
+        "evaluation": provenance(device),
+        "curve": [_rounded(epoch) for epoch in metrics["history"]],
+    }
+
+
+def _rounded(epoch: dict[str, Any]) -> dict[str, Any]:
+    """Return an epoch with four decimals: a curve is for looking at."""
+    entry = dict(epoch)
+    for key in ("train", "validation"):
+        entry[key] = entry[key] and [round(cost, 4) for cost in entry[key]]
+    for key in ("best", "seconds"):
+        entry[key] = None if entry[key] is None else round(entry[key], 4)
+    return entry

@@ -1,0 +1,88 @@
+"""Folders that the studies read and write, and the device that computes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nadek.runs.data import Source, Split, open_data
+
+RECIPES = Path(__file__).parent / "recipes"
+"""The paper's tables, grids and figures as TOML files; they are part of the package."""
+
+QUICK_ROWS = 200
+"""Rows of each part of the data in a quick look."""
+
+CHOICE_SEED = 0
+"""Seed of the choice of rows, where not all are used."""
+
+_PAPER = Path(__file__).parents[1]
+
+
+def _default(in_checkout: str, elsewhere: str) -> Path:
+    """Return a path in the repository, or one in the working directory for an installed package."""
+    return (_PAPER / in_checkout).resolve() if (_PAPER / "pyproject.toml").is_file() else Path(elsewhere)
+
+
+RESULTS = _default("results", "results")
+PICTURES = _default("../docs/pictures", "pictures")
+PAGE = _default("../docs/results.md", "results.md")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """Folders and device of a study.
+
+    Attributes:
+        recipes: folder of the TOML files.
+        results: folder of the records.
+        runs: folder of the trainings and their models.
+        pictures: folder of the pictures.
+        data_dir: folder of the known data sets; None for the environment variable NADEK_DATA.
+        device: where to compute.
+        quick: take a quick look: one epoch a phase, few rows; all output, also records, goes to ``runs/quick``.
+    """
+
+    recipes: Path = RECIPES
+    results: Path = RESULTS
+    runs: Path = Path("runs")
+    pictures: Path = PICTURES
+    data_dir: Path | None = None
+    device: torch.device | str = "cpu"
+    quick: bool = False
+
+    def folder(self, name: str) -> Path:
+        """Return the folder of a training."""
+        return self.runs / "quick" / name if self.quick else self.runs / name
+
+    def record(self, name: str) -> Path:
+        """Return the path of a record."""
+        return self.folder(name) / "record.json" if self.quick else self.results / f"{name}.json"
+
+    def picture(self, name: str) -> Path:
+        """Return the path of a picture."""
+        return self.folder(f"figures-{name}") / f"{name}.png" if self.quick else self.pictures / f"{name}.png"
+
+    def command(self, arguments: str) -> str:
+        """Return a command line for a message."""
+        return f"nadek-paper {arguments}{' --quick' if self.quick else ''}"
+
+    def open(self, data: str, split: Split, *, train_rows: int | None = None) -> Source:
+        """Read one part of a data set; a quick look reads few rows.
+
+        Args:
+            data: name of a known data set.
+            split: the part.
+            train_rows: number of training rows, a fixed random choice; None for all.
+        """
+        source = open_data(data, split=split, data_dir=self.data_dir)
+        x = some_rows(source.x, train_rows) if split == "train" else source.x
+        return Source(x[:QUICK_ROWS] if self.quick else x, source.schema)
+
+
+def some_rows(x: Tensor, number: int | None) -> Tensor:
+    """Return a fixed random choice of rows, or all; the first rows will not do, many sets are sorted by class."""
+    if number is None:
+        return x
+    return x[torch.randperm(len(x), generator=torch.Generator().manual_seed(CHOICE_SEED))[:number].to(x.device)]
