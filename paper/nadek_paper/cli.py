@@ -123,8 +123,15 @@ def _command(recipes: Path, work: Work) -> Callable[..., None]:
         as_json: Json = False,
         quiet: Quiet = False,
     ) -> None:
-        folders = {"recipes": recipes, "results": results, "runs": runs, "pictures": pictures, "data_dir": data_dir}
-        workspace = Workspace(**folders, device=pick_device(device), quick=quick)
+        workspace = Workspace(
+            recipes=recipes,
+            results=results,
+            runs=runs,
+            pictures=pictures,
+            data_dir=data_dir,
+            device=pick_device(device),
+            quick=quick,
+        )
         try:
             work(Request(row, recipe.value, force, as_json, quiet), workspace)
         except KeyboardInterrupt:
@@ -200,8 +207,8 @@ def _table3(request: Request, workspace: Workspace) -> None:
     if request.as_json:
         show_json(entries)
         return
-    keys = ("paper", "test_log_likelihood", "paper_spread_over_orderings", "spread_over_orderings")
-    keys += ("paper_spread_over_rows", "spread_over_rows")
+    spread_keys = [f"{who}spread_over_{what}" for what in ("orderings", "rows") for who in ("paper_", "")]
+    keys = ("paper", "test_log_likelihood", *spread_keys)
     columns = ["model", "paper", "ours", "over orderings: paper", "ours", "over rows: paper", "ours"]
     rows = [[entry["title"], *(number(entry[key]) for key in keys)] for entry in entries.values()]
     show_table(f"{TABLE3}: {spreads.title}, in nats", columns, rows)

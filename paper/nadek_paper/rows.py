@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nadek import datasets
-from nadek.runs.recipe import Recipe, merge, naming, read_recipe, trained_alike, with_kinds
+from nadek.runs.recipe import merge, naming, read_recipe, trained_alike, with_kinds
+from nadek.training import Recipe
 from nadek.utils.configs import decode, encode
 from nadek_paper.rbm import AISConfig, RBMConfig
 from nadek_paper.recipe_files import files_of

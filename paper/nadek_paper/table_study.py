@@ -43,7 +43,8 @@ def table_study(name: str, kind: Kind, workspace: Workspace, *, only: str | None
 def run_row(row: Row, kind: Kind, workspace: Workspace, *, force: bool = False, watch: Watcher | None = None) -> Record:
     """Train and score one row, and return its record; see `nadek_paper.studies.run_study`."""
     study = Study(title=row.title, columns=(), lines=lambda _: [], jobs=[row_job(row, kind, workspace)])
-    return run_study(study, force=force, watcher=watch)[row.name]
+    record: Record = run_study(study, force=force, watcher=watch)[row.name]
+    return record
 
 
 def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:

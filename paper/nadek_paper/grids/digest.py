@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from nadek.runs.recipe import Recipe
+from nadek.training import Recipe
 from nadek.utils.configs import encode
 from nadek_paper.grids.grid import Cell, Grid
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from nadek.runs.recipe import Recipe, make_recipe, merge, naming, phases, read_recipe
+from nadek.runs.recipe import make_recipe, merge, naming, phases, read_recipe
+from nadek.training import Recipe
 from nadek.utils.configs import decode
 from nadek_paper.grids.width import widest
 

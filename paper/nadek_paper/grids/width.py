@@ -6,7 +6,7 @@ from dataclasses import replace
 from nadek.models import ModelConfig
 from nadek.models.cores import ResidualConfig
 from nadek.models.registry import NetworkConfig, build_meta
-from nadek.runs.recipe import Recipe
+from nadek.training import Recipe
 
 
 def widest(recipe: Recipe, parameters: int) -> Recipe:
