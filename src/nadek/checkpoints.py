@@ -77,8 +77,10 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
         ValueError: on weights that are not finite. In all these cases the folder is left as it was.
     """
     if not isinstance(saved, SavedModel):
-        found = f"expected a nadek.SavedModel, found {type(saved).__name__}"
-        raise TypeError(f"{found}: SavedModel(network, Schema()) makes one of a network, an estimator has its own save")
+        message = f"expected a nadek.SavedModel, found {type(saved).__name__}"
+        raise TypeError(
+            f"{message}: SavedModel(network, Schema()) makes one of a network, an estimator has its own save"
+        )
     folder = Path(folder)
     model = getattr(saved.model, "_orig_mod", saved.model)  # what torch.compile was given
     structure = _structure_of(model)
@@ -263,9 +265,9 @@ def _structure_of(model: ConditionalModel) -> dict[str, Any]:
     Raises:
         TypeError: if it would build another network, or none.
     """
-    found = type(model.config)
-    if found not in get_args(AnyConfig):
-        raise TypeError(f"{SAVED}; found {type(model).__name__} with a config of class {found.__name__}")
+    config_class = type(model.config)
+    if config_class not in get_args(AnyConfig):
+        raise TypeError(f"{SAVED}; found {type(model).__name__} with a config of class {config_class.__name__}")
     structure: dict[str, Any] = json.loads(_as_json(encode(model.config)))
     try:
         twin = build_meta(decode(_Structure, {"model": structure}).model)
@@ -291,10 +293,10 @@ def _check_fit(folder: Path, structure: AnyConfig, tensors: dict[str, Tensor]) -
         raise ValueError(f"{folder}: the config asks for {different[0]}, the weights file has {different[1]}")
 
 
-def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> tuple[str, str] | None:
+def _difference(expected: dict[str, Tensor], weights: dict[str, Tensor]) -> tuple[str, str] | None:
     """Describe the first weights that differ in name or shape, or return None."""
-    shapes = [{name: tuple(value.shape) for name, value in tensors.items()} for tensors in (expected, found)]
-    for name in sorted(expected.keys() | found.keys()):
+    shapes = [{name: tuple(value.shape) for name, value in tensors.items()} for tensors in (expected, weights)]
+    for name in sorted(expected.keys() | weights.keys()):
         wanted_shape, actual_shape = (shape.get(name) for shape in shapes)
         if wanted_shape != actual_shape:
             described = [f"of shape {shape}" if shape else "no such weights" for shape in (wanted_shape, actual_shape)]

@@ -376,8 +376,8 @@ def test_names_with_line_breaks_come_back(tmp_path, suffix):
 def test_names_of_model_are_a_header(csv_file):
     path = csv_file("2019,2020\n5,7.5\n6,2\n")
     assert read(path).columns is None
-    assert read(path, known=("2020", "2019")).columns == ("2019", "2020")
-    assert read(path, known=("a", "b")).columns is None
+    assert read(path, model_names=("2020", "2019")).columns == ("2019", "2020")
+    assert read(path, model_names=("a", "b")).columns is None
 
 
 def test_csv_header_can_be_overridden(csv_file):

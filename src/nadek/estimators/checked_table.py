@@ -38,7 +38,7 @@ def checked_table(
     options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
     array: NDArray[Any] = validate_data(estimator, X, **options)
     labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
-    return read(array, known=labels).without(words)
+    return read(array, model_names=labels).without(words)
 
 
 def names_in(estimator: BaseEstimator, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
@@ -47,12 +47,12 @@ def names_in(estimator: BaseEstimator, input_features: Any = None) -> NDArray[np
     Raises:
         ValueError: if the names given are not those of `fit`, or not as many.
     """
-    known, n_columns = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
+    fitted_names, n_columns = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
     if input_features is None:
-        names = [f"x{j}" for j in range(n_columns)] if known is None else known
+        names = [f"x{j}" for j in range(n_columns)] if fitted_names is None else fitted_names
         return np.asarray(names, dtype=object)
     given = np.asarray(input_features, dtype=object)
-    if known is not None and not np.array_equal(known, given):
+    if fitted_names is not None and not np.array_equal(fitted_names, given):
         raise ValueError("input_features is not equal to feature_names_in_")
     if len(given) != n_columns:
         raise ValueError(

@@ -165,11 +165,11 @@ def _draw_costs(axes: Axes, position: Float[np.ndarray, " E"], costs: Float[np.n
     colours = STEPS(np.linspace(0, 1, costs.shape[1]) if costs.shape[1] > 1 else [1.0])
     ends: dict[int, list[int]] = {}
     for step, cost in enumerate(costs.T):
-        known = np.flatnonzero(np.isfinite(cost))
-        marker = "o" if len(known) < 3 else None
-        axes.plot(position[known], cost[known], color=colours[step], linewidth=1.1, marker=marker, markersize=3)
-        if len(known):
-            ends.setdefault(int(known[-1]), []).append(step)
+        finite = np.flatnonzero(np.isfinite(cost))
+        marker = "o" if len(finite) < 3 else None
+        axes.plot(position[finite], cost[finite], color=colours[step], linewidth=1.1, marker=marker, markersize=3)
+        if len(finite):
+            ends.setdefault(int(finite[-1]), []).append(step)
     left, right = axes.get_xlim()
     for end, steps in ends.items():
         if end == max(ends):

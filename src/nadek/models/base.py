@@ -37,7 +37,7 @@ class Structure(Protocol):
 
 
 class Inputs(NamedTuple):
-    """What every step of a model reads of some rows."""
+    """Inputs of every step of a model."""
 
     observed: Float[Tensor, "*batch C"]
     """Observed columns; 0 where missing."""

@@ -71,9 +71,9 @@ def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> S
         OSError: on a data set or a file that is not there.
     """
     if data in datasets.names():
-        known = datasets.load(data, data_dir)
-        x = torch.from_numpy({"train": known.train, "valid": known.valid, "test": known.test}[split])
-        return Source(x.float(), Schema(columns=known.columns, image_shape=known.image_shape))
+        dataset = datasets.load(data, data_dir)
+        x = torch.from_numpy({"train": dataset.train, "valid": dataset.valid, "test": dataset.test}[split])
+        return Source(x.float(), Schema(columns=dataset.columns, image_shape=dataset.image_shape))
     _check_is_table(data)
     table = read(data)
     _, codes = encode_table(table, [Binary()] * len(table.cells), dtype=np.float32)
@@ -159,7 +159,7 @@ def _read(
         table = matrix_table(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
     else:
         _check_is_table(data)
-        table = read(data, form=form, known=schema.columns or ())
+        table = read(data, form=form, model_names=schema.columns or ())
     values, codes, places = encode_by_schema(table, schema, columns)
     return Source(torch.from_numpy(codes), schema, values, table, tuple(places))
 

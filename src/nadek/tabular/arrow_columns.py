@@ -92,9 +92,9 @@ def check_exact(column: pa.ChunkedArray, name: str) -> None:
     """
     row = first_rounded(column)
     if row is not None:
-        found = f"expected a number that floats can hold, found {column[row]}"
+        message = f"expected a number that floats can hold, found {column[row]}"
         place = f'row {row + 1}, column "{name}"'
-        raise ValueError(f"{place}: {found}, which they would round: drop the column, or say that it is categorical")
+        raise ValueError(f"{place}: {message}, which they would round: drop the column, or say that it is categorical")
 
 
 def first_rounded(column: pa.ChunkedArray, *, least: int = LARGEST_EXACT) -> int | None:

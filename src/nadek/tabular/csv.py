@@ -55,14 +55,14 @@ class CsvFormat:
             raise ValueError(f"delimiter: expected one character, found {self.delimiter!r}")
 
 
-def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, known: Sequence[str] = ()) -> Table:
+def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
     """Read CSV text in UTF-8; see `CsvFormat` for its rules.
 
     Args:
         data: the text.
         where: the file, for messages.
         form: what the user says of the text.
-        known: names of columns that a model knows.
+        model_names: names of columns that a model knows.
 
     Raises:
         ValueError: says what is wrong, and in which row (from 1, the first below the header).
@@ -70,7 +70,7 @@ def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, known: 
     form = form or CsvFormat()
     data, delimiter = _split_delimiter(data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n"), where, form.delimiter)
     first, body = _split_first(data, where, delimiter)
-    header = form.header if form.header is not None else _is_header(first, body, where, delimiter, known)
+    header = form.header if form.header is not None else _is_header(first, body, where, delimiter, model_names)
     names = check_names([cell.strip() for cell in first], len(first), where=where) if header else None
     rows = body if header else data
     if not rows.strip():
@@ -179,11 +179,11 @@ def _lines(data: bytes) -> Iterator[str]:
     raise ValueError(_OPEN_QUOTE)
 
 
-def _is_header(first: list[str], body: bytes, where: str, delimiter: str, known: Sequence[str]) -> bool:
+def _is_header(first: list[str], body: bytes, where: str, delimiter: str, model_names: Sequence[str]) -> bool:
     """Apply the rule of `CsvFormat.header`."""
     cells = [cell.strip() for cell in first]
     numbers = [number(cell) for cell in cells]
-    if None in numbers or (known and set(known) <= set(as_known(cells, known))):
+    if None in numbers or (model_names and set(model_names) <= set(as_known(cells, model_names))):
         return True
     if _are_0_or_1(cells) or len(set(cells)) < len(cells):
         return False

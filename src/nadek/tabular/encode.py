@@ -69,8 +69,8 @@ def encode_by_schema(
     labels = schema_labels(schema, len(columns))
     table = without_words(table, words_of(schema), dict(zip(labels, places, strict=True)))
     if table.columns is None and schema.columns is not None:
-        known = dict(zip(places, schema.columns, strict=True))
-        table = replace(table, labels=tuple(known.get(j, label) for j, label in enumerate(table.labels)))
+        name_at = dict(zip(places, schema.columns, strict=True))
+        table = replace(table, labels=tuple(name_at.get(j, label) for j, label in enumerate(table.labels)))
     values, codes = encode_table(table, columns, places, dtype=np.float32)
     return values, codes, places
 

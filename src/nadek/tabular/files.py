@@ -40,7 +40,7 @@ class TextStream(Protocol):
 Target = str | os.PathLike[str] | TextStream
 
 
-def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, known: Sequence[str] = ()) -> Table:
+def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
     """Read a table from CSV, Parquet, NumPy's files or `.amat` text.
 
     Missing are an empty cell, NaN, nan, NA, null or None in CSV, null or NaN in Parquet, and NaN in npy and npz. An npz
@@ -49,7 +49,7 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, kn
     Args:
         path: a file that ends in one of `SUFFIXES`.
         form: what the user says of CSV text; the rules of `CsvFormat` when None.
-        known: names of columns that a model knows, by which a header is recognised.
+        model_names: names of columns that a model knows, by which a header is recognised.
 
     Raises:
         ValueError: on another ending, a broken file, no rows, rows of several lengths, or a name that occurs twice.
@@ -63,7 +63,7 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, kn
     if not file.exists():
         raise FileNotFoundError(f"{file}: there is no such file")
     if suffix.startswith(".csv"):
-        return parse_csv(read_plain(file), where=str(file), form=form, known=known)
+        return parse_csv(read_plain(file), where=str(file), form=form, model_names=model_names)
     if suffix.startswith(".amat"):
         return matrix_table(read_amat(file), None, where=str(file))
     if suffix == ".parquet":
@@ -256,8 +256,8 @@ def _load_npz(path: str) -> tuple[NDArray[Any], list[str] | None]:
     except _BROKEN as error:
         raise ValueError(f"{path}: expected a whole npz file of numbers ({_reason(error)})") from error
     if values is None:
-        found = ", ".join(sorted(keys)) or "none"
-        raise ValueError(f'{path}: expected one array, or one called "values"; found {found}')
+        message = ", ".join(sorted(keys)) or "none"
+        raise ValueError(f'{path}: expected one array, or one called "values"; found {message}')
     if names is not None and names.dtype.kind != "U":
         raise ValueError(f'{path}: expected "columns" to hold text, found {names.dtype}')
     return values, None if names is None else names.ravel().tolist()

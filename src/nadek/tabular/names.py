@@ -1,4 +1,4 @@
-"""Names of columns: what messages call them, and where those of a model stand in a table."""
+"""Names of columns, their labels in messages, and their places."""
 
 import difflib
 from collections import Counter
@@ -32,14 +32,14 @@ def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) ->
     return [place[name] for name in expected]
 
 
-def as_known(columns: Sequence[str], known: Sequence[str]) -> list[str]:
+def as_known(columns: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return names with the spaces of known ones around them: CSV is read without these.
 
     >>> as_known(["a", "b"], [" a ", "b"])
     [' a ', 'b']
     """
-    spaced = {name.strip(): name for name in known}
-    exact = set(known)
+    spaced = {name.strip(): name for name in names}
+    exact = set(names)
     return [name if name in exact else spaced.get(name, name) for name in columns]
 
 
@@ -87,15 +87,15 @@ def quoted(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def nearest(name: str, names: Sequence[str]) -> str:
     """Return a hint for a name that is not among the known ones.
 
     >>> nearest("agee", ["age", "sex"]), nearest("q", ["age", "sex"])
     ('did you mean "age"?', 'known are "age", "sex"')
     """
-    alike = [one for one in known if one.lower() == name.lower()]
-    close = alike or difflib.get_close_matches(name, known, n=1)
-    return f'did you mean "{close[0]}"?' if close else f"known are {quoted(known)}"
+    alike = [one for one in names if one.lower() == name.lower()]
+    close = alike or difflib.get_close_matches(name, names, n=1)
+    return f'did you mean "{close[0]}"?' if close else f"known are {quoted(names)}"
 
 
 def _counted(names: list[str]) -> str:

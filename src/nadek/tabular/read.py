@@ -13,7 +13,7 @@ from nadek.tabular.table import Table
 
 
 def read(
-    source: str | os.PathLike[str] | MatrixLike, *, form: CsvFormat | None = None, known: Sequence[str] = ()
+    source: str | os.PathLike[str] | MatrixLike, *, form: CsvFormat | None = None, model_names: Sequence[str] = ()
 ) -> Table:
     """Read a table.
 
@@ -21,7 +21,7 @@ def read(
         source: a file (see `nadek.tabular.files.read_file`), an array, a list of rows, or a frame of pandas, polars or
             pyarrow.
         form: what the user says of CSV text: header, delimiter, decimals.
-        known: names of columns that a model knows, by which the header of a CSV file is recognised; labels of the
+        model_names: names of columns that a model knows, by which the header of a CSV file is recognised; labels of the
             columns of an array.
 
     Raises:
@@ -29,6 +29,6 @@ def read(
         TypeError: on lazy frames, and on objects that are neither text nor numbers nor booleans.
     """
     if isinstance(source, str | os.PathLike):
-        return read_file(source, form=form, known=known)
+        return read_file(source, form=form, model_names=model_names)
     native = plain_table(source)
-    return read_frame(native) if is_frame(native) else read_array(np.asarray(native), known)
+    return read_frame(native) if is_frame(native) else read_array(np.asarray(native), model_names)

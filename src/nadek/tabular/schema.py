@@ -7,7 +7,7 @@ from nadek.tabular.columns import Column
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """What the columns are.
+    """The columns of a model.
 
     Attributes:
         columns: their names; None for tables without a header.

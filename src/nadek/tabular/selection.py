@@ -53,6 +53,6 @@ def column_index(what: str, item: object, labels: Sequence[str], *, named: bool)
     if isinstance(item, bool) or not isinstance(item, int):
         raise ValueError(f"{what}: expected column names or indices, found {item!r}")
     if not 0 <= item < len(labels):
-        found = f"found {item} (integers are positions, from 0)"
-        raise ValueError(f"{what}: expected indices from 0 to {len(labels) - 1}, {found}")
+        message = f"found {item} (integers are positions, from 0)"
+        raise ValueError(f"{what}: expected indices from 0 to {len(labels) - 1}, {message}")
     return item

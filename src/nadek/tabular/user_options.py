@@ -88,9 +88,9 @@ class WordCount(NamedTuple):
     declared: bool
 
 
-def split_names(entries: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+def split_names(entries: Sequence[str], labels: Sequence[str] = ()) -> list[str]:
     """Split entries at their commas, unless they are known names; a name with commas may stand in quotes."""
-    parts = [[entry] if entry in known else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
+    parts = [[entry] if entry in labels else next(csv.reader([entry], skipinitialspace=True), []) for entry in entries]
     return [name.strip() for part in parts for name in part or [""]]  # an entry without a name is not passed over
 
 

@@ -329,8 +329,8 @@ def _with_categories(like: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401 -
     old, listed = like.to_native(), categories_of(like)
     if listed is None:
         return old.dtype
-    known = set(listed)
-    lacking = [value for value in dict.fromkeys(values) if value not in known]
+    existing = set(listed)
+    lacking = [value for value in dict.fromkeys(values) if value not in existing]
     if like.implementation.is_pandas_like():
         return old.cat.add_categories(lacking).dtype
     return type(old.dtype)([*listed, *lacking])

@@ -1,4 +1,4 @@
-"""What a column of a user's table is, and how its values become codes for the network and back."""
+"""Column types, their inference, and their codes."""
 
 from nadek.tabular.columns.bin_density import log_density_within, log_fall_within, within_bins
 from nadek.tabular.columns.dequantize import draw

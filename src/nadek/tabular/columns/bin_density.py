@@ -1,4 +1,4 @@
-"""How densely numbers lie within their bins: what the probability of a bin leaves out."""
+"""Densities of numbers within their bins, which bin probabilities leave out."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,17 +12,19 @@ from nadek.tabular.columns.parsing import read_cells
 from nadek.tabular.columns.types import Column, Numeric
 
 NARROWEST = 1e-6
-"""Of the typical width of a bin: narrower ones count as if they were so wide."""
+"""Least width of a bin, as a part of the typical width."""
 
 MOST = 2.0
-"""Times the mean that goes with the median distance, in an outermost bin: a larger mean is that of a few numbers."""
+"""Most that the mean distance in an outermost bin counts, in units of what its median implies."""
 
 HUGE = 1e300
-"""Beyond it differences of numbers may be too large for floats; they are taken of quarters, which loses no digit."""
+"""Largest number whose differences are safe in floats; larger ones are divided by four."""
 
 
 def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log-density of numbers given the bins that they fall into, relative to the densest place of the column.
+    """Return log-densities of numbers within their bins.
+
+    They are relative to the densest place of the column.
 
     In an inner bin a number may lie anywhere with equal density. In the two outermost ones the density falls
     exponentially from the inner edge outwards, at the mean distance of the training values there: so a number far
@@ -61,7 +63,7 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
 
 
 def log_fall_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much less dense numbers lie than at the mean of their bin, as a logarithm.
+    """Return log-densities of numbers relative to the mean of their bin.
 
     So a number far outside is told from the usual ones of its bin, and bins are not weighed by their widths.
 
@@ -90,7 +92,9 @@ def within_bins(
     values: Sequence[NDArray[Any]],
     names: Sequence[str],
 ) -> NDArray[np.float64]:
-    """Return a measure of all numbers of a table, [N, D]; 0 for other cells and missing ones.
+    """Return a measure of all numbers of a table.
+
+    The result is [N, D], with 0 for other cells and missing ones.
 
     Args:
         measure: `log_density_within` or `log_fall_within`.
@@ -108,7 +112,7 @@ def within_bins(
 
 @dataclass(frozen=True)
 class _Bins:
-    """The bins of a column, and the scales of the densities in them; all lengths times ``unit``."""
+    """Bins of a column and scales of their densities, times ``unit``."""
 
     unit: float
     left: NDArray[np.float64]
@@ -124,7 +128,7 @@ class _Bins:
 
     @classmethod
     def of(cls, column: Numeric) -> "_Bins":
-        """Those of a column; where nobody counted its tails the mean distances stand in for them."""
+        """Return the bins of a column; mean distances replace unknown tails."""
         unit = 0.25 if max(-column.low, column.high) > HUGE else 1.0
         left, means = unit * np.array((column.low, *column.edges)), unit * np.array(column.means)
         low, high, step = unit * column.low, unit * column.high, unit * column.step
@@ -141,5 +145,5 @@ class _Bins:
 
 
 def _fall(mean: float, median: float) -> float:
-    """In which distance the density of an outermost bin falls to 1/e, by the distances of what it held."""
+    """Return the distance in which an outermost density falls to 1/e."""
     return min(mean, MOST * median / math.log(2)) if median > 0 else mean

@@ -1,4 +1,4 @@
-"""Columns in words: what each is, and what its levels are called."""
+"""Texts about columns and their levels."""
 
 import math
 
@@ -7,7 +7,7 @@ from nadek.tabular.columns.types import Column, Numeric, Ordinal
 
 
 def describe(column: Column) -> str:
-    """One line about a column.
+    """Describe a column in one line.
 
     Example:
         >>> from nadek.tabular.columns import Categorical
@@ -25,10 +25,10 @@ def describe(column: Column) -> str:
 
 
 def level_names(column: Column) -> list[str]:
-    """What the levels are called in a header; bins by the least and greatest number they hold, or by their one value.
+    """Return the names of levels in a header.
 
-    A bin ends below the first number of the next one. Where any number may lie between them, no greatest one can be
-    told, and ``..<`` stands before that first number.
+    A bin is named by its least and greatest number, or by its one value. Where numbers have no step, ``..<`` and the
+    first number of the next bin stand for the greatest one.
 
     Example:
         >>> from nadek.tabular.columns import Numeric
@@ -45,7 +45,7 @@ def level_names(column: Column) -> list[str]:
 
 
 def _end_below(column: Numeric, edge: float) -> str:
-    """How the name of a bin ends whose right edge belongs to the next one."""
+    """Return the end of a bin's name; its right edge belongs to the next bin."""
     if column.integer:
         return f"..{math.ceil(edge) - 1}"
     return f"..<{shown(edge)}" if column.decimals is None else f"..{shown(round(edge - column.step, column.decimals))}"

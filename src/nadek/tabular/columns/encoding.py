@@ -1,4 +1,4 @@
-"""From the values of a column to codes, which the network sees, and back."""
+"""Encode the values of a column, and decode them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ord
 
 
 def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 1) -> NDArray[np.float64]:
-    """The codes of values: the place of a level, or of the bin that a number falls into.
+    """Return codes of values: places of levels, or of bins.
 
     Args:
         column: what the column is.
@@ -33,24 +33,26 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
         array([ 1., nan,  0.])
     """
     levels = None if isinstance(column, Numeric) else listed(column.levels)
-    cells = read_cells(values, name=name, first_row=first_row, known=_sort_of(column), expected=levels)
+    cells = read_cells(values, name=name, first_row=first_row, expected_sort=_sort_of(column), expected=levels)
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
         numbers = column.snapped(numbers_of(cells, name=name, first_row=first_row))
         codes[cells.rows] = np.searchsorted(column.edges, numbers, side="right")
         return codes
-    found = _places(column.levels, cells)
-    unknown = np.flatnonzero(np.isnan(found))
+    places = _places(column.levels, cells)
+    unknown = np.flatnonzero(np.isnan(places))
     if len(unknown):
         place = place_of(name, first_row + int(cells.rows[unknown[0]]))
         value = cells.values[unknown[0]]
         raise ValueError(f"{place}: expected {levels} or missing, found {shown(value)}")
-    codes[cells.rows] = found
+    codes[cells.rows] = places
     return codes
 
 
 def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
-    """The values that codes stand for: levels, and the means of bins (with as many decimals as the values had).
+    """Return the values of codes: levels, or means of bins.
+
+    Means have as many decimals as the values had.
 
     Args:
         column: what the column is.
@@ -75,7 +77,9 @@ def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
 
 
 def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]:
-    """The expectation of a numeric column, or of a binary one whose levels are numbers.
+    """Return the expectation of a column of numbers.
+
+    It is numeric, or binary with numbers for levels.
 
     Args:
         column: what the column is.
@@ -100,7 +104,9 @@ def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]
 
 
 def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Where codes are missing, and the codes as indices with 0 in these places.
+    """Return where codes are missing, and codes as indices.
+
+    Missing ones have index 0.
 
     Raises:
         ValueError: on a code that is none of 0 to n - 1.
@@ -114,7 +120,7 @@ def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[n
 
 
 def _sort_of(column: Column) -> Sort:
-    """What the cells of a column are."""
+    """Return the sort of a column's cells."""
     if isinstance(column, Numeric):
         return "numbers"
     level = column.levels[0]
@@ -122,12 +128,12 @@ def _sort_of(column: Column) -> Sort:
 
 
 def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
-    """The place of each observed cell among the levels [M], NaN where it is none of them."""
-    known = {level: float(place) for place, level in enumerate(levels)}  # 1, 1.0 and True are one key
+    """Return the level of each observed cell, [M]; NaN for others."""
+    codes = {level: float(place) for place, level in enumerate(levels)}  # 1, 1.0 and True are one key
     if cells.sort == "text":
-        return np.array([known.get(value, np.nan) for value in cells.values], dtype=np.float64)
+        return np.array([codes.get(value, np.nan) for value in cells.values], dtype=np.float64)
     different, inverse = np.unique(cells.values, return_inverse=True)
-    return np.array([known.get(value, np.nan) for value in different.tolist()], dtype=np.float64)[inverse]
+    return np.array([codes.get(value, np.nan) for value in different.tolist()], dtype=np.float64)[inverse]
 
 
 def _chosen(levels: Sequence[Level], codes: NDArray[Any], n: int) -> NDArray[Any]:

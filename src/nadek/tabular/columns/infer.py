@@ -1,4 +1,4 @@
-"""What a column is, told from its values where they leave no doubt, and asked where they do."""
+"""Infer the type of a column from its values, or ask the user."""
 
 from typing import Any, Literal
 
@@ -11,14 +11,14 @@ from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Cate
 Declared = Literal["auto", "binary", "categorical", "numeric"]
 
 MOST_WORDS = 32
-"""With more different texts than this a column may well hold names or remarks: its user is asked."""
+"""Most different texts of a column that is taken for categories without a question."""
 
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
 
 
 class UndecidedColumnError(ValueError):
-    """The values do not tell what a column is; its user has to say.
+    """Error: the user has to declare the type of a column.
 
     Attributes:
         column: its name.
@@ -30,7 +30,7 @@ class UndecidedColumnError(ValueError):
 
 
 class TickedColumnError(UndecidedColumnError):
-    """A column holds a single word, or nothing, which may be an answer."""
+    """Error: a column holds one word, or nothing, which may be an answer."""
 
 
 def infer(
@@ -41,7 +41,7 @@ def infer(
     n_bins: int = 16,
     integers: Literal["ask", "numeric"] = "ask",
 ) -> Column:
-    """What a column is.
+    """Infer the type of a column.
 
     Booleans and the numbers 0 and 1 are binary, and so are two different texts; a few texts are categories; numbers
     that are not all whole are numeric. Many different texts may be names, and whole numbers may be categories or
@@ -65,7 +65,7 @@ def infer(
     """
     if not 1 <= n_bins <= MOST_LEVELS:
         raise ValueError(f"n_bins: expected 1 to {MOST_LEVELS}, found {n_bins}")
-    cells = read_cells(values, name=name, known="numbers" if kind == "numeric" else None)
+    cells = read_cells(values, name=name, expected_sort="numbers" if kind == "numeric" else None)
     if cells.sort == "nothing" or not len(cells.values):
         raise ValueError(f'column "{name}" has no value in any row: leave it out, or find some values')
     if kind == "numeric":
@@ -89,7 +89,9 @@ def infer(
 
 
 def numbers_of(cells: Cells, *, name: str, first_row: int = 1) -> NDArray[np.float64]:
-    """The observed cells as numbers [M]; the largest whole ones stay in the range of int64 when they are rounded.
+    """Return observed cells as numbers, [M].
+
+    The largest whole ones stay in the range of int64 when they are rounded.
 
     Raises:
         ValueError: on text; names the first such cell.
@@ -102,7 +104,7 @@ def numbers_of(cells: Cells, *, name: str, first_row: int = 1) -> NDArray[np.flo
 
 
 def _levels(cells: Cells) -> list[Level]:
-    """The different values, sorted; numbers that are whole as integers, except floats that could be nothing else."""
+    """Return the different values, sorted; whole numbers as integers."""
     if cells.sort == "text":
         return sorted(set(map(str, cells.values)))
     different = np.unique(cells.values).tolist()
@@ -110,7 +112,7 @@ def _levels(cells: Cells) -> list[Level]:
 
 
 def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 - as many booleans as numbers
-    """Whether floats are whole, and small enough that they need not be."""
+    """Return True for whole floats below `LARGEST_EXACT`."""
     return (np.floor(numbers) == numbers) & (np.abs(numbers) < LARGEST_EXACT)
 
 
@@ -120,8 +122,8 @@ def _is_binary(levels: list[Level]) -> bool:
 
 def _binary(levels: list[Level], name: str) -> Binary:
     if len(levels) != 2:
-        found = f"{len(levels)}: {listed(levels)}" if len(levels) > 2 else f"only {shown(levels[0])}"
-        raise ValueError(f'column "{name}": expected two different values, found {found}')
+        message = f"{len(levels)}: {listed(levels)}" if len(levels) > 2 else f"only {shown(levels[0])}"
+        raise ValueError(f'column "{name}": expected two different values, found {message}')
     return Binary(levels=(levels[0], levels[1]))
 
 
@@ -135,24 +137,24 @@ def _words(levels: list[Level], n_cells: int, name: str) -> Column:
     if len(levels) == 2:
         return Binary(levels=(levels[0], levels[1]))
     if len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
-        found = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
-        raise UndecidedColumnError(f"{found}: say that it is categorical, or leave it out", column=name)
+        message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
+        raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out", column=name)
     return Categorical(levels=tuple(levels))
 
 
 def _about_ticks(level: Level, name: str) -> str:
-    """The question whether empty cells are unknown: of a box that is ticked or not they are an answer."""
-    found = f'column "{name}" holds {shown(level)} or nothing'
-    return f"{found}: write a word where nothing is an answer, or say that it is categorical where it is unknown"
+    """Ask if empty cells are missing or an answer, as in a box to tick."""
+    message = f'column "{name}" holds {shown(level)} or nothing'
+    return f"{message}: write a word where nothing is an answer, or say that it is categorical where it is unknown"
 
 
 def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
-    """The question what they are; a single wrong cell in a column of 0 and 1 shall be found by it too."""
+    """Ask if whole numbers are categories; show the first that is not 0 or 1."""
     first = int(np.argmax((cells.values != 0) & (cells.values != 1)))
     example = f"{shown(cells.values[first])} in row {cells.rows[first] + 1}"
     ends = f"from {shown(levels[0])} to {shown(levels[-1])}"
-    found = f'column "{name}" has whole numbers {ends}, {len(levels)} different ones'
-    return f"{found} ({example}): say whether they are categories or numbers"
+    message = f'column "{name}" has whole numbers {ends}, {len(levels)} different ones'
+    return f"{message} ({example}): say whether they are categories or numbers"
 
 
 def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeric:
@@ -184,7 +186,7 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
 def _tails(
     observed: NDArray[np.float64], place: NDArray[np.intp], edges: NDArray[np.float64]
 ) -> tuple[float, float] | None:
-    """See `Numeric.tails`; a few numbers far outside, which move a mean, do not move them. None: too far for floats."""
+    """Return `Numeric.tails`, by medians, which a few numbers far outside do not move."""
     first, last = observed[place == 0], observed[place == len(edges)]
     with np.errstate(over="ignore"):
         tails = float(edges[0] - np.median(first)), float(np.median(last) - edges[-1])
@@ -192,7 +194,7 @@ def _tails(
 
 
 def _decimals(different: NDArray[np.float64]) -> int | None:
-    """How many digits behind the point numbers need; None for too many, or numbers too large to tell."""
+    """Return the number of decimals; None for many, or for huge numbers."""
     largest = float(np.abs(different).max())
     with np.errstate(over="ignore"):
         single = bool((different.astype(np.float32) == different).all())  # 0.1 came as 0.10000000149
@@ -206,7 +208,7 @@ def _decimals(different: NDArray[np.float64]) -> int | None:
 
 
 def _quantiles(observed: NDArray[np.float64], different: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Inner edges at quantiles that are values; one so frequent that several quantiles meet in it gets its own bin."""
+    """Return inner edges at quantiles; a value of several quantiles gets its own bin."""
     wanted = np.quantile(observed, np.arange(1, n_bins) / n_bins, method="higher")
     edges, times = np.unique(np.append(wanted, different[0]), return_counts=True)
     after = np.searchsorted(different, edges[times > 1], side="right")

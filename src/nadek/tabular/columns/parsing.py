@@ -1,4 +1,4 @@
-"""The cells of one column as they come: which are there, and what sort of thing they are."""
+"""Observed cells of one column, and their sort: text, numbers or booleans."""
 
 import numbers
 from collections import Counter
@@ -38,15 +38,22 @@ class Cells:
 
 
 def read_cells(
-    values: NDArray[Any], *, name: str, first_row: int = 1, known: Sort | None = None, expected: str | None = None
+    values: NDArray[Any],
+    *,
+    name: str,
+    first_row: int = 1,
+    expected_sort: Sort | None = None,
+    expected: str | None = None,
 ) -> Cells:
-    """Tell observed cells from missing ones (None, NaN, null), and find out what they are.
+    """Return the observed cells of a column and their sort.
+
+    Missing are None, NaN and null.
 
     Args:
         values: one column [N] of text, numbers, booleans, or objects of one of these sorts.
         name: what messages call the column.
         first_row: the number of the first row in messages.
-        known: the sort of the column; cells of other sorts are wrong. None for the most frequent one.
+        expected_sort: the sort of the column; cells of other sorts are wrong. None for the most frequent one.
         expected: what messages call the values of the column; its sort by default.
 
     Raises:
@@ -56,7 +63,7 @@ def read_cells(
     if values.ndim != 1:
         raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
     if values.dtype.kind in "OUT":
-        return _read_objects(values.astype(object), name, first_row, known, expected)
+        return _read_objects(values.astype(object), name, first_row, expected_sort, expected)
     if values.dtype.kind not in "buif":
         raise ValueError(f'column "{name}": expected text, numbers or booleans, found {values.dtype}')
     if values.dtype.kind != "f":
@@ -68,7 +75,9 @@ def read_cells(
 
 
 def widened(numbers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Floats [...] as float64; of narrower ones the shortest decimals that they stand for, as all libraries write them.
+    """Return floats [...] as float64.
+
+    Narrower floats become the shortest decimals that they stand for, as all libraries write them.
 
     So 0.1 is one number in whatever precision a table comes, and falls into one bin.
 
@@ -95,12 +104,14 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def place_of(name: str, row: int) -> str:
-    """What messages call a cell."""
+    """Return a cell's place for messages."""
     return f'row {row}, column "{name}"'
 
 
 def shown(value: object) -> str:
-    """A value in a message: text in quotes and not too long, whole numbers without a point.
+    """Format a value for a message.
+
+    Text is quoted and cut; whole numbers have no point.
 
     Example:
         >>> shown("yes"), shown(2.0), shown(np.float64(0.5)), shown(True)
@@ -114,7 +125,7 @@ def shown(value: object) -> str:
 
 
 def listed(values: Sequence[object], most: int = 6) -> str:
-    """The first few of several values for a message.
+    """Format the first few values for a message.
 
     Example:
         >>> listed(["a", "b", "c"], most=2)
@@ -125,18 +136,18 @@ def listed(values: Sequence[object], most: int = 6) -> str:
 
 
 def _read_objects(
-    values: NDArray[np.object_], name: str, first_row: int, known: Sort | None, expected: str | None
+    values: NDArray[np.object_], name: str, first_row: int, expected_sort: Sort | None, expected: str | None
 ) -> Cells:
-    """Cells of an object column, which must all be of one sort."""
+    """Return the cells of an object column, all of one sort."""
     rows = np.flatnonzero(~is_missing(values))
     observed = values[rows]
     sorts = {kind: _sort_of(kind) for kind in dict.fromkeys(map(type, observed))}
-    found = set(sorts.values())
-    if None in found or len(found) > 1:
-        _refuse(observed, rows, [sorts[type(value)] for value in observed], name, first_row, known, expected)
-    if not found:
+    different = set(sorts.values())
+    if None in different or len(different) > 1:
+        _refuse(observed, rows, [sorts[type(value)] for value in observed], name, first_row, expected_sort, expected)
+    if not different:
         return Cells("nothing", np.empty(0), rows, len(values))
-    (sort,) = found
+    (sort,) = different
     if sort == "booleans":
         return Cells("booleans", observed.astype(np.bool_), rows, len(values))
     if sort == "text":
@@ -163,14 +174,14 @@ def _refuse(
     sorts: list[Sort | None],
     name: str,
     first_row: int,
-    known: Sort | None,
+    expected_sort: Sort | None,
     expected: str | None,
 ) -> None:
-    """Raise for the first cell of no known sort, or of a wrong one: see `read_cells`."""
+    """Raise for the first cell of a wrong sort."""
     # 1,234 is not what 999.5 should have been, however often it is there
     meant = ["numbers" if _is_like_a_number(value) else sort for value, sort in zip(observed, sorts, strict=True)]
     times = Counter(sort for sort in meant if sort is not None)
-    right = known or (times.most_common(1)[0][0] if times else None)  # of as many cells each, the first
+    right = expected_sort or (times.most_common(1)[0][0] if times else None)  # of as many cells each, the first
     wrong = next(i for i, sort in enumerate(sorts) if sort is None or sort != right)
     place, value = place_of(name, first_row + int(rows[wrong])), observed[wrong]
     if sorts[wrong] is None:
@@ -180,7 +191,7 @@ def _refuse(
 
 
 def _is_like_a_number(value: object) -> bool:
-    """Whether a value is text of digits without letters."""
+    """Return True for text with digits and without letters."""
     return isinstance(value, str) and any(map(str.isdigit, value)) and not any(map(str.isalpha, value))
 
 
@@ -202,7 +213,7 @@ def _is_missing(value: Any) -> bool:  # noqa: ANN401 - of a type that can be mis
 
 
 def _whole(values: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers as int64; as floats where they are too large for it."""
+    """Return whole numbers as int64; as floats if they are too large."""
     try:
         fits = values.dtype.kind != "u" or not len(values) or values.max() <= np.iinfo(np.int64).max
         return values.astype(np.int64 if fits else np.float64)

@@ -1,4 +1,7 @@
-"""The kinds of columns: binary, categorical, ordinal, numeric in bins. A code is the place of a level, or of a bin."""
+"""Types of columns: binary, categorical, ordinal, numeric in bins.
+
+A code is the place of a level, or of a bin.
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Level = str | int | float | bool
-"""One value that a column can take, in the user's own words."""
+"""A value that a column can have."""
 
 MOST_LEVELS = 256
-"""More levels than this do not fit the bytes that training rows are kept in."""
+"""Most levels of a column: a training cell is one byte."""
 
 MOST_DECIMALS = 6
-"""Numbers that need more digits behind the point are measured so finely that nobody counts them."""
+"""Most decimals that are kept; finer numbers count as continuous."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +68,7 @@ class Ordinal:
 
 @dataclass(frozen=True, kw_only=True)
 class Numeric:
-    """A number, seen through bins that hold about as many training values each.
+    """A number, in bins with about as many training values each.
 
     Bin b holds what is at least its left edge and below the next one, and every left edge is a training value: so a
     bin whose mean is its left edge holds this one value only.
@@ -107,17 +110,17 @@ class Numeric:
 
     @property
     def step(self) -> float:
-        """How far apart neighbouring numbers may lie: 1 for whole numbers, 0.01 for two decimals, 0 for any number."""
+        """The distance of neighbours: 1 for whole numbers, 0.01 for two decimals, else 0."""
         if self.integer:
             return 1.0
         return 0.0 if self.decimals is None else 10.0**-self.decimals
 
     def rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers with no more digits behind the point than the column has."""
+        """Round numbers to the decimals of the column."""
         return np.round(numbers, self.decimals or 0) + 0.0 if self.step else numbers  # + 0.0: no -0.0
 
     def snapped(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers rounded to the digits of the column where single precision cannot tell them from what they were.
+        """Round numbers that single precision cannot tell from their rounded value.
 
         So 0.10000000149, which is what 0.1 becomes on its way through single precision, falls into the bin of 0.1.
         """
@@ -133,7 +136,7 @@ Column = Binary | Categorical | Ordinal | Numeric
 
 
 def n_levels(column: Column) -> int:
-    """How many codes a column has: its levels, or its bins.
+    """Return the number of levels, or of bins.
 
     Example:
         >>> n_levels(Binary()), n_levels(Categorical(levels=("a", "b", "c")))
@@ -143,7 +146,9 @@ def n_levels(column: Column) -> int:
 
 
 def ordinal(columns: Sequence[Column]) -> tuple[int, ...]:
-    """The places of the columns whose codes have an order, and neighbours: numbers in bins, and what is `Ordinal`.
+    """Return the places of columns whose codes have an order.
+
+    These are numbers in bins, and `Ordinal` columns of more than two levels.
 
     Example:
         >>> ordinal([Binary(), Numeric(edges=(1.0, 2.0), means=(0.0, 1.0, 2.0), low=0.0, high=2.0, integer=True)])
@@ -154,7 +159,7 @@ def ordinal(columns: Sequence[Column]) -> tuple[int, ...]:
 
 
 def is_plain(column: Column) -> bool:
-    """Whether the values of a column are the numbers 0 and 1, which are their own codes.
+    """Return True for a column of the numbers 0 and 1.
 
     Example:
         >>> is_plain(Binary()), is_plain(Binary(levels=(False, True)))
