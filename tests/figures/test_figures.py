@@ -194,42 +194,6 @@ EVERY_FIGURE = {
 }
 
 
-def test_a_legend_stays_within_the_picture():
-    names = ("1 hidden layer", "2 hidden layers", "1 hidden layer, NADE-mask", "2 hidden layers, NADE-mask")
-    told = {name: figures.Line(x=[1, 2, 3], y=[-1.0, -2.0, -3.0]) for name in names}
-    figure = figures.lines({"MNIST": told}, x_label="k", y_label="nats")
-    figure.draw_without_rendering()
-    box = figure.legends[0].get_window_extent()
-    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
-
-
-def test_the_legend_shows_lines_as_they_are_drawn():
-    told = {"along": figures.Line(x=[1, 2], y=[-1.0, -2.0]), "level": figures.Line(x=[], y=[-1.5])}
-    figure = figures.lines({"a": told}, x_label="k", y_label="nats")
-    drawn = [line.get_linestyle() for line in figure.axes[0].get_lines()]
-    assert drawn == [line.get_linestyle() for line in figure.legends[0].get_lines()] == ["-", "--"]
-
-
-def test_a_level_line_takes_the_colour_of_the_one_it_is_beside():
-    along = {name: figures.Line(x=[1, 2], y=[-1.0, -2.0]) for name in ("a", "b")}
-    level = {f"{name}, level": figures.Line([], [-1.5], [0.1], beside=name) for name in ("a", "b", "not drawn")}
-    figure = figures.lines({"panel": {**level, **along}}, x_label="k", y_label="nats")
-    axes, legend = figure.axes[0], figure.legends[0]
-    colours = [line.get_color() for line in axes.get_lines()]
-    assert colours == [line.get_color() for line in legend.get_lines()]
-    assert colours[:2] == colours[3:]
-    assert len(set(colours)) == 3
-    assert [tuple(band.get_bbox().intervaly) for band in axes.patches] == [(-1.6, -1.4)] * 3
-
-
-def test_no_two_lines_look_alike():
-    told = {f"line {n}": figures.Line(x=[1, 2], y=[float(n), n + 1.0]) for n in range(12)}
-    figure = figures.lines({"a": told, "b": told}, x_label="k", y_label="nats")
-    looks = [[(line.get_color(), line.get_linestyle()) for line in axes.get_lines()] for axes in figure.axes]
-    assert looks[0] == looks[1]
-    assert len(set(looks[0])) == 12
-
-
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 @pytest.mark.parametrize("name", EVERY_FIGURE)
 def test_save_writes_the_same_bytes_twice(name, suffix, tmp_path):

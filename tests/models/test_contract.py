@@ -213,11 +213,11 @@ def test_chunks_change_nothing(name, decoder, max_bytes, generator):
     torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
 
 
-def test_fast_path_uses_small_chunks(generator, monkeypatch):
+def test_incremental_decoder_uses_small_chunks(generator, monkeypatch):
     model = build("nade-5 1hl", 6)
     x, ordering = rows(model), torch.arange(6)
     whole = log_prob(model, x, ordering=ordering)
-    monkeypatch.setattr(sys.modules["nadek.inference.likelihood"], "NEAR_BYTES", 5000)
+    monkeypatch.setattr(sys.modules["nadek.inference.score_rows"], "NEAR_BYTES", 5000)
     for decoder, several in (("incremental", True), ("full", False)):
         told = []
         near = log_prob(

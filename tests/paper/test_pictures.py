@@ -214,7 +214,8 @@ def test_missing_model_names_the_command(folder):
 
 
 def test_changed_cells_are_not_drawn(folder, tmp_path):
-    shutil.copytree(folder / "recipes", tmp_path / "recipes")
+    for part in ("recipes", "results"):
+        shutil.copytree(folder / part, tmp_path / part)
     path = tmp_path / "recipes" / "grids" / "which.toml"
     path.write_text(GRID.replace("orderings = 1", "orderings = 2"))
     (picture,) = read_pictures(tmp_path / "recipes", only="grid")

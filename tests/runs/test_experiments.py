@@ -403,13 +403,13 @@ def test_immediate_divergence_leaves_nothing(tmp_path):
 
 def diverge_in_epoch(number, monkeypatch):
     """Costs that are not numbers, from an epoch on."""
-    usual = loop._Run._train
+    usual = loop._Run._train_epoch
 
-    def broken(self, phase, epoch):
-        costs = usual(self, phase, epoch)
+    def broken(self, plan, epoch):
+        costs = usual(self, plan, epoch)
         return costs if epoch + 1 < number else [float("nan")] * len(costs)
 
-    monkeypatch.setattr(loop._Run, "_train", broken)
+    monkeypatch.setattr(loop._Run, "_train_epoch", broken)
 
 
 def test_later_divergence_keeps_best_model(tmp_path, monkeypatch):
