@@ -3,15 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check lint types layers docs bench clean
+.PHONY: demo test test-slow check lint types layers docs bench clean
 
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
 	$(BIN)/python examples/digits.py
 
-test: $(READY)  ## all tests and the examples in docstrings, a process for each core and one thread for each process
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 
-check: lint types layers test docs  ## everything that has to hold before a change lands
+test: $(READY)  ## the quick tests and the examples in docstrings, a process for each core and one thread for each process
+	$(PYTEST) -m "not slow"
+
+test-slow: $(READY)  ## the tests that take longer
+	$(PYTEST) -m slow tests
+
+check: lint types layers test test-slow docs  ## everything that has to hold before a change lands
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -42,6 +42,7 @@ def commands(page):
             yield shlex.split(line, comments=True)
 
 
+@pytest.mark.slow
 def test_scikit_learn_of_the_readme_runs():
     (code,) = blocks(README, "python")
     names = {}
@@ -72,6 +73,7 @@ def test_commands_are_read_from_pages():
     assert ["nadek-paper", "report"] in list(commands(GUIDE))
 
 
+@pytest.mark.slow
 def test_tensors_of_the_guide_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (code,) = (code for code in blocks(GUIDE, "python") if "TrainingConfig" in code)

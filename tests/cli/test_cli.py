@@ -1061,6 +1061,7 @@ def test_data_folder_from_environment(monkeypatch, tmp_path):
     assert json.loads(ok("data", "--json").out)["mnist"]["path"] == str(tmp_path / "mnist_binarized.npz")
 
 
+@pytest.mark.slow
 def test_draw_prints_picture_paths(digits, tmp_path):
     result = ok("draw", digits, "digits", "-o", tmp_path / "pictures")
     files = [tmp_path / "pictures" / f"{name}.png" for name in ("curves", "samples", "filters", "inpainting")]

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nadek
@@ -33,6 +34,7 @@ class DetectorOfNumbers(OfNumbers, nadek.NADEkOutlierDetector):
 QUICK = {"max_iter": 1, "training": {"width": 16}}
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         nadek.NADEk(**QUICK, n_orderings=2),
@@ -47,6 +49,7 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 def test_scikit_learns_check_of_array_libraries():
     # it is skipped above: SciPy asks the environment once, when it is first imported
     code = """

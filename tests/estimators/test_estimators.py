@@ -665,6 +665,7 @@ EXTREME = [2**63 - 1, -(2**63), 5, None] * 15
 DECIMAL = [Decimal("12345678901234567.89"), Decimal("0.10"), Decimal("7.35"), None] * 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "column",
     [
@@ -732,6 +733,7 @@ EMPTY = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "empty",
     EMPTY,
@@ -774,6 +776,7 @@ def test_textless_array_is_filled_with_text(dtype):
     assert filled[:, 1].tolist() == [1.5, 2.5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [
@@ -811,6 +814,7 @@ def test_too_narrow_array_is_widened():
     assert imputer.transform(np.array([[np.nan, 0]], dtype=np.float32)).dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -863,6 +867,7 @@ def test_dictionaries_of_arrow_are_categories(library):
 LABELS = [1, 2, None, 3] * 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "column",
     [
@@ -898,6 +903,7 @@ def listing(container, values, categories, *, ordered=False):
     return pd.DataFrame({"e": pd.Categorical(values, categories=categories, ordered=ordered)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", ["pandas", "polars"])
 def test_unlisted_categories_are_filled_in(container):
     train = nw.from_native(listing(container, ["a", "b", "b", None] * 60, ["a", "b"]))
@@ -999,6 +1005,7 @@ def test_answer_options_are_checked_in_transform(imputer, copies):
                 answer(copies)
 
 
+@pytest.mark.slow
 def test_imputations_match_exact_pairwise_frequencies():
     """Four answers that hang together; which are missing differs from row to row. Joint draws, or this fails."""
     states = np.array(list(product([0, 1], repeat=4)))
@@ -1232,6 +1239,7 @@ def test_empty_columns_of_frames_are_kept(container):
     assert frame["null"].to_list()[0] == ("missing_value" if container == "pandas" else 0)  # None alone may be text
 
 
+@pytest.mark.slow
 def test_single_rows_get_own_draws():
     rng = np.random.default_rng(0)
     imputer = nadek.NADEkImputer(
@@ -1389,6 +1397,7 @@ def test_the_same_seed_learns_the_same(copies):
     assert (first != other).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["use", "complete"])
 @pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)])
 def test_fit_ignores_surrounding_torch_modes(around, missing):
@@ -1465,6 +1474,7 @@ def test_declared_names_may_be_any_sequence(container, tmp_path):
     again.set_params(warm_start=True).fit(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["mps", "meta", "cuda:7"])
 def test_pickle_of_absent_device_opens(copies, device):
     learnt_here = nadek.NADEk(**QUICK).fit(copies).set_params(device=device)
@@ -1660,6 +1670,7 @@ def test_clones_search_and_pipelines(copies):
     assert columns.set_output(transform="pandas").fit_transform(frame).shape == (120, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", [*CONTAINERS, "numpy"])
 def test_a_saved_model_answers_the_same(container, tmp_path, copies):
     table = copies if container == "numpy" else as_(container, people())
@@ -1721,6 +1732,7 @@ TYPED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPED)
 def test_saved_model_keeps_table_types(kind, tmp_path):
     model = nadek.NADEk(**QUICK, n_orderings=2).fit(TYPED[kind]())
@@ -1812,6 +1824,7 @@ def test_empty_columns_need_an_imputer(named, tmp_path, copies):
             estimator.load(tmp_path / "model")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", [*CONTAINERS, "numpy"])
 def test_missing_words_of_cli_are_kept(container, tmp_path):
     """The folder of ``nadek fit --missing "?,99" --drop id``."""
@@ -1848,6 +1861,7 @@ def test_missing_words_of_cli_are_kept(container, tmp_path):
     assert (fourth.missing, fourth.dropped) == (None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_columns_dropped_by_cli_are_ignored(container, tmp_path):
     """They are not looked at, and no others may."""

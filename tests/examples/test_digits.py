@@ -3,12 +3,14 @@
 import sys
 
 import digits
+import pytest
 
 from nadek.checkpoints import load
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.mark.slow
 def test_demo_compares_models_and_draws(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(digits.NADE_K["model"], "core", {"kind": "deep", "hidden": [8, 8]})  # smaller
     monkeypatch.setitem(digits.NADE["model"], "core", {"kind": "deep", "hidden": [8], "activation": "sigmoid"})

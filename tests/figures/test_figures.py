@@ -194,6 +194,7 @@ EVERY_FIGURE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 @pytest.mark.parametrize("name", EVERY_FIGURE)
 def test_save_writes_the_same_bytes_twice(name, suffix, tmp_path):

@@ -98,6 +98,7 @@ def test_ragged_decoder_equals_incremental_decoder(name, generator):
     close(ragged, decode(IncrementalDecoder(model, ordering, len(x)), x, start=2, stop=5).log_probs)
 
 
+@pytest.mark.slow
 @with_columns
 @pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-3), (torch.bfloat16, 2.0)])
 def test_products_in_another_dtype_cost_little(name, dtype, near, generator):
@@ -109,6 +110,7 @@ def test_products_in_another_dtype_cost_little(name, dtype, near, generator):
     assert abs((coarse - exact).mean()) < near / 2
 
 
+@pytest.mark.slow
 @any_order
 def test_ragged_draws_follow_their_conditionals(name, generator, monkeypatch):
     monkeypatch.setattr(patterns, "SHARE_FROM", 10**9)
@@ -168,6 +170,7 @@ def test_each_state_is_scored_once(generator):
 # Several variables at once
 
 
+@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("chunk", [2, 3, 5, 99])
 def test_chunked_probabilities_sum_to_one(name, chunk, generator):

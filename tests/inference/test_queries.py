@@ -65,6 +65,7 @@ def close(found, expected, atol=1e-11):
 # Marginals
 
 
+@pytest.mark.slow
 @any_order
 def test_marginals_are_sums_of_joints(name, generator):
     model = build(name, 4)
@@ -104,6 +105,7 @@ def test_mixture_of_marginals_sums_to_one(name, generator):
     assert found.exp().sum().item() == pytest.approx(several, abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ZOO))
 def test_marginals_in_chunks_report_progress(name, generator):
     model = build(name, 4)
@@ -161,6 +163,7 @@ def test_reduced_products_cost_little(generator):
 # Conditionals
 
 
+@pytest.mark.slow
 @any_order
 def test_conditionals_are_ratios_of_joints(name, generator):
     model = build(name, 4)
@@ -207,6 +210,7 @@ def test_all_given_has_probability_one(generator):
 # Single cells
 
 
+@pytest.mark.slow
 @any_order
 def test_cell_given_others_is_joint_ratio(name, generator):
     model = build(name, 4)
@@ -278,6 +282,7 @@ def test_greedy_takes_the_best_level(name, generator):
     assert torch.equal(beam(model, x, width=1, ordering=ordering).x, expected)
 
 
+@pytest.mark.slow
 @any_order
 def test_full_width_beam_is_exact(name, generator):
     model = build(name, 4)
@@ -341,6 +346,7 @@ def test_best_of_returns_best_draw(name, generator):
     assert (most_probable - many).median() < 0.01
 
 
+@pytest.mark.slow
 def test_best_of_works_in_chunks(generator):
     model = build("mixed", 4)
     x = holed(model, generator)[:12]
@@ -367,6 +373,7 @@ def information(model, row):
     return found
 
 
+@pytest.mark.slow
 @any_order
 def test_information_equals_brute_force(name, generator):
     model = build(name, 4)

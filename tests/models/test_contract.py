@@ -55,6 +55,7 @@ def column_log_probs(model, logits, x):
 # 1. Normalisation
 
 
+@pytest.mark.slow
 @every_decoder
 @pytest.mark.parametrize("n_variables", [1, 2, 7])
 def test_probabilities_sum_to_one(name, decoder, n_variables, generator):
@@ -67,6 +68,7 @@ def test_probabilities_sum_to_one(name, decoder, n_variables, generator):
 # 2. All paths agree, whatever the chunks
 
 
+@pytest.mark.slow
 @every_model
 def test_paths_agree(name, generator):
     model = build(name, 8)
@@ -189,6 +191,7 @@ def test_level_tables_respect_memory_bound(monkeypatch, generator):
     assert max(seen) <= bound / 4
 
 
+@pytest.mark.slow
 @with_columns
 @pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-3), (torch.bfloat16, 2.0)])
 def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
@@ -202,6 +205,7 @@ def test_products_in_another_dtype_cost_little(name, dtype, close, generator):
     assert abs((coarse - exact).mean()) < close / 2
 
 
+@pytest.mark.slow
 @every_decoder
 @pytest.mark.parametrize("max_bytes", [1, 5000])
 def test_chunks_change_nothing(name, decoder, max_bytes, generator):
@@ -246,6 +250,7 @@ def test_batch_does_not_change_a_row(name, generator):
     )
 
 
+@pytest.mark.slow
 @any_order
 def test_rows_with_own_orderings(name, generator):
     model = build(name, 5)
@@ -297,6 +302,7 @@ def test_observed_values_stay_clamped(name):
 # 4. The objectives estimate what the walk computes
 
 
+@pytest.mark.slow
 @any_order
 def test_expected_cost_is_mean_log_prob(name):
     """All orderings, all positions, all rows: pins mask law, loss weight and walk to each other."""
@@ -362,6 +368,7 @@ def test_strided_cost_is_unbiased(name, stride, generator):
         torch.testing.assert_close(torch.stack(found).mean(0), expected, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 @any_order
 def test_the_estimate_is_unbiased(name, generator):
     model = build(name, 4, noise=0.3)
@@ -400,6 +407,7 @@ def test_samples_follow_one_ordering(name, generator):
     _assert_frequencies(model, drawn, log_prob(model, rows(model), ordering=ordering[0]).exp())
 
 
+@pytest.mark.slow
 @any_order
 def test_samples_follow_mixture_over_orderings(name, generator):
     model = build(name, 3)
@@ -416,6 +424,7 @@ def test_samples_follow_mixture_over_given_orderings(generator):
     _assert_frequencies(model, drawn, reduce_orderings(table).exp())
 
 
+@pytest.mark.slow
 @any_order
 @pytest.mark.parametrize("share", [True, False])
 def test_imputations_keep_the_evidence(name, share, generator):

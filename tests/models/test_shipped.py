@@ -32,6 +32,7 @@ def test_shipped_model_matches_its_record(name):
     assert not metrics["diverged"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_samples_are_more_likely_than_noise(name):
     model = load(name)
@@ -71,6 +72,7 @@ def test_missing_model_lists_shipped_ones():
         load("none")
 
 
+@pytest.mark.slow
 def test_command_samples_from_shipped_model(tmp_path):
     file = tmp_path / "rows.csv"
     command = [sys.executable, "-m", "nadek", "sample", MODELS[0], "-n", "2", "-o", str(file)]

@@ -161,6 +161,7 @@ def test_grid_errors_name_the_file(change, told, tmp_path):
         write_grid(tmp_path, TOML.replace(*change))
 
 
+@pytest.mark.slow
 def test_record_has_lines_for_cells(done):
     folder, grid, record = done
     path = folder / "results" / "grid-which.json"

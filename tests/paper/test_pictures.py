@@ -121,6 +121,7 @@ def made(folder, name):
     return record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("picture", SHIPPED, ids=lambda picture: picture.name)
 def test_shipped_figures_name_existing_models(picture):
     workspace, shows = Workspace(), picture.shows

@@ -24,6 +24,7 @@ def copied(tmp_path):
     return Workspace(results=tmp_path / "results")
 
 
+@pytest.mark.slow
 def test_page_is_up_to_date(copied):
     before, page = PAGE.read_text(), copied.results.parent / "docs" / "results.md"
     write_report(copied, page)
@@ -47,6 +48,7 @@ def test_page_has_every_place():
     assert len(places) == len(set(places))
 
 
+@pytest.mark.slow
 def test_missing_study_is_announced(copied):
     page, empty = copied.results / "page.md", "# Page\n\n<!-- generated: ksweep -->\n\n<!-- /generated -->\n"
     page.write_text(empty)

@@ -114,6 +114,7 @@ def assert_same(a, b):
     assert all(torch.equal(a[0][name], value) for name, value in b[0].items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validated", [True, False])
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "patience"])
 def test_resuming_any_epoch_is_bitwise(name, validated, tmp_path):
