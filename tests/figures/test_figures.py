@@ -65,7 +65,7 @@ def test_inpainting(completed, times, shape):
     assert picture(one).shape[1] == picture(figure).shape[1]
 
 
-def test_inpainting_shows_the_data_where_nothing_is_missing():
+def test_inpainting_without_missing_shows_data():
     x, trajectory = images(2, 16), images(2, 16, seed=1)[None]
     none = np.zeros(x.shape, dtype=bool)
     draw = figures.inpainting
@@ -87,13 +87,13 @@ def test_training_curves(count, steps):
         assert low < min(ends) <= max(ends) < high
 
 
-def test_training_curves_without_validation_have_one_panel():
+def test_curves_without_validation():
     assert len(figures.training_curves([epoch(1, validation=False), epoch(2, validation=False)]).axes) == 1
     sparse = figures.training_curves([epoch(i, validation=i % 5 == 0) for i in range(1, 21)])
     assert [len(axes.lines[0].get_xdata()) for axes in sparse.axes] == [20, 4]
 
 
-def test_training_curves_go_on_where_the_last_step_alone_is_counted():
+def test_curves_of_last_step_alone():
     records = [epoch(1, 3), epoch(2, 3), epoch(3, 3)]
     records[2]["train"] = records[2]["train"][-1:]
     training = figures.training_curves(records).axes[0]
@@ -101,7 +101,7 @@ def test_training_curves_go_on_where_the_last_step_alone_is_counted():
 
 
 @pytest.mark.parametrize("steps", [3, 10])
-def test_the_names_of_curves_stand_where_these_end(steps):
+def test_curve_names_stand_at_ends(steps):
     """Beside the panel those that go on to its end, and where the last step begins, above all curves, the others."""
     records = [epoch(i, steps) for i in range(1, 21)] + [epoch(i, steps, phase="finetune") for i in range(21, 41)]
     for record in records[20:]:
@@ -121,7 +121,7 @@ def test_the_names_of_curves_stand_where_these_end(steps):
     assert all(text.get_position()[0] > 1 for text in validation.texts if "step" in text.get_text())
 
 
-def test_training_curves_mark_a_phase_and_the_first_epochs_squash_nothing():
+def test_curves_mark_phases_and_ignore_start():
     records = [epoch(i) for i in range(1, 51)] + [epoch(i, phase="finetune") for i in range(1, 51)]
     records[0]["train"] = [1e6] * 3
     axes = figures.training_curves(records).axes[0]
@@ -131,7 +131,7 @@ def test_training_curves_mark_a_phase_and_the_first_epochs_squash_nothing():
     assert axes.lines[1].get_xdata()[-1] == 100
 
 
-def test_training_curves_of_a_run_that_broke_down():
+def test_curves_of_a_diverged_run():
     records = [epoch(i) for i in range(1, 31)]
     for record in records[2:]:
         record["train"] = record["validation"] = [np.nan] * 3
@@ -142,7 +142,7 @@ def test_training_curves_of_a_run_that_broke_down():
     assert np.isfinite(figure.axes[0].get_ylim()).all()
 
 
-def test_labels_keep_their_order_and_stay_apart():
+def test_labels_keep_order_and_distance():
     ends = np.array([90.0, 90.1, 90.05, 99.0, 200.0])
     heights = charts._spread(ends, 89.0, 100.0)
     assert np.argsort(heights).tolist() == np.argsort(ends).tolist()
@@ -160,7 +160,7 @@ def test_filters():
     assert picture(figures.filters(weights[1:2], image_shape=(4, 6)))[5:-5, 5:-5].min() > 0.98
 
 
-def test_model_comparison_puts_the_best_on_top():
+def test_comparison_puts_best_on_top():
     rows = [("low", -99.0, 0.2), ("high", -80.0, None), ("middle", -90.0, 0.1)]
     (axes,) = figures.model_comparison(rows).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["high", "middle", "low"]
@@ -169,7 +169,7 @@ def test_model_comparison_puts_the_best_on_top():
     assert len(figures.model_comparison([("only", 0.0, 0.1)]).axes) == 1
 
 
-def test_reliability_keeps_colours_and_leaves_thin_bins_out():
+def test_reliability_colours_and_thin_bins():
     lines = {"ours": [(0.1, 0.2, 60), (0.5, 0.4, 49), (0.9, 1.0, 50)], "theirs": [(0.2, 0.2, 500)]}
     figure = figures.reliability({"one": lines, "two": {"theirs": [(0.5, 0.5, 70)]}})
     one, two = figure.axes
@@ -197,7 +197,7 @@ EVERY_FIGURE = {
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 @pytest.mark.parametrize("name", EVERY_FIGURE)
-def test_save_writes_the_same_bytes_twice(name, suffix, tmp_path):
+def test_save_is_reproducible(name, suffix, tmp_path):
     settings = dict(mpl.rcParams)
     figure = EVERY_FIGURE[name]()
     first = figures.save(figure, tmp_path / f"first{suffix}").read_bytes()
@@ -218,7 +218,7 @@ def test_save_errors(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_errors():
+def test_unfit_arguments_are_refused():
     x = images(2, 12)
     with pytest.raises(ValueError, match=r"image_shape \(4, 4\) has 16 pixels, x has 12 columns"):
         figures.samples(x, image_shape=(4, 4))

@@ -221,6 +221,7 @@ optimizer = { kind = "adamw", lr = 1e-9 }
 """
 
 
+@pytest.mark.slow
 def test_row_begins_as_trained_rbm(tmp_path):
     machine_of = read_row(write(tmp_path))
     row = read_row(write(tmp_path, BEGINS, "table9/begins.toml"))
