@@ -78,3 +78,8 @@ def test_docstrings_begin_plainly():
     lines = summaries()
     assert [place(path, node) for path, node, line in lines if re.match(r"(What|Whether|How)\b", line)] == []
     assert median(len(line.split()) for _, _, line in lines) <= 10
+
+
+def test_every_folder_is_a_package():
+    folders = {path.parent for path in LIBRARY}
+    assert [str(folder) for folder in folders if not (folder / "__init__.py").is_file()] == []

@@ -7,19 +7,19 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, load, load_saved, save
-from nadek.tabular.schema import Schema
-from nadek.tabular.columns import Categorical
+from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig
 from nadek.runs.data import Source
 from nadek.runs.recipe import Recipe
 from nadek.runs.resume import finished
 from nadek.runs.train import train
 from nadek.runs.warm_start import begin_as_model
+from nadek.tabular.columns import Categorical
+from nadek.tabular.schema import Schema
+from nadek.training import AdamW, Phase, TrainingConfig
 from nadek_paper.rows import read_row
 from nadek_paper.table_study import run_row
 from nadek_paper.trainings import Training
-from nadek.models import ModelConfig, IterativeNADE, nade_k
-from nadek.training import AdamW, Phase, TrainingConfig
 from support.command import nadek, ok
 from support.paper_rows import TOML, workspace_in, write_row
 

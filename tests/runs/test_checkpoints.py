@@ -26,11 +26,11 @@ from nadek.checkpoints import (
     save,
     save_state,
 )
-from nadek.tabular.schema import Schema
-from nadek.tabular.columns import Binary, Categorical, Numeric
+from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import Deep, DeepConfig
-from nadek.models import ModelConfig, IterativeNADE, nade_k
+from nadek.tabular.columns import Binary, Categorical, Numeric
+from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from support.damage import edit, seal
 from zoo import ZOO, build

@@ -13,21 +13,20 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, holds_model, holds_state, load, load_saved, save
-from nadek.tabular.schema import Schema
-from nadek.utils.configs import encode
 from nadek.datasets import load as load_set
 from nadek.figures.model_card import draw_model
-from nadek.runs.data import Source, open_data, open_training
-from nadek.runs.evaluate import evaluate
-from nadek.runs.provenance import provenance
-from nadek.runs.recipe import make_recipe, merge, parse_settings, phases, read_recipe
-from nadek.runs.resume import check_output
-from nadek.runs.train import train
-from nadek.runs.recipe import is_recipe
 from nadek.inference.likelihood import log_prob
 from nadek.models import nade_k
 from nadek.models.registry import build
+from nadek.runs.data import Source, open_data, open_training
+from nadek.runs.evaluate import evaluate
+from nadek.runs.provenance import provenance
+from nadek.runs.recipe import is_recipe, make_recipe, merge, parse_settings, phases, read_recipe
+from nadek.runs.resume import check_output
+from nadek.runs.train import train
+from nadek.tabular.schema import Schema
 from nadek.training import TrainingDivergedError, loop
+from nadek.utils.configs import encode
 
 EXPERIMENTS = Path(__file__).parents[2] / "paper" / "nadek_paper" / "recipes"
 SHIPPED = [path for path in sorted(EXPERIMENTS.glob("*.toml")) if "model" in read_recipe(path)]

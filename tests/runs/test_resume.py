@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from nadek.checkpoints import load_state, save_state
+from nadek.models import IterativeNADE, ModelConfig, nade, nade_k, residual_nade_k
 from nadek.models.cores import DeepConfig
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
-from nadek.models import ModelConfig, IterativeNADE, nade, nade_k, residual_nade_k
 from nadek.training import (
     SGD,
     AdaDelta,

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from nadek.checkpoints import weights_digest
+from nadek.runs.data import Source
 from nadek.runs.warm_start import Beginning
 from nadek.tabular.encode import schema_labels
-from nadek.runs.data import Source
 from nadek.training import Recipe, Rows, prepare_rows
 
 DIGESTS = "digests"

@@ -36,9 +36,7 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
         raise FileExistsError(f"{folder} {message}; use another folder, or --force to replace it")
 
 
-def finished(
-    recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None
-) -> SavedModel:
+def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None) -> SavedModel:
     """Return the model in a folder whose training is finished.
 
     Args:

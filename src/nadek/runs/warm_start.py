@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from nadek.checkpoints import load_saved
-from nadek.tabular.schema import Schema
 from nadek.models.base import ConditionalModel
-from nadek.utils.configs import difference, encode
-from nadek.runs.recipe import trained_alike
 from nadek.models.registry import build_meta
+from nadek.runs.recipe import trained_alike
+from nadek.tabular.schema import Schema
 from nadek.training import Recipe, check_teacher
+from nadek.utils.configs import difference, encode
 
 
 @dataclass(frozen=True)

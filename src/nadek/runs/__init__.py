@@ -1,0 +1,1 @@
+"""Runs: from a recipe to a trained model in a folder, with resume and a record."""
