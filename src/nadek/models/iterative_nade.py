@@ -95,8 +95,9 @@ class IterativeNADE(ConditionalModel):
     ) -> list[Float[Tensor, "*batch C"]]:
         """Return the logits of every column after each step.
 
-        A binary variable has one column, the logit of 1, any other one a level; `nadek.reconstruction_probabilities`
-        turns them into probabilities, with the observed cells as they are. Logits of observed cells mean nothing.
+        A binary variable has one column, the logit of 1, any other one a level. Logits of observed cells mean nothing.
+        `nadek.inference.reconstruction_probabilities` turns them into probabilities, with the observed cells as they
+        are.
 
         Args:
             x: codes; what stands where ``missing`` is True is never read, and may be NaN.

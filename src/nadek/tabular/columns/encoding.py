@@ -138,10 +138,10 @@ def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
 
 def _chosen(levels: Sequence[Level], codes: NDArray[Any], n: int) -> NDArray[Any]:
     missing, places = as_places(codes, n)
-    holes = bool(missing.any())
-    if isinstance(levels[0], str) or (isinstance(levels[0], bool) and holes):
+    incomplete = bool(missing.any())
+    if isinstance(levels[0], str) or (isinstance(levels[0], bool) and incomplete):
         values = np.array(levels, dtype=object)[places]
         values[missing] = None
         return values
     chosen: NDArray[Any] = np.array(levels)[places]
-    return np.where(missing, np.nan, chosen) if holes else chosen
+    return np.where(missing, np.nan, chosen) if incomplete else chosen

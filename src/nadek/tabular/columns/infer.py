@@ -53,7 +53,7 @@ def infer(
         kind: what the user says it is; "auto" to find out.
         n_bins: how many bins a numeric column has at most.
         integers: whether whole numbers beyond 0 and 1 are asked about or taken as amounts; where they are, it is also
-            asked what holes beside a single word mean.
+            asked what missing cells beside a single word mean.
 
     Raises:
         UndecidedColumnError: if the user has to say; tells what was found. `TickedColumnError` is one.
