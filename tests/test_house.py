@@ -77,7 +77,7 @@ def test_variables_are_called_by_nouns():
 def test_docstrings_begin_plainly():
     lines = summaries()
     assert [place(path, node) for path, node, line in lines if re.match(r"(What|Whether|How)\b", line)] == []
-    assert median(len(line.split()) for _, _, line in lines) <= 10
+    assert median(len(line.split()) for _, _, line in lines) <= 9
 
 
 def test_every_folder_is_a_package():

@@ -1,4 +1,4 @@
-"""Claims of the paper as differences of rows, beside ours."""
+"""Claims of the paper as differences of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

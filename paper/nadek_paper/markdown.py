@@ -30,7 +30,7 @@ def insert(text: str, name: str, block: str, *, append: bool = True) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Return a number as text, or a dash for none."""
+    """Return a number as text; a dash for None."""
     return NOTHING if value is None else f"{value:.{digits}f}"
 
 

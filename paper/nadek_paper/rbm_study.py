@@ -106,7 +106,7 @@ class RBMTraining:
         save_state(self.folder, content, **self._identity())
 
     def _identity(self) -> dict[str, Any]:
-        """Return the options that a saved training has to share."""
+        """Return options that a saved training must share."""
         choice = self.recipe.choice
         return {"config": encode(self.recipe.training), "choice": None if choice is None else encode(choice)}
 

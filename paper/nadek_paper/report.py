@@ -94,7 +94,7 @@ def notes_of(rows: list[Row]) -> str:
 
 
 def pictures_of(workspace: Workspace, page: Path) -> dict[str, str]:
-    """Return name -> Markdown of each picture that was made."""
+    """Return the Markdown of each picture, by name."""
     shown = {}
     for picture in read_pictures(workspace.recipes):
         file = f"pictures/{picture.name}.png"

@@ -74,7 +74,7 @@ class Scoring:
 
     @property
     def digest(self) -> str:
-        """Return a digest of everything that the numbers depend on."""
+        """Return a digest of all that numbers depend on."""
         tensors = [*self.model.state_dict().values(), self.x, self.along, *(self.ensemble or ())]
         return self._digest(tensors)
 

@@ -53,13 +53,13 @@ class SavedModel:
 
 @dataclass(frozen=True)
 class _Structure:
-    """Structure in ``config.json``; its field names the options in messages."""
+    """Structure in ``config.json``; messages name options by its field."""
 
     model: AnyConfig
 
 
 def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.dtype | None = None) -> None:
-    """Write a model folder, replacing a model that is there.
+    """Write a model folder, replacing an older model.
 
     All bytes are on the disk before the first file is replaced, and ``config.json`` is replaced last.
 
@@ -115,7 +115,7 @@ def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") 
 
 
 def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> SavedModel:
-    """Load a model with its columns and metrics; see `load`."""
+    """Load a model with columns and metrics; see `load`."""
     folder = pretrained.find(Path(folder))
     config = _read_config(folder)
     try:
@@ -159,7 +159,7 @@ def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any
 
 
 def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str, Any]] | None:
-    """Load the state of an unfinished training and its info.
+    """Load an unfinished training's state and its info.
 
     Returns:
         State and info; None without a state.
@@ -258,7 +258,7 @@ def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
 
 
 def _structure_of(model: ConditionalModel) -> dict[str, Any]:
-    """Return the config of a network as JSON has it.
+    """Return a network's config as JSON has it.
 
     A network built from it has the same parts and weights.
 

@@ -114,7 +114,7 @@ class Samples(OfModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Filters(OfModel):
-    """Weights of a random choice of hidden units, as images.
+    """Weights of randomly chosen hidden units, as images.
 
     Attributes:
         side: those that read the image (W), or those that write it (V).

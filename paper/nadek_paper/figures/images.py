@@ -26,7 +26,7 @@ def samples(shows: Samples, workspace: Workspace) -> tuple[Points, figures.Figur
 
 
 def filters(shows: Filters, workspace: Workspace) -> tuple[Points, figures.Figure]:
-    """Draw the weights of a random choice of hidden units."""
+    """Draw the weights of randomly chosen hidden units."""
     saved = find(shows.model, shows.recipe, workspace).model()
     if not isinstance(saved.model, IterativeNADE):
         raise ValueError(f"{shows.model}: expected a network with a matrix to show, found one of images")

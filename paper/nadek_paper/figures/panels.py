@@ -144,7 +144,7 @@ def _values(line: Line) -> np.ndarray:
 
 
 def _limits(shown: Sequence[Line], skip: float) -> tuple[float, float]:
-    """Return limits that hold every line after its skipped part."""
+    """Return limits for all lines after skipped parts."""
     late = np.concatenate([_values(line)[int(skip * len(line.y)) :] for line in shown])
     late = late[np.isfinite(late)]
     pad = 0.06 * (late.max() - late.min()) or 0.5

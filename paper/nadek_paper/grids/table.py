@@ -1,4 +1,4 @@
-"""Tables of a grid: means over seeds, from its record."""
+"""Tables of a grid, from means over seeds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -91,7 +91,7 @@ def log_partition(
 
 
 def exact_log_partition(rbm: RBM) -> float:
-    """Return the log of the sum over all states (nats).
+    """Return the log-sum over all states, in nats.
 
     Raises:
         ValueError: if the smaller layer has more than 20 units.

@@ -28,7 +28,7 @@ def read_amat(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
 
 
 def read_plain(path: Path) -> bytes:
-    """Read a file, decompressed if its name ends in ".gz".
+    """Read a file; decompress one with suffix ".gz".
 
     Raises:
         ValueError: for a broken gzip file.

@@ -120,7 +120,7 @@ def _parse(source: Source, files: list[Path]) -> Parts:
 
 
 def read_matlab(path: Path) -> Parts:
-    """Read a Caltech-101 Silhouettes split, pixels turned to row-major order.
+    """Read a Caltech-101 Silhouettes split in row-major order.
 
     Returns:
         Train, valid and test, uint8 0/1 [N, D] each, D = side * side.

@@ -94,7 +94,7 @@ def content_differs(source: Source, parts: Parts) -> str | None:
 
 
 def compare(expected: str, actual: str) -> str:
-    """Return the part of a message that compares two checksums."""
+    """Return a message's part that compares two checksums."""
     return f"expected the SHA-256 {expected[:16]}..., found {actual[:16]}..."
 
 

@@ -1,4 +1,4 @@
-"""Table of the data sets: content, public home and checksums."""
+"""Table of data sets: content, public home, checksums."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches

@@ -93,7 +93,7 @@ Loaded = TypeVar("Loaded", bound="NADEkBase")
 
 
 class NADEkBase(BaseEstimator):
-    """Base class of the estimators: shared options, fitting, saving, pickling.
+    """Base class: shared options, fitting, saving, pickling.
 
     A subclass names its own options in ``__init__(self, *, own, **shared)`` and hands ``shared`` on; scikit-learn and
     `help` then see both. ``{shared options}`` in its docstring becomes `SHARED_OPTIONS`.
@@ -257,7 +257,7 @@ class NADEkBase(BaseEstimator):
         return codes
 
     def _check(self, table: Table) -> None:
-        """Refuse a training table that does not fit the options."""
+        """Refuse a training table that contradicts the options."""
 
     def _set_derived(self, n_orderings: int | None = None) -> None:
         """Set attributes that follow from network, columns and seed."""
@@ -352,7 +352,7 @@ class NADEkBase(BaseEstimator):
         """Set what `_extra` saved; {} for a folder of the command line."""
 
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
-        """Read a table, and encode it on the network's device."""
+        """Read and encode a table on the network's device."""
         check_is_fitted(self)
         table = checked_table(self, X, reset=False, words=self._missing_words, dropped=self._dropped)
         return table, self._codes(table)

@@ -1,4 +1,4 @@
-"""Probabilities of single cells, for the density and the imputer."""
+"""Probabilities of single cells, for density and imputer."""
 
 from collections.abc import Iterator
 from typing import Any

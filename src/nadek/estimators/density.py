@@ -105,7 +105,7 @@ class NADEk(DensityMixin, CellProbabilities):
         return float(self.score_samples(X).mean())
 
     def log_prob(self, X: MatrixLike, *, ordering: Which) -> NDArray[np.float64]:
-        """Return each row's log-probability under one ordering, in nats, [N].
+        """Return log-probabilities under one ordering, in nats, [N].
 
         Args:
             X: a table [N, D]; missing cells are summed out, and visited last.
@@ -126,7 +126,7 @@ class NADEk(DensityMixin, CellProbabilities):
         return self.score_samples(X)
 
     def conditional_log_prob(self, X: MatrixLike, *, given: Which) -> NDArray[np.float64]:
-        """Return log-probabilities of the other observed cells given some columns.
+        """Return log-probabilities of observed cells given some columns.
 
         In nats, [N], mixed over orderings that visit the columns ``given`` first. This differs a little from the
         difference of two `marginal_log_prob`, as orderings of one model need not agree.
@@ -140,7 +140,7 @@ class NADEk(DensityMixin, CellProbabilities):
         return _numpy(log_prob(self.network_, codes, given=condition, orderings=self._orderings(), reduce="mixture"))
 
     def ordering_spread(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Return each row's standard deviation over `orderings_`, in nats, [N].
+        """Return standard deviations over `orderings_`, in nats, [N].
 
         It is 0 if all orderings give the same distribution, and NaN for one ordering.
 
@@ -172,7 +172,7 @@ class NADEk(DensityMixin, CellProbabilities):
         )
 
     def sample_conditional(self, X: MatrixLike, n_samples: int = 1, random_state: Randomness = None) -> list[Any]:
-        """Return completions: missing cells drawn jointly given the observed ones.
+        """Draw missing cells jointly, given the observed ones.
 
         Args:
             X: a table [N, D]; observed cells stay as they are.
@@ -199,7 +199,7 @@ class NADEk(DensityMixin, CellProbabilities):
         ordering: WhichOrNone = None,
         random_state: Randomness = None,
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Return a probable completion of every row, and its log-probability.
+        """Return probable completions of rows, and their log-probabilities.
 
         No method finds the best completion for certain.
 
@@ -236,7 +236,7 @@ class NADEk(DensityMixin, CellProbabilities):
         return filled(table, fillings), best.log_prob.cpu().numpy()
 
     def suggest_next(self, X: MatrixLike, *, target: WhichOrNone = None) -> Float[np.ndarray, "N D"]:
-        """Return the information expected from asking for each missing cell.
+        """Return the expected information of each missing cell.
 
         The expectation is exact, over the model's probabilities of the answers, and looks one question ahead.
 

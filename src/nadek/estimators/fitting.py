@@ -173,7 +173,7 @@ def reporter(verbose: int) -> Callable[[Epoch], None]:
 
 
 def check_unchanged(fitted: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Refuse options that differ from those of the fitted network.
+    """Refuse options other than those of the network.
 
     Args:
         fitted: options of the network, as far as they are known.

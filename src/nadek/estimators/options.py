@@ -100,7 +100,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[object] = ()) -> None:
-    """Refuse all but whole numbers from ``least`` on, and ``also``.
+    """Refuse all but whole numbers from ``least``, and ``also``.
 
     Raises:
         ValueError: says what was expected and what was found.

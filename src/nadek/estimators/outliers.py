@@ -1,4 +1,4 @@
-"""`NADEkOutlierDetector`: improbable rows, and the cells that make them so."""
+"""`NADEkOutlierDetector`: improbable rows, and their improbable cells."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -84,7 +84,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         return self._scores(codes, self._within_bins(table))
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Return ``score_samples`` minus the threshold, [N]: outliers are below 0.
+        """Return ``score_samples`` minus the threshold, [N]; outliers are negative.
 
         Args:
             X: a table [N, D].
@@ -92,7 +92,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: MatrixLike) -> NDArray[np.int64]:
-        """Return -1 for outliers and 1 for the others, [N].
+        """Return -1 for outliers, 1 for others, [N].
 
         Args:
             X: a table [N, D].
@@ -100,7 +100,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def explain(self, X: MatrixLike) -> Float[np.ndarray, "N D"]:
-        """Return each observed cell's log-probability given its row, in nats.
+        """Return observed cells' log-probabilities given their rows, in nats.
 
         The lowest ones of a row make it unusual. They do not add up to its score.
 

@@ -130,7 +130,7 @@ def as_orderings(
 
 
 def check_own(model: ConditionalModel, ordering: Shaped[Tensor, "*rows D"], name: str = "ordering") -> None:
-    """Refuse orderings that a fixed-order model was never trained for.
+    """Refuse orderings that a fixed-order model never learnt.
 
     Raises:
         ValueError: if the model's one ordering is another.

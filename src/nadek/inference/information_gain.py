@@ -1,4 +1,4 @@
-"""Expected information of an unknown cell about others (Lindley 1956)."""
+"""Expected information of a cell about others (Lindley 1956)."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

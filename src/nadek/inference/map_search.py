@@ -1,4 +1,4 @@
-"""Search for the most probable completion of a row (MAP).
+"""Search for a row's most probable completion (MAP).
 
 A row has exponentially many completions. Each search returns a good one, with its log-probability along the ordering it
 used. The best completion depends on the ordering: a model has one distribution for each.

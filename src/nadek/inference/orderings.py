@@ -1,4 +1,4 @@
-"""Orderings of the variables, and the masks that they imply.
+"""Orderings of variables, and the masks they imply.
 
 ``ordering[i]`` is the variable visited i-th; ``rank[j]`` is when variable j is visited. ``missing`` is True
 where a value is to be predicted. Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
@@ -31,7 +31,7 @@ def random_orderings(
 
 
 def as_tensor(given: object, name: str = "ordering") -> Shaped[Tensor, "..."]:
-    """Return orderings as a tensor, not checked to be permutations.
+    """Return orderings as a tensor, not yet checked.
 
     Args:
         given: a tensor (returned as it is), an array, a list or a tuple.
@@ -64,7 +64,7 @@ def rank_of(ordering: Int[Tensor, "*batch D"]) -> Int[Tensor, "*batch D"]:
 
 
 def are_permutations(orderings: Shaped[Tensor, "*batch D"]) -> bool:
-    """Return True if every row holds each of 0..D-1 once.
+    """Return True if every row permutes 0..D-1.
 
     Example:
         >>> are_permutations(torch.tensor([[2, 0, 1]])), are_permutations(torch.tensor([0.0, 1.0]))

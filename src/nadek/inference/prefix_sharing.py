@@ -15,7 +15,7 @@ WORTH = 0.9
 
 
 class SharedPrefixes:
-    """Follow which of B rows have the same revealed values.
+    """Track which rows share the same revealed values.
 
     Args:
         n_rows: B.

@@ -35,7 +35,7 @@ Choose = Callable[[Variables, Tensor], Tensor]
 
 
 class Completed(NamedTuple):
-    """Rows without missing values, and the log-probability of the completion."""
+    """Completed rows, and the log-probability of each completion."""
 
     x: Float[Tensor, "B D"]
     """Codes; observed cells are unchanged."""

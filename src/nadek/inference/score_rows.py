@@ -1,4 +1,4 @@
-"""Log-likelihoods of rows along orderings, with a choice of decoders."""
+"""Log-likelihoods of rows along orderings, by suitable decoders."""
 
 from typing import Literal, NamedTuple, get_args
 

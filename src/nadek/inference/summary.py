@@ -12,7 +12,7 @@ from nadek.inference.likelihood import check_table, reduce_orderings
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of log-likelihoods under several orderings, in nats a row.
+    """Summary of log-likelihoods under orderings, in nats a row.
 
     Attributes:
         mean: mean over rows and orderings of log p(x | o), the paper's "Log-Prob.".

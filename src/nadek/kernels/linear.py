@@ -66,7 +66,7 @@ def affine(
     bias: Float[Tensor, " m"] | None = None,
     activation: str | None = None,
 ) -> Float[Tensor, "*batch m"]:
-    """Return ``phi(x weight' + bias)``, differentiable where gradients are recorded."""
+    """Return ``phi(x weight' + bias)``, differentiable if gradients are recorded."""
     if not _uses_onednn(x, weight):
         u = F.linear(x, weight, bias)
         return u if activation is None else activate(activation, u)
@@ -100,7 +100,7 @@ def can_prepack(weight: Float[Tensor, "m k"], n_rows: int) -> bool:
 
 
 def activate(name: str, u: Tensor) -> Tensor:
-    """Apply an activation, in place where no gradient needs ``u``.
+    """Apply an activation, in place without gradients.
 
     On a CPU PyTorch's tanh takes ten times as long as its sigmoid, from which it can be computed. In bfloat16 without
     oneDNN the way through float32 is faster.
@@ -129,7 +129,7 @@ def _uses_onednn(x: Tensor, weight: Tensor) -> bool:
 
 
 def _serves(x: Tensor) -> bool:
-    """Return True if oneDNN may be given such a tensor."""
+    """Return True if oneDNN can take the tensor."""
     if x.device.type != "cpu" or torch.is_grad_enabled() or not torch.backends.mkldnn.enabled:
         return False
     autocast = x.dtype == torch.float32 and torch.is_autocast_enabled("cpu")  # left to PyTorch

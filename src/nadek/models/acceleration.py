@@ -1,4 +1,4 @@
-"""Faster and smaller ways through the steps of a model.
+"""Faster and smaller ways through a model's steps.
 
 `accelerated` chooses among them; the plain loop stands in `nadek.models.iterative_nade`.
 """
@@ -32,7 +32,7 @@ def accelerated(
     recompute: bool,
     generator: torch.Generator | None,
 ) -> list[Float[Tensor, "*batch C"]] | None:
-    """Return the logits of every step without the plain loop.
+    """Return every step's logits without the plain loop.
 
     The first rule that holds decides:
 
@@ -58,7 +58,7 @@ def accelerated(
 def plain_steps(
     step: InputStep, inputs: Inputs, variables: Variables, n_steps: int, generator: torch.Generator | None
 ) -> list[Tensor]:
-    """Return the logits of every step by the plain loop."""
+    """Return every step's logits by the plain loop."""
     state, logits = None, list[Tensor]()
     for t in range(n_steps):
         p = variables.probabilities(logits[-1]) if t else inputs.fill

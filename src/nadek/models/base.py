@@ -33,7 +33,7 @@ class Structure(Protocol):
 
     @property
     def levels(self) -> tuple[int, ...] | None:
-        """Number of levels of each variable; None: all are binary."""
+        """Levels of each variable; None: all are binary."""
 
 
 class Inputs(NamedTuple):
@@ -83,7 +83,7 @@ class ConditionalModel(nn.Module, ABC):
 
     @property
     def own_ordering(self) -> Int[Tensor, " D"] | None:
-        """Ordering of a fixed-order model [D]; None for all others."""
+        """Ordering of a fixed-order model [D]; else None."""
         ordering = self.config.ordering
         return None if ordering is None else torch.tensor(ordering, device=self.b.device)
 

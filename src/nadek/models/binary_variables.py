@@ -84,7 +84,7 @@ class BinaryVariables(nn.Module):
         return self.mix_logits(scores, means, share)
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """Return the scores of one variable a row: its logit."""
+        """Return one variable's score a row: its logit."""
         return logits.gather(-1, variable.unsqueeze(-1)).squeeze(-1)
 
     def scores_at(self, logits: Float[Tensor, "*batch c"], places: slice) -> Float[Tensor, "*batch w"]:
@@ -92,7 +92,7 @@ class BinaryVariables(nn.Module):
         return logits
 
     def log_prob(self, scores: Float[Tensor, "*batch"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """Return the log-probability of one level a row, in nats."""
+        """Return one level's log-probability a row, in nats."""
         return log_bernoulli(scores, level)
 
     def level_log_probs(self, scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
@@ -115,11 +115,11 @@ class BinaryVariables(nn.Module):
         return ordering
 
     def first_column(self, variable: int) -> int:
-        """Return the first column of a variable; C for D."""
+        """Return a variable's first column; C for D."""
         return variable
 
     def uniform_mean(self) -> Float[Tensor, " C"]:
-        """Return the mean of each column under equally frequent levels."""
+        """Return column means under equally frequent levels."""
         return torch.full((self.n_columns,), 0.5)
 
     def logits_of_mean(self, mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:

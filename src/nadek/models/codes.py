@@ -29,7 +29,7 @@ def check_tensor(x: object, name: str = "x") -> None:
 
 
 def check_codes(x: object) -> None:
-    """Check that rows are a tensor of one of `DTYPES`.
+    """Check that rows have one of `DTYPES`.
 
     Raises:
         TypeError: if they are not.

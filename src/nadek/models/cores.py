@@ -139,7 +139,7 @@ class Alternating(nn.Module):
     def forward(
         self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
     ) -> tuple[Float[Tensor, "*batch H"], State]:
-        """Return the first hidden layer, and the others as state."""
+        """Return the first hidden layer; others are state."""
         layers: list[Tensor] = []
         for i in range(len(self.up) + 1):
             below = u if i == 0 else _through(self.up[i - 1], layers[-1])
@@ -207,7 +207,7 @@ def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
 
 
 def _through(layer: nn.Module, h: Tensor, activation: str | None = None) -> Tensor:
-    """Apply a linear layer and an activation in one product."""
+    """Apply linear layer and activation in one product."""
     assert isinstance(layer, nn.Linear)
     return affine(h, layer.weight, layer.bias, activation)
 

@@ -25,7 +25,7 @@ _RUNNING: WeakKeyDictionary[nn.Module, tuple[int, list[nn.Module]]] = WeakKeyDic
 def evaluation_mode(
     function: Callable[Concatenate[Model, Options], Result],
 ) -> Callable[Concatenate[Model, Options], Result]:
-    """Run a function without gradients, its model in eval mode.
+    """Run a function without gradients, in eval mode.
 
     Afterwards every module returns to its own mode. Dropout is off even for a new model, one in training, and one that
     several threads evaluate at a time. A surrounding autocast does not count: functions that allow other dtypes have
@@ -44,7 +44,7 @@ def evaluation_mode(
 
 @contextmanager
 def _eval_mode(model: nn.Module) -> Iterator[None]:
-    """Keep a model in eval mode until its evaluations end."""
+    """Keep a model in eval mode while evaluations run."""
     with _LOCK:
         n_running, training = _RUNNING.get(model, (0, []))
         if n_running == 0:
@@ -64,7 +64,7 @@ def _eval_mode(model: nn.Module) -> Iterator[None]:
 
 
 def check_model(model: object) -> None:
-    """Check that an argument is a model, not an estimator.
+    """Check that an argument is no estimator but a model.
 
     Raises:
         TypeError: if it is none; names its type.

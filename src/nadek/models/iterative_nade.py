@@ -136,7 +136,7 @@ class IterativeNADE(ConditionalModel):
         return affine(h, self.output_weight, self.b), state  # Eq. 7
 
     def _inputs(self, x: Tensor, missing: Tensor) -> Inputs:
-        """Return rows as columns, in the dtype of the products."""
+        """Return rows as columns, in the products' dtype."""
         dtype, hidden = product_dtype(self.W), self.variables.expand(missing)
         mask = hidden.to(dtype)
         observed = masked_columns(self.variables.encode(x), hidden).to(dtype)
@@ -146,7 +146,7 @@ class IterativeNADE(ConditionalModel):
 
     @torch.no_grad()
     def _initialise(self, mean: Tensor | None, generator: torch.Generator | None) -> None:
-        """Draw the weights; the visible bias gives the data mean."""
+        """Draw weights; the visible bias gives the data mean."""
         if self.b.is_meta:
             return  # nothing to write to, see `nadek.models.registry.build_meta`
         for name, parameter in self.named_parameters():

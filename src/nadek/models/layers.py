@@ -18,7 +18,7 @@ def uninitialised(kind: type[Layer], *args: Any, **options: Any) -> Layer:  # no
 
 
 def is_modified(module: nn.Module) -> bool:
-    """Return True if a module has hooks or another forward.
+    """Return True for hooks or another forward.
 
     Faster ways to compute the same must leave such a module to its call.
     """
@@ -42,7 +42,7 @@ def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, n_tied_ax
 
 
 def dropout_mask(h: Tensor, rate: float, generator: torch.Generator | None, *, n_tied_axes: int = 0) -> Tensor:
-    """Draw the mask of `drop`: True where a unit stays."""
+    """Draw the mask of `drop`: True keeps a unit."""
     shape = (*h.shape[: h.ndim - n_tied_axes], *(1,) * n_tied_axes)
     return torch.rand(shape, generator=generator, device=h.device) >= rate
 

@@ -1,4 +1,4 @@
-"""Gradients by hand for all steps of a deep model.
+"""Gradients by hand for a deep model's steps.
 
 Training spends its time in matrix products. Automatic differentiation makes one product for each step and weight, and
 adds them up. As every step uses the same weights, their sum is one product over the rows of all steps, which is faster

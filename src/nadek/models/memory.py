@@ -1,4 +1,4 @@
-"""Memory beside a model: similar training rows predict missing cells.
+"""Memory: similar training rows predict missing cells, too.
 
 A model learns what rows have in common; it cannot learn thousands of them by heart. Tables with recurring rows
 (baskets, genotypes, symptoms) need both. Stored row n differs from the observed cells of a row in ``m_n`` of them, was
@@ -65,7 +65,7 @@ class MemoryConfig:
 
     @property
     def levels(self) -> tuple[int, ...] | None:
-        """Number of levels of each variable; None: all are binary."""
+        """Levels of each variable; None: all are binary."""
         return self.network.levels
 
 
@@ -260,5 +260,5 @@ class MemoryModel(ConditionalModel):
 
 
 def _store_again(model: MemoryModel, _: object) -> None:
-    """Make `stored` of loaded rows; pickle needs a module's function."""
+    """Make `stored` of loaded rows; a function can be pickled."""
     model._store()

@@ -119,7 +119,7 @@ class MixedVariables(nn.Module):
         return _log_mix(scores.softmax(-1), levels, share.unsqueeze(-1)).masked_fill(absent, -torch.inf)
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
-        """Return the unnormalised level log-probabilities of one variable a row."""
+        """Return one variable's unnormalised log-probabilities a row."""
         chosen = F.pad(logits, (1, 0)).gather(-1, self.table[variable])
         return chosen.masked_fill(self.absent[variable], -torch.inf)
 

@@ -1,4 +1,4 @@
-"""Ordinal kernel: neighbouring levels of an ordinal variable learn together.
+"""Ordinal kernel: neighbouring levels of a variable learn together.
 
 The levels of a number in bins, or of an answer between "never" and "always", have an order. The model does not know it:
 each level has a column of W and a row of V for itself, and learns from its own rows only. With few rows that is noise.
@@ -45,7 +45,7 @@ class OrdinalKernel:
         ]
 
     def multiply(self, weight: Float[Tensor, "n m"], *, dim: int) -> None:
-        """Turn U into ``U R`` or ``R U`` in place.
+        """Turn U into ``U R`` or ``R U``, in place.
 
         Args:
             weight: U.

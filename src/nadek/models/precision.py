@@ -18,7 +18,7 @@ def product_dtype(weight: Tensor) -> torch.dtype:
 
 
 def checked_dtype(own: torch.dtype, dtype: object) -> torch.dtype | None:
-    """Return the requested dtype of products; None for the model's.
+    """Return the requested products' dtype; None for the model's.
 
     Args:
         own: dtype of the model.

@@ -22,7 +22,7 @@ def nade_k(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Return NADE-k, the paper's model: mean fill, no mask input.
+    """Return NADE-k of the paper: mean fill, no mask.
 
     Args:
         n_variables: D.
@@ -142,7 +142,7 @@ def residual_nade_k(
     mean: Mean = None,
     generator: torch.Generator | None = None,
 ) -> IterativeNADE:
-    """Return a residual NADE-k with zero fill and mask input.
+    """Return a residual NADE-k; zero fill, mask input.
 
     Args:
         n_variables: D.

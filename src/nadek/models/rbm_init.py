@@ -1,4 +1,4 @@
-"""Models that begin as the mean field of an RBM.
+"""Models that begin as an RBM's mean field.
 
 The RBM is ``p(v, h)`` proportional to ``exp(b'v + c'h + h'Wv)``. A mean-field update of its hidden units and then of
 the visible ones, with the observed ones clamped, is a step of the model with logistic units and V = W transposed.

@@ -1,4 +1,4 @@
-"""Kinds of conditional models, and the model of a config."""
+"""Kinds of conditional models, built from their configs."""
 
 from typing import TypeAlias
 

@@ -146,7 +146,7 @@ class ImageNetwork(ConditionalModel):
 
     @torch.no_grad()
     def _initialise(self, mean: Tensor | None, generator: torch.Generator | None) -> None:
-        """Draw the weights; the visible bias gives the data mean."""
+        """Draw weights; the visible bias gives the data mean."""
         if self.b.is_meta:
             return  # nothing to write to, see `nadek.models.registry.build_meta`
         for name, parameter in self.named_parameters():

@@ -1,4 +1,4 @@
-"""The exact test log-likelihood of a model, as a record."""
+"""Exact test log-likelihood of a model, as a record."""
 
 from collections.abc import Callable
 from dataclasses import asdict

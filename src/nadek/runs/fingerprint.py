@@ -41,7 +41,7 @@ def digests(rows: Rows, validation: Rows | None) -> dict[str, str | None]:
 
 
 def built_on(recipe: Recipe, folder: Path, begin: Beginning | None) -> dict[str, str | None]:
-    """Return digests of initial weights and teacher, where they exist.
+    """Return digests of initial weights and teacher, if any.
 
     Args:
         recipe: of the training.

@@ -47,7 +47,7 @@ def _device_name(device: torch.device) -> str:
 
 
 def _processor() -> str:
-    """Return the processor's name, from Linux or from the platform."""
+    """Return the processor's name, by Linux or platform."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -66,7 +66,7 @@ def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put a file's name before the message of an error."""
+    """Put a file's name before an error's message."""
     try:
         yield
     except ValueError as error:
@@ -112,7 +112,7 @@ def with_kinds(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_of_images(options: Mapping[str, Any]) -> bool:
-    """Return True if options ask for a network of images."""
+    """Return True if options describe an image network."""
     model = options.get("model")
     return isinstance(model, Mapping) and model.get("kind") == "images"
 

@@ -37,7 +37,7 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
 
 
 def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None) -> SavedModel:
-    """Return the model in a folder whose training is finished.
+    """Return the model of a finished training.
 
     Args:
         recipe: model and training.

@@ -18,7 +18,7 @@ from nadek.utils.configs import difference, encode
 
 @dataclass(frozen=True)
 class Beginning:
-    """Initial weights of a training, in place of random ones.
+    """Initial weights of a training, other than random.
 
     Attributes:
         begin: overwrites the weights of a network.
@@ -30,7 +30,7 @@ class Beginning:
 
 
 def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schema: Schema) -> None:
-    """Copy the weights of a trained model into a network.
+    """Copy a trained model's weights into a network.
 
     Args:
         model: the network; its weights are overwritten.
@@ -53,7 +53,7 @@ def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schem
 
 
 def teacher_of(recipe: Recipe, schema: Schema, device: torch.device) -> ConditionalModel | None:
-    """Load the teacher that a recipe names; None without one.
+    """Load a recipe's teacher; None without one.
 
     Args:
         recipe: names the teacher.
@@ -81,6 +81,6 @@ def _check_columns(option: str, where: str | os.PathLike[str], schema: Schema, e
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401 - of any option
-    """Return a value for a message, cut to 60 characters."""
+    """Return a value for messages, cut to 60 characters."""
     text = "not given" if value is None else str(value)
     return text if len(text) <= 60 else f"{text[:60]}..."

@@ -56,7 +56,7 @@ class CsvFormat:
 
 
 def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
-    """Read CSV text in UTF-8; see `CsvFormat` for its rules.
+    """Read CSV text in UTF-8; `CsvFormat` has the rules.
 
     Args:
         data: the text.
@@ -198,7 +198,7 @@ def _is_header(first: list[str], body: bytes, where: str, delimiter: str, model_
 
 
 def _are_0_or_1(words: Sequence[str]) -> bool:
-    """Return True if all words are 0, 1 or missing."""
+    """Return True if words are 0, 1 or missing."""
     return all(value is not None and (value in (0, 1) or math.isnan(value)) for value in map(number, words))
 
 

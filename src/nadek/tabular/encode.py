@@ -110,7 +110,7 @@ def _reading(texts: Sequence[str]) -> Reading:
 
 
 def _places(table: Table, schema: Schema, n_columns: int) -> list[int]:
-    """Return the places of a model's columns in a table."""
+    """Return places of a model's columns in a table."""
     dropped = schema.dropped or ()
     everything = range(len(table.cells))
     if table.columns is not None and schema.columns is not None:

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, Parquet, NumPy's files and `.amat` text."""
+"""Tables in files: CSV, Parquet, NumPy and `.amat`."""
 
 import gzip
 import json
@@ -87,7 +87,7 @@ def matrix_table(values: NDArray[Any], columns: Sequence[str] | None, *, where: 
 
 
 def check_shape(values: NDArray[Any], *, where: str) -> None:
-    """Check that an array has two dimensions, rows and columns.
+    """Check that an array has rows and columns.
 
     Raises:
         ValueError: on another shape.
@@ -227,7 +227,7 @@ def _format_amat(values: NDArray[Any], *, where: str) -> bytes:
 
 
 def _load_npy(path: str) -> tuple[NDArray[Any], None]:
-    """Return the array of an `.npy` file, and no names.
+    """Return an `.npy` file's array, and no names.
 
     Raises:
         ValueError: if it is none.
@@ -240,7 +240,7 @@ def _load_npy(path: str) -> tuple[NDArray[Any], None]:
 
 
 def _load_npz(path: str) -> tuple[NDArray[Any], list[str] | None]:
-    """Return the array and the names of an `.npz` file.
+    """Return array and names of an `.npz` file.
 
     Raises:
         ValueError: if it is none, has several arrays and no "values", or names that are no text.

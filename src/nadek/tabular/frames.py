@@ -49,7 +49,7 @@ def is_frame(X: MatrixLike) -> bool:
 
 
 def frame_columns(X: MatrixLike) -> list[Any]:
-    """Return the names of a frame's columns, as they are.
+    """Return a frame's column names, as they are.
 
     Raises:
         ValueError: on a name that occurs twice.

@@ -139,7 +139,7 @@ def learn_columns(
 
 
 def declared_columns(table: Table, option: str, which: WhichOrNone) -> Bool[np.ndarray, " D"]:
-    """Return which columns one of the options of `DECLARING` names.
+    """Return the columns that an option of `DECLARING` names.
 
     Raises:
         ValueError: on names, indices or a mask that do not fit the table.

@@ -1,4 +1,4 @@
-"""Names of columns, their labels in messages, and their places."""
+"""Names of columns, their labels and places."""
 
 import difflib
 from collections import Counter
@@ -77,7 +77,7 @@ def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, .
 
 
 def quoted(names: Iterable[str], most: int = 8) -> str:
-    """Return the first few names in quotes, for a message.
+    """Return the first names in quotes, for messages.
 
     >>> quoted(["a", "b", "c"], most=2)
     '"a", "b" and 1 more'

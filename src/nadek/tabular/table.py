@@ -112,7 +112,7 @@ class Table:
         return _values(cells, label)
 
     def is_missing(self, j: int) -> NDArray[np.bool_]:
-        """Return where the cells of one column are missing, [N]."""
+        """Return where a column's cells are missing, [N]."""
         return is_missing(self.column(j))
 
     def without(self, words: Sequence[str], j: int | None = None) -> "Table":

@@ -11,7 +11,7 @@ from nadek.utils.configs import decode, difference, encode
 
 
 def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what: str) -> None:
-    """Check that model and config can learn from the rows.
+    """Check that model and config fit the rows.
 
     Args:
         model: the model to train.

@@ -130,7 +130,7 @@ def phases(epochs: int, steps: int, *, first_masks: MaskLaw | None = None) -> tu
 
 
 def imputation_phases(epochs: int, steps: int) -> tuple[Phase, ...]:
-    """Return the phases for imputation: first one step, then all.
+    """Return phases for imputation: one step, then all.
 
     The masks are those of missing cells, which won one to four hundredths of the log-loss. With three steps the first
     half saves a third of the time and cost a hundredth of the log-loss at most.

@@ -64,7 +64,7 @@ class TrainingDivergedError(ArithmeticError):
 
 
 def diverged_cost(costs: Sequence[float], weights: Iterable[Tensor], n_variables: int) -> float | None:
-    """Return the cost by which a training diverged, or None.
+    """Return the cost of a diverged training, or None.
 
     Args:
         costs: mean costs of an epoch, in nats a row.

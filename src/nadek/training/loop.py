@@ -145,7 +145,7 @@ class _Run:
         return n_done == config.epochs or stops
 
     def epoch(self, clock: Callable[[], float]) -> None:
-        """Train one epoch, validate, and add it to the history.
+        """Train one epoch, validate, and extend the history.
 
         Args:
             clock: returns the seconds since the run began.
@@ -277,7 +277,7 @@ class _Run:
         return validation_costs(self._current(), rows).tolist()
 
     def _with_masks(self, rows: Rows, **options: int) -> Validation:
-        """Draw the masks of the last phase for validation rows."""
+        """Draw the last phase's masks for validation rows."""
         last = self.config.phases[-1]
         return prepare_validation(rows, self.model, last.objective, self._generator(-1), law=last.mask_law, **options)
 

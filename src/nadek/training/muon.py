@@ -1,4 +1,4 @@
-"""Muon: momentum with an orthogonalised update, for matrices and filters."""
+"""Muon: momentum with orthogonalised updates, for matrices and filters."""
 
 import math
 from collections.abc import Iterable

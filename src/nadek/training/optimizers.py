@@ -1,4 +1,4 @@
-"""Optimizer configs: each builds its optimizer and schedules its settings."""
+"""Optimizer configs: build an optimizer, schedule its settings."""
 
 import math
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from nadek.training.muon import Orthogonalised
 
 @dataclass(frozen=True, kw_only=True)
 class _CosineSchedule:
-    """Linear warm-up from 0, then cosine decay to nearly nothing."""
+    """Linear warm-up from 0, then cosine decay."""
 
     lr: float
     weight_decay: float
@@ -54,7 +54,7 @@ class AdamW(_CosineSchedule):
 
 @dataclass(frozen=True, kw_only=True)
 class Muon(_CosineSchedule):
-    """Muon (Jordan and others 2024) for matrices, AdamW for vectors.
+    """Muon (Jordan et al. 2024) for matrices, AdamW for vectors.
 
     A step takes longer than AdamW's and brings more with large minibatches. Updates have the size of AdamW's, so
     learning rates and decays compare.
@@ -89,7 +89,7 @@ class Muon(_CosineSchedule):
 
 @dataclass(frozen=True, kw_only=True)
 class AdaDelta:
-    """AdaDelta (Zeiler 2012); its epsilon falls linearly over a phase.
+    """AdaDelta (Zeiler 2012); epsilon falls linearly over a phase.
 
     Attributes:
         lr: factor on the updates.

@@ -68,7 +68,7 @@ def prepare(
     device: torch.device | str | None = None,
     training: bool = True,
 ) -> Rows:
-    """Split values from missing cells and drop rows without values.
+    """Split values from missing cells; drop empty rows.
 
     Args:
         x: codes, NaN where missing, [N, D].
@@ -151,7 +151,7 @@ def mirror_images(
 
 
 def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> Float[Tensor, " C"]:
-    """Return the mean of the observed values (the paper's E[x]).
+    """Return the mean of observed values (E[x]).
 
     Args:
         x: codes, NaN where missing, [N, D].

@@ -11,7 +11,7 @@ from torch.optim.swa_utils import AveragedModel
 
 @dataclass(frozen=True)
 class TrainingState:
-    """State of a run at the end of an epoch.
+    """State of a run after an epoch.
 
     No generator is stored: the randomness of an epoch follows from its number.
 
@@ -31,7 +31,7 @@ def pack(
     extra: Mapping[str, dict[str, Tensor] | None],
     info: dict[str, Any],
 ) -> TrainingState:
-    """Copy weights, optimizer, average and extra tensors into a state."""
+    """Copy weights, optimizer, average and extras into a state."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     if average is not None:
         tensors |= {f"average.{name}": value for name, value in average.state_dict().items()}
@@ -66,7 +66,7 @@ def unpack(
 
 
 def extra_tensors(state: TrainingState, group: str) -> dict[str, Tensor] | None:
-    """Return the extra tensors that `pack` stored under a name."""
+    """Return extra tensors that `pack` stored, by name."""
     return _group(state, group) or None
 
 

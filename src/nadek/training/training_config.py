@@ -138,7 +138,7 @@ class TrainingConfig:
         return MaskDistribution(phase.mask_law, self.tilt, self.stratified)
 
     def average_decay(self, n_rows: int) -> float:
-        """Return the decay of the averaged weights in a run.
+        """Return the decay of a run's averaged weights.
 
         Without ``ema_decay`` it is `EMA_DECAY`, or less, so that the average covers at most the last fifth of the run
         and not the weights that it began with.

@@ -1,4 +1,4 @@
-"""Atomic writing of files, and a lock on a folder."""
+"""Atomic writing of files; a lock on folders."""
 
 import os
 import secrets
@@ -96,7 +96,7 @@ def _sync(stream: BinaryIO) -> None:
 
 @contextmanager
 def _errors_name(path: Path, temporary: Path | None = None) -> Iterator[None]:
-    """Make errors name ``path``, not the temporary file or nothing."""
+    """Make errors name ``path``, not the temporary file."""
     try:
         yield
     except OSError as error:

@@ -64,7 +64,7 @@ def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, An
 
 
 def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
-    """Check that options are among the literals of their fields.
+    """Check that options are literals of their fields.
 
     Raises:
         ValueError: names the first option that is not, and its choices.
@@ -130,7 +130,7 @@ def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types are data here
-    """Check one value against a type hint and convert it."""
+    """Check and convert one value by its type hint."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return _union(arguments, value, where)
@@ -212,5 +212,5 @@ def _nested_options(cls: Any, where: str) -> dict[str, list[str]]:  # noqa: ANN4
 
 
 def _members(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """Return the members of a union, or the type itself."""
+    """Return a union's members, or the type itself."""
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)

@@ -14,7 +14,7 @@ ALL = slice(None)
 
 @runtime_checkable
 class Decoder(Protocol):
-    """Source of the scores of one variable after the other.
+    """Source of scores, one variable after the other.
 
     To write one, set the two attributes and implement ``scores`` and ``reveal``. ``positions`` are consecutive places
     in the ordering; tensors are in visiting order.

@@ -120,7 +120,7 @@ class IncrementalDecoder:
         return None
 
     def _columns(self, positions: slice) -> slice:
-        """Return the permuted columns of the variables at some positions."""
+        """Return the permuted columns of variables at positions."""
         return slice(self.variables.first_column(positions.start), self.variables.first_column(positions.stop))
 
     def _rounded(self, rows: Rows) -> Rows:

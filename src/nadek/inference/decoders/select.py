@@ -22,7 +22,7 @@ def select_decoder(
     stage: Shaped[Tensor, "B D"] | None = None,
     dtype: torch.dtype | None = None,
 ) -> Decoder:
-    """Return the quickest decoder for rows that share an ordering.
+    """Return the quickest decoder for rows of one ordering.
 
     Args:
         model: any conditional model.

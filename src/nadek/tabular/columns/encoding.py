@@ -12,7 +12,7 @@ from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ord
 
 
 def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 1) -> NDArray[np.float64]:
-    """Return codes of values: places of levels, or of bins.
+    """Return codes of values: places of levels or bins.
 
     Args:
         column: what the column is.
@@ -50,7 +50,7 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
 
 
 def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
-    """Return the values of codes: levels, or means of bins.
+    """Return values of codes: levels, or means of bins.
 
     Means have as many decimals as the values had.
 

@@ -45,7 +45,7 @@ def read_cells(
     expected_sort: Sort | None = None,
     expected: str | None = None,
 ) -> Cells:
-    """Return the observed cells of a column and their sort.
+    """Return a column's observed cells and their sort.
 
     Missing are None, NaN and null.
 

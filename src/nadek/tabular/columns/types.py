@@ -146,7 +146,7 @@ def n_levels(column: Column) -> int:
 
 
 def ordinal(columns: Sequence[Column]) -> tuple[int, ...]:
-    """Return the places of columns whose codes have an order.
+    """Return places of columns whose codes have an order.
 
     These are numbers in bins, and `Ordinal` columns of more than two levels.
 
