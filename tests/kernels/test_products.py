@@ -47,7 +47,8 @@ def called(monkeypatch):
         calls.append(1)
         return ask()
 
-    products._fuses(torch.float32), products._fuses(torch.bfloat16)  # looked up once
+    for dtype in (torch.float32, torch.bfloat16, torch.float64):
+        products._fuses(dtype)  # looked up once
     monkeypatch.setattr(products, "_oneDNN", count)
     return calls
 
