@@ -39,8 +39,7 @@ def _target(output: Path | None) -> Target:
     stream: Target = standard_output()
     if isinstance(stream, TextIOWrapper) and not stream.isatty():
         stream.reconfigure(encoding="utf-8", newline="\n")
-    target: Target = stream
-    return target
+    return stream
 
 
 def how_many(missing: Tensor) -> str:
