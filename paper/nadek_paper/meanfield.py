@@ -13,10 +13,10 @@ from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import make_recipe, naming, read_recipe
-from nadek.runs.records import read_record, write_record
 from nadek.runs.warm_start import Beginning
 from nadek.training import Recipe
 from nadek.utils.configs import decode
+from nadek.utils.records import read_record, write_record
 from nadek_paper.markdown import markdown, number
 from nadek_paper.rbm import RBM
 from nadek_paper.rbm_study import RBMTraining, rbm_row

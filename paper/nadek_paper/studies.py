@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nadek.runs.records import read_record, write_record
 from nadek.training import Epoch, TrainingConfig
+from nadek.utils.records import read_record, write_record
 
 Record = dict[str, Any]
 OnEpoch = Callable[[Epoch], None] | None

@@ -13,8 +13,8 @@ import torch
 from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.models import IterativeNADE
 from nadek.runs.provenance import provenance
-from nadek.runs.records import read_record, write_record
 from nadek.training import TrainingDivergedError, fit, prepare
+from nadek.utils.records import read_record, write_record
 from nadek_paper.grids.digest import current, is_current
 from nadek_paper.grids.grid import grids, read_grid
 from nadek_paper.grids.study import grid_study, score, training_of_cell

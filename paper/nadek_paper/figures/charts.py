@@ -9,7 +9,7 @@ import torch
 from nadek import figures
 from nadek.inference.summary import summarise
 from nadek.models import IterativeNADE
-from nadek.runs.records import read_record
+from nadek.utils.records import read_record
 from nadek_paper.figures.config import Curves, GridLines, StepsAtTest
 from nadek_paper.figures.panels import Line, lines
 from nadek_paper.figures.references import find

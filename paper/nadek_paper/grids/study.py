@@ -11,9 +11,9 @@ from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.inference.summary import summarise
 from nadek.runs.data import Split
 from nadek.runs.provenance import provenance
-from nadek.runs.records import read_record, write_record
 from nadek.training import TrainingDivergedError
 from nadek.utils.atomic import locked
+from nadek.utils.records import read_record, write_record
 from nadek_paper.grids.digest import current, digest, is_current
 from nadek_paper.grids.grid import SEED, Cell, Grid, Part
 from nadek_paper.markdown import number

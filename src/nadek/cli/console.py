@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from nadek.runs.records import finite
 from nadek.utils.atomic import replacing
+from nadek.utils.records import finite
 
 messages = Console(stderr=True)
 results = Console()

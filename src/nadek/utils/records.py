@@ -10,12 +10,7 @@ from nadek.utils.atomic import replacing
 
 
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a record.
-
-    Raises:
-        ValueError: if it is no JSON object.
-        OSError: if it is not there.
-    """
+    """Read a JSON object; a ValueError names a file that holds none."""
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
@@ -28,20 +23,18 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
 def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
     """Write a record, whole or not at all; NaN becomes null.
 
-    Args:
-        path: the file; its folder is made if need be.
-        record: the record.
-        lines: key of a list or dictionary that is written last, one line an entry.
+    The entry ``lines``, a list or a dictionary, is written last, one line an item.
     """
     content = finite(record)
     entries = content.pop(lines)
-    open_, close = "{}" if isinstance(entries, dict) else "[]"
     if isinstance(entries, dict):
+        opening, closing = "{}"
         written = [f"    {json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries.items()]
     else:
+        opening, closing = "[]"
         written = [f"    {json.dumps(entry)}" for entry in entries]
     text = json.dumps(content, indent=2, allow_nan=False).removesuffix("\n}")
-    text += f',\n  "{lines}": {open_}\n' + ",\n".join(written) + f"\n  {close}\n}}\n"
+    text += f',\n  "{lines}": {opening}\n' + ",\n".join(written) + f"\n  {closing}\n}}\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
         stream.write(text.encode())
