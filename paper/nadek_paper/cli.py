@@ -13,7 +13,7 @@ import torch
 import typer
 
 from nadek.cli.app import run_app
-from nadek.cli.arguments import DataDir, Device, DeviceOption, Force, Json, Quiet, pick_device
+from nadek.cli.arguments import DataDir, DeviceOption, Force, Json, Quiet, pick_device
 from nadek.cli.console import say, show_json, show_line, show_table
 from nadek.cli.progress import epochs_progress, rows_progress, warn_if_slow
 from nadek.training import Epoch
@@ -118,7 +118,7 @@ def _command(recipes: Path, work: Work) -> Callable[..., None]:
         runs: RunsOption = Path("runs"),
         pictures: PicturesOption = PICTURES,
         data_dir: DataDir = None,
-        device: DeviceOption = Device.auto,
+        device: DeviceOption = "auto",
         force: Force = False,
         as_json: Json = False,
         quiet: Quiet = False,

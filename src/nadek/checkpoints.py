@@ -29,6 +29,7 @@ from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from nadek.utils.atomic import replacing, write_and_sync
 from nadek.utils.configs import decode, encode
+from nadek.utils.records import read_record
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
@@ -78,9 +79,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
     """
     if not isinstance(saved, SavedModel):
         message = f"expected a nadek.SavedModel, found {type(saved).__name__}"
-        raise TypeError(
-            f"{message}: SavedModel(network, Schema()) makes one of a network, an estimator has its own save"
-        )
+        raise TypeError(f"{message}: SavedModel(network, Schema()) makes one; an estimator has its own save")
     folder = Path(folder)
     model = getattr(saved.model, "_orig_mod", saved.model)  # what torch.compile was given
     structure = _structure_of(model)
@@ -118,14 +117,15 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     """Load a model with columns and metrics; see `load`."""
     folder = pretrained.find(Path(folder))
     config = _read_config(folder)
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise ValueError(f"{folder} is not a whole model: {name} is missing")
     try:
         structure = decode(_Structure, {"model": config["model"]}).model
-        schema = decode(Schema, _read_json(folder / SCHEMA), where="schema")
+        schema = decode(Schema, read_record(folder / SCHEMA), where="schema")
     except ValueError as error:
         raise ValueError(f"{folder} does not hold a model that this version can read: {error}") from None
     _check_schema(folder / SCHEMA, schema, structure)
-    if not (folder / WEIGHTS).is_file():
-        raise ValueError(f"{folder} is not a whole model: {WEIGHTS} is missing")
     weights = (folder / WEIGHTS).read_bytes()
     if hashlib.sha256(weights).hexdigest() != config["weights_sha256"]:
         raise ValueError(f"{folder / WEIGHTS} was damaged or changed since it was saved: its sha256 differs")
@@ -133,23 +133,16 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     _check_fit(folder, structure, tensors)
     _check_finite(folder / WEIGHTS, tensors)
     if metadata.get("config_sha256") != _digest_of(config["model"]):
-        raise ValueError(
-            f"{folder / CONFIG} was changed since it was saved: it is not what the weights were trained as"
-        )
+        changed = "was changed since it was saved: it is not what the weights were trained as"
+        raise ValueError(f"{folder / CONFIG} {changed}")
     model = build(structure, generator=torch.Generator())
     model.to(next(value.dtype for name, value in tensors.items() if name.rpartition(".")[2] == "b"))  # no matrix
     model.load_state_dict(tensors)
-    return SavedModel(model.to(device).eval(), schema, _read_json(folder / METRICS))
+    return SavedModel(model.to(device).eval(), schema, read_record(folder / METRICS))
 
 
 def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any) -> None:  # noqa: ANN401 - JSON
-    """Save the state of an unfinished training.
-
-    Args:
-        folder: where the model will be.
-        state: of the training.
-        **info: JSON to check when the training goes on.
-    """
+    """Save the state of an unfinished training, with JSON to check when it goes on."""
     metadata = {"state": json.dumps(state.info), "info": json.dumps(info)}
     metadata["sha256"] = _digest_of_state(state.tensors, metadata)
     content = _serialised(state.tensors, metadata)
@@ -159,13 +152,9 @@ def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any
 
 
 def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str, Any]] | None:
-    """Load an unfinished training's state and its info.
+    """Load an unfinished training's state and its info; None without a state.
 
-    Returns:
-        State and info; None without a state.
-
-    Raises:
-        ValueError: if the file is damaged.
+    A damaged file is a ValueError.
     """
     path = Path(folder) / UNFINISHED
     try:
@@ -191,16 +180,12 @@ def holds_model(folder: str | os.PathLike[str]) -> bool:
 
 
 def check_place(folder: str | os.PathLike[str]) -> None:
-    """Check that saving would replace no foreign ``config.json``.
-
-    Raises:
-        FileExistsError: names the file.
-    """
+    """Refuse to replace a foreign ``config.json`` (FileExistsError)."""
     path = Path(folder) / CONFIG
     if not path.is_file():
         return
     try:
-        config = _read_json(path)
+        config = read_record(path)
     except ValueError:
         config = {}
     if "weights_sha256" not in config:
@@ -213,12 +198,7 @@ def holds_state(folder: str | os.PathLike[str]) -> bool:
 
 
 def weights_digest(folder: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a model's weights file from its config.
-
-    Raises:
-        FileNotFoundError: if there is no such folder.
-        ValueError: if it is no model.
-    """
+    """Return the SHA-256 of a model's weights file from its config; errors as of `load`."""
     return str(_read_config(pretrained.find(Path(folder)))["weights_sha256"])
 
 
@@ -231,11 +211,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
         if str(folder) in pretrained.names():
             hint += "; it hides the model of this name that comes with nadek: rename it, or work in another folder"
         raise ValueError(f"{folder} is not a model folder: it has no {CONFIG}{hint}")
-    config = _read_json(folder / CONFIG)
-    if config.get("format") != FORMAT:
-        raise ValueError(
-            f"{folder / CONFIG}: expected a nadek model of format {FORMAT}, found {config.get('format')!r}"
-        )
+    config = read_record(folder / CONFIG)
+    if (version := config.get("format")) != FORMAT:
+        raise ValueError(f"{folder / CONFIG}: expected a nadek model of format {FORMAT}, found {version!r}")
     for key in ("model", "weights_sha256"):
         if key not in config:
             raise ValueError(f"{folder / CONFIG}: expected the key {key!r} of a nadek model, found none")
@@ -244,12 +222,11 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
     n_variables = structure.n_variables
-    if schema.columns is not None and len(schema.columns) != n_variables:
-        raise ValueError(f"{path}: expected {n_variables} columns as in the model, found {len(schema.columns)}")
+    for noun, values in (("columns", schema.columns), ("kinds of columns", schema.kinds)):
+        if values is not None and len(values) != n_variables:
+            raise ValueError(f"{path}: expected {n_variables} {noun} as in the model, found {len(values)}")
     if schema.image_shape is not None and math.prod(schema.image_shape) != n_variables:
         raise ValueError(f"{path}: expected images of {n_variables} pixels, found image_shape {schema.image_shape}")
-    if schema.kinds is not None and len(schema.kinds) != n_variables:
-        raise ValueError(f"{path}: expected {n_variables} kinds of columns as in the model, found {len(schema.kinds)}")
     levels = structure.levels or (2,) * n_variables
     declared = levels if schema.kinds is None else tuple(map(n_levels, schema.kinds))
     for column, (expected, actual) in enumerate(zip(levels, declared, strict=True)):
@@ -258,13 +235,7 @@ def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
 
 
 def _structure_of(model: ConditionalModel) -> dict[str, Any]:
-    """Return a network's config as JSON has it.
-
-    A network built from it has the same parts and weights.
-
-    Raises:
-        TypeError: if it would build another network, or none.
-    """
+    """Return a network's config as JSON has it; a TypeError if it would build another network, or none."""
     config_class = type(model.config)
     if config_class not in get_args(AnyConfig):
         raise TypeError(f"{SAVED}; found {type(model).__name__} with a config of class {config_class.__name__}")
@@ -319,11 +290,8 @@ def _serialised(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
 
 
 def _tensors_in(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Parse tensors and metadata of a safetensors file.
-
-    Not `safe_open`, which opens a path twice: the file may be replaced in between.
-    """
-    try:
+    """Parse tensors and metadata of a safetensors file."""
+    try:  # not `safe_open`, which opens a path twice: the file may be replaced in between
         tensors = deserialise(content)
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from None
@@ -342,20 +310,7 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a user put there
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing") from None
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: expected a JSON object, found {type(content).__name__}")
-    return content
-
-
 def _digest_of_state(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
-    """Return the SHA-256 of a state's tensors and metadata."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for name in sorted(tensors):
         digest.update(name.encode())

@@ -596,7 +596,7 @@ def test_empty_validation_table_is_refused(table, tmp_path, output):
         (("fit", "-o", "x"), "Missing argument "),
         (("fit", "digits", "-o", "x", "--epochs", "many"), "Invalid value for '--epochs': "),
         (("fit", "digits", "-o", "x", "--epochs", "0"), "Invalid value for '--epochs': "),
-        (("evaluate", "x", "digits", "--split", "all"), "Invalid value for '--split': "),
+        (("evaluate", "x", "digits", "--split", "all"), "Invalid value for '--split': 'all' is not one of "),
         (("evaluate", "x", "digits", "--device", "tpu"), "Invalid value for '--device': "),
         (("score", "x", "digits", "--seed", "-1"), "Invalid value for '--seed': "),
         (("impute", "x", "digits", "--seed", "4294967296"), "Invalid value for '--seed': "),
@@ -778,8 +778,10 @@ DAMAGES = {
         widen,
         "{folder}: the config asks for W of shape (8, 5), the weights file has of shape (9, 5)",
     ),
-    "no schema": (lambda folder: (folder / "schema.json").unlink(), "{folder} does not hold a model that "),
-    "no metrics": (lambda folder: (folder / "metrics.json").unlink(), "{folder}/metrics.json is missing"),
+    "no metrics": (
+        lambda folder: (folder / "metrics.json").unlink(),
+        "{folder} is not a whole model: metrics.json is missing",
+    ),
 }
 
 

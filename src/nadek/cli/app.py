@@ -33,11 +33,7 @@ UsageError: type[Exception] = typer.BadParameter.mro()[1]
 
 
 def make_app(verbs: Collection[str]) -> typer.Typer:
-    """Build the command.
-
-    Args:
-        verbs: verbs to import; the others have a help text only.
-    """
+    """Build the command; verbs that are not imported have a help text only."""
     app = typer.Typer(
         name="nadek",
         help="NADE-k: fill in, score and sample rows of answers, categories and numbers, in any order.",
@@ -119,4 +115,5 @@ def _is_about_memory(error: Exception) -> bool:
 def _usage(error: Any) -> str:  # noqa: ANN401 - a class without a public name
     """Return the usage error and the help to read."""
     verb = "nadek" if error.ctx is None else error.ctx.command_path
-    return f"{' '.join(error.format_message().split()).rstrip('.')}; see {verb} --help"
+    message = " ".join(error.format_message().replace("Value error, ", "").split())
+    return f"{message.rstrip('.')}; see {verb} --help"

@@ -2,16 +2,15 @@
 
 import os
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 import typer
 
 from nadek import pretrained
 from nadek.checkpoints import SavedModel, load_saved
-from nadek.runs.data import Source, source_for
+from nadek.runs.data import Source, Split, source_for
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import SUFFIXES
 
@@ -41,33 +40,12 @@ OutputFile = Annotated[
     Path | None, typer.Option("--output", "-o", help="File to write, by its suffix; standard output if not given.")
 ]
 
-
 NUMBERS = tuple(suffix for suffix in SUFFIXES if not suffix.startswith(".amat"))
 """Suffixes of tables for any numbers."""
 
-
-class Device(StrEnum):
-    """Device of the computation."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
-
-
-class SplitName(StrEnum):
-    """Parts of a known data set."""
-
-    train = "train"
-    valid = "valid"
-    test = "test"
-
-
-DeviceOption = Annotated[
-    Device, typer.Option("--device", help="Where to compute; auto takes a GPU where there is one.")
-]
-SplitOption = Annotated[SplitName, typer.Option("--split", help="Which part of a known data set.")]
-
-
+Device = Literal["auto", "cpu", "cuda"]
+DeviceOption = Annotated[Device, typer.Option("--device", help="Where to compute; auto takes a GPU if there is one.")]
+SplitOption = Annotated[Split, typer.Option("--split", help="Which part of a known data set.")]
 Header = Annotated[
     bool | None,
     typer.Option(
@@ -80,92 +58,54 @@ Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", help="CSV: what separates cells. [dim]\\[comma, else semicolon or tab][/]"),
 ]
-
-
-class DecimalMark(StrEnum):
-    """Marks before the decimals of a number."""
-
-    point = "."
-    comma = ","
-
-
 Decimal = Annotated[
-    DecimalMark | None,
+    Literal[".", ","] | None,
     typer.Option("--decimal", help="CSV: the decimal mark. [dim]\\[point; comma between semicolons][/]"),
 ]
-
-
-def csv_format(header: bool | None, delimiter: str | None, decimal: DecimalMark | None) -> CsvFormat:  # noqa: FBT001
-    """Return the format that the options declare."""
-    return CsvFormat(header=header, delimiter=delimiter, decimal=None if decimal is None else decimal.value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
     """Options of verbs that read a table for a model and write another one."""
 
-    split: SplitOption = SplitName.test
+    split: SplitOption = "test"
     output: OutputFile = None
     data_dir: DataDir = None
     header: Header = None
     delimiter: Delimiter = None
     decimal: Decimal = None
-    device: DeviceOption = Device.auto
+    device: DeviceOption = "auto"
     force: Force = False
     quiet: Quiet = False
 
     def load(self, model: Path, suffixes: tuple[str, ...]) -> SavedModel:
-        """Check the output file and load the model.
-
-        Args:
-            model: folder or name.
-            suffixes: permitted ends of the output's name.
-        """
+        """Check the output file by the permitted ends of its name, and load the model."""
         check_file(self.output, suffixes, force=self.force)
         return load_saved(model, device=pick_device(self.device))
 
     def read(self, saved: SavedModel, data: str) -> Source:
         """Read the table for a model."""
-        form = csv_format(self.header, self.delimiter, self.decimal)
-        return source_for(saved, data, split=self.split.value, data_dir=self.data_dir, form=form)
+        form = CsvFormat(header=self.header, delimiter=self.delimiter, decimal=self.decimal)
+        return source_for(saved, data, split=self.split, data_dir=self.data_dir, form=form)
 
 
 def pick_device(device: Device) -> torch.device:
-    """Return the device for an option.
-
-    Raises:
-        ValueError: if there is no GPU for ``cuda``.
-    """
+    """Return the device for an option; a ValueError without a GPU for ``cuda``."""
     has_gpu = torch.cuda.is_available()
-    if device is Device.cuda and not has_gpu:
+    if device == "cuda" and not has_gpu:
         raise ValueError("--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu")
-    return torch.device("cuda" if has_gpu and device is not Device.cpu else "cpu")
+    return torch.device("cuda" if has_gpu and device != "cpu" else "cpu")
 
 
 def some_folder(path: str | Path) -> Path:
-    """Return the path of a folder to write into.
-
-    Raises:
-        typer.BadParameter: if it is empty.
-    """
+    """Return the path of a folder to write into, if it is not empty."""
     if not str(path).strip():
         raise typer.BadParameter("expected the name of a folder, found nothing")
     return Path(path)
 
 
 def check_file(path: Path | None, suffixes: tuple[str, ...] = SUFFIXES, *, force: bool) -> None:
-    """Refuse an output file that cannot be written, before the work.
-
-    Args:
-        path: the output file; None for standard output.
-        suffixes: permitted ends of its name.
-        force: permit to replace a file.
-
-    Raises:
-        FileExistsError: if it exists and ``force`` is not given.
-        OSError: if its folder does not exist or cannot be written to, or it is itself a folder.
-        ValueError: on another suffix.
-    """
+    """Refuse an output file that cannot be written, before the work."""
     if path is None:
         return
     if not path.name.lower().endswith(suffixes):

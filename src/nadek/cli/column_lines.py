@@ -19,11 +19,7 @@ MOST_NAMES = 20
 
 
 def schema_lines(schema: Schema) -> list[tuple[str, str]]:
-    """Return labels and texts about a schema.
-
-    These are the counts of column types, the columns that are not plain 0 and 1 (binary ones of the same two values
-    share a line), the columns that were dropped, and the words that mean missing. A table of 0 and 1 has none.
-    """
+    """Return labels and texts about a schema; a table of 0 and 1 has none."""
     lines = []
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)
@@ -56,14 +52,7 @@ def missing_word_lines(words: Sequence[WordCount]) -> list[tuple[str, str]]:
 
 
 def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Join names as the options take them; only the first of many.
-
-    Example:
-        >>> list_names(["age", "b,c"])
-        'age,"b,c"'
-        >>> list_names(["a", "b", "c"], most=2)
-        'a,b,...'
-    """
+    """Join names as the options take them; only the first of many."""
     line, more = io.StringIO(), ["..."] if len(names) > most else []
     csv.writer(line, lineterminator="").writerow([*names[:most], *more])
     return line.getvalue()

@@ -1,7 +1,6 @@
 """``nadek complete``: fill missing cells with probable values."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 import typer
@@ -17,14 +16,7 @@ from nadek.runs.data import kinds_of
 from nadek.tabular.files import SUFFIXES
 from nadek.tabular.writeback import decoded
 
-
-class Method(StrEnum):
-    """Search methods for a probable completion."""
-
-    greedy = "greedy"
-    certain_first = "certain-first"
-    beam = "beam"
-    best_of = "best-of"
+Method = Literal["greedy", "certain-first", "beam", "best-of"]
 
 
 @with_groups
@@ -32,7 +24,7 @@ def complete(
     model: ModelArgument,
     data: DataArgument,
     *,
-    method: Annotated[Method, typer.Option("--method", help="Search method.")] = Method.beam,
+    method: Annotated[Method, typer.Option("--method", help="Search method.")] = "beam",
     width: Annotated[int, typer.Option("--width", min=1, help="Number of prefixes that a beam keeps.")] = 16,
     draws: Annotated[int, typer.Option("--draws", min=1, help="Number of draws that best-of chooses from.")] = 100,
     log_probability: Annotated[
@@ -68,11 +60,11 @@ def _complete(
     saved: SavedModel, x: Tensor, method: Method, width: int, draws: int, generator: torch.Generator
 ) -> Completed:
     match method:
-        case Method.greedy:
+        case "greedy":
             return greedy(saved.model, x, generator=generator)
-        case Method.certain_first:
+        case "certain-first":
             return greedy(saved.model, x, most_certain_first=True)
-        case Method.beam:
+        case "beam":
             return beam(saved.model, x, width=width, generator=generator)
-        case Method.best_of:
+        case "best-of":
             return best_of(saved.model, x, n_draws=draws, generator=generator)

@@ -18,11 +18,7 @@ results = Console()
 
 
 def standard_output() -> Any:  # noqa: ANN401 - tests replace it
-    """Return standard output; characters outside its encoding become escapes.
-
-    Raises:
-        OSError: if it was closed before the command began.
-    """
+    """Return standard output, if it is not closed; characters outside its encoding become escapes."""
     if sys.stdout is None:
         raise OSError("standard output is closed: nothing can be written there")
     if isinstance(sys.stdout, TextIOWrapper):

@@ -14,7 +14,6 @@ from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.arguments import (
     NUMBERS,
     DataArgument,
-    Device,
     DeviceOption,
     Force,
     ModelArgument,
@@ -52,7 +51,7 @@ def sample(
     ] = None,
     output: OutputFile = None,
     seed: Seed = 0,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = "auto",
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:

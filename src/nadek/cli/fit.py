@@ -1,6 +1,7 @@
 """``nadek fit``: train a model."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +15,11 @@ from nadek.cli.arguments import (
     DataDir,
     Decimal,
     Delimiter,
-    Device,
     DeviceOption,
     Force,
     Header,
     Json,
     Quiet,
-    csv_format,
     pick_device,
     some_folder,
 )
@@ -30,9 +29,10 @@ from nadek.cli.option_groups import with_groups
 from nadek.cli.progress import epochs_progress, warn_if_slow
 from nadek.datasets import names
 from nadek.runs.data import Source, open_training
-from nadek.runs.recipe import choose_recipe, joined, parse_settings, read_recipe
+from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
 from nadek.runs.train import train
+from nadek.tabular.csv import CsvFormat
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.user_options import Choices
@@ -74,11 +74,7 @@ class RecipeOptions:
     ] = None
 
     def changes(self) -> dict[str, Any]:
-        """Return the given options as options of a recipe.
-
-        Raises:
-            ValueError: on wrong widths or settings, and on a value where a recipe has a table of options.
-        """
+        """Return the given options as options of a recipe."""
         short = (
             ("seed", self.seed),
             ("training.seed", self.seed),
@@ -88,8 +84,8 @@ class RecipeOptions:
             ("training.optimizer.lr", self.lr),
             ("memory", "true" if self.memory else None),
         )
-        given = parse_settings(f"{name}={value}" for name, value in short if value is not None)
-        changes = joined(given, parse_settings(self.setting or []))
+        given = [f"{name}={value}" for name, value in short if value is not None]
+        changes = parse_settings((*given, *(self.setting or [])))
         for path in ("model", "model.core", "training", "training.optimizer"):
             table: Any = changes
             for part in path.split("."):
@@ -127,11 +123,7 @@ class RowOptions:
     decimal: Decimal = None
 
     def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[Source, Source | None]:
-        """Read training and validation rows.
-
-        Raises:
-            ValueError: names the options that decide about a column.
-        """
+        """Read training and validation rows; a ValueError names the options that decide about a column."""
         try:
             return open_training(
                 data,
@@ -140,7 +132,7 @@ class RowOptions:
                 seed=seed,
                 data_dir=self.data_dir,
                 choices=columns.choices(),
-                form=csv_format(self.header, self.delimiter, self.decimal),
+                form=CsvFormat(header=self.header, delimiter=self.delimiter, decimal=self.decimal),
             )
         except UndecidedColumnsError as error:
             hints = []
@@ -179,7 +171,7 @@ def fit(
     recipe_options: RecipeOptions,
     columns: ColumnOptions,
     row_options: RowOptions,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = "auto",
     run: RunOptions,
 ) -> None:
     """Train a model on a data set or a table.
@@ -217,10 +209,9 @@ def fit(
         return
     _show_columns(data, rows, quiet=run.quiet)
     warn_if_slow(recipe.training, torch_device, quiet=run.quiet)
-
-    def carry_out() -> dict[str, Any]:
-        with epochs_progress(quiet=run.quiet) as on_epoch:
-            return train(
+    try:
+        with _stoppable(output, run), epochs_progress(quiet=run.quiet) as on_epoch:
+            metrics = train(
                 recipe,
                 output,
                 rows,
@@ -231,9 +222,6 @@ def fit(
                 save_every=run.save_every,
                 on_epoch=on_epoch,
             ).metrics
-
-    try:
-        metrics = _stoppable(carry_out, output, run)
     except EmptyColumnsError as error:
         labels = schema_labels(rows.schema, rows.x.shape[1])
         hint = f"use --drop {list_names([labels[place] for place in error.columns])}"
@@ -241,11 +229,12 @@ def fit(
     _show(metrics, output, run)
 
 
-def _stoppable(training: Callable[[], dict[str, Any]], output: Path, run: RunOptions) -> dict[str, Any]:
-    """Run a training; after Ctrl-C, say what is kept."""
+@contextmanager
+def _stoppable(output: Path, run: RunOptions) -> Iterator[None]:
+    """Say after Ctrl-C what is kept of a training."""
     before = _state(output)
     try:
-        return training()
+        yield
     except KeyboardInterrupt:
         now = _state(output)
         if now is None or (now == before and not run.resume):  # an older training may lie there

@@ -8,27 +8,10 @@ from typing import Any
 
 
 def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb one option for each field of its dataclass parameters.
-
-    The verb itself gets the dataclasses. Fields are declared as options are: ``name: Annotated[type, typer.Option()]``.
-
-    Example:
-        >>> from dataclasses import dataclass
-        >>> @dataclass(frozen=True)
-        ... class Size:
-        ...     width: int = 1
-        >>> @with_groups
-        ... def show(name: str, *, size: Size) -> None:
-        ...     print(name, size)
-        >>> str(inspect.signature(show))
-        '(name: str, *, width: int = 1) -> None'
-        >>> show("box", width=3)
-        box Size(width=3)
-    """
+    """Give a verb one option for each field of its dataclass parameters; the verb itself gets the dataclasses."""
     signature = inspect.signature(verb)
-    groups: dict[str, Any] = {
-        name: p.annotation for name, p in signature.parameters.items() if is_dataclass(p.annotation)
-    }
+    annotations = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    groups: dict[str, Any] = {name: group for name, group in annotations.items() if is_dataclass(group)}
     parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
         options = inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
@@ -37,9 +20,8 @@ def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
     @wraps(verb)
     def command(*arguments: Any, **values: Any) -> None:  # noqa: ANN401
         for name, group in groups.items():
-            values[name] = group(
-                **{field.name: values.pop(field.name) for field in fields(group) if field.name in values}
-            )
+            given = {field.name for field in fields(group)} & values.keys()
+            values[name] = group(**{field: values.pop(field) for field in given})
         verb(*arguments, **values)
 
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

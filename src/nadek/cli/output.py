@@ -51,15 +51,7 @@ class Whole:
     """A table to be written whole, as it was read but for some columns of the model."""
 
     def __init__(self, source: Source, output: Path | None) -> None:
-        """Check that the table can be written.
-
-        Args:
-            source: the table.
-            output: a file; None for standard output.
-
-        Raises:
-            ValueError: on a column that the form of the file cannot hold.
-        """
+        """Check that the form of the file (None for standard output) can hold every column of the table."""
         assert source.table is not None, "a source that is read for a model has a table"
         self._source, self._table, self._output = source, source.table, output
         self._target = _target(output)
@@ -68,11 +60,7 @@ class Whole:
         self.columns = source.schema.columns if self._table.columns is None else self._table.columns
 
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
-        """Return the columns of the model with their missing cells filled in.
-
-        Args:
-            new: values for all cells, D arrays [N]; those of observed cells are not looked at.
-        """
+        """Return the columns of the model with missing cells filled in, out of values for all, D arrays [N]."""
         assert self._source.values is not None, "a source that is read for a model has values"
         missing = self._source.x.isnan().numpy().T
         columns = zip(self._source.places, self._source.values, missing, new, strict=True)
@@ -82,12 +70,7 @@ class Whole:
         ]
 
     def write(self, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
-        """Write the table.
-
-        Args:
-            columns: those of the model.
-            more: columns to be added at the end, by their names.
-        """
+        """Write the table out of the columns of the model, and more columns by their names."""
         by_place = self._others | dict(zip(self._source.places, columns, strict=True))
         everything = [by_place[j] for j in sorted(by_place)]
         names = self.columns
@@ -97,11 +80,7 @@ class Whole:
 
 
 def check_words(kinds: Sequence[Column], output: Path | None) -> None:
-    """Refuse to write words into a form that holds numbers only, and numbers where only 0 and 1 go, before the work.
-
-    Raises:
-        ValueError: if the values of some column are such, and the file is none that can hold it.
-    """
+    """Refuse to write words into a form that holds numbers only, and numbers where only 0 and 1 go."""
     if output is None or output.name.lower().endswith((".csv", ".csv.gz", ".parquet", *PICTURES)):
         return
     if any(isinstance(level, str) for kind in kinds if not isinstance(kind, Numeric) for level in kind.levels):
@@ -115,11 +94,7 @@ def _is_0_or_1(kind: Column) -> bool:
 
 
 def write_pictures(x: Tensor, image_shape: tuple[int, int] | None, output: Path) -> None:
-    """Draw rows that are images.
-
-    Raises:
-        ValueError: if they are not.
-    """
+    """Draw rows that are images."""
     if image_shape is None:
         raise ValueError(f"{output}: the rows of this model are no images; write them as .csv or .parquet")
     figures.save(figures.samples(x.cpu().numpy(), image_shape=image_shape), output)

@@ -84,7 +84,7 @@ def evaluate(
             progress=progress,
             on_estimate=estimate,
         )
-    record = {"data": data, "split": table.split.value if data in names() else None, **estimates}
+    record = {"data": data, "split": table.split if data in names() else None, **estimates}
     if until_error is not None and record["ordering_error"] > until_error:
         message = f"{record['orderings']} orderings leave the mean uncertain by {record['ordering_error']:.3g} nats"
         say(f"{message}, where {until_error:g} was asked for; more --orderings bring it closer", quiet=table.quiet)
@@ -136,11 +136,7 @@ def score(
 
 
 def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:
-    """Refuse rows with missing cells.
-
-    Raises:
-        ValueError: names the first one.
-    """
+    """Refuse rows with missing cells; a ValueError names the first one."""
     missing = x.isnan().nonzero()
     if len(missing):
         row, column = missing[0].tolist()

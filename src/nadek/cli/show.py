@@ -10,13 +10,11 @@ from nadek import datasets
 from nadek.checkpoints import load_saved
 from nadek.cli.arguments import (
     DataDir,
-    Device,
     DeviceOption,
     Json,
     ModelArgument,
     Quiet,
     Seed,
-    SplitName,
     SplitOption,
     pick_device,
     some_folder,
@@ -96,10 +94,10 @@ def draw(
         Path, typer.Option("--output", "-o", parser=some_folder, metavar="<path>", help="Folder for the pictures.")
     ] = Path("pictures"),
     hidden: Annotated[float, typer.Option("--hidden", min=0.0, max=1.0, help="Part of the cells to hide.")] = 0.5,
-    split: SplitOption = SplitName.test,
+    split: SplitOption = "test",
     data_dir: DataDir = None,
     seed: Seed = 0,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Draw samples, filters, training curves and inpainting.
@@ -109,7 +107,7 @@ def draw(
     Example: [bold]nadek draw model mnist -o pictures[/]
     """
     saved = load_saved(model, device=pick_device(device))
-    x = None if data is None else rows_for(saved, data, split=split.value, data_dir=data_dir)
+    x = None if data is None else rows_for(saved, data, split=split, data_dir=data_dir)
     for path in draw_model(saved, output, x, hidden=hidden, seed=seed):
         show_line(str(path))
     if data is not None and (reason := why_rows_are_not_drawn(saved)) is not None:

@@ -30,16 +30,10 @@ Folder = str | os.PathLike[str] | None
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of codes, and their columns.
+    """Rows of codes, float32 [N, D] with NaN for missing, and their columns.
 
-    Attributes:
-        x: float32 [N, D]: 0 and 1, or the codes of `nadek.tabular.columns`, and NaN for missing.
-        schema: the columns.
-        values: the columns before they became codes, D arrays [N]; None for rows to learn from.
-        table: the table that they were read from; None for rows to learn from.
-        places: where the D columns stand in the table.
-        word_counts: words that mean missing in a table to learn from, where that may be a mistake.
-        trained_on: further entries for the metrics of a model that is trained on these rows.
+    Rows for a model have their table, the places of the D columns in it, and their values [N] before they became codes.
+    Rows to learn from have words that mean missing, maybe by mistake, and further entries for the model's metrics.
     """
 
     x: Tensor
@@ -61,14 +55,7 @@ def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
 def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
     """Read one part of a known data set, or the whole of a table of 0 and 1.
 
-    Args:
-        data: a name that `nadek.datasets.names` lists, or the path of a file.
-        split: the part of a known data set.
-        data_dir: where known data sets lie; the environment variable NADEK_DATA when None.
-
-    Raises:
-        ValueError: on a name that is neither, and on anything wrong in a file.
-        OSError: on a data set or a file that is not there.
+    Known data sets lie in ``data_dir``, or in the environment variable NADEK_DATA.
     """
     if data in datasets.names():
         dataset = datasets.load(data, data_dir)
@@ -92,20 +79,8 @@ def open_training(
 ) -> tuple[Source, Source | None]:
     """Return training and validation rows: the set's own, those of another file, or a random part of the training rows.
 
-    Args:
-        data: a known data set or a table.
-        validation: a table to validate on.
-        fraction: how much of a table to hold out where there is nothing else to validate on; 0 for none. Rows with the
-            only values of a column are learnt from.
-        seed: of the choice.
-        data_dir: see `open_data`.
-        choices: what the user says of the columns of a table.
-        form: what the user says of CSV text.
-
-    Raises:
-        UndecidedColumnsError: if the user has to say more of the columns.
-        ValueError: on a first row that may be names or data (see `nadek.tabular.csv.check_header`), on a fraction
-            outside 0 to 1, on choices for a known data set, and as `open_data`.
+    A ``fraction`` of a table is held out where there is nothing else to validate on, but for rows with the only values
+    of a column. An UndecidedColumnsError asks for more ``choices``.
     """
     if data in datasets.names():
         if choices not in (None, Choices()):
@@ -124,23 +99,13 @@ def open_training(
         return train, open_data(data, split="valid", data_dir=data_dir)
     if not 0 <= fraction < 1:
         raise ValueError(f"validation fraction: expected at least 0 and below 1, found {fraction}")
-    order = torch.randperm(len(train.x), generator=torch.Generator().manual_seed(seed))
-    n_held = int(fraction * len(train.x))
-    needed = needed_rows(~train.x.isnan(), order[:n_held])
-    held, rest = order[:n_held][~needed], torch.cat([order[n_held:], order[:n_held][needed]])
-    if train.x[held].isnan().all():  # nothing to validate on, not even where there are rows
-        return train, None
-    return replace(train, x=train.x[rest]), replace(train, x=train.x[held])
+    return _held_out(train, fraction, seed)
 
 
 def source_for(
     saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None, form: CsvFormat | None = None
 ) -> Source:
-    """Read rows as a model reads them: its columns in its order, and values as its codes.
-
-    Raises:
-        ValueError: if the columns are not those of the model, on values that a column cannot hold, and as `open_data`.
-    """
+    """Read rows as a model reads them: its columns in its order, and values as its codes."""
     return _read(data, split, data_dir, saved.schema, kinds_of(saved), form)
 
 
@@ -162,6 +127,17 @@ def _read(
         table = read(data, form=form, model_names=schema.columns or ())
     values, codes, places = encode_by_schema(table, schema, columns)
     return Source(torch.from_numpy(codes), schema, values, table, tuple(places))
+
+
+def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source | None]:
+    """Split rows at random; without values to validate on, all of them are learnt from."""
+    order = torch.randperm(len(train.x), generator=torch.Generator().manual_seed(seed))
+    chosen, others = order.tensor_split([int(fraction * len(train.x))])
+    needed = needed_rows(~train.x.isnan(), chosen)
+    held, rest = chosen[~needed], torch.cat([others, chosen[needed]])
+    if train.x[held].isnan().all():
+        return train, None
+    return replace(train, x=train.x[rest]), replace(train, x=train.x[held])
 
 
 def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | None) -> Source:

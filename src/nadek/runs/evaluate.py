@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from nadek.inference.summary import Summary, summarise
 from nadek.runs.provenance import provenance
 
 FEWEST_SCORED = 8
-"""Orderings before an evaluation may stop early."""
+"""Orderings before an evaluation may stop early: of fewer, the error may be small by chance."""
 
 
 def evaluate(
@@ -26,23 +27,13 @@ def evaluate(
     seed: int = 0,
     until_error: float | None = None,
     keep_interrupted: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     on_estimate: Callable[[Summary], None] | None = None,
 ) -> dict[str, Any]:
-    """Return the exact test log-likelihood of complete rows as a record.
+    """Return the exact log-likelihood of complete rows, in nats, as a record with its provenance.
 
-    In nats, see `nadek.inference.summary.Summary`. The record includes the provenance of training and evaluation.
-
-    Args:
-        saved: the model.
-        x: complete rows.
-        orderings: number of orderings.
-        seed: of the orderings.
-        until_error: stop at this standard error of the mean over orderings (nats), after at least `FEWEST_SCORED`: of
-            fewer it may be small by chance.
-        keep_interrupted: treat Ctrl-C as an early stop, once an ordering is scored.
-        progress: called with the rows scored, counted over all orderings.
-        on_estimate: called with the summary so far, after each ordering.
+    ``until_error`` stops at this standard error of the mean over orderings, ``keep_interrupted`` at Ctrl-C, once an
+    ordering is scored. ``on_estimate`` gets the summary after each ordering.
     """
     device = saved.model.b.device
     generator = torch.Generator(device).manual_seed(seed)
@@ -52,7 +43,7 @@ def evaluate(
     summary: Summary | None = None
     try:
         for index, ordering in enumerate(drawn):
-            report = _counted(progress, index * len(x), len(drawn) * len(x))
+            report = None if progress is None else partial(_count, progress, index * len(x), len(drawn) * len(x))
             table.append(log_prob(saved.model, x, ordering=ordering, progress=report))
             summary = summarise(torch.stack(table))
             if on_estimate is not None:
@@ -78,6 +69,6 @@ def evaluate(
     }
 
 
-def _counted(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Return a progress function that counts over all orderings."""
-    return None if progress is None else lambda done, _: progress(before + done, total)
+def _count(progress: Progress, before: int, total: int, done: int, _: int) -> None:
+    """Report rows counted over all orderings."""
+    progress(before + done, total)

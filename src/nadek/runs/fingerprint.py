@@ -41,17 +41,9 @@ def digests(rows: Rows, validation: Rows | None) -> dict[str, str | None]:
 
 
 def built_on(recipe: Recipe, folder: Path, begin: Beginning | None) -> dict[str, str | None]:
-    """Return digests of initial weights and teacher, if any.
-
-    Args:
-        recipe: of the training.
-        folder: of the training. A model in it will be replaced, and has no digest.
-        begin: initial weights other than the model that the recipe names.
-    """
-    models = {
-        "start": _digest(recipe.start, folder) if begin is None else begin.digest(),
-        "teacher": _digest(recipe.teacher, folder),
-    }
+    """Return digests of initial weights and teacher, if any; a model in the folder itself will be replaced."""
+    start = _digest(recipe.start, folder) if begin is None else begin.digest()
+    models = {"start": start, "teacher": _digest(recipe.teacher, folder)}
     return {name: digest for name, digest in models.items() if digest is not None}
 
 

@@ -25,6 +25,9 @@ from nadek.utils.configs import decode, encode
 _KINDS = {"model": {"core": {"kind": "deep"}}, "training": {"optimizer": {"kind": "adamw"}}}
 """Default kinds of core and optimizer."""
 
+USUAL_MINIBATCHES = 6000
+"""Number that the default number of epochs, 20 to 500, comes near to."""
+
 
 def trained_alike(model: Structure) -> Structure:
     """Return the structure that decides about the weights; the rest is for training."""
@@ -35,27 +38,16 @@ def trained_alike(model: Structure) -> Structure:
 
 
 def is_recipe(recipe: Recipe, record: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Return True if a record is of this recipe, whatever its notes say.
-
-    Options that are newer than the record are at their defaults in it.
-    """
+    """Return True if a record is of this recipe, whatever its notes say; newer options are at their defaults."""
     try:
-        return record == encode(recipe) or _without_notes(decode(Recipe, record)) == _without_notes(recipe)
+        recorded = decode(Recipe, record)
     except ValueError:
         return False
-
-
-def _without_notes(recipe: Recipe) -> dict[str, Any]:
-    return encode(replace(recipe, notes=""))
+    return encode(replace(recorded, notes="")) == encode(replace(recipe, notes=""))
 
 
 def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the options in a TOML file, not yet checked (see `make_recipe`).
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not TOML.
-    """
+    """Read the options in a TOML file, not yet checked (see `make_recipe`)."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -66,48 +58,32 @@ def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put a file's name before an error's message."""
+    """Put a file's name, if any, before an error's message."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{path}: {error}" if path else str(error)) from None
 
 
 def make_recipe(
     options: Mapping[str, Any], *, n_variables: int, image_shape: tuple[int, int] | None = None, where: str = ""
 ) -> Recipe:
-    """Make a recipe from options, and check them.
+    """Make a recipe from options; a ValueError names a wrong one by its file and path.
 
     Without a ``kind``, a core is deep, an optimizer is AdamW, and a model is the paper's network.
-
-    Args:
-        options: model, training, seed and notes.
-        n_variables: D.
-        image_shape: height and width of rows that are images; default of a network of images.
-        where: file of the options, for the messages.
-
-    Raises:
-        ValueError: on an unknown option or a value that does not fit; names it by its path.
     """
-    try:
+    with naming(where):
         options = merge({"model": {"n_variables": n_variables}}, with_kinds(options))
         if image_shape is not None and is_of_images(options):
             options = merge({"model": {"kind": "images", "image_shape": image_shape}}, options)
         recipe = decode(Recipe, options)
         if recipe.model.n_variables != n_variables:
             raise ValueError(f"the recipe is for {recipe.model.n_variables} variables, the data have {n_variables}")
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}" if where else str(error)) from None
-    return recipe
+        return recipe
 
 
 def with_kinds(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the default kinds of core and optimizer.
-
-    Example:
-        >>> with_kinds({"model": {"core": {"hidden": [8]}}})["model"]
-        {'core': {'kind': 'deep', 'hidden': [8]}}
-    """
+    """Add the default kinds of core and optimizer."""
     return merge(_KINDS, options)
 
 
@@ -117,37 +93,18 @@ def is_of_images(options: Mapping[str, Any]) -> bool:
     return isinstance(model, Mapping) and model.get("kind") == "images"
 
 
-def merge(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay changes over options; another ``kind`` replaces its table.
-
-    Example:
-        >>> merge({"model": {"steps": 5, "tied": True}}, {"model": {"steps": 2}})
-        {'model': {'steps': 2, 'tied': True}}
-    """
+def merge(options: Mapping[str, Any], changes: Mapping[str, Any], *, kinds: bool = True) -> dict[str, Any]:
+    """Lay changes over options; another ``kind`` replaces its table, unless ``kinds`` is False."""
     merged = dict(options)
     for key, value in changes.items():
         old = merged.get(key)
         if not (isinstance(old, Mapping) and isinstance(value, Mapping)):
             merged[key] = value
-        elif value.get("kind", old.get("kind")) != old.get("kind"):
+        elif kinds and value.get("kind", old.get("kind")) != old.get("kind"):
             merged[key] = dict(value)
         else:
-            merged[key] = merge(old, value)
+            merged[key] = merge(old, value, kinds=kinds)
     return merged
-
-
-def joined(options: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Join options table by table, whatever their ``kind``.
-
-    Example:
-        >>> joined({"model": {"steps": 2}}, {"model": {"kind": "images"}})
-        {'model': {'steps': 2, 'kind': 'images'}}
-    """
-    both = dict(options)
-    for key, value in more.items():
-        old = both.get(key)
-        both[key] = joined(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return both
 
 
 def choose_recipe(
@@ -160,22 +117,10 @@ def choose_recipe(
     device: torch.device | str = "cpu",
     where: str = "",
 ) -> Recipe:
-    """Make the recipe for some training rows.
+    """Make the recipe for some training rows: options of a file, and changes over them.
 
-    Args:
-        rows: training rows with their number of variables, levels and image shape.
-        options: options of a recipe file.
-        changes: options over these.
-        epochs: number of epochs, by the usual schedule (`phases`; that of `nadek.training.defaults` with ``by_shape``),
-            whatever the options say; None for what they say, or a number that suits the rows.
-        by_shape: replace the options by what `nadek.training.defaults` chooses for the table, unless the changes
-            describe another kind of network.
-        device: device of the training.
-        where: file of the options, for the messages.
-
-    Raises:
-        ValueError: on an unknown option or a value that does not fit, named by its path, and on a network of images
-            for columns that are not binary.
+    With ``by_shape``, `nadek.training.defaults` replaces the options, unless the changes describe another kind of
+    network. A number of epochs goes before all phases; without any, one that suits the rows is taken.
     """
     n_rows, n_variables = rows.x.shape
     make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
@@ -195,7 +140,8 @@ def choose_recipe(
     if epochs is not None and shaped:
         return make(merge(options, {"training": {"phases": shaped["training"]["phases"]}}))
     if epochs is None:
-        epochs = usual_epochs(n_rows, recipe.training.batch_size)
+        minibatches = math.ceil(n_rows / recipe.training.batch_size)
+        epochs = min(500, max(20, math.ceil(USUAL_MINIBATCHES / minibatches)))
     usual = phases(epochs, recipe.model.steps, fixed_order=recipe.model.ordering is not None)
     return make(merge(options, {"training": {"phases": usual}}))
 
@@ -224,43 +170,19 @@ def _count(value: Any) -> int | None:  # noqa: ANN401 - any TOML value
 
 
 def _levels(rows: Source) -> list[int]:
-    """Return the number of levels of each column."""
     kinds = rows.schema.kinds
     return [2] * rows.x.shape[1] if kinds is None else [n_levels(kind) for kind in kinds]
 
 
-def usual_epochs(n_rows: int, batch_size: int) -> int:
-    """Return the default number of epochs: 20 to 500, about 6,000 minibatches.
-
-    Example:
-        >>> usual_epochs(2700, 100), usual_epochs(50_000, 100)
-        (223, 20)
-    """
-    return min(500, max(20, math.ceil(6000 / math.ceil(n_rows / batch_size))))
-
-
 def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[str, Any]]:
-    """Return the usual schedule as options (see `nadek.training.defaults.phases`).
-
-    Example:
-        >>> phases(5, 2)
-        [{'objective': 'all_steps', 'epochs': 2}, {'objective': 'last_step', 'epochs': 3}]
-    """
+    """Return the usual schedule as options (see `nadek.training.defaults.phases`)."""
     if fixed_order:
         return [{"objective": "fixed_order", "epochs": epochs}]
     return [{"objective": phase.objective, "epochs": phase.epochs} for phase in default_phases(epochs, steps)]
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Parse options ``path.to.option=value`` (TOML values; a bare word is a string).
-
-    Raises:
-        ValueError: on a setting of another form.
-
-    Example:
-        >>> parse_settings(["model.steps=2", "model.core.activation=relu"])
-        {'model': {'steps': 2, 'core': {'activation': 'relu'}}}
-    """
+    """Parse options ``path.to.option=value`` (TOML values; a bare word is a string)."""
     options: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -269,7 +191,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
         value: Any = _toml_value(text.strip())
         for part in reversed(name.strip().split(".")):
             value = {part: value}
-        options = joined(options, value)
+        options = merge(options, value, kinds=False)
     return options
 
 

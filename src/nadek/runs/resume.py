@@ -13,13 +13,10 @@ from nadek.training import Recipe, TrainingState
 
 
 def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -> None:
-    """Refuse a folder with a model or an unfinished training, unless permitted.
+    """Refuse a folder with a model or an unfinished training, unless permitted (FileExistsError).
 
     A model beside an unfinished training may be replaced by resuming: that training was permitted to replace it, or was
     stopped just after saving it. `train` refuses a model that is newer than the training.
-
-    Raises:
-        FileExistsError: if something is in the way; a ``config.json`` of something else always is.
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
@@ -31,25 +28,14 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
         raise FileExistsError(f"{folder} already holds a model; use --force to replace it")
     if holds_state(folder):
         raise FileExistsError(f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew")
-    if files := [name for name in FILES if (folder / name).exists()]:
-        message = f"holds a file {files[0]}, which a model would replace"
-        raise FileExistsError(f"{folder} {message}; use another folder, or --force to replace it")
+    for name in FILES:
+        if (folder / name).exists():
+            message = f"holds a file {name}, which a model would replace"
+            raise FileExistsError(f"{folder} {message}; use another folder, or --force to replace it")
 
 
 def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None) -> SavedModel:
-    """Return the model of a finished training.
-
-    Args:
-        recipe: model and training.
-        folder: of the model.
-        source: its training rows and their schema.
-        validation: rows that chose its best epoch.
-
-    Raises:
-        FileExistsError: if the model is of another recipe, other rows, another start or teacher, or its training
-            diverged.
-        ValueError: if it is damaged.
-    """
+    """Return the model of a finished training; a FileExistsError if it is of another one, or diverged."""
     folder, saved = Path(folder), load_saved(folder)
     difference = None
     if not is_recipe(recipe, saved.metrics.get("config")):
@@ -69,13 +55,7 @@ def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, val
 def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> tuple[TrainingState, str | None] | None:
     """Return the state of an unfinished training, and the model it may replace.
 
-    Args:
-        folder: of the training.
-        recipe: of the training.
-        identity: recipe and digests, see `nadek.runs.fingerprint`.
-
-    Raises:
-        ValueError: if the unfinished training is of another recipe, other rows, or builds on other models.
+    The identity is the recipe and the digests of `nadek.runs.fingerprint`; a ValueError if they differ.
     """
     saved = load_state(folder)
     if saved is None:
@@ -83,9 +63,8 @@ def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> tuple[
     state, info = saved
     difference = other(info, identity) if is_recipe(recipe, info.get("recipe")) else "another recipe"
     if difference is not None:
-        raise ValueError(
-            f"the unfinished training in {folder} is of {difference}; use --force without --resume to begin anew"
-        )
+        hint = "use --force without --resume to begin anew"
+        raise ValueError(f"the unfinished training in {folder} is of {difference}; {hint}")
     own = "replaces" not in info or _is_own(folder, recipe, identity)
     return state, model_in(folder) if own else info["replaces"]
 
@@ -97,7 +76,6 @@ def model_in(folder: Path) -> str | None:
 
 
 def _is_of_rows(saved: SavedModel, source: Source) -> bool:
-    """Return True if number and columns of the rows are those of a model."""
     schema = source.schema
     counted = saved.metrics.get("rows", 0) + saved.metrics.get("skipped_rows", 0)
     return counted == len(source.x) and (saved.schema.columns, saved.schema.kinds) == (schema.columns, schema.kinds)

@@ -44,30 +44,10 @@ def train(
     save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> SavedModel:
-    """Train a model by a recipe and save it as a folder.
+    """Train a model by a recipe and save it as a folder, with a state every ``save_every`` seconds.
 
-    Args:
-        recipe: model and training.
-        folder: of the model; an unfinished training keeps its state there.
-        source: training rows and their schema.
-        validation: rows that choose the best epoch.
-        device: device of the training.
-        resume: go on where an unfinished training of the same recipe and rows stopped (starts where there is none).
-        force: replace a model that someone else saved into the folder since this training began. One that was there
-            before is replaced anyway (see `nadek.runs.resume.check_output`).
-        begin: initial weights, in place of the model that the recipe's ``start`` names; for an RBM of the paper's
-            tables, see `nadek_paper.rbm_study.begin_as_rbm_row`.
-        save_every: seconds between two saved states, at the end of an epoch; 0 saves after each.
-        on_epoch: called after each epoch.
-
-    Raises:
-        ValueError: if an unfinished training of another recipe, other rows, another start or another teacher is in the
-            way; on a ``start`` or a ``teacher`` that is no model or does not fit; on a ``memory`` without validation
-            rows; and as ``begin`` raises.
-        FileExistsError: if without ``force`` another model has come into the folder, also during this training; the
-            last state stays there, too.
-        FileNotFoundError: if there is no such ``start`` or ``teacher``.
-        TrainingDivergedError: as `nadek.training.fit`; the best model before that is saved, if there is one.
+    A model that was in the folder before is replaced (see `nadek.runs.resume.check_output`), one that came since only
+    with ``force``. ``begin`` goes before the model that the recipe's ``start`` names.
     """
     folder, schema = Path(folder), source.schema
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:

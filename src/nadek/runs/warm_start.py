@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -18,29 +17,14 @@ from nadek.utils.configs import difference, encode
 
 @dataclass(frozen=True)
 class Beginning:
-    """Initial weights of a training, other than random.
-
-    Attributes:
-        begin: overwrites the weights of a network.
-        digest: returns their digest; None where they do not exist (any more, or yet).
-    """
+    """Initial weights other than random: how to write them into a network, and their digest if they exist."""
 
     begin: Callable[[ConditionalModel], object]
     digest: Callable[[], str | None]
 
 
 def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schema: Schema) -> None:
-    """Copy a trained model's weights into a network.
-
-    Args:
-        model: the network; its weights are overwritten.
-        start: folder of the trained model, or the name of one that comes with the package.
-        schema: columns of the training.
-
-    Raises:
-        FileNotFoundError: if there is no such model.
-        ValueError: if structure or columns differ; names the first option that differs.
-    """
+    """Copy a trained model's weights into a network; a ValueError names the first option that differs."""
     saved = load_saved(start)
     trained = saved.model.base_model
     first = difference(encode(trained_alike(trained.config)), encode(trained_alike(model.config)))
@@ -53,17 +37,7 @@ def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schem
 
 
 def teacher_of(recipe: Recipe, schema: Schema, device: torch.device) -> ConditionalModel | None:
-    """Load a recipe's teacher; None without one.
-
-    Args:
-        recipe: names the teacher.
-        schema: columns of the training.
-        device: device of the training.
-
-    Raises:
-        FileNotFoundError: if there is no such model.
-        ValueError: if it has other columns, and as `nadek.training.check_teacher`.
-    """
+    """Load a recipe's teacher; None without one. It must have the same columns."""
     if recipe.teacher is None:
         return None
     saved = load_saved(recipe.teacher, device=device)
@@ -80,7 +54,7 @@ def _check_columns(option: str, where: str | os.PathLike[str], schema: Schema, e
             raise ValueError(f"{option}: expected a model of the same columns, found other {what} in {where}")
 
 
-def _shown(value: Any) -> str:  # noqa: ANN401 - of any option
+def _shown(value: object) -> str:
     """Return a value for messages, cut to 60 characters."""
     text = "not given" if value is None else str(value)
     return text if len(text) <= 60 else f"{text[:60]}..."

@@ -17,15 +17,8 @@ if sys.platform != "win32":
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces ``path`` when the block ends.
 
-    It lies beside ``path``, and is flushed to the disk before it takes its place, with the permissions of the file that
-    it replaces, or those of a new file. When the block raises, it is removed and ``path`` is untouched. A process that
-    is killed leaves a file ``.nadek-*.tmp``, which may be deleted. A link stays one: its target is replaced. Pipes and
-    devices are written to directly.
-
-    Raises:
-        FileNotFoundError: if the folder does not exist.
-        IsADirectoryError: if ``path`` is a folder.
-        OSError: without permission or space; ``filename`` is ``path``.
+    When the block raises, ``path`` is untouched. A killed process leaves a file ``.nadek-*.tmp``. Permissions are kept,
+    links stay links, pipes and devices are written to directly. The ``filename`` of errors is ``path``.
     """
     named = Path(path)
     target = named.resolve() if named.is_symlink() else named
@@ -53,16 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def write_and_sync(stream: BinaryIO, content: bytes, path: Path) -> None:
-    """Write to a stream of `replacing` and flush it to the disk.
-
-    Args:
-        stream: of `replacing`.
-        content: all bytes of the file.
-        path: the file, for messages.
-
-    Raises:
-        OSError: without space; ``filename`` is ``path``.
-    """
+    """Write all bytes of ``path`` to a stream of `replacing`, and flush them to the disk."""
     with _errors_name(path):
         stream.write(content)
         _sync(stream)
@@ -70,13 +54,7 @@ def write_and_sync(stream: BinaryIO, content: bytes, path: Path) -> None:
 
 @contextmanager
 def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Lock a folder for one process, to read, change and write a file.
-
-    Without locks in the system or file system the block runs unlocked.
-
-    Raises:
-        FileNotFoundError: if there is no such folder.
-    """
+    """Lock a folder for one process; without locks in the system the block runs unlocked."""
     if sys.platform == "win32":
         yield
         return

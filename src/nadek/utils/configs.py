@@ -1,8 +1,7 @@
 """Frozen dataclasses to plain dictionaries (JSON, TOML) and back.
 
 Understood: nested dataclasses, unions of them told apart by their ``kind`` (which one of them may lack), tuples,
-literals, ``T | None``, int, float, str and bool, and unions of these four. An unknown or ill-typed option is an error
-that names it by its full path.
+literals, ``T | None``, int, float, str and bool, and unions of these four.
 """
 
 import dataclasses
@@ -19,15 +18,7 @@ T = TypeVar("T")
 
 
 def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclass
-    """Return the dictionary of a config.
-
-    Options that are None are left out, as TOML has no None. NumPy's numbers become Python's.
-
-    Example:
-        >>> from nadek.models.cores import DeepConfig
-        >>> encode(DeepConfig(hidden=(8,)))
-        {'hidden': [8], 'activation': 'tanh', 'dropout': 0.0, 'kind': 'deep'}
-    """
+    """Return the dictionary of a config, without options that are None, as TOML has no None."""
     encoded: dict[str, Any] = _plain(dataclasses.asdict(config))
     return encoded
 
@@ -41,17 +32,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
-    """Return the path and both values of the first differing option.
+    """Return the path and both values of the first differing option of two dictionaries.
 
     An option that one dictionary lacks is None there. Tables of different kinds differ by their kind.
-
-    Args:
-        a: a dictionary of `encode`.
-        b: another one.
-
-    Example:
-        >>> difference({"steps": 2, "core": {"hidden": [8]}}, {"steps": 2, "core": {"hidden": [9]}})
-        ('core.hidden', [8], [9])
     """
     for key in sorted(dict.fromkeys((*a, *b)), key=lambda key: key != "kind"):
         one, other = a.get(key), b.get(key)
@@ -64,11 +47,7 @@ def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, An
 
 
 def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
-    """Check that options are literals of their fields.
-
-    Raises:
-        ValueError: names the first option that is not, and its choices.
-    """
+    """Check that options are literals of their fields; a ValueError names the first that is not."""
     hints = typing.get_type_hints(type(config))
     for name in names:
         choices = [choice for one in _members(hints[name]) for choice in typing.get_args(one) or (None,)]
@@ -77,11 +56,7 @@ def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any datac
 
 
 def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
-    """Check that options are whole numbers or None; 2.0 is not.
-
-    Raises:
-        ValueError: names the first option that is not.
-    """
+    """Check that options are whole numbers or None; a ValueError names the first that is not, such as 2.0."""
     for name in names:
         value = getattr(config, name)
         if value is not None and not is_whole(value):
@@ -94,22 +69,9 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 - whatever JSON or TOML held
-    """Build a config from a dictionary.
+    """Build a config of a dataclass from a dictionary; options left out take their defaults.
 
-    Args:
-        cls: a dataclass.
-        values: a dictionary of its options; those left out take their defaults.
-        where: path to put before the names of options in messages.
-
-    Raises:
-        ValueError: for no dictionary, an unknown option, a missing one, or a value of the wrong type.
-
-    Example:
-        >>> from nadek.models.cores import DeepConfig
-        >>> decode(DeepConfig, {"hiden": [8]}, where="model.core")
-        Traceback (most recent call last):
-        ...
-        ValueError: unknown option model.core.hiden; did you mean hidden?
+    A ValueError names an unknown, missing or ill-typed option, with the path ``where`` before it.
     """
     if not isinstance(values, Mapping):
         raise ValueError(f"{where or 'options'}: expected a table of options, found {values!r}")
