@@ -17,14 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from nadek import checkpoints
 from nadek.checkpoints import load_saved
 from nadek.cli import main
-from nadek.tabular.files import write_table
 from support.command import COLUMNS, FIT, answers, nadek, ok, write_csv
-from support.damage import edit, seal
+from support.damage import edit
 from support.tables import read_matrix
 
 NAN = np.nan
@@ -83,20 +81,14 @@ def output(tmp_path):
 # Standard output that is closed
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("score",), ("impute",), ("evaluate",), ("info",), ("info", "--json"), ("sample", "-n", "2")],
-    ids=" ".join,
-)
-def test_closed_standard_output(arguments, trained, table, monkeypatch):
-    needs_table = arguments[0] not in ("info", "sample")
-    command = ["nadek", *arguments, str(trained), *[str(table)] * needs_table]
-    monkeypatch.setattr("sys.argv", command)
-    with redirect_stdout(None), redirect_stderr(io.StringIO()) as said, pytest.raises(SystemExit) as end:
+@pytest.mark.parametrize("arguments", [("info",), ("info", "--json"), ("sample", "-n", "2")], ids=" ".join)
+def test_closed_standard_output(arguments, trained, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["nadek", *arguments, str(trained)])
+    with redirect_stdout(None), redirect_stderr(io.StringIO()) as printed, pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 1
-    assert said.getvalue().splitlines()[-1] == "nadek: standard output is closed: nothing can be written there"
-    assert "Traceback" not in said.getvalue()
+    assert printed.getvalue().splitlines()[-1] == "nadek: standard output is closed: nothing can be written there"
+    assert "Traceback" not in printed.getvalue()
 
 
 # Values other than 0 and 1
@@ -109,35 +101,16 @@ def test_first_wrong_value_names_its_cell(verb, trained, tmp_path):
     assert fails(verb, trained, table) == f'{table}: row 3, column "age": expected 0, 1 or missing, found 5'
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
-def test_wrong_values_in_every_form(suffix, trained, tmp_path):
-    x = answers(4)
-    x[2, 1] = 3
-    path = tmp_path / f"t{suffix}"
-    write_table(path, x, columns=None if suffix == ".npy" else COLUMNS)
-    assert fails("score", trained, path) == f'{path}: row 3, column "b,c": expected 0, 1 or missing, found 3'
-
-
 # Columns that the user is asked about
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "error"),
     [
         (
             "a,b\n0,1\n1,yes\n",
             "row 2, column \"b\": expected numbers or missing, found 'yes': correct it, say that it means missing,"
             " or that the column is categorical; use --categorical, --numeric or --drop b, or --missing with a word",
-        ),
-        (
-            "a,b\n0,yes\n1,\n1,7\n",
-            'row 3, column "b": expected text or missing, found 7: correct it, say that it means missing,'
-            " or that the column is categorical; use --categorical, --numeric or --drop b, or --missing with a word",
-        ),
-        (
-            "a,b\n0,1\n-1,1\n",
-            'column "a" has whole numbers from -1 to 0, 2 different ones (-1 in row 2): say whether they are categories'
-            " or numbers; use --categorical, --numeric or --drop a, or --missing with a word",
         ),
         (
             'a,"b,c"\n0,1\n2,1\n0,5\n',
@@ -150,60 +123,33 @@ def test_wrong_values_in_every_form(suffix, trained, tmp_path):
             "column \"id\" has 3 different texts in 3 rows ('x', 'y', 'z'): say that it is categorical, or leave it"
             " out; use --categorical, --numeric or --drop id, or --missing with a word",
         ),
-        (
-            "city\n" + "".join(f"c{i % 40}\n" for i in range(80)),
-            "column \"city\" has 40 different texts in 80 rows ('c0', 'c1', 'c10' (and 37 more)): say that it is"
-            " categorical, or leave it out; use --categorical, --numeric or --drop city, or --missing with a word",
-        ),
     ],
 )
-def test_undecided_columns_are_asked_about(text, told, tmp_path, output):
+def test_undecided_columns_are_asked_about(text, error, tmp_path, output):
     (tmp_path / "t.csv").write_text(text)
-    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {told}"
+    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {error}"
 
 
-def test_many_questions_are_counted(tmp_path, output):
-    table = write_csv(tmp_path / "t.csv", 2 + answers(9))
-    told = fails("fit", table, "-o", output)
-    assert told.count("say whether they are") == 3
-    assert told.endswith(
-        '; and 2 more columns; use --categorical, --numeric or --drop age,"b,c",ü,d,e, or --missing with a word'
-    )
+@pytest.mark.parametrize(("n", "more"), [(4, "1 more column"), (5, "2 more columns")])
+def test_many_questions_are_counted(n, more, tmp_path, output):
+    error = fails("fit", write_csv(tmp_path / "t.csv", 2 + answers(9)[:, :n], COLUMNS[:n]), "-o", output)
+    assert error.count("say whether they are") == 3
+    named = 'age,"b,c",ü,d,e'[: 2 * n + 5]
+    assert error.endswith(f"; and {more}; use --categorical, --numeric or --drop {named}, or --missing with a word")
 
 
 def test_many_undecided_columns_are_cut(tmp_path, output):
     names = [f"q{j}" for j in range(30)]
     table = write_csv(tmp_path / "t.csv", np.arange(240).reshape(8, 30), names)
-    told = fails("fit", table, "-o", output)
-    assert told.endswith(
+    error = fails("fit", table, "-o", output)
+    assert error.endswith(
         f"and 27 more columns; use --categorical, --numeric or --drop {','.join(names[:20])},..., or"
         " --missing with a word"
     )
 
 
-def test_one_more_question_is_counted(tmp_path, output):
-    table = write_csv(tmp_path / "t.csv", 2 + answers(9)[:, :4], COLUMNS[:4])
-    told = fails("fit", table, "-o", output)
-    assert told.count("say whether they are") == 3
-    assert told.endswith(
-        '; and 1 more column; use --categorical, --numeric or --drop age,"b,c",ü,d, or --missing with a word'
-    )
-
-
-@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy"])
-def test_whole_numbers_in_every_form(suffix, tmp_path, output):
-    x = answers(4)
-    x[2, 1] = 3
-    path = tmp_path / f"t{suffix}"
-    write_table(path, x, columns=None if suffix == ".npy" else COLUMNS)
-    column = "2" if suffix == ".npy" else "b,c"
-    told = fails("fit", path, "-o", output)
-    assert told.startswith(f'{path}: column "{column}" has whole numbers from 0 to 3, ')
-    assert "(3 in row 3)" in told
-
-
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "error"),
     [
         (("--drop", "agee"), 'drop: there is no column "agee"; did you mean "age"?'),
         (("--categorical", "AGE"), 'categorical: there is no column "AGE"; did you mean "age"?'),
@@ -222,26 +168,20 @@ def test_whole_numbers_in_every_form(suffix, tmp_path, output):
         (("--keep", "NA", "--missing", "NA"), "'NA' is said to be both: missing and keep"),
     ],
 )
-def test_names_that_are_wrong(arguments, told, table, output):
-    assert fails("fit", table, "-o", output, *arguments).startswith(told.format(table=table))
+def test_names_that_are_wrong(arguments, error, table, output):
+    assert fails("fit", table, "-o", output, *arguments).startswith(error.format(table=table))
 
 
 def test_known_set_takes_no_declarations(output):
-    told = fails("fit", "digits", "-o", output, "--drop", "pixel_r0_c0")
-    assert told == "'digits' is a known data set: expected no choices, as what its columns are is known"
+    error = fails("fit", "digits", "-o", output, "--drop", "pixel_r0_c0")
+    assert error == "'digits' is a known data set: expected no choices, as what its columns are is known"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "cells", "told"),
+    ("arguments", "cells", "error"),
     [
         ((), ("0.5", "inf"), 'row 2, column "b": expected a finite number or missing, found inf'),
         (("--numeric", "b"), ("1", "many"), "row 2, column \"b\": expected numbers or missing, found 'many'"),
-        (("--numeric", "b"), ("few", "many"), "row 1, column \"b\": expected a number or missing, found 'few'"),
-        (
-            ("--numeric", "b"),
-            ("2024-01-02", ""),
-            "row 1, column \"b\": expected a number or missing, found '2024-01-02'",
-        ),
         (
             ("--numeric", "b"),
             ("1", "14695981039346656037"),
@@ -255,10 +195,10 @@ def test_known_set_takes_no_declarations(output):
         ),
     ],
 )
-def test_values_that_no_column_can_hold(arguments, cells, told, tmp_path, output):
+def test_values_that_no_column_can_hold(arguments, cells, error, tmp_path, output):
     table = tmp_path / "t.csv"
     table.write_text("a,b\n" + "".join(f"{i % 2},{cell}\n" for i, cell in enumerate(cells)))
-    assert fails("fit", table, "-o", output, *arguments) == f"{table}: {told}"
+    assert fails("fit", table, "-o", output, *arguments) == f"{table}: {error}"
 
 
 @pytest.mark.parametrize(
@@ -268,9 +208,10 @@ def test_values_that_no_column_can_hold(arguments, cells, told, tmp_path, output
 def test_unreadable_columns_must_be_dropped(column, kind, tmp_path):
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": [0, 1], "odd": column}), table)
-    told = fails("fit", table, "-o", tmp_path / "model", *FIT)
+    error = fails("fit", table, "-o", tmp_path / "model", *FIT)
     assert (
-        told == f'{table}: column "odd": expected text, numbers or booleans, found {kind}: leave it out; use --drop odd'
+        error
+        == f'{table}: column "odd": expected text, numbers or booleans, found {kind}: leave it out; use --drop odd'
     )
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "odd", "--validation-fraction", "0")
 
@@ -279,18 +220,19 @@ def test_all_unreadable_columns_are_named(tmp_path, output):
     table = tmp_path / "t.parquet"
     when = pa.array([1, 2, 3], pa.timestamp("ms"))
     pq.write_table(pa.table({"a": [0, 1, 0], "from": when, "grade": [1, 2, 3], "to": when}), table)
-    told = fails("fit", table, "-o", output)
-    assert told.endswith("; use --drop from,to; use --categorical, --numeric or --drop grade, or --missing with a word")
+    error = fails("fit", table, "-o", output)
+    assert error.endswith(
+        "; use --drop from,to; use --categorical, --numeric or --drop grade, or --missing with a word"
+    )
     wrong = "expected text, numbers or booleans, found timestamp[ms]: leave it out"
-    assert f'column "from": {wrong}; column "to": {wrong}' in told
+    assert f'column "from": {wrong}; column "to": {wrong}' in error
 
 
 # Values that a model of words and numbers does not know
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "error"),
     [
         ("purple,1,0.5", "row 2, column \"colour\": expected 'blue', 'green', 'red' or missing, found 'purple'"),
         ("red,5,0.5", 'row 2, column "grade": expected 1, 2, 3 or missing, found 5'),
@@ -299,46 +241,10 @@ def test_all_unreadable_columns_are_named(tmp_path, output):
         ("red,1,-inf", 'row 2, column "size": expected a finite number or missing, found -inf'),
     ],
 )
-def test_new_value_names_its_cell(verb, line, told, coloured, tmp_path):
+def test_new_value_names_its_cell(line, error, coloured, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text(f"colour,grade,size\nred,1,0.25\n{line}\n")
-    assert fails(verb, coloured, table) == f"{table}: {told}"
-
-
-@pytest.mark.parametrize("verb", ["score", "impute"])
-@pytest.mark.parametrize(
-    ("column", "texts", "told"),
-    [
-        ("size", ["0.5", "abc"], "row 1, column \"size\": expected a number or missing, found '0.5'"),
-        ("grade", [None, "x"], "row 2, column \"grade\": expected 1, 2, 3 or missing, found 'x'"),
-    ],
-)
-def test_typed_text_is_no_number(verb, column, texts, told, coloured, tmp_path):
-    columns = {"colour": ["red", "blue"], "grade": [1, 2], "size": [0.5, 0.25]} | {column: texts}
-    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-    assert fails(verb, coloured, tmp_path / "t.parquet") == f"{tmp_path / 't.parquet'}: {told}"
-
-
-def test_text_declared_numeric_is_refused(tmp_path, output):
-    pq.write_table(pa.table({"x": ["1.5", "abc"], "y": [0, 1]}), tmp_path / "t.parquet")
-    told = f"{tmp_path / 't.parquet'}: row 1, column \"x\": expected a number or missing, found '1.5'"
-    assert fails("fit", tmp_path / "t.parquet", "-o", output, "--numeric", "x") == told
-
-
-def test_text_in_boolean_column_is_refused(tmp_path):
-    pq.write_table(pa.table({"x": [True, False] * 12, "y": [0, 1] * 12}), tmp_path / "t.parquet")
-    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "-q")
-    pq.write_table(pa.table({"x": ["false"], "y": [1]}), tmp_path / "u.parquet")
-    told = f"{tmp_path / 'u.parquet'}: row 1, column \"x\": expected False, True or missing, found 'false'"
-    assert fails("impute", tmp_path / "model", tmp_path / "u.parquet") == told
-
-
-def test_column_of_new_type_is_named(coloured, tmp_path):
-    table = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"colour": [1, 2], "grade": [1, 2], "size": [0.5, 0.25]}), table)
-    assert fails("score", coloured, table) == (
-        f"{table}: row 1, column \"colour\": expected 'blue', 'green', 'red' or missing, found 1"
-    )
+    assert fails("score", coloured, table) == f"{table}: {error}"
 
 
 @pytest.mark.parametrize(
@@ -350,8 +256,8 @@ def test_words_need_a_text_format(arguments, suffix, coloured, tmp_path):
     table.write_text("colour,grade,size\nred,1,0.25\n")
     path = tmp_path / f"new{suffix}"
     filled = [argument.format(model=coloured, table=table) for argument in arguments]
-    told = f"{path}: this form holds numbers only, and the model knows words; write .csv or .parquet"
-    assert fails(*filled, "-o", path) == told
+    error = f"{path}: this form holds numbers only, and the model knows words; write .csv or .parquet"
+    assert fails(*filled, "-o", path) == error
 
 
 @pytest.mark.parametrize("verb", ["impute", "complete"])
@@ -361,17 +267,17 @@ def test_dropped_columns_need_a_fitting_format(verb, tmp_path, monkeypatch):
     ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "id,when", "-q")
     monkeypatch.setattr("nadek.cli.output.write_table", lambda *_, **__: pytest.fail("the work was done"))
     path = tmp_path / "whole.npz"
-    told = f'{path}: this form cannot hold the column "id", which holds no numbers; write .csv or .parquet'
-    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == told
+    error = f'{path}: this form cannot hold the column "id", which holds no numbers; write .csv or .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == error
     path = tmp_path / "whole.csv"
-    told = 'this form cannot hold the column "when" of list<element: int64>; write .parquet'
-    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == f"{path}: {told}"
-    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet") == f"standard output (CSV): {told}"
+    error = 'this form cannot hold the column "when" of list<element: int64>; write .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == f"{path}: {error}"
+    assert fails(verb, tmp_path / "model", tmp_path / "t.parquet") == f"standard output (CSV): {error}"
 
 
 @pytest.mark.parametrize("verb", ["impute", "complete"])
 @pytest.mark.parametrize(
-    ("suffix", "cell", "told"),
+    ("suffix", "cell", "error"),
     [
         (".npz", "007", "which holds no numbers"),
         (".npy", "01e2", "which holds no numbers"),
@@ -381,14 +287,14 @@ def test_dropped_columns_need_a_fitting_format(verb, tmp_path, monkeypatch):
         (".amat.gz", "", "which holds other cells than 0 and 1"),
     ],
 )
-def test_changed_dropped_columns_are_refused(verb, suffix, cell, told, tmp_path, monkeypatch):
+def test_changed_dropped_columns_are_refused(verb, suffix, cell, error, tmp_path, monkeypatch):
     rows = "".join(f"{i % 2},{i // 2 % 2},{cell if i == 3 else i % 2}\n" for i in range(12))
     (tmp_path / "t.csv").write_text("a,b,id\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "id", "-q")
     monkeypatch.setattr("nadek.cli.output.write_table", lambda *_, **__: pytest.fail("the work was done"))
     path = tmp_path / f"whole{suffix}"
-    told = f'{path}: this form cannot hold the column "id", {told}; write .csv or .parquet'
-    assert fails(verb, tmp_path / "model", tmp_path / "t.csv", "-o", path) == told
+    error = f'{path}: this form cannot hold the column "id", {error}; write .csv or .parquet'
+    assert fails(verb, tmp_path / "model", tmp_path / "t.csv", "-o", path) == error
 
 
 # Wrong number or names of columns
@@ -397,8 +303,8 @@ def test_changed_dropped_columns_are_refused(verb, suffix, cell, told, tmp_path,
 @pytest.mark.parametrize("verb", ["evaluate", "score", "impute", "draw"])
 def test_other_names_of_columns(verb, trained, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(4), ("age", "b,c", "u", "d", "f"))
-    told = fails(verb, trained, table)
-    assert told == (
+    error = fails(verb, trained, table)
+    assert error == (
         f'{table}: expected the 5 columns of the model; the table lacks 2 columns "ü", "e" '
         'and has the unexpected 2 columns "u", "f"'
     )
@@ -410,54 +316,21 @@ def test_too_few_columns_without_names(verb, trained, tmp_path):
     assert fails(verb, trained, table) == f"{table}: expected 5 columns as in the model, found 4"
 
 
-def test_a_validation_table_with_other_names(table, tmp_path, output):
-    held_out = write_csv(tmp_path / "v.csv", answers(4), "abcde")
-    told = fails("fit", table, "-o", output, "--validation", held_out)
-    assert told.startswith(
-        f'{held_out}: expected the 5 columns of the model; the table lacks 3 columns "age", "b,c", "ü" and has'
-    )
-
-
-def test_wide_unnamed_validation_table_is_refused(table, tmp_path):
-    held_out = write_csv(tmp_path / "v.csv", np.zeros((4, 6)), None)
-    told = fails("fit", table, "-o", tmp_path / "output", "--validation", held_out)
-    assert told == f"{held_out}: expected 5 columns as in the model, found 6"
-
-
-def test_rows_of_several_lengths(tmp_path, output):
-    (tmp_path / "t.csv").write_text("a,b\n0,1\n1\n")
-    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: row 2: expected 2 cells, found 1"
-
-
-def test_a_name_that_occurs_twice(tmp_path, output):
-    (tmp_path / "t.csv").write_text("a,a\n0,1\n")
-    told = fails("fit", tmp_path / "t.csv", "-o", output)
-    assert told == f'{tmp_path / "t.csv"}: expected every column name once, found more of "a"'
-
-
 def test_ambiguous_first_row_is_refused(tmp_path, output):
     (tmp_path / "t.csv").write_text("yes,no\nno,no\nno,yes\nyes,yes\n" * 10)
-    told = fails("fit", tmp_path / "t.csv", "-o", output)
-    found = 'expected names in the first row, found "yes", "no", which stand in the rows below, too'
+    error = fails("fit", tmp_path / "t.csv", "-o", output)
+    actual = 'expected names in the first row, found "yes", "no", which stand in the rows below, too'
     what = "if they are data, write a row of names above them or say --no-header"
-    assert told == f"{tmp_path / 't.csv'}: {found}: {what}; if they are names, say --header"
+    assert error == f"{tmp_path / 't.csv'}: {actual}: {what}; if they are names, say --header"
 
 
 # No rows
 
 
-@pytest.mark.parametrize(
-    ("text", "told"), [("", "expected a table, found an empty file"), ("a,b\n", "expected rows, found only a header")]
-)
-def test_a_table_without_rows(text, told, tmp_path, output):
-    (tmp_path / "t.csv").write_text(text)
-    assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {told}"
-
-
 def test_only_rows_without_values(tmp_path, output):
     table = write_csv(tmp_path / "t.csv", np.full((3, 5), NAN))
-    told = fails("fit", table, "-o", output)
-    assert told == "no rows to learn from: 3 rows found, 3 of them without any value"
+    error = fails("fit", table, "-o", output)
+    assert error == "no rows to learn from: 3 rows found, 3 of them without any value"
 
 
 # Columns and rows without values
@@ -466,9 +339,9 @@ def test_only_rows_without_values(tmp_path, output):
 def test_a_column_without_values_is_named(tmp_path, output):
     x = answers(30)
     x[:, 2] = NAN
-    told = fails("fit", write_csv(tmp_path / "t.csv", x), "-o", output)
+    error = fails("fit", write_csv(tmp_path / "t.csv", x), "-o", output)
     wrong = 'column "ü" has no value in any row: leave it out, or find some values; use --drop ü'
-    assert told == f"{tmp_path / 't.csv'}: {wrong}"
+    assert error == f"{tmp_path / 't.csv'}: {wrong}"
 
 
 @pytest.mark.parametrize(
@@ -481,22 +354,15 @@ def test_a_column_without_values_is_named(tmp_path, output):
 def test_empty_unnamed_column_has_a_number(header, wrong, tmp_path, output):
     commas = "," * (header.count(",") - 1)
     (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
-    told = fails("fit", tmp_path / "t.csv", "-o", output)
-    assert told == f"{tmp_path / 't.csv'}: {wrong}"
+    error = fails("fit", tmp_path / "t.csv", "-o", output)
+    assert error == f"{tmp_path / 't.csv'}: {wrong}"
 
 
 @pytest.mark.parametrize("entry", ["", "a,", " "])
 def test_an_entry_that_names_nothing(entry, tmp_path, output):
     (tmp_path / "t.csv").write_text("a,b,\n" + "0,1,\n1,0,\n" * 12)
-    told = 'drop: there is no column ""; known are "a", "b", "3"'
-    assert fails("fit", tmp_path / "t.csv", "-o", output, "--drop", entry) == told
-
-
-def test_only_value_is_not_held_out(tmp_path):
-    x = answers(20)
-    x[:, 2] = NAN
-    x[2, 2] = 1
-    ok("fit", write_csv(tmp_path / "t.csv", x), "-o", tmp_path / "model", *FIT, "--seed", "36")
+    error = 'drop: there is no column ""; known are "a", "b", "3"'
+    assert fails("fit", tmp_path / "t.csv", "-o", output, "--drop", entry) == error
 
 
 def test_empty_row_is_skipped_and_imputed(tmp_path):
@@ -514,25 +380,24 @@ def test_empty_row_is_skipped_and_imputed(tmp_path):
 # Constant columns, and a single one
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "adadelta"])
-def test_constant_columns_work_and_stay_finite(optimizer, tmp_path):
+def test_constant_columns_work_and_stay_finite(tmp_path):
     x = answers(60)
     x[:, 0], x[:, 3] = 0, 1
     table = write_csv(tmp_path / "t.csv", x)
-    ok("fit", table, "-o", tmp_path / "model", *FIT, "--set", f"training.optimizer.kind={optimizer}")
+    ok("fit", table, "-o", tmp_path / "model", *FIT)
     saved = load_saved(tmp_path / "model")
     assert all(value.isfinite().all() for value in saved.model.state_dict().values())
     x[:, 0], x[:, 3] = 1, 0  # what never happened may: unlikely, but not impossible
-    told = json.loads(ok("evaluate", tmp_path / "model", write_csv(tmp_path / "u.csv", x), "--json").out)
-    assert -1e3 < told["test_log_likelihood"] < -1
+    record = json.loads(ok("evaluate", tmp_path / "model", write_csv(tmp_path / "u.csv", x), "--json").out)
+    assert -1e3 < record["test_log_likelihood"] < -1
 
 
 @pytest.mark.parametrize("header", [("only",), None])
 def test_a_single_column_works(header, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(40)[:, :1], header)
     ok("fit", table, "-o", tmp_path / "model", *FIT)
-    told = json.loads(ok("evaluate", tmp_path / "model", table, "--json").out)
-    assert -1 < told["test_log_likelihood"] < 0
+    record = json.loads(ok("evaluate", tmp_path / "model", table, "--json").out)
+    assert -1 < record["test_log_likelihood"] < 0
     assert len(ok("sample", tmp_path / "model", "-n", "3").out.split()) == 3 + (header is not None)
     (tmp_path / "holes.csv").write_text('only\n1\n""\n0\n')
     assert ok("impute", tmp_path / "model", tmp_path / "holes.csv").out.split()[-3::2] == ["1", "0"]
@@ -546,8 +411,8 @@ def test_missing_values_are_refused_when_told(tmp_path):
     x[[3, 8], 1] = NAN
     table = write_csv(tmp_path / "t.csv", x)
     refuse = ("--set", "training.missing=refuse", "--validation-fraction", "0")
-    told = fails("fit", table, "-o", tmp_path / "model", *FIT, *refuse)
-    assert told == 'missing values are refused (missing = "refuse"), found 2 in column "b,c" of the training rows'
+    error = fails("fit", table, "-o", tmp_path / "model", *FIT, *refuse)
+    assert error == 'missing values are refused (missing = "refuse"), found 2 in column "b,c" of the training rows'
 
 
 def test_missing_values_cannot_be_evaluated(trained, tmp_path):
@@ -568,28 +433,17 @@ def test_missing_values_name_column_numbers(tmp_path):
     assert 'row 3, column "4": ' in fails("evaluate", tmp_path / "model", write_csv(tmp_path / "t.csv", x, None))
 
 
-def test_empty_column_name_becomes_number(tmp_path):
-    rows = [f"{i % 3},{i % 2}" for i in range(24)]
-    (tmp_path / "t.csv").write_text("\n".join([",b", *rows]) + "\n")
-    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--categorical", "1", "-q")
-    assert 'column "1"' in ok("info", tmp_path / "model").out
-    probable = ok("impute", tmp_path / "model", tmp_path / "t.csv", "--probabilities", "-q").out
-    assert probable.startswith("1=0,1=1,1=2,b\n")
-    (tmp_path / "t.csv").write_text(",b\n5,1\n")
-    assert 'row 1, column "1": expected 0, 1, 2' in fails("score", tmp_path / "model", tmp_path / "t.csv")
-
-
 def test_empty_validation_table_is_refused(table, tmp_path, output):
     empty = write_csv(tmp_path / "v.csv", np.full((3, 5), NAN))
-    told = f"{empty}: no rows to validate on: 3 rows found, all of them without any value"
-    assert fails("fit", table, "-o", output, "--validation", empty) == told
+    error = f"{empty}: no rows to validate on: 3 rows found, all of them without any value"
+    assert fails("fit", table, "-o", output, "--validation", empty) == error
 
 
 # Unknown options and config keys
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "error"),
     [
         (("fit", "digits", "-o", "x", "--epoch", "3"), "No such option: --epoch"),
         (("fit", "digits"), "Missing option '--output' / '-o'; see nadek fit --help"),
@@ -608,101 +462,76 @@ def test_empty_validation_table_is_refused(table, tmp_path, output):
         (("info", "a", "b"), "Got unexpected extra argument"),
     ],
 )
-def test_wrong_command_line_points_to_help(arguments, told, tmp_path, monkeypatch):
+def test_wrong_command_line_points_to_help(arguments, error, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where it does no harm if it is taken after all
     line = fails(*arguments, code=2)
-    assert line.startswith(told)
+    assert line.startswith(error)
     assert "see nadek" in line
     assert line.endswith("--help")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "error"),
     [
         (("--set", "model.stepz=2"), "unknown option model.stepz; did you mean steps?"),
         (("--set", "training.lr=2"), "unknown option training.lr; did you mean training.optimizer.lr?"),
-        (("--set", "steps=2"), "unknown option steps; did you mean model.steps?"),
         (("--set", "steps"), "expected path.to.option=value, found 'steps'"),
         (("--set", "model=5"), "model: expected a table of options, found 5"),
-        (("--set", "training=5"), "training: expected a table of options, found 5"),
         (("--set", "model.n_variables=7"), "the recipe is for 7 variables, the data have 64"),
         (("--hidden", "5", "--set", "model.kind=images"), "unknown option model.core"),
         (("--set", "model.kind=pictures"), "model.kind: expected none or one of images, found 'pictures'"),
-        (("--set", "model.core.kind=flat"), "model.core.kind: expected one of deep, alternating, residual, found "),
         (("--steps", "0"), "model: steps: expected at least 1, found 0"),
         (("--batch-size", "0"), "training: batch_size: expected at least 1, found 0"),
         (("--hidden", "8,x"), "--hidden: expected widths such as 500,500, found '8,x'"),
-        (("--hidden", "0"), "model.core: hidden layers need at least one layer of at least one unit, found (0,)"),
-        (("--lr", "-1"), "training.optimizer: lr: expected a number of at least 0, found -1.0"),
         (("--lr", "nan"), "training.optimizer: lr: expected a number of at least 0, found nan"),
     ],
 )
-def test_wrong_value_names_its_option(arguments, told, output):
-    assert fails("fit", "digits", "-o", output, *arguments).startswith(told)
+def test_wrong_value_names_its_option(arguments, error, output):
+    assert fails("fit", "digits", "-o", output, *arguments).startswith(error)
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "error"),
     [
         ("model=1", "model: expected a table of options, found 1"),
-        ("model.core=5", "model.core: expected a table of options, found 5"),
         ("model.core=deep", "model.core: expected a table of options, found 'deep'"),
-        ("training=1", "training: expected a table of options, found 1"),
         ("training.optimizer=adamw", "training.optimizer: expected a table of options, found 'adamw'"),
         ("model.steps=many", "model.steps: expected int, found 'many'"),
-        ("model.steps=true", "model.steps: expected int, found True"),
         ("model.steps=0", "model: steps: expected at least 1, found 0"),
-        ("training.batch_size=[1]", "training.batch_size: expected int, found [1]"),
-        ("training.batch_size=0", "training: batch_size: expected at least 1, found 0"),
     ],
 )
-def test_wrong_value_for_own_table(setting, told, table, output):
-    assert fails("fit", table, "-o", output, "--set", setting) == told
-
-
-def test_value_for_option_table_is_refused(tmp_path, output):
-    (tmp_path / "t.csv").write_text("colour\nred\ngreen\nblue\nred\n")
-    (tmp_path / "recipe.toml").write_text("[model]\nsteps = 2\n")
-    told = fails("fit", tmp_path / "t.csv", "-o", output, "--config", tmp_path / "recipe.toml", "--set", "model=1")
-    assert told == "model: expected a table of options, found 1"
-
-
-def test_a_fraction_of_everything(table, output):
-    told = fails("fit", table, "-o", output, "--validation-fraction", "1")
-    assert told == "validation fraction: expected at least 0 and below 1, found 1.0"
+def test_wrong_value_for_own_table(setting, error, table, output):
+    assert fails("fit", table, "-o", output, "--set", setting) == error
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "error"),
     [
         ("[model]\nstepz = 2\n", "unknown option model.stepz; did you mean steps?"),
         ("epochs = 3\n", "unknown option epochs; known are "),
-        ("[training]\nbatch_size = 'big'\n", "training.batch_size: expected int, found 'big'"),
         ("seed = -1\n", "seed: expected a whole number from 0 to 2**63 - 1, found -1"),
-        (f"seed = {2**63}\n", f"seed: expected a whole number from 0 to 2**63 - 1, found {2**63}"),
         ("model = 3\n", "model: expected a table of options, found 3"),
-        ("training = 3\n", "training: expected a table of options, found 3"),
         ("[model]\nn_variables = 784\n", "the recipe is for 784 variables, the data have 64"),
     ],
 )
-def test_wrong_recipe_key_names_file(text, told, tmp_path, output):
+def test_wrong_recipe_key_names_file(text, error, tmp_path, output):
     (tmp_path / "recipe.toml").write_text(text)
     line = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml")
-    assert line.startswith(f"{tmp_path / 'recipe.toml'}: {told}")
+    assert line.startswith(f"{tmp_path / 'recipe.toml'}: {error}")
 
 
 def test_cli_mistake_spares_the_recipe(tmp_path, output):
     (tmp_path / "recipe.toml").write_text("[model]\nsteps = 2\n")
-    told = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml", "--steps", "0")
-    assert told == "model: steps: expected at least 1, found 0"
+    error = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml", "--steps", "0")
+    assert error == "model: steps: expected at least 1, found 0"
 
 
 def test_broken_or_absent_recipe(tmp_path, output):
     recipe = tmp_path / "recipe.toml"
     assert fails("fit", "digits", "-o", output, "--config", recipe) == f"there is no recipe at {recipe}"
     recipe.write_text("steps = = 2")
-    told = fails("fit", "digits", "-o", output, "--config", recipe)
-    assert told.startswith(f"{recipe} is not valid TOML: ")
+    error = fails("fit", "digits", "-o", output, "--config", recipe)
+    assert error.startswith(f"{recipe} is not valid TOML: ")
 
 
 # Folders that are no models, and damaged ones
@@ -735,48 +564,15 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[:-20])
 
 
-def flip(path):
-    data = bytearray(path.read_bytes())
-    data[-3] ^= 4
-    path.write_bytes(data)
-
-
-def widen(folder):
-    """Weights of another shape, with a config that vouches for the file."""
-    path = folder / "model.safetensors"
-    save_file({**load_file(path), "W": torch.zeros(9, 5)}, path)
-    seal(folder)
-
-
 DAMAGES = {
     "truncated weights": (
         lambda folder: truncate(folder / "model.safetensors"),
         "{folder}/model.safetensors was damaged or changed since it was saved: its sha256 differs",
     ),
-    "one flipped bit": (
-        lambda folder: flip(folder / "model.safetensors"),
-        "{folder}/model.safetensors was damaged or changed since it was saved: its sha256 differs",
-    ),
-    "no weights": (
-        lambda folder: (folder / "model.safetensors").unlink(),
-        "{folder} is not a whole model: model.safetensors is missing",
-    ),
     "truncated config": (lambda folder: truncate(folder / "config.json"), "{folder}/config.json is not valid JSON: "),
     "edited steps": (
         lambda folder: edit(folder / "config.json", lambda config: config["model"].update(steps=7)),
         "{folder}/config.json was changed since it was saved: it is not what the weights were trained as",
-    ),
-    "edited widths": (
-        lambda folder: edit(folder / "config.json", lambda config: config["model"]["core"].update(hidden=[9])),
-        "{folder}: the config asks for V of shape (5, 9), the weights file has of shape (5, 8)",
-    ),
-    "unknown key": (
-        lambda folder: edit(folder / "config.json", lambda config: config["model"].update(stepz=7)),
-        "{folder} does not hold a model that this version can read: unknown option model.stepz; did you mean steps?",
-    ),
-    "weights of other shapes": (
-        widen,
-        "{folder}: the config asks for W of shape (8, 5), the weights file has of shape (9, 5)",
     ),
     "no metrics": (
         lambda folder: (folder / "metrics.json").unlink(),
@@ -787,10 +583,10 @@ DAMAGES = {
 
 @pytest.mark.parametrize("name", list(DAMAGES))
 def test_damaged_model_names_the_file(name, model, table):
-    damage, told = DAMAGES[name]
+    damage, error = DAMAGES[name]
     damage(model)
     for arguments in (("info", model), ("evaluate", model, table), ("sample", model)):
-        assert fails(*arguments).startswith(told.format(folder=model))
+        assert fails(*arguments).startswith(error.format(folder=model))
 
 
 # Outputs that exist, or cannot be
@@ -798,8 +594,8 @@ def test_damaged_model_names_the_file(name, model, table):
 
 def test_model_needs_force(model, table):
     before = {path.name: path.read_bytes() for path in model.iterdir()}
-    told = fails("fit", table, "-o", model, *FIT)
-    assert told == f"{model} already holds a model; use --force to replace it"
+    error = fails("fit", table, "-o", model, *FIT)
+    assert error == f"{model} already holds a model; use --force to replace it"
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
 
@@ -807,9 +603,9 @@ def test_model_needs_force(model, table):
 def test_foreign_config_is_never_replaced(option, table, tmp_path, monkeypatch):
     monkeypatch.setattr("nadek.cli.fit.train", None)  # told before the work
     (tmp_path / "config.json").write_text('{"my": "app settings"}')
-    told = fails("fit", table, "-o", tmp_path, *FIT, *option)
+    error = fails("fit", table, "-o", tmp_path, *FIT, *option)
     config = tmp_path / "config.json"
-    assert told == f"{config} is not of a nadek model, and would be replaced; choose another folder for it"
+    assert error == f"{config} is not of a nadek model, and would be replaced; choose another folder for it"
     assert config.read_text() == '{"my": "app settings"}'
 
 
@@ -838,29 +634,18 @@ def test_file_needs_force(verb, trained, table, tmp_path):
 
 
 @every_writer
-def test_absent_output_folder_is_refused_early(verb, trained, table, tmp_path, monkeypatch):
+@pytest.mark.parametrize("mistake", ["no folder", "read-only folder", "suffix"])
+def test_impossible_output_is_refused_early(mistake, verb, trained, table, tmp_path, monkeypatch):
     monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
     command, suffix = writing(trained, table)[verb]
-    path = tmp_path / "nowhere" / f"x.{suffix}"
-    assert fails(*command, path) == f"{path}: the folder {path.parent} does not exist"
-
-
-@every_writer
-def test_unknown_suffix_is_refused_early(verb, trained, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
-    command, suffix = writing(trained, table)[verb]
-    told = fails(*command, tmp_path / "x.xlsx")
-    assert told.startswith(f"{tmp_path / 'x.xlsx'}: expected a file that ends in .{suffix}")
-    assert told.endswith("found '.xlsx'")
-
-
-@every_writer
-def test_readonly_folder_is_refused_early(verb, trained, table, tmp_path, monkeypatch):
-    monkeypatch.setattr("os.access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK))
-    monkeypatch.setattr(f"nadek.cli.{'fill' if verb == 'sample' else 'arguments'}.load_saved", pytest.fail)
-    command, suffix = writing(trained, table)[verb]
-    path = tmp_path / f"x.{suffix}"
-    assert fails(*command, path) == f"{path}: the folder {tmp_path} cannot be written to"
+    path, message = {
+        "no folder": (tmp_path / "no" / f"x.{suffix}", f": the folder {tmp_path / 'no'} does not exist"),
+        "read-only folder": (tmp_path / f"x.{suffix}", f": the folder {tmp_path} cannot be written to"),
+        "suffix": (tmp_path / "x.xlsx", f": expected a file that ends in .{suffix}"),
+    }[mistake]
+    if mistake == "read-only folder":
+        monkeypatch.setattr("os.access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK))
+    assert fails(*command, path).startswith(f"{path}{message}")
 
 
 @pytest.mark.parametrize(
@@ -871,8 +656,8 @@ def test_readonly_folder_is_refused_early(verb, trained, table, tmp_path, monkey
 def test_probabilities_need_a_number_format(arguments, trained, table, tmp_path):
     path = tmp_path / "p.amat"
     filled = [argument.format(model=trained, table=table) for argument in arguments]
-    told = f"{path}: expected a file that ends in .csv, .csv.gz, .parquet, .npz, .npy, found '.amat'"
-    assert fails(*filled, "-o", path) == told
+    error = f"{path}: expected a file that ends in .csv, .csv.gz, .parquet, .npz, .npy, found '.amat'"
+    assert fails(*filled, "-o", path) == error
 
 
 @pytest.mark.parametrize("verb", ["sample", "impute", "complete"])
@@ -880,8 +665,8 @@ def test_numbers_need_a_number_format(verb, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i % 2},{i / 4}\n" for i in range(24)))
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
     path, table = tmp_path / "new.amat", () if verb == "sample" else (tmp_path / "t.csv",)
-    told = f"{path}: this form holds 0 and 1 only, and the model knows other numbers; write .csv"
-    assert fails(verb, tmp_path / "model", *table, "-o", path) == told
+    error = f"{path}: this form holds 0 and 1 only, and the model knows other numbers; write .csv"
+    assert fails(verb, tmp_path / "model", *table, "-o", path) == error
 
 
 def test_duplicate_names_are_refused_early(tmp_path, monkeypatch):
@@ -891,10 +676,10 @@ def test_duplicate_names_are_refused_early(tmp_path, monkeypatch):
     for name in ("fill.level_probabilities", "complete.beam"):
         monkeypatch.setattr(f"nadek.cli.{name}", lambda *_, **__: pytest.fail("the work was done"))
     arguments = (tmp_path / "model", tmp_path / "t.csv")
-    told = '--probabilities: expected every column name once, found more of "city=x"'
-    assert fails("impute", *arguments, "--probabilities") == told
-    told = f'--log-probability: {tmp_path / "t.csv"} has a column "log_probability" already'
-    assert fails("complete", *arguments, "--log-probability") == told
+    error = '--probabilities: expected every column name once, found more of "city=x"'
+    assert fails("impute", *arguments, "--probabilities") == error
+    error = f'--log-probability: {tmp_path / "t.csv"} has a column "log_probability" already'
+    assert fails("complete", *arguments, "--log-probability") == error
 
 
 @every_writer
@@ -908,8 +693,8 @@ def test_folder_is_no_output_file(verb, trained, table, tmp_path):
 def test_a_model_below_a_file(table, tmp_path):
     (tmp_path / "file").write_text("precious")
     assert fails("fit", table, "-o", tmp_path / "file") == f"{tmp_path / 'file'} is a file; a model is a folder"
-    told = fails("fit", table, "-o", tmp_path / "file" / "model", *FIT)
-    assert told == f"Not a directory: {tmp_path / 'file' / 'model'}"
+    error = fails("fit", table, "-o", tmp_path / "file" / "model", *FIT)
+    assert error == f"Not a directory: {tmp_path / 'file' / 'model'}"
     assert (tmp_path / "file").read_text() == "precious"
 
 
@@ -919,8 +704,8 @@ def test_pictures_below_a_file(trained, tmp_path):
 
 
 def test_pictures_need_images(trained, tmp_path):
-    told = fails("sample", trained, "-o", tmp_path / "x.png")
-    assert told == f"{tmp_path / 'x.png'}: the rows of this model are no images; write them as .csv or .parquet"
+    error = fails("sample", trained, "-o", tmp_path / "x.png")
+    assert error == f"{tmp_path / 'x.png'}: the rows of this model are no images; write them as .csv or .parquet"
 
 
 @pytest.fixture
@@ -984,14 +769,7 @@ def test_no_space_for_a_file(verb, trained, table, tmp_path, full_disk):
     path = tmp_path / f"x.{suffix}"
     quiet = () if verb == "sample" else ("--quiet",)
     assert fails(*command, path, *quiet) == f"No space left on device: {path}"
-    assert not [found for found in tmp_path.iterdir() if "x." in found.name]
-
-
-def test_full_disk_keeps_the_old_file(trained, table, tmp_path, full_disk):
-    full_disk()
-    (tmp_path / "x.csv").write_text("precious")
-    fails("impute", trained, table, "-o", tmp_path / "x.csv", "--force", "--quiet")
-    assert (tmp_path / "x.csv").read_text() == "precious"
+    assert not [actual for actual in tmp_path.iterdir() if "x." in actual.name]
 
 
 def test_full_disk_in_training_resumes(table, tmp_path, full_disk, monkeypatch):
@@ -1008,8 +786,8 @@ def test_full_disk_in_training_resumes(table, tmp_path, full_disk, monkeypatch):
 def test_full_disk_at_end_keeps_state(table, tmp_path, full_disk, monkeypatch):
     folder = tmp_path / "model"
     full_disk(after=1)
-    told = fails("fit", table, "-o", folder, *FIT, "--quiet")
-    assert told == f"No space left on device: {folder / 'model.safetensors'}"
+    error = fails("fit", table, "-o", folder, *FIT, "--quiet")
+    assert error == f"No space left on device: {folder / 'model.safetensors'}"
     monkeypatch.undo()
     ok("fit", table, "-o", folder, *FIT, "--resume")
 
@@ -1018,18 +796,18 @@ def test_full_disk_at_end_keeps_state(table, tmp_path, full_disk, monkeypatch):
 
 
 def test_diverged_training_advises_and_clears(table, tmp_path):
-    told = fails("fit", table, "-o", tmp_path / "model", *FIT, "--batch-size", "5", "--lr", "1e30")
-    assert told.startswith("training diverged: the cost is ")
-    assert "Lower the learning rate (now 1e+30)" in told
-    assert told.endswith("Nothing was learnt before that")
+    error = fails("fit", table, "-o", tmp_path / "model", *FIT, "--batch-size", "5", "--lr", "1e30")
+    assert error.startswith("training diverged: the cost is ")
+    assert "Lower the learning rate (now 1e+30)" in error
+    assert error.endswith("Nothing was learnt before that")
     ok("fit", table, "-o", tmp_path / "model", *FIT, "--lr", "0.01")
 
 
 def test_later_divergence_leaves_best_model(table, tmp_path):
     folder = tmp_path / "model"  # one minibatch an epoch, and the first is at the rate 0 of a long warm-up
     slowly = ("--set", "training.optimizer.warmup=0.9", "--validation", table)
-    told = fails("fit", table, "-o", folder, *FIT, *slowly, "--lr", "1e30")
-    assert told.endswith(f"The best model before that is kept in {folder}")
+    error = fails("fit", table, "-o", folder, *FIT, *slowly, "--lr", "1e30")
+    assert error.endswith(f"The best model before that is kept in {folder}")
     assert "training: diverged" in ok("info", folder).out
     assert fails("fit", table, "-o", folder, *FIT).endswith("already holds a model; use --force to replace it")
     ok("fit", table, "-o", folder, *FIT, "--force")
@@ -1056,8 +834,8 @@ def ctrl_c(monkeypatch):
 def test_ctrl_c_leaves_a_state(table, tmp_path, ctrl_c):
     folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
     ok("fit", table, "-o", tmp_path / "whole", *options, "--save-every", "3600")
-    told = fails("fit", table, "-o", folder, *options, code=130)
-    assert told == f"stopped; what was learnt is kept in {folder}: give the same command with --resume to go on"
+    error = fails("fit", table, "-o", folder, *options, code=130)
+    assert error == f"stopped; what was learnt is kept in {folder}: give the same command with --resume to go on"
     assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
     ok("fit", table, "-o", folder, *options, "--resume")
     assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
@@ -1069,13 +847,13 @@ def test_early_ctrl_c_keeps_nothing(older, table, tmp_path, ctrl_c, monkeypatch)
     if older:
         fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
     monkeypatch.setattr("nadek.cli.fit.train", lambda *_, **__: signal.raise_signal(signal.SIGINT))
-    told = fails("fit", table, "-o", folder, *options, code=130)
-    assert told == "stopped; nothing was kept yet, as that happens every 15 seconds (--save-every)"
-    told = fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
-    assert told == "stopped; nothing was kept yet, as that happens after an epoch (--save-every)"
+    error = fails("fit", table, "-o", folder, *options, code=130)
+    assert error == "stopped; nothing was kept yet, as that happens every 15 seconds (--save-every)"
+    error = fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
+    assert error == "stopped; nothing was kept yet, as that happens after an epoch (--save-every)"
     if older:
-        told = fails("fit", table, "-o", folder, *options, "--resume", code=130)
-        assert told.endswith("give the same command with --resume to go on")
+        error = fails("fit", table, "-o", folder, *options, "--resume", code=130)
+        assert error.endswith("give the same command with --resume to go on")
 
 
 def test_ctrl_c_while_replacing_keeps_model(model, table, ctrl_c):
@@ -1111,8 +889,8 @@ def test_other_model_is_not_finished(what, table, tmp_path):
         table = write_csv(tmp_path / "other.csv", answers(21))
     if what == "a training that diverged":
         edit(folder / "metrics.json", lambda metrics: metrics.update(diverged=True))
-    told = fails("fit", table, "-o", folder, *FIT, *other, "--resume")
-    assert told == f"{folder} already holds a model of {what}; use --force to replace it"
+    error = fails("fit", table, "-o", folder, *FIT, *other, "--resume")
+    assert error == f"{folder} already holds a model of {what}; use --force to replace it"
     assert (folder / "model.safetensors").read_bytes() == before
 
 
@@ -1125,8 +903,8 @@ def test_equally_many_other_rows_are_noticed(table, tmp_path):
     ok("fit", table, *command)
     ok("fit", table, *command, "--resume")
     for other, what in (((turned, *command), "other rows"), ((table, *command[:-1], turned), "other validation rows")):
-        told = fails("fit", *other, "--resume")
-        assert told == f"{folder} already holds a model of {what}; use --force to replace it"
+        error = fails("fit", *other, "--resume")
+        assert error == f"{folder} already holds a model of {what}; use --force to replace it"
     edit(folder / "metrics.json", lambda metrics: metrics.pop("digests"))  # as all models were kept before
     ok("fit", turned, *command, "--resume")
 
@@ -1150,27 +928,10 @@ def no_data(monkeypatch):
 
 @pytest.mark.usefixtures("no_data")
 def test_set_without_folder_is_explained(output):
-    told = fails("fit", "mnist", "-o", output)
-    assert "the data set 'mnist' lies in a data folder, and none is given" in told
-    assert "NADEK_DATA" in told
-    assert "`nadek data --fetch mnist --data-dir DIR` fetches the set" in told
-
-
-@pytest.mark.usefixtures("no_data")
-def test_absent_set_is_explained(tmp_path, output):
-    told = fails("fit", "mnist", "-o", output, "--data-dir", tmp_path)
-    assert told.startswith(f"{tmp_path / 'mnist_binarized.npz'}: the data set 'mnist' is not there; fetch it with ")
-    assert f"`nadek data --fetch mnist --data-dir {tmp_path}`" in told
-
-
-def test_a_checksum_that_differs(tmp_path, output):
-    path = tmp_path / "debd_nltcs.npz"
-    parts = {name: np.packbits(np.zeros((8, 16), np.uint8), axis=1) for name in ("train", "valid", "test")}
-    np.savez(path, **parts, dim=16)
-    told = fails("fit", "nltcs", "-o", output, "--data-dir", tmp_path)
-    assert told.startswith(f"{path}: expected the SHA-256 0b51ea6cc76652f5..., found ")
-    assert f"delete it and fetch it again with `nadek data --fetch nltcs --data-dir {tmp_path}`" in told
-    assert json.loads(ok("data", "--json", "--data-dir", tmp_path).out)["nltcs"]["state"] == "differs"
+    error = fails("fit", "mnist", "-o", output)
+    assert "the data set 'mnist' lies in a data folder, and none is given" in error
+    assert "NADEK_DATA" in error
+    assert "`nadek data --fetch mnist --data-dir DIR` fetches the set" in error
 
 
 @pytest.mark.parametrize("verb", ["fit", "evaluate"])
@@ -1183,27 +944,10 @@ def test_a_file_that_is_not_there(tmp_path, output):
     assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: there is no such file"
 
 
-def test_a_file_of_another_kind(tmp_path, output):
-    (tmp_path / "t.xlsx").touch()
-    told = fails("fit", tmp_path / "t.xlsx", "-o", output)
-    assert told.startswith(f"{tmp_path / 't.xlsx'}: expected a file that ends in .csv, ")
-
-
-def test_misnamed_file_is_refused(tmp_path, output):
-    (tmp_path / "t.parquet").write_text("a,b\n0,1\n")
-    told = fails("fit", tmp_path / "t.parquet", "-o", output)
-    assert told.startswith(f"{tmp_path / 't.parquet'}: expected a whole Parquet file")
-
-
 def test_fetching_needs_a_folder(monkeypatch):
     monkeypatch.delenv("NADEK_DATA", raising=False)
-    told = fails("data", "--fetch", "mnist")
-    assert told == "--fetch needs a folder to put the set into: --data-dir DIR (or NADEK_DATA)"
-
-
-def test_fetching_an_unknown_set(tmp_path):
-    told = fails("data", "--fetch", "mnits", "--data-dir", tmp_path, "--quiet")
-    assert told.endswith("found 'mnits' (did you mean 'mnist'?)")
+    error = fails("data", "--fetch", "mnist")
+    assert error == "--fetch needs a folder to put the set into: --data-dir DIR (or NADEK_DATA)"
 
 
 # A state that does not fit
@@ -1212,15 +956,15 @@ def test_fetching_an_unknown_set(tmp_path):
 def test_unfinished_training_is_never_mixed(table, tmp_path, ctrl_c):
     folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
     fails("fit", table, "-o", folder, *options, code=130)
-    told = fails("fit", table, "-o", folder, *options)
-    assert told == f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew"
-    told = fails("fit", table, "-o", folder, *options, "--resume", "--lr", "0.1")
+    error = fails("fit", table, "-o", folder, *options)
+    assert error == f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew"
+    error = fails("fit", table, "-o", folder, *options, "--resume", "--lr", "0.1")
     assert (
-        told == f"the unfinished training in {folder} is of another recipe; use --force without --resume to begin anew"
+        error == f"the unfinished training in {folder} is of another recipe; use --force without --resume to begin anew"
     )
-    assert fails("fit", table, "-o", folder, *options, "--resume", "--force", "--lr", "0.1") == told
-    told = fails("fit", "digits", "-o", folder, *options, "--resume")
-    assert told.startswith(f"the unfinished training in {folder} is of another recipe")
+    assert fails("fit", table, "-o", folder, *options, "--resume", "--force", "--lr", "0.1") == error
+    error = fails("fit", "digits", "-o", folder, *options, "--resume")
+    assert error.startswith(f"the unfinished training in {folder} is of another recipe")
     assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
 
 
@@ -1244,8 +988,8 @@ def test_two_trainings_in_one_folder(force, model, table, tmp_path, monkeypatch)
     if force:
         ok("fit", table, "-o", folder, *FIT, "--quiet", *force)
     else:
-        told = fails("fit", table, "-o", folder, *FIT, "--quiet")
-        assert told.startswith(f"{folder} holds a model that was not there when this training began")
+        error = fails("fit", table, "-o", folder, *FIT, "--quiet")
+        assert error.startswith(f"{folder} holds a model that was not there when this training began")
     same = (folder / "model.safetensors").read_bytes() == (model / "model.safetensors").read_bytes()
     assert same == (not force)
 
@@ -1265,14 +1009,14 @@ def test_one_ordering_cannot_fill(table, tmp_path):
     ok("fit", table, "-o", tmp_path / "model", *FIT, *settings)
     x = answers(3)
     x[1, 0] = NAN
-    told = fails("impute", tmp_path / "model", write_csv(tmp_path / "t.csv", x))
-    assert told.startswith("this model knows one ordering only, and can fill in cells that come last in it")
+    error = fails("impute", tmp_path / "model", write_csv(tmp_path / "t.csv", x))
+    assert error.startswith("this model knows one ordering only, and can fill in cells that come last in it")
 
 
 def test_one_ordering_needs_its_objective(table, tmp_path):
     settings = ("--set", "model.ordering=[0,1,2,3,4]", "--set", "training.phases=[{epochs=1}]", "--quiet")
-    told = fails("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", *settings)
-    assert told == "a model with one fixed ordering is trained with the fixed_order objective"
+    error = fails("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", *settings)
+    assert error == "a model with one fixed ordering is trained with the fixed_order objective"
 
 
 # Seeing more
@@ -1287,16 +1031,16 @@ def test_traceback_is_shown_on_request(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there(table, output):
-    told = fails("fit", table, "-o", output, "--device", "cuda")
-    assert told == "--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu"
+    error = fails("fit", table, "-o", output, "--device", "cuda")
+    assert error == "--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu"
 
 
 # Too little memory
 
 
 def test_too_large_model_is_explained(table, output):
-    told = fails("fit", table, "-o", output, "--hidden", "10000000000000")
-    assert told.startswith("there is not enough memory: a training needs less with smaller --hidden")
+    error = fails("fit", table, "-o", output, "--hidden", "10000000000000")
+    assert error.startswith("there is not enough memory: a training needs less with smaller --hidden")
 
 
 @pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])

@@ -66,8 +66,8 @@ def survey(tmp_path_factory):
 def test_fit_warns_about_slow_bfloat16(tmp_path, monkeypatch):
     options = ("--set", "training.precision=bfloat16")
     monkeypatch.setattr("nadek.cli.progress.has_fast_bfloat16", lambda _: False)
-    told = ok("fit", "digits", "-o", tmp_path / "slow", *FIT, *options).err
-    assert "this processor has no bfloat16 products of its own, and the training works in them: " in told
+    shown = ok("fit", "digits", "-o", tmp_path / "slow", *FIT, *options).err
+    assert "this processor has no bfloat16 products of its own, and the training works in them: " in shown
     assert "bfloat16" not in ok("fit", "digits", "-o", tmp_path / "float32", *FIT).err
     assert ok("fit", "digits", "-o", tmp_path / "quiet", *FIT, *options, "--quiet").err == ""
     monkeypatch.setattr("nadek.cli.progress.has_fast_bfloat16", lambda _: True)
@@ -99,10 +99,10 @@ def test_fit_keeps_names_and_image_shape(digits, survey):
 
 def test_fit_tells_its_result_as_json(tmp_path):
     result = ok("fit", "digits", "-o", tmp_path / "model", *FIT, "--json", "--quiet")
-    told = json.loads(result.out)
-    assert told["model"] == str(tmp_path / "model")
-    assert told["epochs"] == 2
-    assert told["config"]["model"]["core"]["hidden"] == [8]
+    record = json.loads(result.out)
+    assert record["model"] == str(tmp_path / "model")
+    assert record["epochs"] == 2
+    assert record["config"]["model"]["core"]["hidden"] == [8]
     assert result.err == ""
 
 
@@ -114,16 +114,16 @@ def test_fit_follows_its_seed(tmp_path):
 
 
 def test_seed_chooses_held_out_rows(tmp_path):
-    table, told = write_csv(tmp_path / "t.csv", answers(60)), []
+    table, seeds = write_csv(tmp_path / "t.csv", answers(60)), []
 
     def watched(*arguments, seed, **options):
-        told.append(seed)
+        seeds.append(seed)
         raise ValueError("enough")
 
     with mock.patch("nadek.cli.fit.open_training", watched):
         for options in (("--seed", "7"), ()):
             assert nadek("fit", table, "-o", tmp_path / "model", *options).error == "enough"
-    assert told == [7, 0]
+    assert seeds == [7, 0]
 
 
 def test_fit_chooses_network_by_table(tmp_path):
@@ -156,42 +156,17 @@ def test_fit_uses_the_bin_order(tmp_path):
 
 def test_fit_knows_answers_in_an_order(tmp_path):
     """From the option to the answers of the model, which spells and knows them as the table does."""
-    told = ["none", "mild", "severe"]
+    levels = ["none", "mild", "severe"]
     table = tmp_path / "t.csv"
-    rows = [f"{told[j % 3]},{j % 2}" for j in range(60)]
+    rows = [f"{levels[j % 3]},{j % 2}" for j in range(60)]
     table.write_text("\n".join(["pain,sex", *rows, ",1"]) + "\n", encoding="utf-8")
     shown = ok("fit", table, "-o", tmp_path / "a", "--epochs", "2", "--ordinal", "pain=none,mild,severe").err
     assert "column \"pain\": ordinal, 3 levels from 'none' to 'severe'" in shown
     assert load(tmp_path / "a").config.ordinal == (0,)
-    assert set(ok("sample", tmp_path / "a", "-n", "20").out.split()[1:]) <= {f"{a},{b}" for a in told for b in (0, 1)}
+    assert set(ok("sample", tmp_path / "a", "-n", "20").out.split()[1:]) <= {f"{a},{b}" for a in levels for b in (0, 1)}
     filled = ok("impute", tmp_path / "a", table).out.split()[1:]
     assert filled[:60] == rows
-    assert filled[60].split(",")[0] in told
-
-
-def test_fit_tells_of_skipped_rows(tmp_path):
-    x = answers(30)
-    x[[3, 7]] = np.nan
-    table = write_csv(tmp_path / "t.csv", x)
-    result = ok("fit", table, "-o", tmp_path / "model", *FIT, "--validation-fraction", "0")
-    assert "2 rows without any value were skipped" in result.err
-    metrics = load_saved(tmp_path / "model").metrics
-    assert (metrics["rows"], metrics["skipped_rows"]) == (28, 2)
-
-
-def test_fit_holds_out_rows(survey):
-    metrics = load_saved(survey).metrics
-    assert metrics["rows"] == 108
-    assert metrics["best_validation"] is not None
-
-
-def test_fit_validates_on_another_table(tmp_path):
-    train, held_out = write_csv(tmp_path / "a.csv", answers(30)), tmp_path / "b.csv"
-    write_csv(held_out, answers(10, seed=1)[:, ::-1], COLUMNS[::-1])
-    ok("fit", train, "-o", tmp_path / "model", *FIT, "--validation", held_out, "-q")
-    metrics = load_saved(tmp_path / "model").metrics
-    assert metrics["rows"] == 30
-    assert metrics["best_validation"] is not None
+    assert filled[60].split(",")[0] in levels
 
 
 RECIPE = """
@@ -215,16 +190,6 @@ def recipe(tmp_path):
 
 def config_of(folder):
     return load_saved(folder).metrics["config"]
-
-
-def test_a_recipe_is_followed(recipe, tmp_path):
-    ok("fit", "digits", "-o", tmp_path / "model", "--config", recipe, "-q")
-    config = config_of(tmp_path / "model")
-    assert config["seed"] == 3
-    assert config["model"]["core"]["width"] == 8
-    assert config["training"]["optimizer"]["kind"] == "adadelta"
-    assert config["training"]["ema_decay"] == 0.5
-    assert len(load_saved(tmp_path / "model").metrics["history"]) == 1
 
 
 def test_options_override_the_recipe(recipe, tmp_path):
@@ -257,12 +222,6 @@ def test_one_ordering_can_be_fitted(tmp_path):
     assert {epoch["phase"] for epoch in load_saved(tmp_path / "model").metrics["history"]} == {"fixed_order"}
 
 
-def test_force_replaces_a_model(tmp_path):
-    ok("fit", "digits", "-o", tmp_path / "model", *FIT, "-q")
-    ok("fit", "digits", "-o", tmp_path / "model", *FIT, "--hidden", "5", "--force", "-q")
-    assert load(tmp_path / "model").W.shape == (5, 64)
-
-
 def test_image_network_serves_all_verbs(tmp_path):
     model, table = tmp_path / "model", write_csv(tmp_path / "a.csv", answers(30)[:, :4], columns=COLUMNS[:4])
     small = [word for option in ("kind=images", "channels=[3,4]", "dense=0") for word in ("--set", f"model.{option}")]
@@ -270,8 +229,8 @@ def test_image_network_serves_all_verbs(tmp_path):
     saved = load_saved(model)
     assert (saved.model.config.channels, saved.schema.image_shape) == ((3, 4), (2, 2))
     assert "network of images" in ok("info", model).out
-    told = json.loads(ok("evaluate", model, table, "--orderings", "2", "--json").out)
-    assert told["rows"] == 30
+    record = json.loads(ok("evaluate", model, table, "--orderings", "2", "--json").out)
+    assert record["rows"] == 30
     holes = write_csv(tmp_path / "b.csv", answers(10, missing=0.4)[:, :4], columns=COLUMNS[:4])
     for verb in ("impute", "complete", "score", "suggest"):
         assert ok(verb, model, holes).out
@@ -282,8 +241,8 @@ def test_image_network_needs_bits_and_shape(tmp_path):
     words = tmp_path / "words.csv"
     words.write_text("a,b,c,d\n" + "x,0,1,1\ny,1,1,0\nz,0,0,1\n" * 4)
     images = ("--set", "model.kind=images", "--epochs", "1")
-    told = nadek("fit", words, "-o", tmp_path / "model", *images, "--set", "model.image_shape=[2,2]")
-    assert told.error == "model.kind: a network of images needs columns of 0 and 1, found 3 levels"
+    result = nadek("fit", words, "-o", tmp_path / "model", *images, "--set", "model.image_shape=[2,2]")
+    assert result.error == "model.kind: a network of images needs columns of 0 and 1, found 3 levels"
     bits = write_csv(tmp_path / "bits.csv", answers(30)[:, :4], columns=COLUMNS[:4])
     assert nadek("fit", bits, "-o", tmp_path / "model", *images).error == "option model.image_shape is missing"
 
@@ -299,13 +258,13 @@ def test_evaluate_prints_a_table(digits):
 
 
 def test_evaluate_as_json_is_the_likelihood(digits):
-    told = json.loads(ok("evaluate", digits, "digits", "--orderings", "2", "--json", "--quiet", "--seed", "3").out)
+    record = json.loads(ok("evaluate", digits, "digits", "--orderings", "2", "--json", "--quiet", "--seed", "3").out)
     x = torch.from_numpy(load_set("digits").test).float()
     expected = log_prob(load(digits), x, orderings=2, generator=torch.Generator().manual_seed(3)).mean().item()
-    assert told["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
-    assert (told["rows"], told["orderings"], told["data"], told["split"]) == (300, 2, "digits", "test")
+    assert record["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
+    assert (record["rows"], record["orderings"], record["data"], record["split"]) == (300, 2, "digits", "test")
     for key in ("standard_error", "ensemble", "epochs", "seconds", "config", "commit", "training", "evaluation"):
-        assert key in told
+        assert key in record
 
 
 def test_evaluate_has_no_table_split(survey, tmp_path):
@@ -322,26 +281,19 @@ def test_evaluate_writes_a_file(digits, tmp_path):
 
 
 def test_evaluate_takes_rows_at_random(digits):
-    told = json.loads(ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "7", "--seed", "3", "--json").out)
+    record = json.loads(
+        ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "7", "--seed", "3", "--json").out
+    )
     x = torch.from_numpy(load_set("digits").test).float()
     chosen = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(3))[:7]]
     expected = log_prob(load(digits), chosen, orderings=1, generator=torch.Generator().manual_seed(3)).mean().item()
-    assert told["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
-
-
-def test_evaluate_stops_at_the_error(digits):
-    options = ("--orderings", "10", "--rows", "3", "--json", "-q")
-    counts = [
-        json.loads(ok("evaluate", digits, "digits", *options, "--until-error", error).out)["orderings"]
-        for error in (0, 1000)
-    ]
-    assert counts == [10, 8]
+    assert record["test_log_likelihood"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_evaluate_reports_an_uncertain_mean(digits):
-    told = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "2")
-    assert json.loads(told.out)["ordering_error"] <= 2
-    assert "uncertain" not in told.err
+    result = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "2")
+    assert json.loads(result.out)["ordering_error"] <= 2
+    assert "uncertain" not in result.err
     few = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "0", "--orderings", "3")
     assert json.loads(few.out)["orderings"] == 3
     assert re.search(r"^3 orderings leave the mean uncertain by [0-9.]+ nats, where 0 was asked for", few.err, re.M)
@@ -358,20 +310,13 @@ def test_interrupted_evaluate_shows_its_scores(digits, monkeypatch):
         return torch.zeros(len(x), dtype=torch.float64)
 
     monkeypatch.setattr("nadek.runs.evaluate.log_prob", interrupted)
-    told = json.loads(ok("evaluate", digits, "digits", "--orderings", "5", "--json", "-q").out)
-    assert (told["orderings"], told["test_log_likelihood"]) == (1, 0)
+    record = json.loads(ok("evaluate", digits, "digits", "--orderings", "5", "--json", "-q").out)
+    assert (record["orderings"], record["test_log_likelihood"]) == (1, 0)
 
 
 def test_evaluate_writes_no_nan(digits):
     result = ok("evaluate", digits, "digits", "--orderings", "1", "--rows", "1", "--json")
     assert json.loads(result.out, parse_constant=pytest.fail)["standard_error"] is None
-
-
-def test_evaluate_takes_columns_by_their_names(survey, tmp_path):
-    x = answers(20, seed=2)
-    a, b = write_csv(tmp_path / "a.csv", x), write_csv(tmp_path / "b.csv", x[:, ::-1], COLUMNS[::-1])
-    told = [json.loads(ok("evaluate", survey, table, "--json").out)["test_log_likelihood"] for table in (a, b)]
-    assert told[0] == told[1]
 
 
 def test_score_gives_every_row_its_numbers(digits, tmp_path):
@@ -382,16 +327,6 @@ def test_score_gives_every_row_its_numbers(digits, tmp_path):
     table = log_prob(load(digits), x, orderings=3, generator=torch.Generator().manual_seed(4))
     np.testing.assert_allclose(scores.values[:, 1], table.mean(0).numpy(), rtol=1e-5)
     assert (scores.values[:, 0] >= scores.values[:, 1]).all()
-
-
-def test_score_sums_out_what_is_missing(survey, tmp_path):
-    """Two rows that differ in a missing cell only are one and the same; a row of nothing has probability one."""
-    x = answers(3)
-    x[0, :2], x[2] = np.nan, np.nan
-    ok("score", survey, write_csv(tmp_path / "t.csv", x), "-o", tmp_path / "scores.csv", "--quiet")
-    scores = read_matrix(tmp_path / "scores.csv", binary=False).values[:, 0]
-    assert (scores[:2] < 0).all()
-    assert scores[2] == 0
 
 
 def test_score_prints_csv(survey, tmp_path):
@@ -472,9 +407,9 @@ def test_sample_follows_its_seed(survey, mixed):
 
 
 def test_sample_uses_the_given_orderings(survey):
-    found = ok("sample", survey, "-n", "40", "--orderings", "2", "--seed", "3").out
+    actual = ok("sample", survey, "-n", "40", "--orderings", "2", "--seed", "3").out
     expected = sample(load(survey), 40, orderings=2, generator=torch.Generator().manual_seed(3))
-    assert [list(map(int, row)) for row in list(csv.reader(io.StringIO(found)))[1:]] == expected.tolist()
+    assert [list(map(int, row)) for row in list(csv.reader(io.StringIO(actual)))[1:]] == expected.tolist()
 
 
 # impute
@@ -493,16 +428,6 @@ def test_impute_fills_missing_cells_only(survey, tmp_path):
     whole = read_matrix(tmp_path / "whole.csv").values
     np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
     assert np.isin(whole, (0, 1)).all()
-
-
-def test_impute_prints_csv(survey, tmp_path):
-    table = write_csv(tmp_path / "holes.csv", answers(6, missing=0.5))
-    result = ok("impute", survey, table, "--quiet")
-    lines = list(csv.reader(io.StringIO(result.out)))
-    assert tuple(lines[0]) == COLUMNS
-    assert len(lines) == 7
-    assert "" not in [cell for row in lines for cell in row]
-    assert result.err == ""
 
 
 @pytest.mark.parametrize("header", [True, False])
@@ -608,26 +533,20 @@ def test_fit_shows_column_types(mixed):
 
 def test_fit_shows_words_for_missing(tmp_path):
     (tmp_path / "t.csv").write_text("pain,ok\n" + "None,1\nMild,0\nSevere,1\n" * 8)
-    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "a", *FIT).err
-    assert 'taken for missing: "None" in cells: 8 of "pain" (--keep None makes it an answer)\n' in told
-    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "b", *FIT, "--keep", "None").err
-    assert "taken for missing" not in told
+    shown = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "a", *FIT).err
+    assert 'taken for missing: "None" in cells: 8 of "pain" (--keep None makes it an answer)\n' in shown
+    shown = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "b", *FIT, "--keep", "None").err
+    assert "taken for missing" not in shown
     assert load(tmp_path / "b").levels == (3, 2)
-
-
-def test_fit_counts_cells_made_missing(tmp_path):
-    (tmp_path / "t.csv").write_text("age,stage\n" + "99,99\n35.5,1\n40,0\n99.0,1\n" * 6)
-    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--missing", "99").err
-    assert 'taken for missing: "99" in cells: 12 of "age", 6 of "stage"\n' in told
 
 
 def test_missing_word_of_one_column(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("age,stage\n" + "99,99\n35,1\n40,99\n9,1\n" * 6)
     options = ("--numeric", "age", "--missing", "stage=99")
-    told = ok("fit", table, "-o", tmp_path / "model", *FIT, *options).err
-    assert 'taken for missing: "99" in cells: 12 of "stage"\n' in told
-    assert 'missing, too: "99" in "stage"\n' in told
+    shown = ok("fit", table, "-o", tmp_path / "model", *FIT, *options).err
+    assert 'taken for missing: "99" in cells: 12 of "stage"\n' in shown
+    assert 'missing, too: "99" in "stage"\n' in shown
     assert 'missing, too │ "99" in "stage"' in re.sub(" +", " ", ok("info", tmp_path / "model").out)
     table.write_text("stage,age\n99,99\n99,40\n1,\n")
     ok("impute", tmp_path / "model", table, "-o", tmp_path / "whole.csv", "-q")
@@ -637,109 +556,38 @@ def test_missing_word_of_one_column(tmp_path):
     assert 9 <= float(filled[3][1]) <= 99
 
 
-@pytest.mark.parametrize(
-    ("header", "option", "dropped"),
-    [("", "2=99", "3"), (",,id\n", "2=99", "id"), ("id,,b\n", "2=99", "id"), ("a=b,c,d\n", "c=99", "a=b")],
-)
-def test_missing_word_of_any_column_name(header, option, dropped, tmp_path):
-    (tmp_path / "t.csv").write_text(header + "99,99,7.5\n0.5,1,99\n1.5,0,1.5\n" * 8)
-    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--missing", option, "--drop", dropped, "-q")
-    ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "whole.csv", "-q")
-    rows = (tmp_path / "whole.csv").read_text().splitlines()[bool(header) :]
-    found = [tuple(row.split(",")) for row in rows]
-    assert [(a, c) for a, _, c in found] == [("99", "7.5"), ("0.5", "99"), ("1.5", "1.5")] * 8
-    assert {b for _, b, _ in found[::3]} <= {"0", "1"}
-
-
 def test_dropped_unnamed_column_is_shown(tmp_path):
     (tmp_path / "t.csv").write_text(",a,id,b\n" + "7,1,x,0\n8,0,x,1\n" * 8)
-    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "1,id").err
-    assert 'dropped: a column without a name, "id"\n' in told
+    shown = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "1,id").err
+    assert 'dropped: a column without a name, "id"\n' in shown
 
 
 def test_binary_words_are_shown(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,c,d\n" + "yes,Yes,no,0\nno,yes,yes,1\n" * 8)
-    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT).err
+    shown = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT).err
     lines = (
         """columns "a", "c": binary, 2 levels: 'no', 'yes'\n""",
         """column "b": binary, 2 levels: 'Yes', 'yes'\n""",
     )
-    assert told.startswith("columns: 4 binary\n" + "".join(lines))
-    assert '"d"' not in told
+    assert shown.startswith("columns: 4 binary\n" + "".join(lines))
+    assert '"d"' not in shown
     shown = ok("info", tmp_path / "model").out
     assert "binary, 2 levels: 'Yes', 'yes'" in shown
-
-
-def test_names_may_be_listed_or_repeated(tmp_path):
-    people(tmp_path / "t.csv", 60)
-    options = ("--drop", "id,size", "--drop", "age", "--categorical", "grade")
-    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *options, "-q")
-    schema = load_saved(tmp_path / "model").schema
-    assert schema.columns == ("smoker", "colour", "grade", "ok")
-    assert schema.dropped == ("id", "age", "size")
 
 
 @pytest.mark.parametrize("header", [True, False])
 def test_fit_reports_an_absent_header(header, tmp_path):
     rows = [f"{i % 5},{i / 4}" for i in range(30)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b"] * header + rows) + "\n")
-    told = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--numeric", "a" if header else "1").err
-    assert ("no header found: the first row is taken for data" in told) != header
-
-
-def test_fit_drops_binary_columns(tmp_path):
-    x = answers(40, missing=0.1)
-    table = write_csv(tmp_path / "t.csv", x)
-    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", '"b,c"', "-q")
-    assert load_saved(tmp_path / "model").schema.kinds is None
-    whole = ok("impute", tmp_path / "model", table, "-q").out
-    assert tuple(cells_of(whole)) == COLUMNS
-    whole = cells_of(whole)
-    assert whole.pop("b,c") == cells_of(table.read_text())["b,c"]
-    assert {cell for column in whole.values() for cell in column} == {"0", "1"}
-
-
-def test_binary_cells_with_decimal_commas(tmp_path):
-    x = answers(40, missing=0.1)
-    plain, table = write_csv(tmp_path / "plain.csv", x), tmp_path / "t.csv"
-    rows = [";".join("" if np.isnan(v) else f"{v:.2f}".replace(".", ",") for v in row) for row in x]
-    table.write_text("\n".join(["age;b,c;ü;d;e", *rows]) + "\n")
-    for path, model in ((table, "model"), (plain, "same")):
-        ok("fit", path, "-o", tmp_path / model, *FIT, "--validation", path, "-q")
-    assert load_saved(tmp_path / "model").schema == load_saved(tmp_path / "same").schema
-    for verb in ("score", "impute", "complete"):
-        commas, points = (cells_of(ok(verb, tmp_path / "same", path, "-q").out) for path in (table, plain))
-        assert {name: list(map(float, column)) for name, column in commas.items()} == {
-            name: list(map(float, column)) for name, column in points.items()
-        }
-
-
-def test_unnamed_columns_have_numbers(tmp_path):
-    (tmp_path / "t.csv").write_text("a,,b,,\n" + "0,1,1,,\n1,0,,,\n" * 12)
-    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "4,5", "-q")
-    schema = load_saved(tmp_path / "model").schema
-    assert (schema.columns, schema.dropped) == (("a", "2", "b"), ("4", "5"))
-    ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "whole.csv", "-q")
-    cells = cells_of((tmp_path / "whole.csv").read_text())
-    assert list(cells) == ["a", "2", "b", "4", "5"]
-    assert cells["a"] == ["0", "1"] * 12
-    assert cells["b"][::2] == ["1"] * 12
-    assert ok("impute", tmp_path / "model", tmp_path / "whole.csv", "-q").out == (tmp_path / "whole.csv").read_text()
-
-
-def test_quiet_fit_of_words_is_repeatable(tmp_path):
-    people(tmp_path / "t.csv", 60)
-    for name in "ab":
-        assert ok("fit", tmp_path / "t.csv", "-o", tmp_path / name, *FIT, *CHOICES, "--quiet").err == ""
-    a, b = ((tmp_path / name / "model.safetensors").read_bytes() for name in "ab")
-    assert a == b
+    shown = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--numeric", "a" if header else "1").err
+    assert ("no header found: the first row is taken for data" in shown) != header
 
 
 def test_sample_gives_words_and_numbers(mixed):
     cells = cells_of(ok("sample", mixed[0], "-n", "50").out)
     assert tuple(cells) == KEPT
-    for name, known in WORDS.items():
-        assert set(cells[name]) <= known
+    for name, allowed in WORDS.items():
+        assert set(cells[name]) <= allowed
     assert len(set(cells["size"])) == 50
     assert max(map(abs, map(float, cells["size"]))) < 5
 
@@ -777,20 +625,8 @@ def test_impute_fills_words_and_numbers(mixed, columns, tmp_path):
         assert "" not in whole[name]
         observed = [(new, old) for new, old in zip(whole[name], cells[name], strict=True) if old]
         assert all(float(new) == float(old) if name == "size" else new == old for new, old in observed)
-    for name, known in WORDS.items():
-        assert set(whole[name]) <= known
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_impute_keeps_all_digits(suffix, tmp_path):
-    shops = np.array([14695981039346656037, 14695981039346656038, 14695981039346656100] * 10, dtype=np.uint64)
-    frame = pd.DataFrame({"shop": shops, "buys": [0, 1] * 15})
-    path, whole = tmp_path / f"t{suffix}", tmp_path / f"whole{suffix}"
-    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
-    ok("fit", path, "-o", tmp_path / "model", *FIT, "--categorical", "shop", "-q")
-    ok("impute", tmp_path / "model", path, "-o", whole)
-    found = pd.read_csv(whole, dtype=str) if suffix == ".csv" else pd.read_parquet(whole)
-    assert found["shop"].astype(str).tolist() == frame["shop"].astype(str).tolist()
+    for name, allowed in WORDS.items():
+        assert set(whole[name]) <= allowed
 
 
 TYPED = {
@@ -804,18 +640,17 @@ TYPED = {
 }
 
 
-@pytest.mark.parametrize("verb", ["impute", "complete"])
-def test_typed_table_keeps_types_and_columns(verb, tmp_path):
+def test_typed_table_keeps_types_and_columns(tmp_path):
     table = pa.table(TYPED)
     pq.write_table(table, tmp_path / "t.parquet")
-    told = ("--categorical", "n", "--drop", "id,when,day")
-    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, *told, "-q")
+    options = ("--categorical", "n", "--drop", "id,when,day")
+    ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, *options, "-q")
     hole = pa.array([i == 3 for i in range(24)])
     for name in ("n", "price", "town", "ok"):
         j = table.column_names.index(name)
         table = table.set_column(j, name, pc.if_else(hole, pa.scalar(None, table[name].type), table[name]))
     pq.write_table(table, tmp_path / "holes.parquet")
-    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
+    ok("impute", tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
     whole = pq.read_table(tmp_path / "whole.parquet")
     assert whole.schema.names == table.schema.names
     assert whole.schema.types == table.schema.types
@@ -823,23 +658,21 @@ def test_typed_table_keeps_types_and_columns(verb, tmp_path):
     assert whole.filter(pc.invert(hole)) == table.filter(pc.invert(hole))
 
 
-@pytest.mark.parametrize("verb", ["impute", "complete"])
-def test_pandas_index_is_kept(verb, tmp_path):
+def test_pandas_index_is_kept(tmp_path):
     index = pd.Index([f"P{i:03d}" for i in range(2, 50, 2)])
     frame = pd.DataFrame({"a": [0.0, 1.0] * 12, "note": range(24), "b": [1.0, 0.0] * 12}, index=index)
     frame.to_parquet(tmp_path / "t.parquet")
     ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "note", "-q")
     frame.iloc[3, 0] = np.nan
     frame.to_parquet(tmp_path / "holes.parquet")
-    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
+    ok("impute", tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.parquet", "-q")
     whole = pd.read_parquet(tmp_path / "whole.parquet")
     pd.testing.assert_frame_equal(whole.drop(index[3]), frame.drop(index[3]))
-    ok(verb, tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.csv", "-q")
+    ok("impute", tmp_path / "model", tmp_path / "holes.parquet", "-o", tmp_path / "whole.csv", "-q")
     assert list(pd.read_csv(tmp_path / "whole.csv").columns) == ["a", "note", "b"]
 
 
-@pytest.mark.parametrize("verb", ["impute", "complete"])
-def test_words_are_written_unchanged(verb, tmp_path):
+def test_words_are_written_unchanged(tmp_path):
     cells = {
         "flag": ["TRUE", "FALSE"],
         "both": ["TRUE", "0", "1", "FALSE"],
@@ -856,15 +689,15 @@ def test_words_are_written_unchanged(verb, tmp_path):
             csv.writer(stream).writerows([list(cells), *written])
     options = ("--categorical", "grade", "--numeric", "age")
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, *options, "-q")
-    ok(verb, tmp_path / "model", tmp_path / "holes.csv", "-o", tmp_path / "whole.csv.gz", "-q")
-    whole = ok(verb, tmp_path / "model", tmp_path / "holes.csv", "-q").out
+    ok("impute", tmp_path / "model", tmp_path / "holes.csv", "-o", tmp_path / "whole.csv.gz", "-q")
+    whole = ok("impute", tmp_path / "model", tmp_path / "holes.csv", "-q").out
     assert gzip.decompress((tmp_path / "whole.csv.gz").read_bytes()).decode() == whole
-    header, *found = csv.reader(io.StringIO(whole))
-    filled = dict(zip(header, found.pop(5), strict=True))
-    assert found == rows[:5] + rows[6:]
+    header, *actual = csv.reader(io.StringIO(whole))
+    filled = dict(zip(header, actual.pop(5), strict=True))
+    assert actual == rows[:5] + rows[6:]
     assert filled["flag"] in cells["flag"]
     assert filled["answer"] in ("no", "yes")
-    ok(verb, tmp_path / "model", tmp_path / "holes.csv", "-o", tmp_path / "whole.parquet", "-q")
+    ok("impute", tmp_path / "model", tmp_path / "holes.csv", "-o", tmp_path / "whole.parquet", "-q")
     types = [str(kind) for kind in pq.ParquetFile(tmp_path / "whole.parquet").schema_arrow.types]
     assert types == ["bool", "int64", "double", "int64", "int64", "string", "string"]
 
@@ -947,8 +780,8 @@ def test_impute_writes_level_probabilities(mixed, tmp_path):
     for name in ("colour", "grade", "age", "size"):
         levels = np.array([list(map(float, p[level])) for level in p if level.startswith(f"{name}=")])
         np.testing.assert_allclose(levels.sum(0), 1, atol=1e-6)
-        known = [cell != "" for cell in cells[name]]
-        assert (levels.max(0) == 1).tolist() == known
+        allowed = [cell != "" for cell in cells[name]]
+        assert (levels.max(0) == 1).tolist() == allowed
     assert [float(v) for v, cell in zip(p["smoker=yes"], cells["smoker"], strict=True) if cell == "yes"] == (
         [1.0] * cells["smoker"].count("yes")
     )
@@ -961,9 +794,9 @@ def test_scores_ignore_form_and_order(mixed, tmp_path):
     assert a == b
     ok("impute", mixed[0], tmp_path / "a.csv", "-o", tmp_path / "c.parquet", "-q")  # nothing to fill in
     assert ok("score", mixed[0], tmp_path / "c.parquet", "-q").out == a
-    told = json.loads(ok("evaluate", mixed[0], tmp_path / "a.csv", "--orderings", "8", "--json").out)
+    record = json.loads(ok("evaluate", mixed[0], tmp_path / "a.csv", "--orderings", "8", "--json").out)
     rows = cells_of(a)["mean_over_orderings"]
-    assert told["test_log_likelihood"] == pytest.approx(np.mean(list(map(float, rows))), abs=1e-5)
+    assert record["test_log_likelihood"] == pytest.approx(np.mean(list(map(float, rows))), abs=1e-5)
 
 
 def test_unnamed_model_reads_a_matrix(tmp_path):
@@ -983,18 +816,15 @@ def test_unnamed_model_reads_a_matrix(tmp_path):
 
 def test_info_tells_the_kinds_of_columns(mixed):
     lines = " ".join(ok("info", mixed[0]).out.replace("│", " ").split())
-    for told in ("2 binary, 2 categorical, 2 numeric", 'column "grade" categorical, 3 levels: 1, 2, 3', 'dropped "id"'):
-        assert told in lines
+    for text in (
+        "2 binary, 2 categorical, 2 numeric",
+        'column "grade" categorical, 3 levels: 1, 2, 3',
+        'dropped "id"',
+    ):
+        assert text in lines
     kinds = json.loads(ok("info", mixed[0], "--json").out)["schema"]["kinds"]
     assert kinds[0] == {"levels": ["no", "yes"], "kind": "binary"}
     assert [kind["kind"] for kind in kinds] == ["binary", "categorical", "categorical", "numeric", "numeric", "binary"]
-
-
-def test_info_shows_levels_with_brackets(tmp_path):
-    (tmp_path / "t.csv").write_text("a,[b]\n" + "".join(f"{i % 2},[{'xyz'[i % 3]}]\n" for i in range(30)))
-    ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
-    lines = " ".join(ok("info", tmp_path / "model").out.replace("│", " ").split())
-    assert "column \"[b]\" categorical, 3 levels: '[x]', '[y]', '[z]'" in lines
 
 
 def test_info_shows_folder_with_brackets(survey, tmp_path):
@@ -1027,17 +857,17 @@ def test_draw_hides_what_is_missing(digits, tmp_path, monkeypatch):
 
 def test_info_tells_what_a_model_is(digits):
     result = ok("info", digits)
-    for told in ("variables", "64", "kind deep", "steps", "the data mean", "every one", "training: epochs"):
-        assert told in result.out
+    for text in ("variables", "64", "kind deep", "steps", "the data mean", "every one", "training: epochs"):
+        assert text in result.out
     assert result.err == ""
 
 
 def test_info_as_json(digits):
-    told = json.loads(ok("info", digits, "--json").out)
-    assert told["parameters"] == 64 * 8 + 8 + 64 * 8 + 64
-    assert told["model"]["steps"] == 2
-    assert told["schema"]["image_shape"] == [8, 8]
-    assert "history" not in told["metrics"]
+    record = json.loads(ok("info", digits, "--json").out)
+    assert record["parameters"] == 64 * 8 + 8 + 64 * 8 + 64
+    assert record["model"]["steps"] == 2
+    assert record["schema"]["image_shape"] == [8, 8]
+    assert "history" not in record["metrics"]
 
 
 def test_data_lists_the_known_sets(monkeypatch):
@@ -1049,11 +879,11 @@ def test_data_lists_the_known_sets(monkeypatch):
 
 def test_data_as_json(monkeypatch, tmp_path):
     monkeypatch.delenv("NADEK_DATA", raising=False)
-    told = json.loads(ok("data", "--json").out)
-    assert told["digits"] == {"state": "ok", "rows": [1197, 300, 300], "variables": 64, "path": None}
-    assert told["mnist"]["state"] == "not there"
-    told = json.loads(ok("data", "--json", "--data-dir", tmp_path).out)
-    assert told["mnist"]["path"] == str(tmp_path / "mnist_binarized.npz")
+    record = json.loads(ok("data", "--json").out)
+    assert record["digits"] == {"state": "ok", "rows": [1197, 300, 300], "variables": 64, "path": None}
+    assert record["mnist"]["state"] == "not there"
+    record = json.loads(ok("data", "--json", "--data-dir", tmp_path).out)
+    assert record["mnist"]["path"] == str(tmp_path / "mnist_binarized.npz")
 
 
 def test_data_folder_from_environment(monkeypatch, tmp_path):
@@ -1140,16 +970,16 @@ FLAGS = {
 
 def test_the_options_are_these():
     """Scripts rely on them: a change here is a change for users, and stands in the changelog."""
-    found = {
+    actual = {
         name: sorted(option for p in verb.params if p.param_type_name == "option" for option in p.opts)
         for name, verb in verbs().items()
     }
-    assert {name: [option for option in options if option != "--help"] for name, options in found.items()} == FLAGS
+    assert {name: [option for option in options if option != "--help"] for name, options in actual.items()} == FLAGS
 
 
 def test_the_arguments_are_data_and_model():
-    found = {name: [p.name for p in verb.params if p.param_type_name == "argument"] for name, verb in verbs().items()}
-    assert found == {
+    actual = {name: [p.name for p in verb.params if p.param_type_name == "argument"] for name, verb in verbs().items()}
+    assert actual == {
         "complete": ["model", "data"],
         "data": [],
         "draw": ["model", "data"],

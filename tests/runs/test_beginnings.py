@@ -64,7 +64,7 @@ def test_what_matters_while_training_may_differ(options, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "schema", "told"),
+    ("model", "schema", "error"),
     [
         (lambda: nade_k(D, hidden=(9,), steps=2), {}, f"{OTHER} .*: model.core.hidden is .8. there and .9. in"),
         (lambda: nade_k(D, hidden=(8,), steps=3), {}, f"{OTHER} .*: model.steps is 2 there and 3 in the recipe"),
@@ -76,9 +76,9 @@ def test_what_matters_while_training_may_differ(options, tmp_path):
         ),
     ],
 )
-def test_a_beginning_that_does_not_fit(model, schema, told, tmp_path):
+def test_a_beginning_that_does_not_fit(model, schema, error, tmp_path):
     start = kept(tmp_path / "first", lively(), kinds=(Categorical(levels=("no", "yes")),) * D)
-    with pytest.raises(ValueError, match=f"start: {told}"):
+    with pytest.raises(ValueError, match=f"start: {error}"):
         begin_as_model(model(), start, Schema(**schema))
 
 
@@ -114,13 +114,13 @@ def test_changed_start_unfinishes_a_model(option, tmp_path):
 
     first(0)
     job = job_on(tmp_path, **{option: str(tmp_path / "first")})
-    told = job.trained().metrics["digests"]
-    assert set(told) == {"rows", "validation", option}
+    error = job.trained().metrics["digests"]
+    assert set(error) == {"rows", "validation", option}
     assert job.finished() is not None
     first(1)
     with pytest.raises(ValueError, match=f"second holds a model of another {option}; use --force to train anew"):
         job.finished()
-    assert job.trained(force=True).metrics["digests"][option] != told[option]
+    assert job.trained(force=True).metrics["digests"][option] != error[option]
     shutil.rmtree(tmp_path / "first")
     assert job.finished() is not None
 
@@ -165,8 +165,8 @@ def test_cli_starts_from_a_folder(tmp_path):
     ok("fit", *usual, "-o", tmp_path / "second", "--set", f'start="{tmp_path / "first"}"', *still)
     near(load(tmp_path / "second"), load(tmp_path / "first"))
     assert load_saved(tmp_path / "second").metrics["config"]["start"] == str(tmp_path / "first")
-    for start, told in (("nobody", "there is no model at nobody"), ("mnist-nade5-2hl", "start: expected a model of")):
+    for start, error in (("nobody", "there is no model at nobody"), ("mnist-nade5-2hl", "start: expected a model of")):
         result = nadek("fit", *usual, "-o", tmp_path / "third", "--set", f"start={start}")
         assert result.code == 1
-        assert told in result.err
+        assert error in result.err
         assert not (tmp_path / "third").exists()

@@ -248,7 +248,7 @@ LAST_STEP = (Phase(epochs=4),)
 
 
 @pytest.mark.parametrize(
-    ("began", "goes_on", "told"),
+    ("began", "goes_on", "error"),
     [
         ({}, {"phases": (Phase(epochs=1),)}, "phases"),
         ({}, {"phases": LAST_STEP}, "phases"),
@@ -260,10 +260,10 @@ LAST_STEP = (Phase(epochs=4),)
         ({}, {"batch_size": 20}, "batch_size 20, found one of a run with 15"),
     ],
 )
-def test_state_of_other_run_is_refused(began, goes_on, told):
+def test_state_of_other_run_is_refused(began, goes_on, error):
     states = []
     outcome(deep, 0, began, save_state=states.append, save_every=0.0)
-    with pytest.raises(ValueError, match=f"^resume: expected the state of a run with {told}"):
+    with pytest.raises(ValueError, match=f"^resume: expected the state of a run with {error}"):
         outcome(deep, 1, goes_on, resume=states[-1])
 
 
@@ -301,9 +301,9 @@ def wait_for_progress(process, folder, epochs):
     """Wait until the state in a folder is of at least so many epochs; tells how many."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        found = load_state(folder)
-        if found is not None and len(found[0].info["history"]) >= epochs:
-            return len(found[0].info["history"])
+        actual = load_state(folder)
+        if actual is not None and len(actual[0].info["history"]) >= epochs:
+            return len(actual[0].info["history"])
         time.sleep(0.01)
     raise AssertionError(f"no progress: {process.communicate()}")
 
@@ -345,8 +345,8 @@ def test_ctrl_c_resumes_bitwise(uninterrupted, tmp_path):
     out, err = process.communicate()
     assert process.returncode == 130
     assert out == ""
-    told = f"nadek: stopped; what was learnt is kept in {folder}: give the same command with --resume to go on"
-    assert err.strip().splitlines()[-1] == told
+    error = f"nadek: stopped; what was learnt is kept in {folder}: give the same command with --resume to go on"
+    assert err.strip().splitlines()[-1] == error
     assert "Traceback" not in err
     again = nadek(*FIT, "-o", folder)
     assert again.code == 1

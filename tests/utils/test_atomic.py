@@ -78,10 +78,10 @@ def test_locked_folder_serialises_updates(tmp_path):
     def count() -> None:
         for _ in range(20):
             with locked(tmp_path):
-                found = int(path.read_text())
+                actual = int(path.read_text())
                 time.sleep(0.001)
                 with replacing(path) as stream:
-                    stream.write(str(found + 1).encode())
+                    stream.write(str(actual + 1).encode())
 
     threads = [threading.Thread(target=count) for _ in range(3)]
     for thread in threads:
@@ -117,7 +117,7 @@ def test_permissions_are_kept(tmp_path):
     for mode in (0o600, 0o664):
         path.chmod(mode)
         with replacing(path) as stream:
-            (temporary,) = (found for found in tmp_path.iterdir() if found.suffix == ".tmp")
+            (temporary,) = (actual for actual in tmp_path.iterdir() if actual.suffix == ".tmp")
             assert temporary.stat().st_mode & 0o777 == mode
             stream.write(b"new")
         assert path.stat().st_mode & 0o777 == mode

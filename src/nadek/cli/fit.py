@@ -85,14 +85,7 @@ class RecipeOptions:
             ("memory", "true" if self.memory else None),
         )
         given = [f"{name}={value}" for name, value in short if value is not None]
-        changes = parse_settings((*given, *(self.setting or [])))
-        for path in ("model", "model.core", "training", "training.optimizer"):
-            table: Any = changes
-            for part in path.split("."):
-                table = table.get(part, {})
-            if not isinstance(table, dict):
-                raise ValueError(f"{path}: expected a table of options, found {table!r}")
-        return changes
+        return parse_settings((*given, *(self.setting or [])))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,7 +77,7 @@ def data(
         say(f"{fetch}: {path}", quiet=quiet)
         return
     checked = [datasets.check(name, data_dir) for name in datasets.names()]
-    sets = [(status.source, status.state, _path(status.path)) for status in checked]
+    sets = [(status.source, status.state, status.path and str(status.path)) for status in checked]
     if as_json:
         keys = ("state", "rows", "variables", "path")
         show_json({s.name: dict(zip(keys, (state, s.rows, s.dim, path), strict=True)) for s, state, path in sets})
@@ -131,7 +131,3 @@ def _structure(model: dict[str, Any]) -> list[list[str]]:
 
 def _text(value: Any) -> str:  # noqa: ANN401 - whatever metrics hold
     return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def _path(path: Path | None) -> str | None:
-    return None if path is None else str(path)

@@ -93,17 +93,24 @@ def is_of_images(options: Mapping[str, Any]) -> bool:
     return isinstance(model, Mapping) and model.get("kind") == "images"
 
 
-def merge(options: Mapping[str, Any], changes: Mapping[str, Any], *, kinds: bool = True) -> dict[str, Any]:
-    """Lay changes over options; another ``kind`` replaces its table, unless ``kinds`` is False."""
+def merge(
+    options: Mapping[str, Any], changes: Mapping[str, Any], *, kinds: bool = True, where: str = ""
+) -> dict[str, Any]:
+    """Lay changes over options; another ``kind`` replaces its table, unless ``kinds`` is False.
+
+    A ValueError names a change that is no table where the options have one, by its path, with ``where`` before it.
+    """
     merged = dict(options)
     for key, value in changes.items():
         old = merged.get(key)
-        if not (isinstance(old, Mapping) and isinstance(value, Mapping)):
+        if not isinstance(old, Mapping):
             merged[key] = value
+        elif not isinstance(value, Mapping):
+            raise ValueError(f"{where}{key}: expected a table of options, found {value!r}")
         elif kinds and value.get("kind", old.get("kind")) != old.get("kind"):
             merged[key] = dict(value)
         else:
-            merged[key] = merge(old, value, kinds=kinds)
+            merged[key] = merge(old, value, kinds=kinds, where=f"{where}{key}.")
     return merged
 
 
@@ -125,6 +132,7 @@ def choose_recipe(
     n_rows, n_variables = rows.x.shape
     make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
     make(options, where=where)  # errors of the file alone name it
+    with_kinds(changes)  # refuses a value for a table of options
     levels = _levels(rows)
     shaped = _by_shape(n_rows, levels, changes, epochs, device) if by_shape else {}
     options = merge(shaped if by_shape else options, changes)
