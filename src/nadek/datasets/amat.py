@@ -45,17 +45,6 @@ def read_plain(path: Path) -> bytes:
 def parse_bits(text: bytes, *, name: str, comma: bool = False) -> NDArray[np.uint8]:
     r"""Parse rows of 0 and 1.
 
-    Args:
-        text: one row a line.
-        name: of the text in messages.
-        comma: values are separated by commas, not white space.
-
-    Returns:
-        uint8 0/1 [N, D].
-
-    Raises:
-        ValueError: names the first row (1 = the first line that is not blank) and column that is wrong.
-
     >>> parse_bits(b"0 1 1\n1 0 0\n", name="example")
     array([[0, 1, 1],
            [1, 0, 0]], dtype=uint8)

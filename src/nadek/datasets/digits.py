@@ -16,12 +16,6 @@ def read_digits() -> Parts:
     """Read the 1,797 digits in a fixed random order.
 
     A pixel is 1 if its gray level is at least 8 of 16.
-
-    Returns:
-        Train [1197, 64], valid [300, 64] and test [300, 64], uint8 0/1.
-
-    Raises:
-        FileNotFoundError: if scikit-learn is not installed.
     """
     with gzip.open(_file(), "rt", encoding="ascii") as stream:
         gray = np.loadtxt(stream, delimiter=",")[:, :-1]  # the last column is the class

@@ -120,14 +120,7 @@ def _parse(source: Source, files: list[Path]) -> Parts:
 
 
 def read_matlab(path: Path) -> Parts:
-    """Read a Caltech-101 Silhouettes split in row-major order.
-
-    Returns:
-        Train, valid and test, uint8 0/1 [N, D] each, D = side * side.
-
-    Raises:
-        ValueError: if it is no MATLAB file with train_data, val_data and test_data of square binary images.
-    """
+    """Read a Caltech-101 Silhouettes split in row-major order."""
     keys = ("train_data", "val_data", "test_data")
     try:
         content = loadmat(path, variable_names=keys, appendmat=False)

@@ -19,9 +19,6 @@ def content_sha256(parts: Parts) -> str:
     """Return the SHA-256 of the values, whatever their compression.
 
     It covers, for each part, the line "N D" and the bits packed row by row.
-
-    Args:
-        parts: train, valid and test, uint8 0/1 [N, D] each.
     """
     digest = hashlib.sha256()
     for part in parts:
@@ -38,14 +35,7 @@ def write_packed(path: Path, parts: Parts) -> None:
 
 
 def read_packed(path: Path) -> Parts:
-    """Read a file of `write_packed`.
-
-    Returns:
-        Train, valid and test, uint8 0/1 [N, D] each.
-
-    Raises:
-        ValueError: for another file.
-    """
+    """Read train, valid and test, uint8 0/1 [N, D] each, from a file of `write_packed`."""
     if path.is_file() and not zipfile.is_zipfile(path):  # np.load would speak of pickles
         raise ValueError(f"{path}: {_EXPECTED} (not a whole zip archive)")
     try:

@@ -175,11 +175,7 @@ def names() -> tuple[str, ...]:
 
 
 def find(dataset: str | Source) -> Source:
-    """Return the source of a name; a source is returned as it is.
-
-    Raises:
-        ValueError: for another name; lists the names.
-    """
+    """Return the source of a name; a source is returned as it is."""
     if isinstance(dataset, Source):
         return dataset
     if dataset in _SOURCES:

@@ -19,16 +19,8 @@ def checked_table(
 ) -> Table:
     """Read a table for an estimator.
 
-    Args:
-        estimator: told the number and names of the columns, or asked for them.
-        X: the table.
-        reset: whether the estimator learns them (`fit`) or they must be those that it knows.
-        words: words that mean missing; in cells of numbers it is the number that counts.
-        dropped: columns that are left out, if they are there; see `_rest`.
-
-    Raises:
-        ValueError: on another shape or other columns than expected, columns of one name, or no rows or columns.
-        TypeError: on sparse matrices, lazy frames, and cells that are neither text nor numbers nor booleans.
+    With ``reset`` the estimator learns number and names of the columns, else they must be those that it knows. In cells
+    of numbers it is the number of a missing word in ``words`` that counts. Columns ``dropped`` may be there or not.
     """
     X = plain_table(X)
     if is_frame(X):
@@ -42,11 +34,7 @@ def checked_table(
 
 
 def names_in(estimator: BaseEstimator, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
-    """Return the names of the columns of `fit`, those given, or x0, x1 and so on.
-
-    Raises:
-        ValueError: if the names given are not those of `fit`, or not as many.
-    """
+    """Return the names of the columns of `fit`, those given, or x0, x1 and so on."""
     fitted_names, n_columns = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
     if input_features is None:
         names = [f"x{j}" for j in range(n_columns)] if fitted_names is None else fitted_names
@@ -77,12 +65,6 @@ def _rest(estimator: BaseEstimator, names: Sequence[Hashable] | None, width: int
 
     Those are found by their names. If the columns in training had none, these are their numbers from 1, which say
     something of a table that is as wide as that of training was.
-
-    Args:
-        estimator: knows the names of its columns, or how many there are.
-        names: names of the columns of the table; None for an array.
-        width: the number of columns of the table.
-        dropped: what was left out.
     """
     if hasattr(estimator, "feature_names_in_"):
         return [j for j in range(width) if names is None or names[j] not in dropped]

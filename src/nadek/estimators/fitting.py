@@ -52,21 +52,8 @@ def fit_codes(
 ) -> tuple[FittedTable, Split]:
     """Train a network on the rows of a table.
 
-    Args:
-        codes: codes and NaN for missing; rows without any value are left out.
-        columns: types of the columns.
-        labels: names of the columns, for the messages.
-        validation: codes of other rows that choose the best epoch; held out of ``codes`` when None.
-        purpose: see `nadek.training.defaults.defaults`.
-        options: options of the estimator, by name (see `nadek.estimators.options.options_of`).
-        device: device of the training.
-        rng: source of the split, the initial weights and the training.
-        network: a trained network to go on from; None starts afresh.
-        split_seed: seed of the split that ``network`` was trained on.
-
-    Raises:
-        ValueError: on no rows, on a column without any value, on options that do not fit ``network``, and on a memory
-            without validation rows.
+    Codes are NaN where missing; rows without any value are left out. Without validation codes some rows are held out.
+    ``network`` is a trained one to go on from, whose rows were split by ``split_seed``.
     """
     seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
@@ -99,13 +86,7 @@ def fit_codes(
 
 
 def split_rows(codes: Float[np.ndarray, "N D"], fraction: float, seed: int) -> Split:
-    """Choose rows to train on and to hold out; each column keeps a training value.
-
-    Args:
-        codes: codes and NaN for missing; rows without any value are in neither part.
-        fraction: part of the rows to hold out; none where none would be left to train on.
-        seed: of the choice.
-    """
+    """Choose rows to train on and to hold out; each column keeps a training value."""
     observed = ~np.isnan(codes)
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(observed.any(1)))
     n_held_out = int(np.ceil(fraction * len(rows)))
@@ -119,15 +100,7 @@ def split_rows(codes: Float[np.ndarray, "N D"], fraction: float, seed: int) -> S
 def recipe_for(
     options: Mapping[str, Any], n_rows: int, columns: Sequence[Column], *, purpose: Purpose, device: torch.device
 ) -> Recipe:
-    """Return the defaults for a table, with the options set over them.
-
-    Args:
-        options: options of the estimator, by name; "auto" leaves the default.
-        n_rows: number of training rows.
-        columns: types of the columns.
-        purpose: see `nadek.training.defaults.defaults`.
-        device: device of the training.
-    """
+    """Return the defaults for a table, with the options set over them."""
 
     def option(name: str, default: Any = None, number: type[int | float] = int) -> Any:  # noqa: ANN401 - any option
         """Python's own number, which JSON can hold; the default for "auto"."""
@@ -173,15 +146,7 @@ def reporter(verbose: int) -> Callable[[Epoch], None]:
 
 
 def check_unchanged(fitted: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Refuse options other than those of the network.
-
-    Args:
-        fitted: options of the network, as far as they are known.
-        options: options of the next training.
-
-    Raises:
-        ValueError: names the first one that differs.
-    """
+    """Refuse options other than those of the network."""
     for name, value in fitted.items():
         if options[name] != value:
             raise ValueError(

@@ -43,9 +43,6 @@ def options_of(estimator: BaseEstimator) -> dict[str, Any]:
     """Return all options of an estimator by name, those in ``training`` beside the others.
 
     A subclass may preset options that its own constructor does not take, and `get_params` does not return these.
-
-    Raises:
-        ValueError: if ``training`` is no dictionary, or has an option that there is not.
     """
     options = own_options(estimator)
     training = options.pop("training")
@@ -77,11 +74,7 @@ def read_options(saved: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse options that no training could follow.
-
-    Raises:
-        ValueError: names the first one, what was expected and what was found.
-    """
+    """Refuse options that no training could follow."""
     for name in ("max_iter", "steps", "width", "blocks", "batch_size"):
         check_whole(name, options[name], also=("auto",))
     check_whole("n_iter_no_change", options["n_iter_no_change"], also=("auto", None))
@@ -100,11 +93,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[object] = ()) -> None:
-    """Refuse all but whole numbers from ``least``, and ``also``.
-
-    Raises:
-        ValueError: says what was expected and what was found.
-    """
+    """Refuse all but whole numbers from ``least``, and ``also``."""
     if _is_among(value, also):
         return
     if not is_whole(value) or value < least:
@@ -121,20 +110,7 @@ def check_number(
     positive: bool = False,
     also: Sequence[object] = (),
 ) -> None:
-    """Refuse all but numbers in an interval, and ``also``.
-
-    Args:
-        name: name of the option.
-        value: its value.
-        least: the smallest number permitted; not itself where ``positive``.
-        below: what it must be below.
-        most: the largest number permitted.
-        positive: refuse ``least`` itself.
-        also: words permitted besides.
-
-    Raises:
-        ValueError: says what was expected and what was found.
-    """
+    """Refuse all but numbers in an interval, and ``also``."""
     if _is_among(value, also):
         return
     if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
@@ -147,21 +123,13 @@ def check_number(
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Refuse all but some choices.
-
-    Raises:
-        ValueError: lists them.
-    """
+    """Refuse all but some choices."""
     if not _is_among(value, choices):
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
 
 
 def pick_device(device: DeviceName) -> torch.device:
-    """Return the device; ``"auto"`` is a GPU where there is one.
-
-    Raises:
-        ValueError: if it is none that PyTorch knows, or is not there.
-    """
+    """Return the device; ``"auto"`` is a GPU where there is one."""
     there = torch.cuda.is_available()
     if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if there else "cpu")

@@ -53,11 +53,7 @@ class Fitted:
 
 
 def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
-    """Write a model folder that the command line can use, too.
-
-    Raises:
-        OSError: if the folder cannot be written to.
-    """
+    """Write a model folder that the command line can use, too."""
     nonempty = [j for j, column in enumerate(fitted.columns) if column is not None]
     kinds = tuple(column for column in fitted.columns if column is not None)
     empty = [j for j, column in enumerate(fitted.columns) if column is None]
@@ -78,12 +74,7 @@ def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
 
 
 def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitted:
-    """Read a model folder, whether an estimator or the command line wrote it.
-
-    Raises:
-        FileNotFoundError: if there is no such folder.
-        ValueError: if it is no model, was damaged or edited, or knows one ordering only.
-    """
+    """Read a model folder, whether an estimator or the command line wrote it."""
     saved = load_saved(folder, device=device)
     if saved.model.config.ordering is not None:
         raise ValueError(f"{folder}: expected a model of every ordering, found one that knows one ordering only")

@@ -16,18 +16,9 @@ from nadek.models.iterative_nade import IterativeNADE
 def draw_model(
     saved: SavedModel, folder: Path, x: Tensor | None = None, *, hidden: float = 0.5, seed: int = 0
 ) -> list[Path]:
-    """Draw whatever a model allows, as PNG files.
+    """Draw whatever a model allows as PNG files, and return them.
 
-    Args:
-        saved: a model with its columns and metrics.
-        folder: where to; made if need be.
-        x: rows to hide cells of, for the picture of inpainting (see `why_rows_are_not_drawn`); what is missing is
-            hidden, too.
-        hidden: part of each row's cells that is hidden.
-        seed: of samples and hidden cells.
-
-    Returns:
-        The files written.
+    Of the rows ``x`` a part ``hidden`` of the cells is hidden for the picture of inpainting.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {}

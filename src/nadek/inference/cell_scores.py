@@ -92,15 +92,7 @@ def cell_scores(
     *,
     dtype: torch.dtype | None = None,
 ) -> Float[Tensor, "N ..."]:
-    """Return the scores of one variable a row (float64), by one pass of the whole network.
-
-    Args:
-        model: any conditional model.
-        x: codes; any value where missing.
-        missing: True for the cells that the network is not shown.
-        variable: the variable of each row.
-        dtype: of the matrix products; None for the model's own.
-    """
+    """Return the scores of one variable a row (float64), by one pass of the whole network."""
     with products_in(dtype, x.device):
         logits = model(x, missing)[-1]
     return model.variables.scores(logits, variable).double()

@@ -15,12 +15,7 @@ from nadek.utils.configs import is_whole
 
 
 def missing_cells(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Bool[Tensor, "B D"]:
-    """Return where rows have missing cells, after a check of their shape and values.
-
-    Raises:
-        TypeError: if ``x`` is no tensor.
-        ValueError: on a wrong number of columns, and on values that are no codes.
-    """
+    """Return where rows have missing cells, after a check of their shape and values."""
     check_tensor(x)
     if x.ndim != 2 or x.shape[1] != model.n_variables:
         raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
@@ -28,12 +23,7 @@ def missing_cells(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Bool[Ten
 
 
 def complete_rows(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Shaped[Tensor, "B D"]:
-    """Check that rows have a code for each variable and no missing cell.
-
-    Raises:
-        TypeError: if ``x`` is no tensor.
-        ValueError: as `missing_cells`, and on a missing value.
-    """
+    """Check that rows have a code for each variable and no missing cell."""
     missing = missing_cells(model, x)
     if missing.any():
         cell = tuple(missing.nonzero()[0].tolist())
@@ -43,17 +33,7 @@ def complete_rows(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Shaped[T
 
 
 def check_flags(name: str, flags: Tensor, shape: Sequence[int]) -> None:
-    """Check that there is one flag for each variable [D], or for each cell [B, D].
-
-    Args:
-        name: of the option, for the message.
-        flags: the value of the option; numbers are refused, as they may be meant as indices.
-        shape: the expected shape.
-
-    Raises:
-        TypeError: if they are no tensor.
-        ValueError: on another shape, and on numbers.
-    """
+    """Check that there is one flag for each variable [D], or for each cell [B, D]."""
     check_tensor(flags, name)
     if flags.shape != tuple(shape) or flags.dtype != torch.bool:
         there = f"of {shape[0]} variables" if len(shape) == 1 else f"cell of x {tuple(shape)}"
@@ -63,17 +43,7 @@ def check_flags(name: str, flags: Tensor, shape: Sequence[int]) -> None:
 
 
 def as_count(name: str, count: Any, *, of: str = "") -> int:  # noqa: ANN401 - any value a user passes
-    """Return a whole number of at least 1.
-
-    Args:
-        name: of the option, for the message.
-        count: the value of the option.
-        of: the noun that is counted, where the name does not say it.
-
-    Raises:
-        TypeError: on what is no whole number; true and false are none.
-        ValueError: on one below 1.
-    """
+    """Return a whole number of at least 1."""
     if not is_whole(count):
         raise TypeError(f"{name}: expected a whole number, found {count!r}")
     if count < 1:
@@ -87,12 +57,7 @@ def check_chunk(chunk: Any) -> None:  # noqa: ANN401 - any value a user passes
 
 
 def as_ordering(model: ConditionalModel, x: Shaped[Tensor, "B D"], ordering: Ordering | None) -> Int[Tensor, "*rows D"]:
-    """Return one ordering for the rows ``x`` [D], or one a row [B, D]; None stands for the model's own.
-
-    Raises:
-        TypeError: if these are no numbers.
-        ValueError: if it is no permutation of the variables, or another one than a fixed-order model's own.
-    """
+    """Return one ordering for the rows ``x`` [D], or one a row [B, D]; None stands for the model's own."""
     ordering = model.own_ordering if ordering is None else ordering
     if ordering is None:
         raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
@@ -113,12 +78,7 @@ def as_orderings(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "M D"]:
-    """Return the given orderings, or so many drawn ones; a fixed-order model has only its own.
-
-    Raises:
-        TypeError: if ``orderings`` is neither a whole number nor an array of numbers.
-        ValueError: on no ordering, on no permutation, and on another one than a fixed-order model's own.
-    """
+    """Return the given orderings, or so many drawn ones; a fixed-order model has only its own."""
     if not isinstance(orderings, Number):
         given = _permutations(as_tensor(orderings, "orderings").to(device), model.n_variables)
         check_own(model, given, "orderings")
@@ -130,11 +90,7 @@ def as_orderings(
 
 
 def check_own(model: ConditionalModel, ordering: Shaped[Tensor, "*rows D"], name: str = "ordering") -> None:
-    """Refuse orderings that a fixed-order model never learnt.
-
-    Raises:
-        ValueError: if the model's one ordering is another.
-    """
+    """Refuse orderings that a fixed-order model never learnt."""
     own = model.own_ordering
     if own is not None and not bool((ordering == own.to(ordering.device)).all()):
         raise ValueError(f"{name}: this model knows one ordering only, expected that, found another")

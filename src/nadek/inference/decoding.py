@@ -105,19 +105,9 @@ def decode_shared(
 ) -> Decoded:
     """Decode rows along one ordering, each in its own stages.
 
-    Rows with the same stages have the same ordering. Other rows visit their variables in the same relative order.
-
-    Args:
-        model: any conditional model.
-        x: codes; NaN asks for a draw.
-        ordering: the shared ordering; one that the model can follow in these stages.
-        stage: 0 for given cells, 1 for those to visit, 2 for those never seen.
-        draw: see `decode`.
-        chunk: see `decode`.
-        dtype: of the matrix products; None for the model's own.
-
-    Returns:
-        Values and log-probabilities, **in the order of the columns of** ``x``.
+    A stage is 0 for given cells, 1 for those to visit, 2 for those never seen. Rows with the same stages have the same
+    ordering; other rows visit their variables in the same relative order. NaN asks for a draw. The result is **in the
+    order of the columns of** ``x``.
     """
     ordering, start, stop = shared_stages(ordering, stage)
     given, stage = x[:, ordering], stage[:, ordering]

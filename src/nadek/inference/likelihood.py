@@ -154,12 +154,7 @@ def reduce_orderings(log_probs: Float[Tensor, "M B"], reduce: Reduction | None =
 
 
 def check_table(log_probs: Tensor) -> None:
-    """Check that log-likelihoods are a table, orderings by rows.
-
-    Raises:
-        TypeError: if they are no tensor.
-        ValueError: on another shape, such as that of one ordering.
-    """
+    """Check that log-likelihoods are a table, orderings by rows."""
     check_tensor(log_probs, "log_probs")
     if log_probs.ndim != 2:
         expected = "expected a matrix, orderings by rows (of one ordering log_prob(...)[None])"

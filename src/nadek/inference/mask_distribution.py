@@ -42,14 +42,9 @@ class MaskDistribution:
     stratified: bool = False
 
     def sample(self, observed: Bool[Tensor, "B D"], *, generator: torch.Generator | None = None) -> Bool[Tensor, "B D"]:
-        """Draw the missing cells of each row.
+        """Draw the missing cells of each row: True where a cell is hidden, or was never observed.
 
-        Args:
-            observed: True where the row has a value; each row needs at least one.
-            generator: source of randomness, on the device of ``observed``.
-
-        Returns:
-            True where a cell is hidden, or was never observed.
+        Each row needs an observed cell.
         """
         n_rows, device = observed.shape[0], observed.device
         n_observed = observed.sum(dim=1, keepdim=True)
@@ -73,10 +68,7 @@ class MaskDistribution:
     ) -> Float[Tensor, "*B"]:
         """Return the factor on each row's summed cost; ``n / m`` under the paper's law (Eq. 4).
 
-        Args:
-            n_hidden: number m of targets: hidden cells that were observed.
-            n_observed: number n of observed cells.
-            dtype: of the result.
+        Of n observed cells m are hidden.
         """
         weight: Tensor = n_observed / n_hidden.to(dtype)
         if self.law == "holes":

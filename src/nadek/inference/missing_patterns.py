@@ -24,10 +24,7 @@ def groups(
 ) -> Iterator[tuple[Int[Tensor, " n"], bool]]:
     """Yield indices of rows with one pattern (True), one group each, then those of all others (False).
 
-    Args:
-        pattern: where each row has missing cells.
-        share: False puts all rows among the others.
-        share_from: fewer rows with one pattern than this are among the others; None for `SHARE_FROM`.
+    Fewer rows than ``share_from`` are among the others; without ``share`` all are.
 
     Example:
         >>> pattern = torch.tensor([[True, False]] * 9 + [[False, True]])
@@ -52,17 +49,7 @@ def groups(
 def in_stages(
     model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"], *, able: str
 ) -> Int[Tensor, "B D"]:
-    """Return orderings that visit all cells of a lower stage first, otherwise in the same order.
-
-    Args:
-        model: a NADE-k; a fixed-order NADE has only its own ordering.
-        ordering: one for all rows, or one a row.
-        stage: of each cell.
-        able: the ability of a fixed-order model, for the error message.
-
-    Raises:
-        ValueError: if the model's one ordering is another.
-    """
+    """Return orderings that visit all cells of a lower stage first, otherwise in the same order."""
     ordering = ordering.expand(stage.shape)
     visited = stage.gather(1, ordering).to(torch.uint8)
     if model.own_ordering is not None:
@@ -76,11 +63,7 @@ def in_stages(
 def staged(
     model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"]
 ) -> Int[Tensor, "B D"]:
-    """Return `in_stages` for scoring: given cells first, then visited ones, then those never seen.
-
-    Raises:
-        ValueError: if a fixed-order model's own ordering is another.
-    """
+    """Return `in_stages` for scoring: given cells first, then visited ones, then those never seen."""
     able = "answers where it visits what is given first, then what is asked for, and last what is missing; found others"
     return in_stages(model, ordering, stage, able=able)
 
@@ -89,10 +72,6 @@ def shared_stages(ordering: Int[Tensor, " D"], stage: Shaped[Tensor, "B D"]) -> 
     """Return an ordering that rows can share, and the positions from and to which any row visits a cell.
 
     The visited variables of a row keep their relative order, so its distribution is the same.
-
-    Args:
-        ordering: the ordering.
-        stage: 0 for given cells, 1 for visited ones, 2 for those never seen.
 
     Example:
         >>> stage = torch.tensor([[1, 2, 0, 1], [0, 2, 0, 1]])

@@ -33,13 +33,6 @@ def random_orderings(
 def as_tensor(given: object, name: str = "ordering") -> Shaped[Tensor, "..."]:
     """Return orderings as a tensor, not yet checked.
 
-    Args:
-        given: a tensor (returned as it is), an array, a list or a tuple.
-        name: of the option, for the message.
-
-    Raises:
-        TypeError: if these are no numbers, or rows of several lengths.
-
     Example:
         >>> as_tensor(np.arange(3)[::-1])
         tensor([2, 1, 0])

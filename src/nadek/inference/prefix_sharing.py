@@ -17,11 +17,6 @@ WORTH = 0.9
 class SharedPrefixes:
     """Track which rows share the same revealed values.
 
-    Args:
-        n_rows: B.
-        distinct: True if rows are in different states from the start.
-        device: where the rows live.
-
     Example:
         >>> prefixes = SharedPrefixes(5)
         >>> prefixes.append(torch.tensor([[1], [0], [1], [1], [0]]))

@@ -151,15 +151,7 @@ def complete(
 ) -> Completed:
     """Fill the missing cells of each row one by one with a choice from their scores.
 
-    Args:
-        model: any conditional model.
-        x: codes, NaN for a missing value.
-        choose: returns codes for scores; `draws` for samples.
-        ordering: of the missing cells, the same for all rows (observed cells come first anyway); None draws one.
-        share: see `impute`.
-        chunk: see `impute`.
-        max_bytes: bound on the working memory.
-        generator: source of the orderings that are drawn, on the device of ``x``.
+    They are visited along ``ordering``, after all observed ones; None draws one (see `impute`).
     """
     check_chunk(chunk)
     missing = missing_cells(model, x)
@@ -276,11 +268,7 @@ def reconstruction_probabilities(
 
 
 def _check_marginals(model: ConditionalModel, missing: Bool[Tensor, "B D"]) -> None:
-    """Refuse marginals of cells that have others after them in a fixed-order model's ordering.
-
-    Raises:
-        ValueError: names the first such row.
-    """
+    """Refuse marginals of cells that have others after them in a fixed-order model's ordering."""
     if model.config.ordering is None:
         return
     *before, last = model.config.ordering

@@ -41,12 +41,7 @@ class Decoding(NamedTuple):
 
     @classmethod
     def of(cls, model: ConditionalModel, **options: object) -> "Decoding":
-        """Check the options against the model.
-
-        Raises:
-            TypeError: on an unknown option, and one of another type.
-            ValueError: on an option that does not suit the model.
-        """
+        """Check the options against the model."""
         decoding = cls(**options)  # type: ignore[arg-type]
         check_chunk(decoding.chunk)
         if decoding.decoder not in get_args(DecoderName):
@@ -67,18 +62,7 @@ def score_rows(
     stage: Shaped[Tensor, "B D"] | None,
     decoding: Decoding,
 ) -> Float[Tensor, "M B"]:
-    """Return the log-likelihood of the visited cells of rows, in nats.
-
-    Args:
-        model: any conditional model.
-        x: codes; any code where a cell is never seen.
-        orderings: M of them, each for all rows or one a row.
-        stage: of each cell (see `nadek.inference.missing_patterns`); None if all are visited.
-        decoding: the options.
-
-    Raises:
-        ValueError: on a decoder or chunks that do not suit the rows, and stages that a fixed-order model cannot follow.
-    """
+    """Return the log-likelihood of the visited cells of rows, in nats."""
     decoder = _choose(model, decoding.decoder, len(x), per_row=orderings.ndim == 3, partial=stage is not None)
     decoding = decoding._replace(decoder=decoder)
     if stage is None:

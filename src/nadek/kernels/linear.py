@@ -44,15 +44,9 @@ MIN_TANH = 2**14
 
 
 def block_size(dtype: torch.dtype, device: torch.device | str, work: int) -> int:
-    """Return the multiple to which changing shapes are rounded.
+    """Return the multiple to which changing shapes are rounded: `BLOCK` where oneDNN compiles the products, else 1.
 
-    Args:
-        dtype: dtype of the products.
-        device: device of the products.
-        work: multiplications of the largest product.
-
-    Returns:
-        `BLOCK` where oneDNN compiles the products, else 1.
+    ``work`` is the number of multiplications of the largest product.
     """
     if torch.device(device).type != "cpu" or not torch.backends.mkldnn.enabled:
         return 1
