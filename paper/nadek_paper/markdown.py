@@ -14,14 +14,7 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: in
 
 
 def insert(text: str, name: str, block: str, *, append: bool = True) -> str:
-    """Return the page with a block between ``<!-- generated: NAME -->`` and ``<!-- /generated -->``.
-
-    Args:
-        text: the page.
-        name: of the place.
-        block: what to put there.
-        append: put it at the page's end where there is no such place.
-    """
+    """Return the page with a block between ``<!-- generated: NAME -->`` and ``<!-- /generated -->``."""
     block = f"<!-- generated: {name} -->\n\n{block}\n\n<!-- /generated -->"
     place = re.compile(rf"<!-- generated: {re.escape(name)} -->.*?<!-- /generated -->", re.DOTALL)
     if place.search(text):

@@ -48,12 +48,7 @@ class MeanField:
 
 
 def meanfield_study(workspace: Workspace) -> Study:
-    """Return the study: RBMs scored as they are, fine-tuned as networks, and networks trained from scratch.
-
-    Raises:
-        FileNotFoundError: if there is no such file, or an RBM is not trained; names the command that trains it.
-        ValueError: on an unknown, missing or unfit option, or a row that is no RBM.
-    """
+    """Return the study: RBMs scored as they are, fine-tuned as networks, and networks trained from scratch."""
     options, recipe = read_meanfield(workspace)
 
     def finish(results: Record) -> Record:

@@ -45,11 +45,7 @@ class RBMTraining:
 
     @classmethod
     def of(cls, row: Row, workspace: Workspace) -> "RBMTraining":
-        """Return the training of a row; a short one for a quick look.
-
-        Raises:
-            ValueError: if the row is no RBM.
-        """
+        """Return the training of a row; a short one for a quick look."""
         recipe = row.rbm
         if recipe is None:
             raise ValueError(f"{row.table}/{row.name}: expected an RBM, found a row that is none")
@@ -73,11 +69,7 @@ class RBMTraining:
         return None if state is None or state.epochs < self.recipe.training.epochs else state.result
 
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> RBMState:
-        """Return the state of the finished training; train first, or go on, where there is none.
-
-        Raises:
-            ValueError: if the folder holds an RBM of another recipe.
-        """
+        """Return the state of the finished training; train first, or go on, where there is none."""
         config, earlier = self.recipe.training, None if force else self._load()
         if earlier is not None and earlier.epochs == config.epochs:
             return earlier
@@ -165,12 +157,7 @@ def rbm_job(row: Row, workspace: Workspace) -> Job:
 
 
 def rbm_row(recipes: Path, name: str) -> Row:
-    """Return the row called "TABLE/ROW".
-
-    Raises:
-        FileNotFoundError: if there is no such table.
-        ValueError: if the table has no such row.
-    """
+    """Return the row called "TABLE/ROW"."""
     table, _, row = name.partition("/")
     return read_table(recipes / table, only=row)[0]
 
@@ -178,18 +165,7 @@ def rbm_row(recipes: Path, name: str) -> Row:
 def begin_as_rbm_row(
     model: ConditionalModel, name: str, data: str, workspace: Workspace, *, on_epoch: OnEpoch = None
 ) -> None:
-    """Let a network begin as an RBM of the tables, which is trained first if need be.
-
-    Args:
-        model: the network; its weights are overwritten.
-        name: the RBM, "TABLE/ROW".
-        data: the data set that the network will be trained on.
-        workspace: folders and device.
-        on_epoch: called after each epoch of the RBM.
-
-    Raises:
-        ValueError: if it is no RBM of these data, or the network cannot begin as one.
-    """
+    """Let a network begin as an RBM of the tables, which is trained first if need be."""
     row = rbm_row(workspace.recipes, name)
     if row.data != data:
         raise ValueError(f"start: expected an RBM of {data}, found {name}, which is one of {row.data}")
@@ -201,11 +177,7 @@ def begin_as_rbm_row(
 
 
 def rbm_digest(name: str, workspace: Workspace) -> str | None:
-    """Return the digest of an RBM of the tables ("TABLE/ROW"), or None if it is not trained.
-
-    Raises:
-        ValueError: if it is no RBM, or was trained by another recipe.
-    """
+    """Return the digest of an RBM of the tables ("TABLE/ROW"), or None if it is not trained."""
     rbm = RBMTraining.of(rbm_row(workspace.recipes, name), workspace).finished()
     return None if rbm is None else _digest(b"", rbm.W, rbm.b, rbm.c)
 

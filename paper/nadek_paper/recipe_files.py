@@ -12,38 +12,20 @@ T = TypeVar("T")
 
 
 def read_config(cls: type[T], path: str | os.PathLike[str], **given: Any) -> T:  # noqa: ANN401 - options of any kind
-    """Read a TOML file as a config, strictly.
-
-    Args:
-        cls: the dataclass.
-        path: the file.
-        given: options that the file's place says.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not TOML, or an option is unknown, missing or unfit; names file and option.
-    """
+    """Read a TOML file as a config, strictly."""
     options = read_recipe(path)
     with naming(path):
         return decode(cls, {**options, **given})
 
 
 def files_of(folder: Path, only: str | None, noun: str) -> list[Path]:
-    """Return the TOML files of a folder by name, or the one called ``only``.
-
-    Raises:
-        ValueError: if there is no file of that name.
-    """
+    """Return the TOML files of a folder by name, or the one called ``only``."""
     paths = {path.stem: path for path in sorted(folder.glob("*.toml"))}
     return list(paths.values()) if only is None else [paths[choose(only, list(paths), f"{folder.name} has no {noun}")]]
 
 
 def choose(name: str, names: Sequence[str], complaint: str) -> str:
-    """Return a name that is one of several.
-
-    Raises:
-        ValueError: if it is none of them; begins with the complaint and lists the names.
-    """
+    """Return a name that is one of several."""
     if name not in names:
         raise ValueError(f"{complaint} {name!r}; known are: {', '.join(names)}")
     return name

@@ -44,17 +44,6 @@ def write_report(workspace: Workspace, page: Path) -> list[RowRecord]:
     Text between ``<!-- generated: TABLE -->`` and ``<!-- /generated -->`` is replaced. A table without such a place is
     added at the page's end, and a page that does not exist is begun. Claims, notes (``notes TABLE``) and pictures
     (``figure NAME``) are shown where the page has a place for them.
-
-    Args:
-        workspace: folders of the recipes and of the records.
-        page: the Markdown page.
-
-    Returns:
-        The records whose recipe was changed since.
-
-    Raises:
-        FileNotFoundError: if there are no tables, or the page's folder does not exist.
-        ValueError: on a row or a record that cannot be read.
     """
     names = tables(workspace.recipes)
     if not names:

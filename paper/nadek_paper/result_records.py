@@ -41,11 +41,7 @@ class RowRecord:
 
 
 def records_of(workspace: Workspace, row: Row) -> list[RowRecord]:
-    """Return the records of a row, the one with the lowest validation cost first.
-
-    Raises:
-        ValueError: on a record of something else, or one that lacks a number; names the file.
-    """
+    """Return the records of a row, the one with the lowest validation cost first."""
     records = []
     for kind in row.kinds:
         path = workspace.record(row.run_name(kind))

@@ -137,11 +137,7 @@ class Row:
         return encode(self.rbm if self.rbm is not None and kind in self.kinds else self.recipe(kind))
 
     def recipe(self, kind: Kind) -> Recipe:
-        """Return a recipe without its notes, which are no part of the training.
-
-        Raises:
-            ValueError: if the row has no such recipe.
-        """
+        """Return a recipe without its notes, which are no part of the training."""
         recipe: Recipe | None = getattr(self.recipes, kind)
         if recipe is None:
             why = "its value is only cited" if self.cited else "it is an RBM" if self.rbm else "its file has none"
@@ -167,12 +163,7 @@ class Row:
 
 
 def read_row(path: Path) -> Row:
-    """Read one row, strictly.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not TOML, or an option is unknown, missing or unfit; names file and option.
-    """
+    """Read one row, strictly."""
     options = read_recipe(path)
     with naming(path):
         for key in ("table", "name"):
@@ -182,16 +173,7 @@ def read_row(path: Path) -> Row:
 
 
 def read_table(folder: Path, *, only: str | None = None) -> list[Row]:
-    """Read the rows of a table, sorted by name.
-
-    Args:
-        folder: of their files.
-        only: name of a single row to read.
-
-    Raises:
-        FileNotFoundError: if there is no such table.
-        ValueError: if it has no such row, and as `read_row`.
-    """
+    """Read the rows of a table, sorted by name."""
     if not list(folder.glob("*.toml")):
         names = ", ".join(tables(folder.parent)) or "none"
         raise FileNotFoundError(f"there is no table {folder.name} in {folder.parent}; known are: {names}")

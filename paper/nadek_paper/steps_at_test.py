@@ -21,13 +21,6 @@ def log_probs_by_steps(
 
     These are unbiased estimates of the mean of log p(x | o) over orderings. All numbers of steps see the same masks, so
     their differences are much less noisy than each one.
-
-    Args:
-        model: a NADE-k.
-        x: complete rows of codes.
-        steps: the largest number of steps.
-        masks: number of masks to average over for each row.
-        generator: source of the masks.
     """
     longer = IterativeNADE(replace(model.config, steps=steps), generator=torch.Generator()).to(model.b)
     longer.load_state_dict(model.state_dict())

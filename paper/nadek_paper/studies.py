@@ -72,16 +72,6 @@ def run_study(study: Study, *, force: bool = False, watcher: Watcher | None = No
     """Train and score every job of a study, and return its record.
 
     What is finished is not done again; what was interrupted goes on.
-
-    Args:
-        study: the jobs.
-        force: train and score anew, whatever is there.
-        watcher: follows jobs, epochs and scoring.
-
-    Raises:
-        ValueError: if a folder holds a model, or an unfinished training, of something else.
-        TrainingDivergedError: if a training diverges; a grid records that instead.
-        OSError: if data are not there, or a folder cannot be written to.
     """
     watcher, results = watcher or Watcher(), {}
     for number, job in enumerate(study.jobs, 1):

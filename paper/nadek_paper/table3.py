@@ -49,11 +49,7 @@ class Spreads:
     notes: tuple[str, ...] = ()
 
     def read_rows(self, recipes: Path) -> list[Row]:
-        """Return the rows that it is about.
-
-        Raises:
-            ValueError: if there is no such row.
-        """
+        """Return the rows that it is about."""
         return [read_table(recipes / self.table, only=spread.row)[0] for spread in self.rows]
 
 

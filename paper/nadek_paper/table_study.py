@@ -21,14 +21,7 @@ COLUMNS = ("model", "paper", "ours", "±", "paper, ensemble", "ours, ensemble", 
 
 
 def table_study(name: str, kind: Kind, workspace: Workspace, *, only: str | None = None) -> Study:
-    """Return the study of a table's rows that have a kind of recipe; its record is row -> record.
-
-    Args:
-        name: of the table.
-        kind: which recipe.
-        workspace: folders and device.
-        only: name of a single row, which has to have the recipe.
-    """
+    """Return the study of a table's rows that have a kind of recipe; its record is row -> record."""
     rows = read_table(workspace.recipes / name, only=only)
     skipped = {} if only is not None else {row.name: row for row in rows if kind not in row.kinds}
     return Study(
@@ -51,9 +44,6 @@ def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:
     """Return the job of a row: the model is trained in ``runs/TABLE-NAME-KIND``, the record has the same name.
 
     A record of the same model and the same scoring stays, but for its description of the row.
-
-    Raises:
-        ValueError: if the row has no such recipe.
     """
     if row.rbm is not None and kind in row.kinds:
         return rbm_job(row, workspace)
@@ -79,17 +69,7 @@ def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:
 
 
 def training_of(row: Row, kind: Kind, workspace: Workspace, *, on_epoch: OnEpoch = None) -> Training:
-    """Return the training of a row's network.
-
-    Args:
-        row: the row.
-        kind: which of its recipes.
-        workspace: folders and device.
-        on_epoch: called after each epoch of the RBM that it begins as, if there is one.
-
-    Raises:
-        ValueError: if the row has no such recipe.
-    """
+    """Return the training of a row's network."""
     recipe, begin = row.recipe(kind), None
     if recipe.start is not None and names_rbm(recipe.start, workspace.recipes):
         begin = Beginning(

@@ -48,11 +48,7 @@ class Training:
         return self.workspace.folder(self.name)
 
     def open(self, split: Split) -> Source:
-        """Read one part of the data.
-
-        Raises:
-            ValueError: if the recipe is for another number of variables.
-        """
+        """Read one part of the data."""
         source = self.workspace.open(self.data, split, train_rows=self.train_rows)
         columns, expected = source.x.shape[1], self.recipe.model.n_variables
         if columns != expected:
@@ -60,18 +56,7 @@ class Training:
         return source
 
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> SavedModel:
-        """Return the finished model; train it first, or go on, where there is none.
-
-        Args:
-            force: train anew, whatever is there.
-            on_epoch: called after each epoch.
-
-        Raises:
-            ValueError: if the recipe does not fit the data, or the folder holds the model or the unfinished training of
-                another recipe, other rows, another start or teacher, or one that diverged.
-            TrainingDivergedError: if the training diverges.
-            OSError: if data are not there, or the folder cannot be written to.
-        """
+        """Return the finished model; train it first, or go on, where there is none."""
         model = None if force else self.finished()
         if model is not None:
             return model
@@ -89,12 +74,7 @@ class Training:
         )
 
     def finished(self) -> SavedModel | None:
-        """Return the model, if its training is finished.
-
-        Raises:
-            ValueError: if the folder holds a model of another recipe, other training rows, another start or teacher, or
-                one that diverged.
-        """
+        """Return the model, if its training is finished."""
         if not holds_model(self.folder) or holds_state(self.folder):
             return None
         saved = load_saved(self.folder, device=self.workspace.device)

@@ -69,13 +69,7 @@ class Workspace:
         return f"nadek-paper {arguments}{' --quick' if self.quick else ''}"
 
     def open(self, data: str, split: Split, *, train_rows: int | None = None) -> Source:
-        """Read one part of a data set; a quick look reads few rows.
-
-        Args:
-            data: name of a known data set.
-            split: the part.
-            train_rows: number of training rows, a fixed random choice; None for all.
-        """
+        """Read one part of a data set; a quick look reads few rows."""
         source = open_data(data, split=split, data_dir=self.data_dir)
         x = some_rows(source.x, train_rows) if split == "train" else source.x
         return Source(x[:QUICK_ROWS] if self.quick else x, source.schema)

@@ -26,11 +26,7 @@ Points = list[dict[str, Any]]
 
 
 def curves(shows: Curves, workspace: Workspace) -> tuple[Points, figures.Figure]:
-    """Draw costs along trainings, of all models that have a record.
-
-    Raises:
-        FileNotFoundError: if none has.
-    """
+    """Draw costs along trainings, of all models that have a record."""
     points: Points = []
     missing: list[str] = []
     for model, label in zip(shows.models, shows.labels, strict=True):
@@ -48,12 +44,7 @@ def curves(shows: Curves, workspace: Workspace) -> tuple[Points, figures.Figure]
 
 
 def grid_lines(shows: GridLines, workspace: Workspace) -> tuple[Points, figures.Figure]:
-    """Draw test log-likelihoods of a grid against the number of steps in training.
-
-    Raises:
-        FileNotFoundError: if the grid was not run as its file says now.
-        ValueError: if there is no such grid.
-    """
+    """Draw test log-likelihoods of a grid against the number of steps in training."""
     choose(shows.grid, grids(workspace.recipes), "there is no grid")
     grid = read_grid(workspace.recipes / "grids" / f"{shows.grid}.toml")
     path, command = workspace.record(record_name(shows.grid)), workspace.command(f"grids {shows.grid}")

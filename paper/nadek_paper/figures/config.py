@@ -156,9 +156,5 @@ def read_picture(path: Path) -> Picture:
 
 
 def read_pictures(recipes: Path, *, only: str | None = None) -> list[Picture]:
-    """Read all pictures, sorted by name, or the one called ``only``.
-
-    Raises:
-        ValueError: if there is none of that name, and as `read_picture`.
-    """
+    """Read all pictures, sorted by name, or the one called ``only``."""
     return [read_picture(path) for path in files_of(recipes / "figures", only, "figure")]

@@ -31,10 +31,6 @@ def draw_picture(picture: config.Picture, workspace: Workspace) -> Path:
     """Draw a picture from trained models and records, and write the numbers behind it.
 
     The picture goes to ``NAME.png`` in the folder of pictures, the record to ``figures-NAME.json``.
-
-    Raises:
-        FileNotFoundError: if a model or a record is lacking; names the command that makes it.
-        ValueError: if they are not what the picture expects.
     """
     shows, path = picture.shows, workspace.picture(picture.name)
     points, figure = DRAWN_BY[type(shows)](shows, workspace)

@@ -48,18 +48,10 @@ def lines(
 ) -> Figure:
     """Draw lines in panels; a line looks the same in all of them, and short ones show their points.
 
+    A vertical line stands at ``mark``. The height need not fit the first part ``skip`` (0 to 1) of the lines: the start
+    of a training is steep.
+
     Where there are more lines than colours, those that take a colour again are dashed and have hollow points.
-
-    Args:
-        panels: for each panel (by its title) its lines (by their names).
-        x_label: label of x.
-        y_label: label of y.
-        mark: an x to mark with a vertical line.
-        skip: part of each line (0 to 1) that the height need not fit: the start of a training is steep.
-        shared: True for one height for all panels.
-
-    Raises:
-        ValueError: if there is no panel, or a panel has nothing to draw.
     """
     if not panels:
         raise ValueError("panels must hold at least one panel, found none")

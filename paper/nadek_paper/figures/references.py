@@ -31,23 +31,14 @@ class Reference:
     command: str
 
     def model(self) -> SavedModel:
-        """Return the trained model.
-
-        Raises:
-            FileNotFoundError: if it is not trained; names the command that trains it.
-            ValueError: if it was trained by another recipe.
-        """
+        """Return the trained model."""
         saved = self.training.finished()
         if saved is None:
             raise FileNotFoundError(f"there is no trained model in {self.training.folder}: give {self.command} first")
         return saved
 
     def curve(self) -> dict[str, list[float | None]]:
-        """Return the last step's costs, "train" and "validation", an epoch an entry.
-
-        Raises:
-            FileNotFoundError: if there is no record, or the cell was changed since; names the command that makes it.
-        """
+        """Return the last step's costs, "train" and "validation", an epoch an entry."""
         path = self.training.workspace.record(self.record)
         record: dict[str, Any] = read_record(path) if path.is_file() else {}
         if self.cell is None and "curve" in record:
@@ -60,12 +51,7 @@ class Reference:
 
 
 def find(name: str, kind: Kind, workspace: Workspace) -> Reference:
-    """Return the row or the cell of that name.
-
-    Raises:
-        ValueError: on a name that is neither.
-        FileNotFoundError: if there is no such table.
-    """
+    """Return the row or the cell of that name."""
     group, slash, one = name.partition("/")
     if not slash or not one:
         raise ValueError(f"expected TABLE/ROW or GRID/CELL, found {name!r}")

@@ -110,12 +110,7 @@ class _Head:
 
 
 def read_grid(path: Path) -> Grid:
-    """Read a grid, strictly.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: on an unknown, missing or unfit option; names file and option.
-    """
+    """Read a grid, strictly."""
     options = read_recipe(path)
     with naming(path):
         tables = {key: options.pop(key, {}) for key in ("options", "sets", "axes")}

@@ -32,14 +32,6 @@ def grid_study(grid: Grid, workspace: Workspace, *, only: str | None = None) -> 
     """Return the study of a grid's cells; its record leaves out cells that were changed since.
 
     Several processes may run cells of one grid at a time.
-
-    Args:
-        grid: the grid.
-        workspace: folders and device.
-        only: names of cells, with * for anything.
-
-    Raises:
-        ValueError: if no cell has such a name.
     """
     cells = [cell for cell in grid.cells if only is None or fnmatch(cell.name, only)]
     if not cells:

@@ -26,12 +26,7 @@ class Mean:
 
 
 def mean_over_seeds(cells: Mapping[str, Mapping[str, Any]], where: Mapping[str, str]) -> Mean | None:
-    """Return the mean test log-likelihood at a place of the grid; None if no cell is run or one diverged.
-
-    Args:
-        cells: of a grid's record.
-        where: set and variants.
-    """
+    """Return the mean test log-likelihood at a place of the grid; None if no cell is run or one diverged."""
     here = [cell for cell in cells.values() if all(cell.get(axis) == name for axis, name in where.items())]
     values = [cell["test_log_likelihood"] for cell in here if cell.get("test_log_likelihood") is not None]
     if not values or len(values) < len(here):

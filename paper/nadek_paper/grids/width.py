@@ -10,11 +10,7 @@ from nadek.training import Recipe
 
 
 def widest(recipe: Recipe, parameters: int) -> Recipe:
-    """Return the recipe with the widest hidden layers that a number of parameters allows.
-
-    Raises:
-        ValueError: if there are too few for a single unit, or the network has no hidden layers to widen.
-    """
+    """Return the recipe with the widest hidden layers that a number of parameters allows."""
     model = recipe.model
     if not isinstance(model, ModelConfig):
         raise ValueError("parameters: expected a network with hidden layers, found one of images")

@@ -66,12 +66,6 @@ def log_partition(
     Annealed importance sampling from independent units to the RBM.
     The distribution at inverse temperature t is ``exp((1 - t) a'v + t (b'v + c'h + h'Wv))``, where a are the log-odds
     of ``mean``: at t = 0 the visible units are independent with those means, and its constant is known.
-
-    Args:
-        rbm: the RBM.
-        mean: means of the visible units in the data.
-        config: settings of the annealing.
-        progress: called with (temperatures done, all of them).
     """
     generator = torch.Generator(rbm.W.device).manual_seed(config.seed)
     base = torch.logit(mean.to(rbm.W).clamp(1e-3, 1 - 1e-3))
@@ -91,11 +85,7 @@ def log_partition(
 
 
 def exact_log_partition(rbm: RBM) -> float:
-    """Return the log-sum over all states, in nats.
-
-    Raises:
-        ValueError: if the smaller layer has more than 20 units.
-    """
+    """Return the log-sum over all states, in nats."""
     n_hidden, n_visible = rbm.W.shape
     if min(n_hidden, n_visible) > MOST_UNITS:
         raise ValueError(f"expected a layer of at most {MOST_UNITS} units, found {n_visible} and {n_hidden}")

@@ -105,16 +105,6 @@ def fit_rbm(
     gradient of Cho, Raiko and Ilin (2013), which measures them from the mean of data and model. Randomness is
     a function of the seed and the epoch's number, so a training that goes on from a state ends as if it had not been
     stopped.
-
-    Args:
-        x: complete rows of 0 and 1, on the device to train on.
-        config: the training.
-        resume: the state after an epoch; it stays as it is.
-        on_epoch: called after each epoch with the state, and with the distance (0 to 1) by which mean field moves a
-            cell of the last minibatch.
-
-    Raises:
-        ValueError: on rows with missing values.
     """
     x = x.float()
     if x.isnan().any():
