@@ -89,7 +89,10 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
         columns.insert(j, None)
         if names:
             names.insert(j, extra["empty_names"][place])
-    template = Template.from_description(columns, names or None, extra)
+    try:
+        template = Template.from_description(columns, names or None, extra)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{folder}: metrics.json: {KEY}: {error}") from None
     history = [Epoch(**epoch) for epoch in saved.metrics.get("history", [])]
     return Fitted(
         network=saved.model,

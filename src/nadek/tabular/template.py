@@ -17,6 +17,9 @@ from nadek.tabular.writeback import array_like, numpy_type, series_like
 TypeName = str | dict[str, Any]
 """The name of a type in its library, or which categories it lists; JSON can hold it."""
 
+LIBRARIES = ("pandas", "polars", "pyarrow")
+"""Libraries of frames that a description may name: nothing else that a file says is ever imported."""
+
 
 @dataclass(frozen=True, eq=False)
 class Template:
@@ -38,16 +41,15 @@ class Template:
     def from_description(
         cls, columns: Sequence[Column | None], names: Sequence[str] | None, description: Mapping[str, Any]
     ) -> "Template":
-        """Return the template that `describe` told; another library is taken if its own is not installed.
+        """Return the template of a description; pyarrow replaces a library that is not installed.
 
-        Args:
-            columns: the types of the columns.
-            names: their names; a frame of pandas whose columns had no names of text numbers them.
-            description: what `describe` returned; {} for a default.
+        Without ``names`` a frame of pandas numbers its columns. An empty description stands for the default.
         """
         container = description.get("container", "numpy" if names is None else "pandas")
         if container == "numpy":
             return cls(np.empty((0, len(columns)), dtype=_dtype(description.get("dtype", "float64"))))
+        if container not in LIBRARIES:
+            raise ValueError(f"container: expected numpy, {', '.join(LIBRARIES)}, found {container!r}")
         installed = find_spec(container) is not None
         backend: Any = container if installed else "pyarrow"
         numbers = range(len(columns))
@@ -83,7 +85,8 @@ class Template:
             return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
         frame = nw.from_native(self.empty)
         types = [type_name(frame[:, j]) for j in range(frame.shape[1])]
-        return {"container": frame.implementation.value, "types": types}
+        library = frame.implementation.value
+        return {"container": library if library in LIBRARIES else "pandas", "types": types}  # others are like pandas
 
 
 def type_name(series: Any) -> TypeName:  # noqa: ANN401 - a narwhals series
@@ -128,8 +131,9 @@ def _cast(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - series
         return native.dictionary_encode() if name.startswith("dictionary") else native.cast(name)
     if library.is_pandas_like():
         return native.astype(name)
-    kind = None if name in ("Object", "Unknown") else getattr(nw, name, None)
-    return (series if kind is None else series.cast(kind)).to_native()
+    kind = getattr(nw, name, None)
+    is_type = isinstance(kind, type) and issubclass(kind, nw.dtypes.DType) and name not in ("Object", "Unknown")
+    return (series.cast(kind) if is_type else series).to_native()
 
 
 def _dtype(name: str) -> np.dtype[Any]:
