@@ -12,11 +12,7 @@ MEAN_MARGIN = 1e-4
 
 
 class BinaryVariables(nn.Module):
-    """D variables of two levels: one column each, logistic.
-
-    Args:
-        n_variables: D.
-    """
+    """D variables of two levels: one column each, logistic."""
 
     def __init__(self, n_variables: int) -> None:
         super().__init__()
@@ -24,12 +20,7 @@ class BinaryVariables(nn.Module):
         self.n_columns, self.table_size = n_variables, 0
 
     def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
-        """Return codes as columns.
-
-        Args:
-            x: codes of all variables, or of those at ``places``.
-            places: consecutive variables; None for all.
-        """
+        """Return codes as columns."""
         return x
 
     def expand(self, mask: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:

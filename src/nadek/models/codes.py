@@ -17,11 +17,7 @@ DTYPES = (
 
 
 def check_tensor(x: object, name: str = "x") -> None:
-    """Check that rows, or another option, are a tensor.
-
-    Raises:
-        TypeError: if they are not; names the type.
-    """
+    """Check that rows, or another option, are a tensor."""
     if not isinstance(x, Tensor):
         kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
         hint = f"torch.as_tensor({name}) makes one of an array or a list"
@@ -29,11 +25,7 @@ def check_tensor(x: object, name: str = "x") -> None:
 
 
 def check_codes(x: object) -> None:
-    """Check that rows have one of `DTYPES`.
-
-    Raises:
-        TypeError: if they are not.
-    """
+    """Check that rows have one of `DTYPES`."""
     check_tensor(x)
     assert isinstance(x, Tensor)
     if x.dtype not in DTYPES:
@@ -44,16 +36,7 @@ def check_codes(x: object) -> None:
 def split_missing(
     x: Shaped[Tensor, "*batch D"], levels: Sequence[int] | None = None
 ) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
-    """Split codes with NaN into codes and mask.
-
-    Args:
-        x: codes.
-        levels: number of levels of each variable; two each when None.
-
-    Raises:
-        TypeError: if they are no tensor, or of a dtype that `check_codes` refuses.
-        ValueError: if an observed value is no code of its variable; the message names the first such cell.
-    """
+    """Split codes with NaN into codes and mask."""
     check_codes(x)
     missing = x.isnan()
     values = x.masked_fill(missing, 0)

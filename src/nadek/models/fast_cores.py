@@ -43,9 +43,6 @@ def sigmoid_core(core: Core) -> Deep | None:
 
     As ``tanh(u) = 2 sigmoid(2 u) - 1``, it returns ``(h + 1) / 2`` for ``2 u`` where the core returns ``h`` for ``u``.
     The scaling then is in the weights and not in every call.
-
-    Returns:
-        The core in eval mode; None for any other core, for one with dropout in training mode, and for a modified one.
     """
     if type(core) is not Deep or core.activation != "tanh" or (core.training and core.dropout > 0):
         return None

@@ -30,14 +30,7 @@ def is_modified(module: nn.Module) -> bool:
 
 
 def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, n_tied_axes: int = 0) -> Tensor:
-    """Apply inverted dropout with draws from ``generator``.
-
-    Args:
-        h: units.
-        rate: fraction of units that is dropped.
-        generator: source of randomness; PyTorch's own dropout knows the global one only.
-        n_tied_axes: number of last axes that are dropped as a whole (2 for feature maps).
-    """
+    """Apply inverted dropout with draws from ``generator``."""
     return h if rate == 0.0 else rescaled(h, dropout_mask(h, rate, generator, n_tied_axes=n_tied_axes), rate)
 
 

@@ -59,15 +59,7 @@ def has_manual_backward(core: Core, variables: Variables) -> TypeGuard[Deep]:
 def manual_backward_steps(
     core: Deep, weights: Weights, inputs: Inputs, n_steps: int, generator: torch.Generator | None = None
 ) -> Float[Tensor, "k B D"]:
-    """Return the logits after every step.
-
-    Args:
-        core: the hidden layers.
-        weights: the other layers.
-        inputs: rows [B, D]; the dtype of their values is that of the products.
-        n_steps: k.
-        generator: source of dropout, drawn from in the order of the plain loop.
-    """
+    """Return the logits after every step."""
     W, c, V, b = weights
     base = c.unsqueeze(0) if inputs.offset is None else inputs.offset + c
     dropout = core.dropout if core.training else 0.0

@@ -88,10 +88,6 @@ class StoredColumns(NamedTuple):
 
         Two rows differ in ``a + t - 2 a t`` of a logistic column, and in ``a - a t`` of the columns of a variable of
         many levels. Both are linear in the stored t, so one product serves all rows.
-
-        Args:
-            values: columns of these rows, 0 where missing.
-            observed: True where they are observed.
         """
         a, o = values.to(self.values.dtype), observed.to(self.values.dtype)
         distance = (self.logistic * o - (1 + self.logistic) * a) @ self.values.t()
@@ -206,31 +202,14 @@ class MemoryModel(ConditionalModel):
     def hamming_distance(
         self, x: Shaped[Tensor, "*batch D"], missing: Bool[Tensor, "*batch D"]
     ) -> Float[Tensor, "*batch N"]:
-        """Return the numbers of observed cells that differ.
-
-        Args:
-            x: codes; what stands where ``missing`` is True is never read.
-            missing: True where missing.
-
-        Returns:
-            The distances; missing cells of stored rows count in part.
-        """
+        """Return the numbers of observed cells that differ."""
         hidden = self.variables.expand(missing)
         return self.stored.hamming_distance(masked_columns(self.variables.encode(x), hidden), ~hidden)
 
     def kernel_average(
         self, stored: StoredColumns, distance: Float[Tensor, "*batch N"], decay: float | None = None
     ) -> tuple[Float[Tensor, "*batch c"], Float[Tensor, "*batch _"]]:
-        """Return mean and log-weight of the stored rows.
-
-        Args:
-            stored: the columns to average.
-            distance: see `hamming_distance`.
-            decay: instead of the memory's own.
-
-        Returns:
-            The means, and log S: one for all columns, or one for each where stored rows have missing cells.
-        """
+        """Return mean and log-weight of the stored rows."""
         weight = self.seen.to(distance.dtype).log() - (self.decay if decay is None else decay) * distance
         largest = weight.amax(-1, keepdim=True)
         weight = weight.sub_(largest).exp_()

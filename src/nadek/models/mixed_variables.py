@@ -23,9 +23,6 @@ class MixedVariables(nn.Module):
     All methods work with a table [D, L], where L is the largest number of levels: it holds the place of the logit of
     each level of each variable. A binary variable is a softmax over (0, its logit). Levels that a variable does not
     have score -infinity.
-
-    Args:
-        levels: number of levels of each variable.
     """
 
     table: Tensor

@@ -26,12 +26,7 @@ MIN_LEVELS = 3
 
 
 class OrdinalKernel:
-    """Matrix R for the ordinal variables of a model.
-
-    Args:
-        variables: variables of the model.
-        ordinal: indices of the ordinal ones.
-    """
+    """Matrix R for the ordinal variables of a model."""
 
     def __init__(self, variables: Variables, ordinal: Sequence[int]) -> None:
         by_levels: dict[int, list[int]] = {}
@@ -45,12 +40,7 @@ class OrdinalKernel:
         ]
 
     def multiply(self, weight: Float[Tensor, "n m"], *, dim: int) -> None:
-        """Turn U into ``U R`` or ``R U``, in place.
-
-        Args:
-            weight: U.
-            dim: its dimension that the model's columns are: 1 in W, 0 in V.
-        """
+        """Turn U into ``U R`` or ``R U``, in place."""
         self._multiply(weight, dim, inverse=False)
 
     def solve(self, weight: Float[Tensor, "n m"], *, dim: int) -> None:

@@ -18,16 +18,7 @@ def product_dtype(weight: Tensor) -> torch.dtype:
 
 
 def checked_dtype(own: torch.dtype, dtype: object) -> torch.dtype | None:
-    """Return the requested products' dtype; None for the model's.
-
-    Args:
-        own: dtype of the model.
-        dtype: None or ``own`` for that, or one of `REDUCED` for a float32 model.
-
-    Raises:
-        TypeError: if it is no dtype.
-        ValueError: if products of this model are not carried out in it.
-    """
+    """Return the requested products' dtype; None for the model's."""
     if dtype is not None and not isinstance(dtype, torch.dtype):
         raise TypeError(f"dtype: expected one of PyTorch's, such as torch.bfloat16, or None, found {dtype!r}")
     if dtype is None or dtype == own:

@@ -85,11 +85,7 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_exact(column: pa.ChunkedArray, name: str) -> None:
-    """Refuse numbers that floats would change.
-
-    Raises:
-        ValueError: names the first such cell.
-    """
+    """Refuse numbers that floats would change."""
     row = first_rounded(column)
     if row is not None:
         message = f"expected a number that floats can hold, found {column[row]}"
@@ -101,10 +97,6 @@ def first_rounded(column: pa.ChunkedArray, *, least: int = LARGEST_EXACT) -> int
     """Return the row of the first number that floats would change, from 0, or None.
 
     Integers in the range of int64 are kept as they are, so they do not count.
-
-    Args:
-        column: numbers, or text that holds numbers.
-        least: numbers nearer to 0 than this are not looked at.
     """
     if not (pa.types.is_uint64(column.type) or pa.types.is_decimal(column.type) or pa.types.is_string(column.type)):
         return None

@@ -56,17 +56,7 @@ class CsvFormat:
 
 
 def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
-    """Read CSV text in UTF-8; `CsvFormat` has the rules.
-
-    Args:
-        data: the text.
-        where: the file, for messages.
-        form: what the user says of the text.
-        model_names: names of columns that a model knows.
-
-    Raises:
-        ValueError: says what is wrong, and in which row (from 1, the first below the header).
-    """
+    """Read CSV text in UTF-8; `CsvFormat` has the rules."""
     form = form or CsvFormat()
     data, delimiter = _split_delimiter(data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n"), where, form.delimiter)
     first, body = _split_first(data, where, delimiter)
@@ -83,12 +73,7 @@ def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model_n
 
 
 def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> bytes:
-    """Write CSV text: a header if there are names, empty cells for null, quotes where needed.
-
-    Args:
-        values: D columns of N numbers, booleans or texts; floats get all digits that tell them apart.
-        columns: D names or None.
-    """
+    """Write CSV text: a header if there are names, empty cells for null, quotes where needed."""
     cells = [_to_text(column) for column in values]
     # a missing cell that is alone in its row has to differ from a blank line, which readers skip
     null = '""' if len(values) == 1 else ""
@@ -103,9 +88,6 @@ def check_header(table: Table) -> None:
     """Refuse names that may be the first row of data, which would be lost.
 
     These are words that stand in the rows of their columns, too, alone or beside numbers that stand above numbers.
-
-    Raises:
-        ValueError: says what to do if they are data, and if they are names.
     """
     if not table.is_text_file or table.columns is None:
         return

@@ -72,12 +72,7 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, mo
 
 
 def matrix_table(values: NDArray[Any], columns: Sequence[str] | None, *, where: str) -> Table:
-    """Return the table of an array [N, D] from a file.
-
-    Raises:
-        ValueError: on another shape, on values that are neither text nor numbers nor booleans, and on names that occur
-            twice.
-    """
+    """Return the table of an array [N, D] from a file."""
     if values.dtype.kind not in "buifUT":
         raise ValueError(f"{where}: expected text, numbers or booleans, found an array of {values.dtype}")
     check_shape(values, where=where)
@@ -87,11 +82,7 @@ def matrix_table(values: NDArray[Any], columns: Sequence[str] | None, *, where: 
 
 
 def check_shape(values: NDArray[Any], *, where: str) -> None:
-    """Check that an array has rows and columns.
-
-    Raises:
-        ValueError: on another shape.
-    """
+    """Check that an array has rows and columns."""
     if values.ndim != 2:
         raise ValueError(f"{where}: expected a 2-D array [rows, columns], found shape {values.shape}")
     if 0 in values.shape:
@@ -159,11 +150,7 @@ def is_parquet(target: Target) -> bool:
 
 
 def suffix_of(file: Path) -> str:
-    """Return the suffix of a file, one of `SUFFIXES`.
-
-    Raises:
-        ValueError: on another one.
-    """
+    """Return the suffix of a file, one of `SUFFIXES`."""
     name = file.name.lower()
     suffix = next((s for s in SUFFIXES if name.endswith(s)), None)
     if suffix is None:
@@ -209,11 +196,7 @@ def _packed(text: bytes, file: Path) -> bytes:
 
 
 def _format_amat(values: NDArray[Any], *, where: str) -> bytes:
-    """Write rows of 0 and 1 with single spaces.
-
-    Raises:
-        ValueError: on another value: this form has no way to write it.
-    """
+    """Write rows of 0 and 1 with single spaces."""
     wrong = ~((values == 0) | (values == 1))
     if wrong.any():
         row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -227,11 +210,7 @@ def _format_amat(values: NDArray[Any], *, where: str) -> bytes:
 
 
 def _load_npy(path: str) -> tuple[NDArray[Any], None]:
-    """Return an `.npy` file's array, and no names.
-
-    Raises:
-        ValueError: if it is none.
-    """
+    """Return an `.npy` file's array, and no names."""
     try:
         with open(path, "rb") as stream:
             return np.lib.format.read_array(stream, allow_pickle=False), None
@@ -240,11 +219,7 @@ def _load_npy(path: str) -> tuple[NDArray[Any], None]:
 
 
 def _load_npz(path: str) -> tuple[NDArray[Any], list[str] | None]:
-    """Return array and names of an `.npz` file.
-
-    Raises:
-        ValueError: if it is none, has several arrays and no "values", or names that are no text.
-    """
+    """Return array and names of an `.npz` file."""
     if not zipfile.is_zipfile(path):  # np.load would speak of pickles
         raise ValueError(f"{path}: expected a whole npz file, found something else")
     try:

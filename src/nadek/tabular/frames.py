@@ -24,11 +24,7 @@ UNDERSTOOD = (nw.Object, nw.Unknown, nw.String, nw.Boolean, *CATEGORICAL)
 
 
 def plain_table(X: MatrixLike) -> Any:  # noqa: ANN401 - a native frame or something like an array
-    """Return what is to be read: a native frame, an array without a mask, or X itself.
-
-    Raises:
-        TypeError: on lazy frames.
-    """
+    """Return what is to be read: a native frame, an array without a mask, or X itself."""
     native: Any = nw.to_native(X, pass_through=True)
     if isinstance(X, LazyFrame) or nw.dependencies.is_polars_lazyframe(native):
         raise TypeError("expected a table with its rows at hand, found a lazy frame: call collect() on it")
@@ -49,11 +45,7 @@ def is_frame(X: MatrixLike) -> bool:
 
 
 def frame_columns(X: MatrixLike) -> list[Any]:
-    """Return a frame's column names, as they are.
-
-    Raises:
-        ValueError: on a name that occurs twice.
-    """
+    """Return a frame's column names, as they are."""
     try:
         return list(nw.from_native(X, eager_only=True).columns)
     except DuplicateError as error:
@@ -69,15 +61,7 @@ def select_columns(X: MatrixLike, places: Sequence[int]) -> Any:  # noqa: ANN401
 
 
 def read_array(array: NDArray[Any], labels: Sequence[str] = ()) -> Table:
-    """Return the table of an array [N, D].
-
-    Args:
-        array: text, numbers, booleans or objects.
-        labels: what messages call the columns; their indices from 0 by default.
-
-    Raises:
-        TypeError: on objects that are neither text nor numbers nor booleans.
-    """
+    """Return the table of an array [N, D]."""
     labels = tuple(labels) or tuple(map(str, range(array.shape[1])))
     if array.dtype == object:
         for column, label in zip(array.T, labels, strict=True):
@@ -86,12 +70,7 @@ def read_array(array: NDArray[Any], labels: Sequence[str] = ()) -> Table:
 
 
 def read_frame(X: MatrixLike) -> Table:
-    """Return the table of a data frame.
-
-    Raises:
-        ValueError: on columns of one name, or of dates, lists and the like.
-        TypeError: on objects that are neither text nor numbers nor booleans.
-    """
+    """Return the table of a data frame."""
     names = tuple(map(str, frame_columns(X)))
     frame = nw.from_native(X, eager_only=True)
     cells = tuple(_values(frame[:, j], name) for j, name in enumerate(names))
@@ -157,11 +136,7 @@ def _is_frame_table(table: Table) -> bool:
 
 
 def _check_objects(values: NDArray[Any], label: str) -> None:
-    """Refuse objects that no column is made of, with the error that scikit-learn has for them.
-
-    Raises:
-        TypeError: on a cell that is neither text nor a number nor a boolean nor missing.
-    """
+    """Refuse objects that no column is made of, with the error that scikit-learn has for them."""
     wrong = {kind for kind in set(map(type, values)) if not _is_understood(kind)}
     if wrong:
         row = next(row for row, value in enumerate(values) if type(value) in wrong)

@@ -139,11 +139,7 @@ def learn_columns(
 
 
 def declared_columns(table: Table, option: str, which: WhichOrNone) -> Bool[np.ndarray, " D"]:
-    """Return the columns that an option of `DECLARING` names.
-
-    Raises:
-        ValueError: on names, indices or a mask that do not fit the table.
-    """
+    """Return the columns that an option of `DECLARING` names."""
     if which is None:
         return np.zeros(len(table.cells), dtype=np.bool_)
     return chosen_columns(option, which, table.labels, named=table.columns is not None)

@@ -8,14 +8,6 @@ from collections.abc import Iterable, Sequence
 def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) -> list[int]:
     """Return the places of a model's columns in a table that has the same ones in any order.
 
-    Args:
-        expected: columns of the model.
-        columns: columns of the table.
-        where: the table, for messages.
-
-    Raises:
-        ValueError: on columns that are lacking or unexpected; names them.
-
     >>> places_of(("a", "b"), ("b", "a"), where="t.csv")
     [1, 0]
     """
@@ -60,9 +52,6 @@ def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, .
     """Check that there is one different name for each of `dim` columns.
 
     If several names are empty, as behind the last commas of a spreadsheet, these columns are named by their numbers.
-
-    Raises:
-        ValueError: on too many or too few names, or on a name that occurs twice.
 
     >>> check_names(["a", ""], 2, where="t.csv"), check_names(["a", "", ""], 3, where="t.csv")
     (('a', ''), ('a', '2', '3'))

@@ -20,15 +20,6 @@ def chosen_columns(what: str, which: Which, labels: Sequence[str], *, named: boo
     """Columns told by their names, their indices, or a boolean for each.
 
     Integers are positions, from 0, also in a frame whose column names are integers: as in scikit-learn.
-
-    Args:
-        what: the option, for the messages.
-        which: what it was set to.
-        labels: names of all columns.
-        named: whether these are the table's own names (it had some).
-
-    Raises:
-        ValueError: on an unknown name, an index out of range, a mask of another length, or anything else.
     """
     chosen = np.zeros(len(labels), dtype=np.bool_)
     items = np.asarray(which)

@@ -119,10 +119,6 @@ class Table:
         """Return the same table with missing cells in place of those that hold one of some words.
 
         Among numbers it is the number that counts, as it does in a text file: 99 means 99.0, too.
-
-        Args:
-            words: words that mean missing.
-            j: the only column to look at, from 0; all when None.
         """
         if not words:
             return self

@@ -125,11 +125,6 @@ def fill_words(words: pa.ChunkedArray, values: NDArray[Any], where: NDArray[np.b
 
     If all others spell false and true in one way, so do the new ones. If all others are numbers that end in .0, as
     pandas writes integers beside missing values, so do new integers.
-
-    Args:
-        words: text [N].
-        values: of all cells, [N].
-        where: the new cells, [N].
     """
     if not where.any():
         return words

@@ -38,11 +38,7 @@ class Choices:
     keep: tuple[str, ...] = ()
 
     def declared(self, labels: Sequence[str]) -> dict[str, Declaration]:
-        """Return what the options say of each column that they name.
-
-        Raises:
-            ValueError: on a name that the table does not have (suggests the nearest), or of which two things are said.
-        """
+        """Return what the options say of each column that they name."""
         options: list[tuple[Declaration, Iterable[str]]] = [
             ("categorical", split_names(self.categorical, labels)),
             ("numeric", split_names(self.numeric, labels)),
@@ -97,14 +93,6 @@ def split_names(entries: Sequence[str], labels: Sequence[str] = ()) -> list[str]
 def parse_orders(entries: Sequence[str], labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the answers of ordinal columns, from one end to the other.
 
-    Args:
-        entries: each has columns before a sign of equality, and their answers after it, with commas between them.
-        labels: the columns of the table.
-
-    Raises:
-        ValueError: on an entry of another form, on a column that the table does not have (suggests the nearest) or that
-            is named twice, and on an answer that is named twice.
-
     Example:
         >>> parse_orders(["pain,mood=none,mild,severe"], ["age", "mood", "pain"])
         {'pain': ('none', 'mild', 'severe'), 'mood': ('none', 'mild', 'severe')}
@@ -129,10 +117,6 @@ def ordinal_column(levels: Sequence[str]) -> Column:
 def parse_missing(entries: Sequence[str], labels: Sequence[str]) -> tuple[Word, ...]:
     """Return the words that mean missing: ``age=99`` is one of column ``age`` if there is such a column.
 
-    Args:
-        entries: words, with commas between several.
-        labels: the columns of the table.
-
     Example:
         >>> parse_missing(["age=99", "?, a=b"], ["age", "sex"])
         (Word(text='99', column='age'), Word(text='?', column=None), Word(text='a=b', column=None))
@@ -147,13 +131,7 @@ def words_of(schema: Schema) -> tuple[Word, ...]:
 
 
 def without_words(table: Table, words: Sequence[Word], places: Mapping[str, int]) -> Table:
-    """Return a table with missing cells in place of such words.
-
-    Args:
-        table: the table.
-        words: the words.
-        places: the places of the columns that they name.
-    """
+    """Return a table with missing cells in place of such words."""
     table = table.without([word.text for word in words if word.column is None])
     for text, column in words:
         if column is not None:
@@ -162,11 +140,7 @@ def without_words(table: Table, words: Sequence[Word], places: Mapping[str, int]
 
 
 def check_words(table: Table, missing: Sequence[Word], keep: Sequence[str]) -> None:
-    """Refuse words that no cell holds, and words to keep that are answers anyway, or none.
-
-    Raises:
-        ValueError: names the option and the first such word.
-    """
+    """Refuse words that no cell holds, and words to keep that are answers anyway, or none."""
     for text in keep:
         if text not in NOTHING:
             raise ValueError(f"keep: expected one of {quoted(NOTHING)}, found {text!r}, which is an answer without it")
@@ -179,14 +153,7 @@ def check_words(table: Table, missing: Sequence[Word], keep: Sequence[str]) -> N
 
 
 def count_words(table: Table, words: Sequence[Word], places: Sequence[int], *, declared: bool) -> tuple[WordCount, ...]:
-    """Count the cells of words that mean missing.
-
-    Args:
-        table: the table as it came.
-        words: the words.
-        places: the columns to look at.
-        declared: see `WordCount`.
-    """
+    """Count the cells of words that mean missing."""
     counts = []
     for word in words:
         cells = {table.labels[j]: table.count(j, word.text) for j in _places(table, word) if j in places}

@@ -27,13 +27,7 @@ Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 def decoded(
     columns: Sequence[Column], codes: NDArray[Any], *, rng: np.random.Generator | None = None
 ) -> list[NDArray[Any]]:
-    """Return the values of codes, D arrays [N].
-
-    Args:
-        columns: the types of the columns.
-        codes: [N, D], NaN where missing.
-        rng: draws numbers from their bins; None for the means of these.
-    """
+    """Return the values of codes, D arrays [N]."""
     value_of = decode if rng is None else partial(draw, rng=rng)
     return [value_of(column, one) for column, one in zip(columns, codes.T, strict=True)]
 
@@ -98,12 +92,7 @@ def filled_column(
 
 
 def other_column(table: Table, j: int, target: Target) -> AnyColumn:
-    """Return a column of a file that the model does not read, to be written along.
-
-    Raises:
-        ValueError: if the form of the target cannot hold it: text and too large numbers among floats, other numbers
-            among 0 and 1, or lists and the like in CSV.
-    """
+    """Return a column of a file that the model does not read, to be written along."""
     name = str(target) if isinstance(target, str | Path) else "standard output (CSV)"
     cells: Any = table.cells[j]
     complaint = f'{name}: this form cannot hold the column "{table.labels[j]}"'
@@ -149,13 +138,7 @@ def _as_integers(values: NDArray[Any], where: Bool[np.ndarray, " N"]) -> NDArray
 
 
 def to_library(native: Any, library: str, names: Sequence[str]) -> Any:  # noqa: ANN401 - an array or a frame
-    """Return a frame of another library, "pandas" or "polars"; frames of it stay what they are.
-
-    Args:
-        native: an array or a frame.
-        library: the library.
-        names: names for the columns of an array.
-    """
+    """Return a frame of another library, "pandas" or "polars"; frames of it stay what they are."""
     if isinstance(native, np.ndarray):
         backend: Any = library
         return nw.from_numpy(native, list(names), backend=backend).to_native()
@@ -169,11 +152,6 @@ def with_flags(native: Any, flags: Bool[np.ndarray, "N F"], names: Sequence[str]
     """Return a table with columns of flags beside its own: 0 and 1 in an array, booleans in a frame.
 
     An array of text becomes one of objects.
-
-    Args:
-        native: an array or a frame.
-        flags: the columns to add.
-        names: their names in a frame.
     """
     if isinstance(native, np.ndarray):
         dtype = np.dtype(object) if native.dtype.kind in "US" else native.dtype

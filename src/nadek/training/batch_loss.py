@@ -31,14 +31,7 @@ class BatchLoss:
     def costs(
         self, rows: Rows, indices: Int[Tensor, " B"], phase: Phase, generator: torch.Generator
     ) -> Float[Tensor, "k B"]:
-        """Return the costs after every step that the phase counts, with their gradient.
-
-        Args:
-            rows: all training rows.
-            indices: the rows of the minibatch.
-            phase: objective, steps and masks.
-            generator: source of masks, dropout and mirroring.
-        """
+        """Return the costs after every step that the phase counts, with their gradient."""
         x, observed = self._batch(rows, indices, generator)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
             if phase.objective == "fixed_order":

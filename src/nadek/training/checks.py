@@ -11,19 +11,7 @@ from nadek.utils.configs import decode, difference, encode
 
 
 def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what: str) -> None:
-    """Check that model and config fit the rows.
-
-    Args:
-        model: the model to train.
-        config: the run.
-        rows: its rows.
-        what: name of the rows in messages.
-
-    Raises:
-        TypeError: for a model that is no network, or rows that `nadek.training.prepare` did not make.
-        ValueError: for another width than the model's, codes beyond its levels, missing values that are refused, or an
-            objective that does not fit the model or the rows.
-    """
+    """Check that model and config fit the rows."""
     check_model(model)
     if not isinstance(rows, Rows):
         raise TypeError(f"expected {what} rows made by nadek.prepare, found {type(rows).__name__}")
@@ -66,16 +54,7 @@ def _describe_missing(rows: Rows, what: str) -> str:
 
 
 def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
-    """Check that gradients can reach the weights; some may be frozen.
-
-    Args:
-        model: the model to train.
-        config: the run.
-
-    Raises:
-        ValueError: for tensors made under `torch.inference_mode`, if all weights are frozen, or if the option
-            ``centred`` moves a frozen one.
-    """
+    """Check that gradients can reach the weights; some may be frozen."""
     for name, value in (*model.named_parameters(), *model.named_buffers()):
         if value.is_inference():
             raise ValueError(
@@ -121,16 +100,7 @@ def _describe_variables(model: ConditionalModel) -> str:
 
 
 def check_resumed(config: TrainingConfig, saved: Any) -> None:  # noqa: ANN401 - whatever JSON held
-    """Check that a saved state belongs to a run of the same config.
-
-    Args:
-        config: of the run that goes on.
-        saved: encoded config of the run that stopped; options that are newer than it are at their defaults. None is
-            not checked.
-
-    Raises:
-        ValueError: names the first option that differs.
-    """
+    """Check that a saved state belongs to a run of the same config."""
     encoded = encode(config)
     if saved is None or saved == encoded:
         return

@@ -118,11 +118,6 @@ def phases(epochs: int, steps: int, *, first_masks: MaskLaw | None = None) -> tu
 
     Half of the epochs minimise the costs of all steps, half that of the last step. A model of one step needs the
     second half only.
-
-    Args:
-        epochs: of both halves.
-        steps: of the model.
-        first_masks: masks of the first half, see `nadek.training.Phase`; the second has the paper's.
     """
     first = epochs // 2 if steps > 1 or first_masks is not None else 0
     last = Phase(objective="last_step", epochs=epochs - first)
@@ -134,10 +129,6 @@ def imputation_phases(epochs: int, steps: int) -> tuple[Phase, ...]:
 
     The masks are those of missing cells, which won one to four hundredths of the log-loss. With three steps the first
     half saves a third of the time and cost a hundredth of the log-loss at most.
-
-    Args:
-        epochs: of both halves.
-        steps: of the model.
     """
     first = epochs // 2 if steps > 1 else 0
     last = Phase(epochs=epochs - first, masks="holes")

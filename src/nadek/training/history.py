@@ -64,16 +64,7 @@ class TrainingDivergedError(ArithmeticError):
 
 
 def diverged_cost(costs: Sequence[float], weights: Iterable[Tensor], n_variables: int) -> float | None:
-    """Return the cost of a diverged training, or None.
-
-    Args:
-        costs: mean costs of an epoch, in nats a row.
-        weights: after the epoch.
-        n_variables: of the model.
-
-    Returns:
-        The worst cost if it is not finite or above `MAX_COST` a variable, NaN if a weight is not finite.
-    """
+    """Return the cost of a diverged training, or None."""
     worst = max(costs, key=lambda cost: cost if math.isfinite(cost) else math.inf)
     if not math.isfinite(worst) or worst > MAX_COST * n_variables:
         return worst

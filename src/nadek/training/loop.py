@@ -145,11 +145,7 @@ class _Run:
         return n_done == config.epochs or stops
 
     def epoch(self, clock: Callable[[], float]) -> None:
-        """Train one epoch, validate, and extend the history.
-
-        Args:
-            clock: returns the seconds since the run began.
-        """
+        """Train one epoch, validate, and extend the history."""
         number = len(self.history)
         plan = self.plans[number]
         if plan.begins:

@@ -24,12 +24,6 @@ class Orthogonalised(torch.optim.Optimizer):
     All directions of a matrix move equally far. The filters of a convolution are a matrix with a row a channel. Where
     the processor has fast bfloat16 products, updates equal those of `torch.optim.Muon` to the bit; elsewhere products
     are float32.
-
-    Args:
-        params: matrices [o, i] and filters [o, i, h, w].
-        lr: learning rate.
-        weight_decay: decoupled.
-        momentum: of the gradients.
     """
 
     def __init__(self, params: Iterable[Tensor], *, lr: float, weight_decay: float, momentum: float) -> None:
@@ -64,9 +58,6 @@ def orthogonal(matrix: Float[Tensor, "o i"]) -> Float[Tensor, "o i"]:
     """Return the matrix with all singular values near 1 (Newton-Schulz iteration).
 
     Products are bfloat16 where the processor has them, else of the matrix's dtype.
-
-    Args:
-        matrix: the matrix.
 
     Example:
         >>> lengths = torch.linalg.svdvals(orthogonal(torch.tensor([[3.0, 0.0], [0.0, 0.1]])).float())

@@ -29,9 +29,6 @@ def mean_input(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
     """Return the mean input of each column in training.
 
     It is half the mean of the observed values plus half the value that stands for missing cells.
-
-    Raises:
-        ValueError: if the network has no columns.
     """
     if not isinstance(model, IterativeNADE):
         raise ValueError(f"centred: a {type(model).__name__} has no matrix that reads columns; leave the option out")
@@ -47,12 +44,7 @@ def mean_input(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
 
 @contextmanager
 def preconditioned(model: ConditionalModel, centre: Float[Tensor, " C"] | None = None) -> Iterator[None]:
-    """Precondition the optimizer's step inside of the block.
-
-    Args:
-        model: the network; ordinal variables share their gradients.
-        centre: of the inputs, see `mean_input`; None does not centre them.
-    """
+    """Precondition the optimizer's step inside of the block."""
     with _centred(model, centre), _ordinal(model):
         yield
 

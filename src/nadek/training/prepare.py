@@ -138,11 +138,6 @@ def mirror_images(
 ) -> Shaped[Tensor, "B D"]:
     """Exchange left and right of some images.
 
-    Args:
-        x: values, or observed cells.
-        chosen: the images to mirror.
-        image_shape: height and width.
-
     Example:
         >>> mirror_images(torch.tensor([[0, 1, 2, 3]] * 2), torch.tensor([True, False]), (2, 2)).tolist()
         [[1, 0, 3, 2], [0, 1, 2, 3]]

@@ -25,12 +25,6 @@ class EpochPlan(NamedTuple):
 
         A warm-up begins with a rate of 0. Where it ends within the first minibatch, that one is at its own middle.
 
-        Args:
-            number: of the epoch.
-            index: of the minibatch.
-            n_minibatches: of an epoch.
-            warmup: the part of the schedule over which the learning rate rises.
-
         Example:
             >>> plan = plan_epochs([Phase(epochs=2)])[0]
             >>> plan.progress(0, 1, 4), plan.progress(0, 0, 4), plan.progress(0, 0, 4, warmup=0.02)

@@ -45,11 +45,7 @@ def pack(
 def unpack(
     state: TrainingState, model: nn.Module, optimizer: torch.optim.Optimizer, average: AveragedModel | None
 ) -> None:
-    """Load a state into model, optimizer and average.
-
-    Raises:
-        ValueError: if the state belongs to a model of another structure.
-    """
+    """Load a state into model, optimizer and average."""
     try:
         model.load_state_dict(_group(state, "model"))
         if average is not None:

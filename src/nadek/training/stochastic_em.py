@@ -24,11 +24,6 @@ MAX_PASSES = 64
 def completion_due(number: int, epochs: int, first: int) -> bool:
     """Check that rows are completed anew before an epoch.
 
-    Args:
-        number: of the epoch, from 0.
-        epochs: of the run.
-        first: the epoch of the first completion, see `first_completion`.
-
     Example:
         >>> [number for number in range(100) if completion_due(number, 100, 66)]
         [66, 71, 76, 81, 86, 91, 96]
@@ -52,16 +47,7 @@ def first_completion(epochs: int, *, trained: bool = False) -> int:
 
 
 def draw_missing_values(model: ConditionalModel, rows: Rows, generator: torch.Generator) -> Rows:
-    """Draw the missing values of each row given its observed ones.
-
-    Args:
-        model: the distribution to draw from.
-        rows: to complete.
-        generator: source of the draws, on the device of the rows.
-
-    Returns:
-        Rows without missing values.
-    """
+    """Draw the missing values of each row given its observed ones."""
     if rows.observed is None:
         return rows
     x = rows.values.to(model.b.dtype).masked_fill(~rows.observed, torch.nan)

@@ -39,14 +39,6 @@ def prepare_validation(
     """Draw the masks of the validation rows.
 
     A fixed-order model needs none: its cost is exact.
-
-    Args:
-        rows: validation rows.
-        model: the network to validate.
-        objective: of the last phase.
-        generator: source of the masks.
-        law: of the masks, see `nadek.inference.mask_distribution`.
-        min_rows: repeat fewer rows, with other masks.
     """
     masks = MaskDistribution(law, stratified=True)
     if objective == "fixed_order":
@@ -75,11 +67,7 @@ def validation_costs(model: ConditionalModel, validation: Validation) -> Float[T
 
 
 def ordering_of(model: ConditionalModel) -> Tensor:
-    """Return the ordering of a fixed-order model.
-
-    Raises:
-        ValueError: for a model of every ordering.
-    """
+    """Return the ordering of a fixed-order model."""
     ordering = model.own_ordering
     if ordering is None:
         raise ValueError("the fixed_order objective needs a model with an ordering (see nadek.nade)")

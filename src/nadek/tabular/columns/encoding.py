@@ -107,9 +107,6 @@ def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[n
     """Return where codes are missing, and codes as indices.
 
     Missing ones have index 0.
-
-    Raises:
-        ValueError: on a code that is none of 0 to n - 1.
     """
     missing = np.isnan(codes)
     places = np.where(missing, 0, codes).astype(np.intp)

@@ -92,9 +92,6 @@ def numbers_of(cells: Cells, *, name: str, first_row: int = 1) -> NDArray[np.flo
     """Return observed cells as numbers, [M].
 
     The largest whole ones stay in the range of int64 when they are rounded.
-
-    Raises:
-        ValueError: on text; names the first such cell.
     """
     if cells.sort == "text":
         place = place_of(name, first_row + int(cells.rows[0]))
