@@ -834,6 +834,7 @@ def test_info_shows_folder_with_brackets(survey, tmp_path):
     assert "run[/b]" in "".join(ok("info", folder).out.split())
 
 
+@pytest.mark.slow
 def test_draw_hides_what_is_missing(digits, tmp_path, monkeypatch):
     x = load_set("digits").test[:9].astype(float)
     x[:, 5] = np.nan

@@ -88,6 +88,7 @@ def test_long_different_option_is_cut(tmp_path):
         begin_as_model(model, kept(tmp_path / "first", lively()), Schema())
 
 
+@pytest.mark.slow
 def test_table_row_starts_as_model(tmp_path):
     first = read_row(write_row(tmp_path, "first"))
     run_row(first, "modern", workspace_in(tmp_path))

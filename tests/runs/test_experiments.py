@@ -80,6 +80,7 @@ def test_every_shipped_recipe_can_be_read(path):
     assert made.notes
 
 
+@pytest.mark.slow
 def test_text_files_are_utf8(tmp_path):
     save(tmp_path, SavedModel(nade_k(2, hidden=(3,), steps=1), Schema(), {"told": "?"}))
     recipe_, record = tmp_path / "recipe.toml", tmp_path / "metrics.json"
