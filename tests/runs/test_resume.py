@@ -17,6 +17,7 @@ from nadek.models import IterativeNADE, ModelConfig, nade, nade_k, residual_nade
 from nadek.models.cores import DeepConfig
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
+from nadek.runs.resume import sole_training
 from nadek.training import (
     SGD,
     AdaDelta,
@@ -349,3 +350,24 @@ def test_ctrl_c_resumes_bitwise(uninterrupted, tmp_path):
     assert again.error == f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew"
     assert nadek(*FIT, "-o", folder, "--resume", "--quiet").code == 0
     assert (folder / "model.safetensors").read_bytes() == uninterrupted
+
+
+@pytest.mark.slow
+def test_second_training_is_refused(tmp_path):
+    folder, other = tmp_path / "model", (*FIT, "-o", tmp_path / "model", "--seed", "1")
+    process = start(*FIT, "-o", folder, "--epochs", "100000")
+    wait_for_progress(process, folder, 1)
+    message = f"{folder}: another process works in this folder; wait for its end"
+    for options in ((), ("--force",), ("--resume",)):
+        assert nadek(*other, *options).error == message
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert nadek(*other, "--force", "--quiet").code == 0
+
+
+def test_training_holds_its_folder(tmp_path):
+    folder = tmp_path / "model"
+    with sole_training(folder):
+        error = nadek(*FIT, "-o", folder).error
+        assert error == f"{folder}: another process works in this folder; wait for its end"
+    assert not folder.exists()

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from nadek.runs.data import Source
 from nadek.runs.fingerprint import DIGESTS, as_trained, built_on, digests, other
 from nadek.runs.recipe import is_recipe
 from nadek.training import Recipe, TrainingState
+from nadek.utils.atomic import locked
 
 
 def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -> None:
@@ -22,6 +25,9 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; a model is a folder")
     check_place(folder)
+    if folder.exists():
+        with locked(folder, wait=False):
+            pass  # no training is under way there
     if force or (resume and holds_state(folder)):
         return
     if holds_model(folder):
@@ -32,6 +38,20 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
         if (folder / name).exists():
             message = f"holds a file {name}, which a model would replace"
             raise FileExistsError(f"{folder} {message}; use another folder, or --force to replace it")
+
+
+@contextmanager
+def sole_training(folder: Path) -> Iterator[None]:
+    """Hold a folder, made if need be, for one training; a BlockingIOError while another one does."""
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(folder, wait=False):
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # where something was saved
+                folder.rmdir()
 
 
 def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None) -> SavedModel:

@@ -14,7 +14,7 @@ from nadek.models.unet_config import ImageConfig
 from nadek.runs.data import Source
 from nadek.runs.fingerprint import DIGESTS, OTHERS, as_trained, built_on, digests
 from nadek.runs.provenance import provenance
-from nadek.runs.resume import model_in, unfinished
+from nadek.runs.resume import model_in, sole_training, unfinished
 from nadek.runs.warm_start import Beginning, begin_as_model, teacher_of
 from nadek.training import (
     Epoch,
@@ -47,66 +47,68 @@ def train(
     """Train a model by a recipe and save it as a folder, with a state every ``save_every`` seconds.
 
     A model that was in the folder before is replaced (see `nadek.runs.resume.check_output`), one that came since only
-    with ``force``. ``begin`` goes before the model that the recipe's ``start`` names.
+    with ``force``. ``begin`` goes before the model that the recipe's ``start`` names. One training at a time holds the
+    folder: a second one raises a BlockingIOError.
     """
     folder, schema = Path(folder), source.schema
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
         schema = replace(schema, image_shape=recipe.model.image_shape)
     rows, held_out = as_trained(recipe, source, validation, device)
     identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
-    state, replaced = None, model_in(folder)
-    if resume and (unfinished_run := unfinished(folder, recipe, identity)) is not None:
-        state, replaced = unfinished_run
+    with sole_training(folder):
+        state, replaced = None, model_in(folder)
+        if resume and (unfinished_run := unfinished(folder, recipe, identity)) is not None:
+            state, replaced = unfinished_run
 
-    def check_place_is_free() -> None:
-        if not force and model_in(folder) not in (None, replaced):
-            message = f"{folder} holds a model that was not there when this training began, and which stays"
-            raise FileExistsError(f"{message}; use another folder, or --force to replace it")
+        def check_place_is_free() -> None:
+            if not force and model_in(folder) not in (None, replaced):
+                message = f"{folder} holds a model that was not there when this training began, and which stays"
+                raise FileExistsError(f"{message}; use another folder, or --force to replace it")
 
-    def write_initial_weights(network: ConditionalModel) -> None:
-        if begin is not None:
-            begin.begin(network)
-        elif recipe.start is not None:
-            begin_as_model(network, recipe.start, schema)
-        identity.update(built_on(recipe, folder, begin))  # an RBM may only just have been trained
+        def write_initial_weights(network: ConditionalModel) -> None:
+            if begin is not None:
+                begin.begin(network)
+            elif recipe.start is not None:
+                begin_as_model(network, recipe.start, schema)
+            identity.update(built_on(recipe, folder, begin))  # an RBM may only just have been trained
 
-    def keep_state(state: TrainingState) -> None:
-        save_state(folder, state, **identity, replaces=replaced)
+        def keep_state(state: TrainingState) -> None:
+            save_state(folder, state, **identity, replaces=replaced)
 
-    def keep_model(fitted: FittedTable, *, diverged: bool = False) -> SavedModel:
+        def keep_model(fitted: FittedTable, *, diverged: bool = False) -> SavedModel:
+            check_place_is_free()
+            metrics = _metrics(recipe, rows, fitted, device, diverged=diverged)
+            metrics |= {**source.trained_on, DIGESTS: {name: identity[name] for name in OTHERS if name in identity}}
+            if fitted.gain is not None:
+                metrics["memory"] = {"rows": fitted.n_remembered, **encode(fitted.gain)}
+            saved = SavedModel(fitted.network, schema, metrics)
+            save(folder, saved)
+            return saved
+
+        teacher = teacher_of(recipe, schema, rows.values.device)
         check_place_is_free()
-        metrics = _metrics(recipe, rows, fitted, device, diverged=diverged)
-        metrics |= {**source.trained_on, DIGESTS: {name: identity[name] for name in OTHERS if name in identity}}
-        if fitted.gain is not None:
-            metrics["memory"] = {"rows": fitted.n_remembered, **encode(fitted.gain)}
-        saved = SavedModel(fitted.network, schema, metrics)
-        save(folder, saved)
+        try:
+            fitted = fit_table(
+                recipe,
+                rows,
+                held_out,
+                start=None if begin is None and recipe.start is None else write_initial_weights,
+                teacher=teacher,
+                resume=state,
+                on_epoch=on_epoch,
+                save_state=keep_state,
+                save_every=save_every,
+            )
+        except TrainingDivergedError as error:
+            message = "Nothing was learnt before that"
+            if error.history and error.model is not None:
+                keep_model(FittedTable(error.model, error.history), diverged=True)
+                message = f"The best model before that is kept in {folder}"
+            forget_state(folder)  # a resumed training would diverge again
+            raise TrainingDivergedError(f"{error}. {message}", error.history, error.model) from error
+        saved = keep_model(fitted)
+        forget_state(folder)
         return saved
-
-    teacher = teacher_of(recipe, schema, rows.values.device)
-    check_place_is_free()
-    try:
-        fitted = fit_table(
-            recipe,
-            rows,
-            held_out,
-            start=None if begin is None and recipe.start is None else write_initial_weights,
-            teacher=teacher,
-            resume=state,
-            on_epoch=on_epoch,
-            save_state=keep_state,
-            save_every=save_every,
-        )
-    except TrainingDivergedError as error:
-        message = "Nothing was learnt before that"
-        if error.history and error.model is not None:
-            keep_model(FittedTable(error.model, error.history), diverged=True)
-            message = f"The best model before that is kept in {folder}"
-        forget_state(folder)  # a resumed training would diverge again
-        raise TrainingDivergedError(f"{error}. {message}", error.history, error.model) from error
-    saved = keep_model(fitted)
-    forget_state(folder)
-    return saved
 
 
 def _metrics(

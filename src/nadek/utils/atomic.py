@@ -53,15 +53,22 @@ def write_and_sync(stream: BinaryIO, content: bytes, path: Path) -> None:
 
 
 @contextmanager
-def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Lock a folder for one process; without locks in the system the block runs unlocked."""
+def locked(folder: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
+    """Lock a folder until the block or the process ends; without locks in the system the block runs unlocked.
+
+    Where another process has it, wait for its end, or raise a BlockingIOError.
+    """
     if sys.platform == "win32":
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BlockingIOError(f"{folder}: another process works in this folder; wait for its end") from None
+        except OSError:
+            pass
         yield
     finally:
         os.close(descriptor)
