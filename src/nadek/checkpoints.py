@@ -9,10 +9,11 @@ import hashlib
 import json
 import math
 import os
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -29,7 +30,9 @@ from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from nadek.utils.atomic import replacing, write_and_sync
 from nadek.utils.configs import decode, encode
-from nadek.utils.records import read_record
+from nadek.utils.records import read_record, read_whole
+
+T = TypeVar("T")
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
@@ -39,6 +42,8 @@ UNFINISHED = "training.safetensors"
 """The state of an unfinished training, in the folder where the model will be."""
 
 FORMAT = 1
+LARGEST_HEADER = 2**24
+"""Bytes of a weights file beside its numbers, at most."""
 
 SAVED = "only what its config says can be saved: an IterativeNADE with a core of nadek.models.cores, or an ImageNetwork"
 
@@ -118,27 +123,21 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     folder = pretrained.find(Path(folder))
     config = _read_config(folder)
     for name in FILES:
-        if not (folder / name).is_file():
+        if not (folder / name).exists():
             raise ValueError(f"{folder} is not a whole model: {name} is missing")
-    try:
-        structure = decode(_Structure, {"model": config["model"]}).model
-        schema = decode(Schema, read_record(folder / SCHEMA), where="schema")
-    except ValueError as error:
-        raise ValueError(f"{folder} does not hold a model that this version can read: {error}") from None
-    _check_schema(folder / SCHEMA, schema, structure)
-    weights = (folder / WEIGHTS).read_bytes()
-    if hashlib.sha256(weights).hexdigest() != config["weights_sha256"]:
-        raise ValueError(f"{folder / WEIGHTS} was damaged or changed since it was saved: its sha256 differs")
-    tensors, metadata = _tensors_in(weights, folder / WEIGHTS)
-    _check_fit(folder, structure, tensors)
-    _check_finite(folder / WEIGHTS, tensors)
-    if metadata.get("config_sha256") != _digest_of(config["model"]):
-        changed = "was changed since it was saved: it is not what the weights were trained as"
-        raise ValueError(f"{folder / CONFIG} {changed}")
+    with damage_in(folder / CONFIG):
+        structure = _readable(folder, lambda: decode(_Structure, {"model": config["model"]}).model)
+        expected = _expected_weights(folder, structure)
+    with damage_in(folder / SCHEMA):
+        schema = _readable(folder, lambda: decode(Schema, read_record(folder / SCHEMA), where="schema"))
+        _check_schema(folder / SCHEMA, schema, structure)
+    with damage_in(folder / WEIGHTS):
+        tensors = _read_weights(folder, config, expected)
+    metrics = read_record(folder / METRICS)
     model = build(structure, generator=torch.Generator())
     model.to(next(value.dtype for name, value in tensors.items() if name.rpartition(".")[2] == "b"))  # no matrix
     model.load_state_dict(tensors)
-    return SavedModel(model.to(device).eval(), schema, read_record(folder / METRICS))
+    return SavedModel(model.to(device).eval(), schema, metrics)
 
 
 def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any) -> None:  # noqa: ANN401 - JSON
@@ -158,7 +157,7 @@ def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str,
     """
     path = Path(folder) / UNFINISHED
     try:
-        content = path.read_bytes()
+        content = read_whole(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     tensors, metadata = _tensors_in(content, path)
@@ -220,6 +219,40 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+@contextmanager
+def damage_in(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file makes other code raise into a ValueError that names it."""
+    try:
+        yield
+    except (OSError, ValueError, MemoryError):
+        raise  # these say what is wrong
+    except Exception as error:
+        raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+
+def _readable(folder: Path, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except ValueError as error:
+        raise ValueError(f"{folder} does not hold a model that this version can read: {error}") from None
+
+
+def _read_weights(folder: Path, config: dict[str, Any], expected: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Read the weights that a config asks for; the shapes of the expected ones are on the meta device."""
+    path, n_bytes = folder / WEIGHTS, sum(8 * value.numel() for value in expected.values())
+    content = read_whole(path, n_bytes + LARGEST_HEADER)
+    if hashlib.sha256(content).hexdigest() != config["weights_sha256"]:
+        raise ValueError(f"{path} was damaged or changed since it was saved: its sha256 differs")
+    tensors, metadata = _tensors_in(content, path)
+    if different := _difference(expected, tensors):
+        raise ValueError(f"{folder}: the config asks for {different[0]}, the weights file has {different[1]}")
+    _check_finite(path, tensors)
+    if metadata.get("config_sha256") != _digest_of(config["model"]):
+        changed = "was changed since it was saved: it is not what the weights were trained as"
+        raise ValueError(f"{folder / CONFIG} {changed}")
+    return tensors
+
+
 def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
     n_variables = structure.n_variables
     for noun, values in (("columns", schema.columns), ("kinds of columns", schema.kinds)):
@@ -254,14 +287,12 @@ def _structure_of(model: ConditionalModel) -> dict[str, Any]:
     return structure
 
 
-def _check_fit(folder: Path, structure: AnyConfig, tensors: dict[str, Tensor]) -> None:
-    """Check that weights fit a structure, before memory is allocated for it."""
+def _expected_weights(folder: Path, structure: AnyConfig) -> dict[str, Tensor]:
+    """Return the weights of a structure without their memory."""
     try:
-        expected = build_meta(structure).state_dict()
+        return build_meta(structure).state_dict()
     except RuntimeError as error:
         raise ValueError(f"{folder}: the config asks for weights that no memory holds: {error}") from None
-    if different := _difference(expected, tensors):
-        raise ValueError(f"{folder}: the config asks for {different[0]}, the weights file has {different[1]}")
 
 
 def _difference(expected: dict[str, Tensor], weights: dict[str, Tensor]) -> tuple[str, str] | None:

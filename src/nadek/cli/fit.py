@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nadek.checkpoints import UNFINISHED, check_place, holds_model, holds_state
+from nadek.checkpoints import METRICS, UNFINISHED, check_place, damage_in, holds_model, holds_state
 from nadek.cli.arguments import (
     LARGEST_SEED,
     DataArgument,
@@ -198,7 +198,8 @@ def fit(
         metrics = finished(recipe, output, rows, held_out).metrics
         hint = f"-o NEW --set start={output} goes on from the model"
         say(f"{output}: this training is finished, nothing is left to do; {hint}", quiet=run.quiet)
-        _show(metrics, output, run)
+        with damage_in(output / METRICS):
+            _show(metrics, output, run)
         return
     _show_columns(data, rows, quiet=run.quiet)
     warn_if_slow(recipe.training, torch_device, quiet=run.quiet)

@@ -19,6 +19,7 @@ from nadek.tabular.columns import Binary, Column, is_plain
 from nadek.tabular.schema import Schema
 from nadek.tabular.template import Template
 from nadek.training import Epoch, last_metrics
+from nadek.training.history import read_history
 
 KEY = "estimator"
 METRICS = ("epochs", "seconds", "best_validation")
@@ -93,7 +94,7 @@ def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitt
         template = Template.from_description(columns, names or None, extra)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder}: metrics.json: {KEY}: {error}") from None
-    history = [Epoch(**epoch) for epoch in saved.metrics.get("history", [])]
+    history = read_history(saved.metrics)
     return Fitted(
         network=saved.model,
         columns=tuple(columns),

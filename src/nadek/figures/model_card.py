@@ -11,6 +11,7 @@ from nadek import figures
 from nadek.checkpoints import SavedModel
 from nadek.inference.sampling import impute, reconstruction_probabilities, sample
 from nadek.models.iterative_nade import IterativeNADE
+from nadek.training.history import read_history
 
 
 def draw_model(
@@ -22,8 +23,8 @@ def draw_model(
     """
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {}
-    if saved.metrics.get("history"):
-        pictures["curves"] = figures.training_curves(saved.metrics["history"])
+    if history := read_history(saved.metrics):
+        pictures["curves"] = figures.training_curves([epoch.asdict() for epoch in history])
     shape = saved.schema.image_shape
     if shape is not None:
         generator = torch.Generator(saved.model.b.device).manual_seed(seed)

@@ -13,6 +13,7 @@ from nadek.runs.fingerprint import DIGESTS, as_trained, built_on, digests, other
 from nadek.runs.recipe import is_recipe
 from nadek.training import Recipe, TrainingState
 from nadek.utils.atomic import locked
+from nadek.utils.configs import is_whole
 
 
 def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -> None:
@@ -97,8 +98,10 @@ def model_in(folder: Path) -> str | None:
 
 def _is_of_rows(saved: SavedModel, source: Source) -> bool:
     schema = source.schema
-    counted = saved.metrics.get("rows", 0) + saved.metrics.get("skipped_rows", 0)
-    return counted == len(source.x) and (saved.schema.columns, saved.schema.kinds) == (schema.columns, schema.kinds)
+    counted = [saved.metrics.get(key, 0) for key in ("rows", "skipped_rows")]
+    if not all(map(is_whole, counted)) or sum(counted) != len(source.x):
+        return False
+    return (saved.schema.columns, saved.schema.kinds) == (schema.columns, schema.kinds)
 
 
 def _is_own(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> bool:

@@ -1,13 +1,14 @@
 """Record of each epoch, and the error of a diverged training."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from torch import Tensor
 
 from nadek.models.base import ConditionalModel
+from nadek.utils.configs import decode
 
 MAX_COST = 1000.0
 """Largest sensible mean cost, in nats a variable. A guess costs 0.7."""
@@ -44,6 +45,18 @@ class Epoch:
     def __str__(self) -> str:
         validation = "" if self.validation is None else f"  validation {self.validation[-1]:.3f}"
         return f"epoch {self.epoch}/{self.epochs} ({self.phase})  cost {self.train[-1]:.3f}{validation}"
+
+
+@dataclass(frozen=True)
+class _History:
+    """Entry of a model's metrics."""
+
+    history: list[Epoch] = field(default_factory=list)
+
+
+def read_history(metrics: Mapping[str, Any]) -> list[Epoch]:
+    """Return the epochs in a model's metrics; a ValueError names a wrong entry."""
+    return decode(_History, {key: metrics[key] for key in metrics if key == "history"}, where="metrics").history
 
 
 class TrainingDivergedError(ArithmeticError):

@@ -102,6 +102,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types ar
         return value
     if origin is tuple:
         return _tuple(arguments, value, where)
+    if origin is list:
+        return list(_tuple((*arguments, ...), value, where))
     if dataclasses.is_dataclass(hint):
         return decode(hint, value, where=where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -137,7 +139,7 @@ def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN4
         raise ValueError(f"{where}: expected a table of options, found {value!r}")
     by_kind = {_kind(member): member for member in members}
     kind = value.get("kind")
-    if kind not in by_kind:
+    if not isinstance(kind, str | None) or kind not in by_kind:
         expected = "none or one of" if None in by_kind else "one of"
         raise ValueError(f"{where}.kind: expected {expected} {', '.join(filter(None, by_kind))}, found {kind!r}")
     return decode(by_kind[kind], value, where=where)

@@ -3,17 +3,32 @@
 import json
 import math
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
 from nadek.utils.atomic import replacing
 
+LARGEST_RECORD = 2**28
+"""Bytes of a record, at most."""
+
+
+def read_whole(path: str | os.PathLike[str], most: int | None = None) -> bytes:
+    """Read a regular file of at most so many bytes; a ValueError names anything else, such as a pipe."""
+    status = Path(path).stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError(f"{path}: expected a file, found a folder, a pipe or a device")
+    if most is not None and status.st_size > most:
+        raise ValueError(f"{path}: expected at most {most:,} bytes, found {status.st_size:,}")
+    return Path(path).read_bytes()
+
 
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a JSON object; a ValueError names a file that holds none."""
+    content = read_whole(path, LARGEST_RECORD)
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+        record = json.loads(content.decode())
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(record, dict):
         raise ValueError(f"{path}: expected a JSON object, found {type(record).__name__}")
