@@ -11,10 +11,11 @@ Layer = TypeVar("Layer", bound=nn.Module)
 def uninitialised(kind: type[Layer], *args: Any, **options: Any) -> Layer:  # noqa: ANN401 - those of any layer
     """Return a layer whose weights the model draws later.
 
-    PyTorch would draw them from the global generator.
+    PyTorch draws them from the global generator, which is put back. (`torch.nn.utils.skip_init` draws none, but imports
+    a computer algebra system, which takes a second.)
     """
-    layer: Layer = nn.utils.skip_init(kind, *args, **options, device=torch.get_default_device())
-    return layer
+    with torch.random.fork_rng(devices=[]):
+        return kind(*args, **options)
 
 
 def is_modified(module: nn.Module) -> bool:

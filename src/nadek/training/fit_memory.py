@@ -8,8 +8,11 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
+from scipy.optimize import minimize
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -138,26 +141,26 @@ def _fit_trust(
     network: Tensor, memory: Tensor, evidence: Tensor, weight: Tensor
 ) -> tuple[Float[Tensor, " 2"], Float[Tensor, " V"]]:
     """Return the trust of the least mean cost, and the rows' costs."""
-    free = torch.tensor([START[0], math.log(START[1])], dtype=torch.float64, device=network.device, requires_grad=True)
 
-    def slope() -> Tensor:
-        return free[1].clamp(min=MIN_LOG_SLOPE).exp()  # positive: more evidence never counts for less
+    def trust(free: Tensor) -> Tensor:
+        return torch.stack([free[0], free[1].exp()])  # a positive slope: more evidence never counts for less
 
-    def costs() -> Tensor:
-        certainty = free[0] + slope() * evidence
+    def costs(free: Tensor) -> Tensor:
+        level, slope = trust(free)
+        certainty = level + slope * evidence
         p = torch.logaddexp(F.logsigmoid(-certainty) - network, F.logsigmoid(certainty) - memory)
         return -(weight * p).sum(1)
 
-    def closure() -> float:
-        optimizer.zero_grad()
-        with torch.enable_grad():
-            mean = costs().mean()
-        mean.backward()
-        return mean.item()
+    @torch.enable_grad()
+    def mean_and_gradient(free: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        variable = torch.tensor(free, device=network.device, requires_grad=True)
+        mean = costs(variable).mean()
+        (gradient,) = torch.autograd.grad(mean, variable)
+        return mean.item(), gradient.cpu().numpy()
 
-    optimizer = torch.optim.LBFGS([free], max_iter=50, line_search_fn="strong_wolfe")
-    optimizer.step(closure)
-    return torch.stack([free[0], slope()]).detach(), costs().detach()
+    start, bounds = (START[0], math.log(START[1])), ((None, None), (MIN_LOG_SLOPE, None))
+    free = torch.tensor(minimize(mean_and_gradient, start, jac=True, bounds=bounds).x, device=network.device)
+    return trust(free), costs(free)
 
 
 def _choose(others: Rows, generator: torch.Generator) -> Rows:

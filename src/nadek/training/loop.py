@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from nadek.inference.order_agnostic import l2_penalty, reduce
 from nadek.models.base import ConditionalModel
@@ -22,6 +21,7 @@ from nadek.training.state import TrainingState, extra_tensors, pack, unpack
 from nadek.training.stochastic_em import completion_due, draw_missing_values, first_completion
 from nadek.training.training_config import Phase, TrainingConfig
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
+from nadek.training.weight_average import WeightAverage
 from nadek.utils.configs import encode
 
 CHECKED_ROWS = 256
@@ -116,9 +116,9 @@ class _Run:
         self.original_rows = self.train, self.validation_rows
         completes = config.missing == "complete" and self.train.observed is not None
         self.first_completion = first_completion(config.epochs, trained=self.trained) if completes else None
-        self.average: AveragedModel | None = None
+        self.average: WeightAverage | None = None
         if (decay := config.average_decay(len(self.train.values))) > 0:
-            self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(decay))
+            self.average = WeightAverage(self.model, decay)
         if self.teacher is not None:
             self.teacher.eval()
         self.optimizer = config.optimizer.build(self.model)
@@ -250,7 +250,7 @@ class _Run:
         with preconditioned(self.model, self.centre):
             self.optimizer.step()
         if self.average is not None:
-            self.average.update_parameters(self.model)
+            self.average.update()
         return costs.detach().double().sum(1)
 
     def _validate(self, plan: EpochPlan, number: int) -> list[float] | None:
@@ -279,10 +279,7 @@ class _Run:
 
     def _current(self) -> ConditionalModel:
         """Return the model that training would return now: the average, if there is one."""
-        if self.average is None:
-            return self.model
-        averaged: ConditionalModel = self.average.module  # type: ignore[assignment]
-        return averaged
+        return self.model if self.average is None else self.average.module
 
     def _update_best(self, cost: float) -> None:
         self.since_best += 1

@@ -3,12 +3,15 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
+from nadek.training.adam import FusedAdamW
 from nadek.training.muon import Orthogonalised
+
+Optimizer: TypeAlias = torch.optim.Optimizer | FusedAdamW
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +50,9 @@ class AdamW(_CosineSchedule):
     weight_decay: float = 0.0
     kind: Literal["adamw"] = "adamw"
 
-    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+    def build(self, model: nn.Module) -> Optimizer:
         """Build the optimizer of a model's parameters."""
-        return torch.optim.AdamW(_groups(model.parameters(), self.weight_decay), lr=self.lr, fused=True)
+        return FusedAdamW(_groups(model.parameters(), self.weight_decay), lr=self.lr)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +79,7 @@ class Muon(_CosineSchedule):
         super().__post_init__()
         _check_fraction(momentum=self.momentum)
 
-    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+    def build(self, model: nn.Module) -> Optimizer:
         """Build the optimizer of a model's parameters."""
         matrices = [p for p in model.parameters() if _is_matrix(p)]
         others = _groups([p for p in model.parameters() if not _is_matrix(p)], self.weight_decay)
@@ -107,7 +110,7 @@ class AdaDelta:
         _check_size(lr=self.lr, epsilon=self.epsilon)
         _check_fraction(decay=self.decay)
 
-    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+    def build(self, model: nn.Module) -> Optimizer:
         """Build the optimizer of a model's parameters."""
         return torch.optim.Adadelta(_groups(model.parameters(), 0.0), lr=self.lr, rho=self.decay, eps=self.epsilon)
 
@@ -136,7 +139,7 @@ class SGD:
         _check_size(lr=self.lr, weight_decay=self.weight_decay)
         _check_fraction(momentum=self.momentum)
 
-    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+    def build(self, model: nn.Module) -> Optimizer:
         """Build the optimizer of a model's parameters."""
         groups = _groups(model.parameters(), self.weight_decay)
         return torch.optim.SGD(groups, lr=self.lr, momentum=self.momentum, nesterov=self.momentum > 0)

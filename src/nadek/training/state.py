@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel
+
+from nadek.training.optimizers import Optimizer
+from nadek.training.weight_average import WeightAverage
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class TrainingState:
 
 def pack(
     model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    average: AveragedModel | None,
+    optimizer: Optimizer,
+    average: WeightAverage | None,
     extra: Mapping[str, dict[str, Tensor] | None],
     info: dict[str, Any],
 ) -> TrainingState:
@@ -42,9 +44,7 @@ def pack(
     return TrainingState({name: value.detach().cpu().clone() for name, value in tensors.items()}, info)
 
 
-def unpack(
-    state: TrainingState, model: nn.Module, optimizer: torch.optim.Optimizer, average: AveragedModel | None
-) -> None:
+def unpack(state: TrainingState, model: nn.Module, optimizer: Optimizer, average: WeightAverage | None) -> None:
     """Load a state into model, optimizer and average."""
     try:
         model.load_state_dict(_group(state, "model"))
