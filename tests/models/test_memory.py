@@ -443,3 +443,27 @@ def test_imputations_keep_observed_cells():
     x = torch.tensor([[1.0, torch.nan, 0, torch.nan, 1, torch.nan]], dtype=torch.float64).expand(50, -1)
     drawn = impute(model, x, generator=seeded())
     assert (drawn[:, [0, 2, 4]] == torch.tensor([1, 0, 1])).all()
+
+
+@pytest.mark.parametrize("decoder", ["full", "incremental"])
+@pytest.mark.parametrize("levels", [None, (2, 3, 2, 5, 2, 2, 3, 2)])
+@pytest.mark.parametrize("seed", range(4))
+def test_rare_rows_score_alike_in_float32(seed, levels, decoder):
+    """Nearly deterministic tables: complements are far below the rounding of 1."""
+    generator = seeded(seed)
+    config = ModelConfig(n_variables=8, levels=levels, core=DeepConfig(hidden=(8,)), steps=2)
+    rows = torch.tensor([[0] * 8, [1] * 8], dtype=torch.uint8)
+    counts = torch.tensor([3000, 3000])
+    rare = (torch.rand(16, 8, generator=generator) < 0.3).long()
+    rare[0], rare[1] = torch.tensor([1] * 7 + [0]), torch.tensor([0] + [1] * 7)
+    scores = []
+    for dtype in (torch.float32, torch.float64):
+        network = IterativeNADE(config, generator=seeded(seed)).to(dtype)
+        with torch.no_grad():
+            network.W *= 6
+            network.b += 12 * (torch.rand(network.b.shape, generator=seeded(seed)) - 0.5)
+        model = MemoryModel(network, rows, None, counts, decay=8.0, trust=(5.0 + 5 * seed, 1.0)).eval()
+        ordering = torch.randperm(8, generator=seeded(seed))
+        scores.append(log_prob(model, rare, ordering=ordering, decoder=decoder))
+    assert scores[1].min() < -20
+    torch.testing.assert_close(scores[0], scores[1], rtol=2e-4, atol=1e-4)

@@ -1,5 +1,7 @@
 """Binary variables: one logistic column each."""
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
@@ -9,6 +11,18 @@ from nadek.kernels.linear import affine
 
 MEAN_MARGIN = 1e-4
 """Distance of data means from 0 and 1, so that a constant column has finite logits."""
+
+
+LOG_ZERO = -1e30
+"""Logarithm of a probability of 0, finite so that differences and gradients are."""
+
+
+class LogMeans(NamedTuple):
+    """Distribution of each column by itself, as logarithms; a complement of a rounded mean would lose its tail."""
+
+    one: Float[Tensor, "*batch C"]
+    zero: Float[Tensor, "*batch C"]
+    """Only read in the columns of binary variables."""
 
 
 class BinaryVariables(nn.Module):
@@ -54,25 +68,24 @@ class BinaryVariables(nn.Module):
     def mix_logits(
         self,
         logits: Float[Tensor, "*batch C"],
-        means: Float[Tensor, "*batch C"],
-        share: Float[Tensor, "*batch #C"],
+        means: LogMeans,
+        certainty: Float[Tensor, "*batch #C"],
     ) -> Float[Tensor, "*batch C"]:
         """Return the logits of a mixture of two distributions.
 
-        The mixture is ``(1 - share) probabilities(logits) + share means``.
-
         Args:
             logits: logits of the first distribution.
-            means: mean of each column under the second.
-            share: weight of the second, from 0 to 1.
+            means: the second distribution.
+            certainty: logit of its weight.
         """
-        return _log_mix(logits.sigmoid(), means, share) - _log_mix((-logits).sigmoid(), 1 - means, share)
+        one = log_mix(F.logsigmoid(logits), means.one, certainty)
+        return one - log_mix(F.logsigmoid(-logits), means.zero, certainty)
 
     def mix_scores(
-        self, scores: Float[Tensor, "B w"], means: Float[Tensor, "B w"], share: Float[Tensor, "B _"], places: slice
+        self, scores: Float[Tensor, "B w"], means: LogMeans, certainty: Float[Tensor, "B _"], places: slice
     ) -> Float[Tensor, "B w"]:
         """Return `mix_logits` of the scores of consecutive variables."""
-        return self.mix_logits(scores, means, share)
+        return self.mix_logits(scores, means, certainty)
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Return one variable's score a row: its logit."""
@@ -136,6 +149,6 @@ def clamped_mean(mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
     return mean.clamp(MEAN_MARGIN, 1 - MEAN_MARGIN)
 
 
-def _log_mix(p: Tensor, q: Tensor, share: Tensor) -> Tensor:
-    """Return the logarithm of a mixture of probabilities; finite."""
-    return torch.lerp(p, q, share).clamp(min=torch.finfo(p.dtype).tiny).log()
+def log_mix(log_p: Tensor, log_q: Tensor, certainty: Tensor) -> Tensor:
+    """Return the logarithm of a mixture of probabilities; q has the weight sigmoid(certainty)."""
+    return torch.logaddexp(F.logsigmoid(-certainty) + log_p, F.logsigmoid(certainty) + log_q)

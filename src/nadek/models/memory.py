@@ -23,6 +23,7 @@ from torch import Tensor
 
 from nadek.models import ModelConfig
 from nadek.models.base import ConditionalModel
+from nadek.models.binary_variables import LOG_ZERO, LogMeans
 from nadek.models.layers import is_modified
 from nadek.models.unet_config import ImageConfig
 from nadek.models.variables import masked_columns
@@ -196,8 +197,8 @@ class MemoryModel(ConditionalModel):
         outputs = self.network(x, missing, **options)
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             means, log_weight = self.kernel_average(self.stored, self.hamming_distance(x, missing))
-            share = self.share(log_weight)
-        return [self.variables.mix_logits(logits.to(means.dtype), means, share) for logits in outputs]
+            certainty = self.certainty(log_weight)
+        return [self.variables.mix_logits(logits.to(certainty.dtype), means, certainty) for logits in outputs]
 
     def hamming_distance(
         self, x: Shaped[Tensor, "*batch D"], missing: Bool[Tensor, "*batch D"]
@@ -208,18 +209,20 @@ class MemoryModel(ConditionalModel):
 
     def kernel_average(
         self, stored: StoredColumns, distance: Float[Tensor, "*batch N"], decay: float | None = None
-    ) -> tuple[Float[Tensor, "*batch c"], Float[Tensor, "*batch _"]]:
-        """Return mean and log-weight of the stored rows."""
+    ) -> tuple[LogMeans, Float[Tensor, "*batch _"]]:
+        """Return means and log-weight of the stored rows; both `LOG_ZERO` where none has the column."""
         weight = self.seen.to(distance.dtype).log() - (self.decay if decay is None else decay) * distance
         largest = weight.amax(-1, keepdim=True)
         weight = weight.sub_(largest).exp_()
-        total = weight.sum(-1, keepdim=True) if stored.observed is None else weight @ stored.observed
-        means = (weight @ stored.values / total).nan_to_num(0)  # a column may be missing in all stored rows
-        return means.clamp(0, 1), largest + total.log()
+        observed = torch.ones_like(stored.values) if stored.observed is None else stored.observed
+        total = weight.sum(-1, keepdim=True) if stored.observed is None else weight @ observed
+        sums = weight @ stored.values, weight @ (observed - stored.values)
+        means = LogMeans(*((one.log() - total.log()).nan_to_num(LOG_ZERO, neginf=LOG_ZERO) for one in sums))
+        return means, (largest + total.log()).clamp(min=LOG_ZERO)
 
-    def share(self, log_weight: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """Return the share g of the memory."""
-        return torch.sigmoid(self.trust[0] + self.trust[1] * log_weight)
+    def certainty(self, log_weight: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """Return the logit of the memory's share g."""
+        return self.trust[0] + self.trust[1] * log_weight
 
     @torch.no_grad()
     def _store(self) -> None:

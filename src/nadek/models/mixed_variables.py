@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nadek.kernels.linear import affine
-from nadek.models.binary_variables import _log_mix, clamped_mean
+from nadek.models.binary_variables import LogMeans, clamped_mean, log_mix
 
 MIN_SOFTMAX = 16
 """Levels of a fast softmax: over fewer, PyTorch's softmax in float32 takes up to ten times as long on a CPU.
@@ -97,23 +97,25 @@ class MixedVariables(nn.Module):
     def mix_logits(
         self,
         logits: Float[Tensor, "*batch C"],
-        means: Float[Tensor, "*batch C"],
-        share: Float[Tensor, "*batch #C"],
+        means: LogMeans,
+        certainty: Float[Tensor, "*batch #C"],
     ) -> Float[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
-        other_level = _log_mix((-logits).sigmoid(), 1 - means, share)
-        return _log_mix(self.probabilities(logits), means, share) - torch.where(self.logistic, other_level, 0)
+        one = log_mix(self._of_columns(self._log_probs(logits)), means.one, certainty)
+        zero = log_mix(F.logsigmoid(-logits), means.zero, certainty)
+        return one - torch.where(self.logistic, zero, 0)
 
     def mix_scores(
-        self, scores: Float[Tensor, "B w L"], means: Float[Tensor, "B c"], share: Float[Tensor, "B _"], places: slice
+        self, scores: Float[Tensor, "B w L"], means: LogMeans, certainty: Float[Tensor, "B _"], places: slice
     ) -> Float[Tensor, "B w L"]:
         """See `BinaryVariables`."""
-        absent = self.absent[places]
-        levels = self._gathered(means, places).masked_fill(absent, 0)
-        levels[..., 0] += 1 - levels.sum(-1)  # level 0 of a binary variable has no column
-        if share.shape[-1] > 1:  # all columns of a variable have the same
-            share = share[:, [start - self._starts[places.start] for start in self._starts[places]]]
-        return _log_mix(scores.softmax(-1), levels, share.unsqueeze(-1)).masked_fill(absent, -torch.inf)
+        first = [start - self._starts[places.start] for start in self._starts[places]]
+        levels, is_binary = self._gathered(means.one, places), self.top[places] == 1
+        levels[..., 0] = torch.where(is_binary, means.zero[:, first], levels[..., 0])  # it has no column
+        if certainty.shape[-1] > 1:  # all columns of a variable have the same
+            certainty = certainty[:, first]
+        mixed = log_mix(scores.log_softmax(-1), levels, certainty.unsqueeze(-1))
+        return mixed.masked_fill(self.absent[places], -torch.inf)
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
         """Return one variable's unnormalised log-probabilities a row."""

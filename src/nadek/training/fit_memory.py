@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.mask_distribution import PAPER
 from nadek.models.base import ConditionalModel
+from nadek.models.binary_variables import LogMeans
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.memory import MemoryModel
 from nadek.training.prepare import Rows
@@ -121,9 +122,10 @@ class _Scores(NamedTuple):
 def _score(model: MemoryModel, validation: Validation, rows: slice) -> _Scores:
     x, missing, variables = validation.rows.values[rows], validation.missing[rows], model.variables
     logits = model.network(x, missing)[-1].double()
-    distance, certain = model.hamming_distance(x, missing), logits.new_ones(len(x), 1)
+    distance, certain = model.hamming_distance(x, missing), logits.new_full((len(x), 1), torch.inf)
     answers, evidence = zip(*(model.kernel_average(model.stored, distance, decay) for decay in DECAYS), strict=True)
-    costs = [variables.costs(variables.mix_logits(logits, answer.double(), certain), x) for answer in answers]
+    means = [LogMeans(one.double(), zero.double()) for one, zero in answers]
+    costs = [variables.costs(variables.mix_logits(logits, answer, certain), x) for answer in means]
     first = [variables.first_column(j) if model.config.holes else 0 for j in range(model.n_variables)]  # of its columns
     finite = [value.double()[:, first].clamp(min=-MAX_EVIDENCE) for value in evidence]  # infinity has no gradient
     return _Scores(variables.costs(logits, x), costs, finite)

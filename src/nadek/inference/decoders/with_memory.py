@@ -31,8 +31,8 @@ class MemoryDecoder:
         """See `Decoder`."""
         scores, stored = self.inner.scores(positions, rows), self.stored.select(self._columns(positions))
         means, log_weight = self.model.kernel_average(stored, self.distance[rows])
-        share = self.model.share(log_weight)
-        return self.variables.mix_scores(scores.to(means.dtype), means, share, positions)
+        certainty = self.model.certainty(log_weight)
+        return self.variables.mix_scores(scores.to(certainty.dtype), means, certainty, positions)
 
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
         """See `Decoder`."""
