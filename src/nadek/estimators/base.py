@@ -4,7 +4,7 @@ import contextlib
 import inspect
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -146,12 +146,10 @@ class NADEkBase(BaseEstimator):
         super().__init_subclass__(**options)
         cls.__doc__ = cls.__doc__ and cls.__doc__.replace("{shared options}", SHARED_OPTIONS)
         own = inspect.signature(cls.__init__).parameters
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values()):
-            merged = {
-                **own,
-                **{k: v for k, v in inspect.signature(NADEkBase.__init__).parameters.items() if k not in own},
-            }
-            named = [parameter for parameter in merged.values() if parameter.kind is not parameter.VAR_KEYWORD]
+        named = [parameter for parameter in own.values() if parameter.kind is not parameter.VAR_KEYWORD]
+        if len(named) < len(own):
+            shared = inspect.signature(NADEkBase.__init__).parameters
+            named += [parameter for name, parameter in shared.items() if name not in own]
             cls.__init__.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -184,11 +182,6 @@ class NADEkBase(BaseEstimator):
             with contextlib.suppress(ValueError):  # of a device that is not here
                 self.network_.to(pick_device(self.device))
 
-    def _fit(self, X: MatrixLike, *, X_val: MatrixLike | None = None) -> tuple[Table, NDArray[np.int64]]:
-        """Fit to a table; return it and the rows held out."""
-        with self._all_or_nothing():
-            return self._fit_or_fail(X, X_val)
-
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Restore all attributes where something fails or is interrupted."""
@@ -200,55 +193,50 @@ class NADEkBase(BaseEstimator):
             self.__dict__.update(attributes)
             raise
 
-    def _fit_or_fail(self, X: MatrixLike, X_val: MatrixLike | None) -> tuple[Table, NDArray[np.int64]]:
-        """Fit to a table; see `_fit`."""
+    def _fit(self, X: MatrixLike, X_val: MatrixLike | None = None) -> tuple[Table, NDArray[np.int64]]:
+        """Fit to a table; return it and the rows held out."""
         options = options_of(self)
         check_options(options)
         device = pick_device(options["device"])
-        before = self if options["warm_start"] and self.__sklearn_is_fitted__() else None
+        network = self.network_ if options["warm_start"] and self.__sklearn_is_fitted__() else None
         rng = check_random_state(options["random_state"])
-        words, dropped = ((), ()) if before is None else (self._missing_words, self._dropped)
-        table = checked_table(self, X, reset=before is None, words=words, dropped=dropped)
+        if network is None:
+            self._missing_words, self._dropped, self._split_seed = (), (), None
+        table = self._table(X, reset=network is None)
         self._check(table)
         column_options = declared_names(table, options, options["n_bins"])
-        if before is None:
-            columns = learn_columns(
+        if network is None:
+            self.columns_ = learn_columns(
                 table, declared=options, n_bins=options["n_bins"], keep_empty=self._accepts_empty_columns
             )
         else:
             check_unchanged(self._column_options, column_options)
-            columns = self.columns_
-        nonempty = [column for column in columns if column is not None]
+        nonempty = self._nonempty_columns()
         if not nonempty:
             raise ValueError("expected a table with some values, found all cells missing")
         fitted, split = fit_codes(
-            encode_table(table, columns)[1],
-            nonempty,
-            validation=None if X_val is None else self._validation(X_val, columns, words, dropped),
+            encode_table(table, self.columns_)[1],
+            [column for _, column in nonempty],
+            validation=None if X_val is None else self._validation(X_val),
             purpose=self._purpose,
             options=options,
-            labels=[label for label, column in zip(table.labels, columns, strict=True) if column is not None],
+            labels=[table.labels[j] for j, _ in nonempty],
             device=device,
             rng=rng,
-            network=None if before is None else self.network_,
-            split_seed=None if before is None else self._split_seed,
+            network=network,
+            split_seed=self._split_seed,
         )
         self.network_ = _to_answer_dtype(fitted.network)
-        self.columns_, self._template, self._column_options = columns, Template.of(table), column_options
-        self._missing_words, self._dropped = words, dropped
+        self._template, self._column_options = Template.of(table), column_options
         self.history_, self.n_iter_ = fitted.history, len(fitted.history)
-        self._split_seed = split.seed
-        self._seed = int(rng.randint(np.iinfo(np.int32).max))
+        self._split_seed, self._seed = split.seed, random_seed(rng)
         self._set_derived()
         return table, split.held_out
 
-    def _validation(
-        self, X_val: MatrixLike, columns: Sequence[Column | None], words: Sequence[str], dropped: Sequence[str]
-    ) -> Float[np.ndarray, "V D"]:
+    def _validation(self, X_val: MatrixLike) -> Float[np.ndarray, "V D"]:
         """Return codes of validation rows; messages begin with X_val."""
         try:
-            table = checked_table(self, X_val, reset=False, words=words, dropped=dropped)
-            codes = encode_table(table, columns)[1]
+            codes = encode_table(self._table(X_val), self.columns_)[1]
         except (TypeError, ValueError) as error:
             error.args = (f"X_val: {error}",)
             raise
@@ -263,7 +251,8 @@ class NADEkBase(BaseEstimator):
         """Set attributes that follow from network, columns and seed."""
         n_orderings = options_of(self).get("n_orderings") if n_orderings is None else n_orderings
         if n_orderings is not None:
-            self.orderings_ = _draw_orderings(n_orderings, self.network_.n_variables, self._seed)
+            generator = torch.Generator().manual_seed(self._seed)
+            self.orderings_ = random_orderings(n_orderings, self.network_.n_variables, generator=generator).numpy()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a folder.
@@ -318,25 +307,25 @@ class NADEkBase(BaseEstimator):
         """
         fitted = read_fitted(folder, device=pick_device(device))
         if None in fitted.columns and not cls._accepts_empty_columns:
-            raise ValueError(f"{folder}: {_about_empty(fitted)}; load it with NADEkImputer, which can leave them out")
+            names = fitted.names or range(len(fitted.columns))
+            empty = [repr(str(name)) for name, column in zip(names, fitted.columns, strict=True) if column is None]
+            raise ValueError(
+                f"{folder}: expected a model that was trained with values in every column, found none in training in"
+                f" {', '.join(empty)}; load it with NADEkImputer, which can leave them out"
+            )
         options = {**read_options(fitted.extra.get("options", {})), "device": device}
-        names = cls._get_param_names()
-        estimator = cls(**{name: value for name, value in options.items() if name in names})
+        estimator = cls(**{name: options[name] for name in cls._get_param_names() if name in options})
         estimator.device = device  # also where a subclass presets it
         estimator.network_ = _to_answer_dtype(fitted.network)
         estimator.columns_, estimator._template, estimator.history_ = fitted.columns, fitted.template, fitted.history
-        estimator._missing_words, estimator._dropped, estimator._metrics = (
-            fitted.missing,
-            fitted.dropped,
-            fitted.metrics,
-        )
+        estimator._missing_words, estimator._dropped = fitted.missing, fitted.dropped
+        estimator._metrics = fitted.metrics
         estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
         if fitted.names is not None:
             estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
         if "columns_by" not in fitted.extra:  # columns of another writer may have more bins than is usual here
-            estimator.n_bins = max(
-                [estimator.n_bins, *(n_levels(column) for column in fitted.columns if isinstance(column, Numeric))]
-            )
+            bins = [n_levels(column) for column in fitted.columns if isinstance(column, Numeric)]
+            estimator.n_bins = max([estimator.n_bins, *bins])
         estimator._column_options = fitted.extra.get("columns_by", {"n_bins": estimator.n_bins})
         estimator._seed = fitted.extra.get("seed", 0)
         estimator._split_seed = fitted.extra.get("split_seed")
@@ -354,8 +343,11 @@ class NADEkBase(BaseEstimator):
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
         """Read and encode a table on the network's device."""
         check_is_fitted(self)
-        table = checked_table(self, X, reset=False, words=self._missing_words, dropped=self._dropped)
+        table = self._table(X)
         return table, self._codes(table)
+
+    def _table(self, X: MatrixLike, *, reset: bool = False) -> Table:
+        return checked_table(self, X, reset=reset, words=self._missing_words, dropped=self._dropped)
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
         """Encode a table in the device and dtype of the network."""
@@ -386,13 +378,11 @@ class NADEkBase(BaseEstimator):
         """Draw the missing cells of each row jointly."""
         completed = impute(self.network_, codes, generator=self._generator(seed)).cpu().numpy().astype(np.float64)
         rng, missing = np.random.default_rng(seed), codes.isnan().cpu().numpy()
-        return {
-            j: (
-                missing[:, place],
-                draw(column, completed[missing[:, place], place], rng=rng, dtype=table.column(j).dtype),
-            )
-            for place, (j, column) in enumerate(self._nonempty_columns())
-        }
+        fillings: Fillings = {}
+        for place, (j, column) in enumerate(self._nonempty_columns()):
+            where = missing[:, place]
+            fillings[j] = (where, draw(column, completed[where, place], rng=rng, dtype=table.column(j).dtype))
+        return fillings
 
     def _nonempty_columns(self) -> list[tuple[int, Column]]:
         """Return the columns of the network with their places in the table."""
@@ -403,10 +393,9 @@ class NADEkBase(BaseEstimator):
         return [str(label) for label in getattr(self, "feature_names_in_", range(self.n_features_in_))]
 
 
-def _draw_orderings(n_orderings: int, n_variables: int, seed: int) -> NDArray[np.int64]:
-    """Draw the orderings that log-probabilities are mixed over."""
-    orderings = random_orderings(n_orderings, n_variables, generator=torch.Generator().manual_seed(seed))
-    return orderings.numpy()
+def random_seed(source: Randomness) -> int:
+    """Draw a seed from a source of randomness."""
+    return int(check_random_state(source).randint(np.iinfo(np.int32).max))
 
 
 def _to_answer_dtype(network: ConditionalModel) -> ConditionalModel:
@@ -426,11 +415,3 @@ def _build_with_weights(config: AnyConfig, weights: dict[str, NDArray[Any]]) -> 
     network.to(next(tensors[name].dtype for name, _ in network.named_parameters()))
     network.load_state_dict(tensors)
     return network.eval()
-
-
-def _about_empty(fitted: Fitted) -> str:
-    """Return the message about columns without values in training."""
-    names = fitted.names or tuple(map(str, range(len(fitted.columns))))
-    empty = [name for name, column in zip(names, fitted.columns, strict=True) if column is None]
-    columns = ", ".join(map(repr, empty))
-    return f"expected a model that was trained with values in every column, found none in training in {columns}"

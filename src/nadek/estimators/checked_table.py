@@ -33,22 +33,6 @@ def checked_table(
     return read(array, model_names=labels).without(words)
 
 
-def names_in(estimator: BaseEstimator, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ANN401 - names
-    """Return the names of the columns of `fit`, those given, or x0, x1 and so on."""
-    fitted_names, n_columns = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
-    if input_features is None:
-        names = [f"x{j}" for j in range(n_columns)] if fitted_names is None else fitted_names
-        return np.asarray(names, dtype=object)
-    given = np.asarray(input_features, dtype=object)
-    if fitted_names is not None and not np.array_equal(fitted_names, given):
-        raise ValueError("input_features is not equal to feature_names_in_")
-    if len(given) != n_columns:
-        raise ValueError(
-            f"input_features should have length equal to number of features ({n_columns}), got {len(given)}"
-        )
-    return given
-
-
 def _checked_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, dropped: Sequence[str]) -> Table:
     names = frame_columns(X)
     if dropped:

@@ -12,11 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from nadek.estimators.base import random_seed
 from nadek.estimators.cell_probabilities import CellProbabilities
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, check_choice, check_whole
 from nadek.inference import beam, best_of, expected_information, greedy, log_prob
 from nadek.inference.likelihood import reduce_orderings
-from nadek.inference.sampling import Completed, sample
+from nadek.inference.sampling import sample
 from nadek.inference.summary import deviation
 from nadek.tabular.columns import decode, draw
 from nadek.tabular.selection import MatrixLike, Which, WhichOrNone, chosen_columns, column_index
@@ -81,7 +82,8 @@ class NADEk(DensityMixin, CellProbabilities):
             ValueError: on a table without a distribution (an infinite number, a column without any value, mixed types
                 in a column, ...), and on wrong options; names row, column or option, what was expected and found.
         """
-        self._fit(X, X_val=X_val)
+        with self._all_or_nothing():
+            self._fit(X, X_val)
         return self
 
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
@@ -93,7 +95,8 @@ class NADEk(DensityMixin, CellProbabilities):
         Args:
             X: a table [N, D].
         """
-        return _numpy(reduce_orderings(self._log_probs(X), "mixture"))
+        _, codes = self._read(X)
+        return reduce_orderings(self._under_orderings(codes), "mixture").cpu().numpy()
 
     def score(self, X: MatrixLike, y: object = None) -> float:
         """Return the mean of `score_samples`, in nats.
@@ -113,7 +116,7 @@ class NADEk(DensityMixin, CellProbabilities):
         """
         _, codes = self._read(X)
         places = torch.from_numpy(self._places(ordering)).to(codes.device)
-        return _numpy(log_prob(self.network_, codes, orderings=places.unsqueeze(0))[0])
+        return log_prob(self.network_, codes, orderings=places.unsqueeze(0))[0].cpu().numpy()
 
     def marginal_log_prob(self, X: MatrixLike) -> NDArray[np.float64]:
         """Return log-probabilities of the observed cells, in nats, [N].
@@ -136,8 +139,9 @@ class NADEk(DensityMixin, CellProbabilities):
             given: columns: names, indices or a boolean mask.
         """
         _, codes = self._read(X)
-        condition = torch.from_numpy(self._column_flags("given", given)).to(codes.device)
-        return _numpy(log_prob(self.network_, codes, given=condition, orderings=self._orderings(), reduce="mixture"))
+        condition = self._column_flags("given", given)
+        log_probs = log_prob(self.network_, codes, given=condition, orderings=self._orderings(), reduce="mixture")
+        return log_probs.cpu().numpy()
 
     def ordering_spread(self, X: MatrixLike) -> NDArray[np.float64]:
         """Return standard deviations over `orderings_`, in nats, [N].
@@ -147,7 +151,8 @@ class NADEk(DensityMixin, CellProbabilities):
         Args:
             X: a table [N, D].
         """
-        return _numpy(deviation(self._log_probs(X), 0))
+        _, codes = self._read(X)
+        return deviation(self._under_orderings(codes), 0).cpu().numpy()
 
     def sample(self, n_samples: int = 1, random_state: Randomness = None) -> Any:  # noqa: ANN401 - a table
         """Draw independent rows, in a table of the kind given to `fit`.
@@ -163,7 +168,7 @@ class NADEk(DensityMixin, CellProbabilities):
         """
         check_is_fitted(self)
         check_whole("n_samples", n_samples)
-        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+        seed = random_seed(random_state)
         codes = sample(self.network_, n_samples, orderings=self._orderings(), generator=self._generator(seed))
         rng, drawn = np.random.default_rng(seed), codes.cpu().numpy().astype(np.float64)
         dtypes = self._template.dtypes()
@@ -226,8 +231,16 @@ class NADEk(DensityMixin, CellProbabilities):
             raise ValueError('ordering: expected none beside the method "certain", which finds one for every row')
         table, codes = self._read(X)
         places = self.orderings_[0] if ordering is None else self._places(ordering)
-        along = None if method == "certain" else torch.from_numpy(places).to(codes.device)
-        best = self._search(codes, method, n_tries, along, random_state)
+        along = torch.from_numpy(places).to(codes.device)
+        if method == "beam":
+            best = beam(self.network_, codes, width=n_tries, ordering=along)
+        elif method == "draws":
+            generator = self._generator(random_seed(random_state))
+            best = best_of(self.network_, codes, n_draws=n_tries, ordering=along, generator=generator)
+        elif method == "certain":
+            best = greedy(self.network_, codes, most_certain_first=True)
+        else:
+            best = greedy(self.network_, codes, ordering=along)
         missing, completed = codes.isnan().cpu().numpy(), best.x.cpu().numpy()
         fillings = {
             j: (missing[:, place], decode(column, completed[missing[:, place], place]))
@@ -253,7 +266,7 @@ class NADEk(DensityMixin, CellProbabilities):
         table, codes = self._read(X)
         if target is None:
             return expected_information(self.network_, codes).cpu().numpy()
-        targets = torch.from_numpy(self._column_flags("target", target)).to(codes.device)
+        targets = self._column_flags("target", target)
         if not targets.any():
             raise ValueError("target: expected at least one column, found none")
         observed = ~(codes.isnan() & targets).any(1)
@@ -266,23 +279,9 @@ class NADEk(DensityMixin, CellProbabilities):
             )
         return expected_information(self.network_, codes, targets).cpu().numpy()
 
-    def _log_probs(self, X: MatrixLike) -> Float[Tensor, "O N"]:
-        _, codes = self._read(X)
-        return self._under_orderings(codes)
-
-    def _search(
-        self, codes: Tensor, method: str, n_tries: int, ordering: Tensor | None, random_state: Randomness
-    ) -> Completed:
-        if method == "draws":
-            generator = self._generator(int(check_random_state(random_state).randint(np.iinfo(np.int32).max)))
-            return best_of(self.network_, codes, n_draws=n_tries, ordering=ordering, generator=generator)
-        if method == "beam":
-            return beam(self.network_, codes, width=n_tries, ordering=ordering)
-        return greedy(self.network_, codes, ordering=ordering, most_certain_first=method == "certain")
-
-    def _column_flags(self, option: str, which: Which) -> Bool[np.ndarray, " D"]:
-        """Return a flag for each column."""
-        return chosen_columns(option, which, self._labels(), named=hasattr(self, "feature_names_in_"))
+    def _column_flags(self, option: str, which: Which) -> Bool[Tensor, " D"]:
+        flags = chosen_columns(option, which, self._labels(), named=hasattr(self, "feature_names_in_"))
+        return torch.from_numpy(flags).to(self.network_.b.device)
 
     def _places(self, ordering: Which) -> NDArray[np.int64]:
         """Return column indices in the order given."""
@@ -293,7 +292,3 @@ class NADEk(DensityMixin, CellProbabilities):
         if sorted(places) != list(range(self.n_features_in_)):
             raise ValueError(f"ordering: expected each of the {self.n_features_in_} columns once, found {ordering!r}")
         return np.array(places, dtype=np.int64)
-
-
-def _numpy(values: Tensor) -> NDArray[np.float64]:
-    return values.cpu().numpy()

@@ -8,13 +8,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.estimators.cell_probabilities import CellProbabilities
-from nadek.estimators.checked_table import names_in
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, check_choice, check_whole
 from nadek.tabular.columns import Binary, Numeric, decode, expected
 from nadek.tabular.frames import is_categorical, is_text_column, select_columns
@@ -25,7 +23,7 @@ from nadek.tabular.writeback import Fillings, filled, renamed, to_library, with_
 STRATEGIES = ("mean", "mode", "sample")
 
 
-class NADEkImputer(TransformerMixin, CellProbabilities):
+class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
     """Imputer of missing cells from the observed ones, a scikit-learn transformer.
 
     Cells may be missing in any pattern, also in columns that were complete in training. Observed cells stay as they
@@ -99,12 +97,16 @@ class NADEkImputer(TransformerMixin, CellProbabilities):
         self._check_options()
         before = self._incomplete if self.warm_start and self.__sklearn_is_fitted__() else None
         with self._all_or_nothing():
-            table, _ = self._fit(X, X_val=X_val)
+            table, _ = self._fit(X, X_val)
             self._incomplete = sorted({*(before or ()), *_incomplete_columns(table)})
         empty = [j for j, column in enumerate(self.columns_) if column is None]
-        for message, columns in self._about_empty(table, empty).items():
-            if columns:
-                warnings.warn(f"{message}: {', '.join(columns)}", UserWarning, stacklevel=2)
+        late = [table.labels[j] for j in empty if not table.is_missing(j).all()]
+        if late:
+            message = "columns without any value in the first fit are not learnt by warm_start"
+            warnings.warn(f"{message}: {', '.join(late)}", UserWarning, stacklevel=2)
+        still = [table.labels[j] for j in empty if table.is_missing(j).all()]
+        if still and not self.keep_empty_features:
+            warnings.warn(f"columns without any value are left out: {', '.join(still)}", UserWarning, stacklevel=2)
         return self
 
     def transform(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table
@@ -162,8 +164,7 @@ class NADEkImputer(TransformerMixin, CellProbabilities):
         Raises:
             ValueError: if these are not the names in `fit`.
         """
-        check_is_fitted(self)
-        names = names_in(self, input_features)
+        names = super().get_feature_names_out(input_features)
         flags = [f"missingindicator_{names[j]}" for j in self._indicators()]
         return np.array([*names[self._output_columns()], *flags], dtype=object)
 
@@ -183,15 +184,6 @@ class NADEkImputer(TransformerMixin, CellProbabilities):
 
     def _set_extra(self, extra: Mapping[str, Any]) -> None:
         self._incomplete = extra.get("with_holes")
-
-    def _about_empty(self, table: Table, empty: Sequence[int]) -> dict[str, list[str]]:
-        """Return warnings about columns without any value, each with its columns."""
-        late = [j for j in empty if not table.is_missing(j).all()]
-        still = [] if self.keep_empty_features else [j for j in empty if j not in late]
-        return {
-            "columns without any value are left out": [table.labels[j] for j in still],
-            "columns without any value in the first fit are not learnt by warm_start": [table.labels[j] for j in late],
-        }
 
     def _answers(self, table: Table, codes: Tensor) -> Float[np.ndarray, "N D"]:
         """Return the expectation, or the most probable code, of every missing cell."""
@@ -215,11 +207,8 @@ class NADEkImputer(TransformerMixin, CellProbabilities):
         """Return the completed table: empty columns filled or left out, with indicators."""
         for j, column in enumerate(self.columns_):
             if column is None and self.keep_empty_features:
-                where = table.is_missing(j)
-                fillings[j] = (
-                    where,
-                    np.full(where.sum(), "missing_value" if is_text_column(table, j) else 0, dtype=object),
-                )
+                where, filler = table.is_missing(j), "missing_value" if is_text_column(table, j) else 0
+                fillings[j] = (where, np.full(where.sum(), filler, dtype=object))
         native = filled(table, fillings)
         if len(self._output_columns()) < self.n_features_in_:
             native = select_columns(native, self._output_columns())

@@ -1,8 +1,10 @@
 """The options of the estimators: defaults, checks and plain values. `fit` checks them, as scikit-learn asks for."""
 
+import contextlib
+import json
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -62,8 +64,11 @@ def own_options(estimator: BaseEstimator) -> dict[str, Any]:
 
 def plain_options(estimator: BaseEstimator) -> dict[str, Any]:
     """Return `own_options` as JSON can hold them; others are left out."""
-    options = {name: _python(value) for name, value in own_options(estimator).items()}
-    return {name: value for name, value in options.items() if _is_plain(value)}
+    options = {}
+    for name, value in own_options(estimator).items():
+        with contextlib.suppress(TypeError, ValueError):
+            options[name] = json.loads(json.dumps(value, default=_python))
+    return options
 
 
 def read_options(saved: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,10 +89,11 @@ def check_options(options: Mapping[str, Any]) -> None:
     for name in ("early_stopping", "warm_start"):
         check_choice(name, options[name], (True, False))
     check_choice("memory", options.get("memory", False), ("auto", True, False))
-    check_number("learning_rate", options["learning_rate"], positive=True, also=("auto",))
-    check_number("weight_decay", options["weight_decay"], also=("auto",))
-    check_number("dropout", options["dropout"], below=1.0, also=("auto",))
-    check_number("validation_fraction", options["validation_fraction"], positive=True, below=1.0)
+    check_number("learning_rate", options["learning_rate"], "above 0", lambda x: 0 < x < math.inf, also=("auto",))
+    check_number("weight_decay", options["weight_decay"], "of at least 0", lambda x: 0 <= x < math.inf, also=("auto",))
+    check_number("dropout", options["dropout"], "of at least 0 and below 1", lambda x: 0 <= x < 1, also=("auto",))
+    fraction = options["validation_fraction"]
+    check_number("validation_fraction", fraction, "above 0 and below 1", lambda x: 0 < x < 1)
     if "n_orderings" in options:
         check_whole("n_orderings", options["n_orderings"])
 
@@ -101,25 +107,13 @@ def check_whole(name: str, value: object, *, least: int = 1, also: Sequence[obje
 
 
 def check_number(
-    name: str,
-    value: object,
-    *,
-    least: float = 0.0,
-    below: float = math.inf,
-    most: float = math.inf,
-    positive: bool = False,
-    also: Sequence[object] = (),
+    name: str, value: object, interval: str, is_inside: Callable[[float], bool], *, also: Sequence[object] = ()
 ) -> None:
     """Refuse all but numbers in an interval, and ``also``."""
     if _is_among(value, also):
         return
-    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
-        number = float(value)
-        if (least < number if positive else least <= number) and number < below and number <= most:
-            return
-    start = f"above {least:g}" if positive else f"of at least {least:g}"
-    end = f" and below {below:g}" if below < math.inf else f" and at most {most:g}" if most < math.inf else ""
-    raise ValueError(f"{name}: expected a number {start}{end}{_or(also)}, found {value!r}")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real) or not is_inside(float(value)):
+        raise ValueError(f"{name}: expected a number {interval}{_or(also)}, found {value!r}")
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
@@ -157,18 +151,9 @@ def _or(also: Sequence[object]) -> str:
 
 
 def _python(value: object) -> object:
-    """Replace NumPy's numbers and arrays (also names from a frame) by Python's numbers and lists."""
+    """Replace what JSON cannot hold: NumPy's numbers and arrays (also names from a frame), other mappings."""
     if isinstance(value, Mapping):
-        return {name: _python(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_python(item) for item in value]
-    return np.asarray(value).tolist() if hasattr(value, "__array__") else value
-
-
-def _is_plain(value: object) -> bool:
-    """Return True if JSON can hold a value as it is."""
-    if isinstance(value, Mapping):
-        return all(map(_is_plain, value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    return value is None or type(value) in (bool, int, float, str)
+        return dict(value)
+    if hasattr(value, "__array__"):
+        return np.asarray(value).tolist()
+    raise TypeError

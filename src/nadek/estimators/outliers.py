@@ -68,7 +68,8 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
             X: the table [N, D]; cells may be missing.
             y: ignored.
         """
-        check_number("contamination", self.contamination, positive=True, most=0.5, also=("auto",))
+        interval = "above 0 and at most 0.5"
+        check_number("contamination", self.contamination, interval, lambda x: 0 < x <= 0.5, also=("auto",))
         with self._all_or_nothing():
             table, held_out = self._fit(X)
             self.offset_ = self._threshold(self._codes(table), self._within_bins(table), held_out)

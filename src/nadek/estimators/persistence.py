@@ -28,29 +28,17 @@ METRICS = ("epochs", "seconds", "best_validation")
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The parts of a fitted estimator.
-
-    Attributes:
-        network: the trained network.
-        columns: type of each column of the table; None where it had no value in training.
-        names: names of the columns; None without.
-        template: form of new tables.
-        history: costs of every epoch.
-        metrics: the entries `METRICS` where there is no history, as in the models of the package.
-        missing: words that mean missing in tables.
-        dropped: names of columns that were left out, beside those without a value.
-        extra: further entries of the estimator, as JSON.
-    """
+    """The parts of a fitted estimator."""
 
     network: ConditionalModel
-    columns: tuple[Column | None, ...]
+    columns: tuple[Column | None, ...]  # None where it had no value in training
     names: tuple[str, ...] | None
     template: Template
     history: list[Epoch]
-    metrics: Mapping[str, Any]
-    missing: tuple[str, ...]
-    dropped: tuple[str, ...]
-    extra: Mapping[str, Any]
+    metrics: Mapping[str, Any]  # `METRICS` where there is no history, as in the models of the package
+    missing: tuple[str, ...]  # words that mean missing in tables
+    dropped: tuple[str, ...]  # names of columns that were left out, beside those without a value
+    extra: Mapping[str, Any]  # further entries of the estimator, as JSON
 
 
 def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
