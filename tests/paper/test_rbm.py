@@ -6,9 +6,7 @@ import warnings
 import pytest
 import torch
 
-from nadek_paper.rbm import RBM, AISConfig, RBMConfig, exact_log_partition, fit_rbm, log_partition
-from nadek_paper.rbm.model import gibbs
-from nadek_paper.rbm.training import _gradient
+from nadek_paper.rbm import RBM, AISConfig, RBMConfig, _gradient, exact_log_partition, fit_rbm, gibbs, log_partition
 from support.paper_rows import StopError
 
 
@@ -24,7 +22,7 @@ def states(n):
 
 
 def test_exact_constant_sums_all_states(generator, monkeypatch):
-    monkeypatch.setattr("nadek_paper.rbm.partition.STATES", 3)  # at a time
+    monkeypatch.setattr("nadek_paper.rbm.STATES", 3)  # at a time
     small = machine(3, 4, generator)
     energies = [(small.b @ v + small.c @ h + h @ small.W @ v).item() for v in states(4) for h in states(3)]
     expected = torch.tensor(energies, dtype=torch.float64).logsumexp(0).item()

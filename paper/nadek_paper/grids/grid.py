@@ -2,15 +2,19 @@
 
 import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from nadek.models import ModelConfig
+from nadek.models.cores import ResidualConfig
+from nadek.models.registry import NetworkConfig, build_meta
 from nadek.runs.recipe import make_recipe, merge, naming, phases, read_recipe
 from nadek.training import Recipe
 from nadek.utils.configs import decode
-from nadek_paper.grids.width import widest
 
 SET, SEED = "set", "seed"
 """Keys of a cell, beside the axes."""
@@ -183,3 +187,30 @@ def _cell(
     if part.parameters is not None:
         recipe = widest(recipe, part.parameters)
     return Cell(name=name, part=part, where=where, seed=seed, recipe=recipe)
+
+
+def widest(recipe: Recipe, parameters: int) -> Recipe:
+    """Return the recipe with the widest hidden layers that a number of parameters allows."""
+    if not isinstance(recipe.model, ModelConfig):
+        raise ValueError("parameters: expected a network with hidden layers, found one of images")
+    return replace(recipe, model=_widest_model(recipe.model, parameters))
+
+
+def n_parameters(model: NetworkConfig) -> int:
+    """Return the number of parameters of a network."""
+    return sum(weights.numel() for weights in build_meta(model).parameters())
+
+
+@cache  # cells that differ only in the seed share a model, and a search builds many
+def _widest_model(model: ModelConfig, parameters: int) -> ModelConfig:
+    widths = range(1, parameters // model.n_variables + 1)  # a unit reads every variable
+    width = bisect_right(widths, parameters, key=lambda width: n_parameters(_of_width(model, width)))
+    if width == 0:
+        raise ValueError(f"parameters: {parameters} are too few for hidden layers of one unit")
+    return _of_width(model, width)
+
+
+def _of_width(model: ModelConfig, width: int) -> ModelConfig:
+    if isinstance(model.core, ResidualConfig):
+        return replace(model, core=replace(model.core, width=width))
+    return replace(model, core=replace(model.core, hidden=(width,) * len(model.core.hidden)))
