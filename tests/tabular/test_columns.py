@@ -285,6 +285,26 @@ def test_single_precision_keeps_bins():
     assert encode(column, between, name="x").tolist() == [1, 1, 2, 4, 0]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_rounding_keeps_bins(seed):
+    """Single precision and six digits of text, for values that are further apart than these tell."""
+    rng = np.random.default_rng(seed)
+    different = rng.choice([-1, 1], 40) * (1 + np.cumsum(rng.uniform(1e-3, 1, 40))) * 10.0 ** rng.integers(-6, 7) / 3
+    values = rng.choice(different, 300)
+    column = infer(values, name="x", n_bins=int(rng.integers(2, 17)))
+    codes = encode(column, values, name="x")
+    six_digits = np.array([float(f"{value:.6g}") for value in values])
+    for rounded in (values.astype(np.float32), six_digits, np.nextafter(values, np.inf), np.nextafter(values, -np.inf)):
+        np.testing.assert_array_equal(encode(column, rounded, name="x"), codes)
+    drawn = draw(column, codes, rng=rng)
+    np.testing.assert_array_equal(encode(column, drawn, name="x"), codes)
+
+
+def test_sum_of_tenths_equals_its_text():
+    column = infer(np.array([0.1, 0.2, 0.1 + 0.2, 1.0]), name="x")
+    np.testing.assert_array_equal(encode(column, np.array([0.2, 0.3, 0.7]), name="x"), [1, 2, 3])
+
+
 def test_bins_ignore_row_order():
     values = np.random.default_rng(2).normal(size=500)
     column = infer(values, name="x", n_bins=7)

@@ -50,8 +50,7 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
         [-0.2, -1.39, -0.4, -18.0]
     """
     bins = _Bins.of(column)
-    numbers = bins.unit * column.snapped(numbers)
-    place = np.searchsorted(bins.left[1:], numbers, side="right")
+    place, numbers = column.bin_of(numbers), bins.unit * column.snapped(numbers)
     last = len(bins.left) - 1
     outwards = np.select([place == 0, place == last], [bins.inner - numbers, numbers - bins.left[-1]], 0.0)
     away = np.abs(numbers - bins.left[place])
@@ -79,7 +78,7 @@ def log_fall_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np
         >>> log_fall_within(column, np.array([0.9, 1.2, 3.2, 12.0])).tolist()
         [0.0, 0.0, 0.0, -17.0]
     """
-    place = np.searchsorted(column.edges, column.snapped(numbers), side="right")
+    place = column.bin_of(numbers)
     density = log_density_within(column, numbers)
     with np.errstate(invalid="ignore"):  # where neither has a density
         fall = np.minimum(density - log_density_within(column, np.array(column.means)[place]), 0)

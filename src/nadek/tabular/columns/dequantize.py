@@ -54,7 +54,7 @@ def draw(
 def _left_and_width(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where bins begin and how wide they are; 0 where one held a single value only."""
     left = np.array((column.low, *column.edges))
-    right = np.array((*column.edges, column.high + column.step))
+    right = np.array((*column.ends, column.high + column.step))
     return left, np.where(np.array(column.means) == left, 0.0, right - left)
 
 
@@ -100,6 +100,6 @@ def _below(
     """Drawn numbers as a type of floats holds them, none of them rounded up to where the next bin begins."""
     if dtype.kind != "f" or max(-column.low, column.high + column.step) > float(np.finfo(dtype).max):
         dtype = DOUBLE
-    highest = np.nextafter(np.array(column.edges, dtype=dtype), dtype.type(-np.inf))
+    highest = np.nextafter(np.array(column.ends, dtype=dtype), dtype.type(-np.inf))
     inside: NDArray[np.float64] = np.minimum(widened(drawn.astype(dtype)), np.append(widened(highest), np.inf)[places])
     return inside

@@ -36,8 +36,7 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
     cells = read_cells(values, name=name, first_row=first_row, expected_sort=_sort_of(column), expected=levels)
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
-        numbers = column.snapped(numbers_of(cells, name=name, first_row=first_row))
-        codes[cells.rows] = np.searchsorted(column.edges, numbers, side="right")
+        codes[cells.rows] = column.bin_of(numbers_of(cells, name=name, first_row=first_row))
         return codes
     places = _places(column.levels, cells)
     unknown = np.flatnonzero(np.isnan(places))

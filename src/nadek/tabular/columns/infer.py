@@ -177,7 +177,14 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         integer=integer,
         decimals=decimals,
         tails=_tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None,
+        cuts=_cuts(different, edges) if not integer and decimals is None and len(edges) else None,
     )
+
+
+def _cuts(different: NDArray[np.float64], edges: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return `Numeric.cuts`."""
+    before = different[np.searchsorted(different, edges) - 1]
+    return tuple(np.maximum(before / 2 + edges / 2, np.nextafter(before, np.inf)).tolist())
 
 
 def _tails(

@@ -83,6 +83,8 @@ class Numeric:
             where more are needed.
         tails: how far from their inner edges half of the training values of the first and of the last bin lie; None
             where all bins held one value only, where that is too far for floats, or nobody counted.
+        cuts: what separates the bins where numbers have no step: midpoints between the last training value of one bin
+            and the first of the next, so that rounding moves no value to another bin. None: the edges.
     """
 
     edges: tuple[float, ...]
@@ -92,6 +94,7 @@ class Numeric:
     integer: bool
     decimals: int | None = None
     tails: tuple[float, float] | None = None
+    cuts: tuple[float, ...] | None = None
     kind: Literal["numeric"] = "numeric"
 
     def __post_init__(self) -> None:
@@ -107,6 +110,20 @@ class Numeric:
         if self.decimals is not None and (self.integer or not 1 <= self.decimals <= MOST_DECIMALS):
             expected = "none for whole numbers" if self.integer else f"1 to {MOST_DECIMALS}"
             raise ValueError(f"decimals: expected {expected}, found {self.decimals}")
+
+        if self.cuts is not None:
+            before = zip(left, self.cuts, self.edges, strict=False)
+            if len(self.cuts) != len(self.edges) or not all(a < cut <= edge for a, cut, edge in before):
+                raise ValueError(f"cuts: expected one at most at each edge and above the one before, found {self.cuts}")
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Where all bins but the last end."""
+        return self.edges if self.cuts is None else self.cuts
+
+    def bin_of(self, numbers: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the bin of each number."""
+        return np.searchsorted(self.ends, self.snapped(numbers), side="right")
 
     @property
     def step(self) -> float:
