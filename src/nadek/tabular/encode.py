@@ -23,19 +23,9 @@ def encode_table(
     *,
     dtype: DTypeLike = np.float64,
 ) -> tuple[list[NDArray[Any]], NDArray[Any]]:
-    """Return the columns of a table as values and as codes.
+    """Return the K columns that have a type as values, arrays [N], and as codes [N, K], NaN where missing.
 
-    Args:
-        table: the table.
-        columns: the types of D columns; None for those that are left out.
-        places: where these D columns stand in the table; as they are by default.
-        dtype: the type of the codes.
-
-    Returns:
-        K arrays [N], and codes [N, K], NaN where missing, of the K columns that have a type.
-
-    Raises:
-        ValueError: on a value that its column does not have; names the cell.
+    Columns without a type (None) are left out. ``places`` says where they stand in the table; as they are by default.
     """
     places = range(len(columns)) if places is None else places
     typed = [(j, column) for j, column in zip(places, columns, strict=True) if column is not None]
@@ -52,18 +42,9 @@ def encode_table(
 def encode_by_schema(
     table: Table, schema: Schema, columns: Sequence[Column]
 ) -> tuple[list[NDArray[Any]], NDArray[np.float32], list[int]]:
-    """Return the columns of a model in a table: values, codes and places.
+    """Return a model's columns in a table: values, arrays [N], codes [N, D] with NaN for missing, and places.
 
-    Args:
-        table: a table that has the D columns in any order; columns that were dropped in training may be there, too.
-        schema: names of the columns, and the words that mean missing.
-        columns: their types.
-
-    Returns:
-        D arrays [N], codes [N, D] with NaN for missing, and the places of the columns in the table.
-
-    Raises:
-        ValueError: on columns that are lacking or unexpected, and on values that a column does not have.
+    The table may have them in any order, and columns that were dropped in training beside them.
     """
     places = _places(table, schema, len(columns))
     labels = schema_labels(schema, len(columns))

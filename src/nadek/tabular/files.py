@@ -41,21 +41,11 @@ Target = str | os.PathLike[str] | TextStream
 
 
 def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
-    """Read a table from CSV, Parquet, NumPy's files or `.amat` text.
+    """Read a table from a file that ends in one of `SUFFIXES`.
 
     Missing are an empty cell, NaN, nan, NA, null or None in CSV, null or NaN in Parquet, and NaN in npy and npz. An npz
-    holds one array, or one called "values" (with its names in "columns").
-
-    Args:
-        path: a file that ends in one of `SUFFIXES`.
-        form: what the user says of CSV text; the rules of `CsvFormat` when None.
-        model_names: names of columns that a model knows, by which a header is recognised.
-
-    Raises:
-        ValueError: on another ending, a broken file, no rows, rows of several lengths, or a name that occurs twice.
-            Cells are only looked at when a column is read.
-        FileNotFoundError: if there is no such file.
-        IsADirectoryError: if it is a folder.
+    holds one array, or one called "values" (with its names in "columns"). Cells are only looked at when a column is
+    read.
     """
     file, suffix = Path(path), suffix_of(Path(path))
     if file.is_dir():
@@ -98,20 +88,9 @@ def write_table(
 ) -> None:
     """Write a table to a file, whole or not at all, in the form that its name ends in; or to a stream as CSV.
 
-    None and NaN are written as missing, a matrix of 0 and 1 as integers, and other floats in CSV with all digits that
-    tell them apart. Without names CSV has no header and Parquet calls the columns "x0", "x1" and so on; npy and `.amat`
-    hold no names.
-
-    Args:
-        target: a file that ends in one of `SUFFIXES`, or a text stream such as `sys.stdout`.
-        values: D columns of N cells, or a matrix of numbers [N, D].
-        columns: D names, or None.
-        index: row labels of pandas, which only Parquet can hold.
-
-    Raises:
-        ValueError: on another ending, a matrix of another shape or without numbers, not D different names, text for a
-            form that holds numbers only, or values that `.amat` lacks.
-        OSError: if the folder does not exist, or the file cannot be written.
+    ``values`` are D columns [N], or a matrix of numbers [N, D]. None and NaN are written as missing, a matrix of 0 and
+    1 as integers, and other floats in CSV with all digits that tell them apart. Without names CSV has no header and
+    Parquet calls the columns "x0", "x1" and so on; npy and `.amat` hold no names, and only Parquet holds an index.
     """
     matrix = values if isinstance(values, np.ndarray) else None
     if matrix is not None:

@@ -50,12 +50,7 @@ DECLARING: dict[str, Declared] = {"categorical_features": "categorical", "numeri
 
 
 class UndecidedColumnsError(ValueError):
-    """Columns whose types the user has to say.
-
-    Attributes:
-        columns: their names.
-        unreadable: columns that can only be left out, as they hold dates and the like.
-    """
+    """Columns whose types the user has to say; unreadable ones can only be left out."""
 
     def __init__(self, message: str, columns: Sequence[str], unreadable: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -64,19 +59,10 @@ class UndecidedColumnsError(ValueError):
 
 
 def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.float32], tuple[WordCount, ...]]:
-    """Return the schema of a training file, its codes, and the words that mean missing.
+    """Return the schema of a training file, its codes [N, D], and counts of the words that mean missing.
 
-    Args:
-        table: the training table.
-        choices: what the user says of it.
-
-    Returns:
-        The schema of the columns that are not dropped, their codes [N, D] with NaN for missing, and counts of the words
-        that the user named, and of those of `nadek.tabular.text_cells.NOTHING` that stand beside other texts.
-
-    Raises:
-        UndecidedColumnsError: if the user has to say more; names the columns, and tells what was found in them.
-        ValueError: on choices that do not fit the table, and on values that no column can hold.
+    Counted are the words that the user named, and those of `nadek.tabular.text_cells.NOTHING` that stand beside other
+    texts. An `UndecidedColumnsError` asks the user to say more.
     """
     words, answers = parse_missing(choices.missing, table.labels), tuple(split_names(choices.keep))
     check_words(table, words, answers)
@@ -113,17 +99,10 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
 def learn_columns(
     table: Table, *, declared: Mapping[str, WhichOrNone], n_bins: int, keep_empty: bool
 ) -> tuple[Column | None, ...]:
-    """Return the types of the columns of a training array or frame.
+    """Return the types of the columns of a training array or frame; None for empty ones with ``keep_empty``.
 
-    Args:
-        table: the training table.
-        declared: for each option of `DECLARING` its columns, whatever their type: names, indices or a mask; None goes
-            by types and values.
-        n_bins: the most bins of a numeric column.
-        keep_empty: whether columns without any value are permitted (they are None in the result).
-
-    Raises:
-        ValueError: on columns that no variable can be made of, and on declarations that fit none, or contradict.
+    ``declared`` has for each option of `DECLARING` its columns: names, indices or a mask; None goes by types and
+    values.
     """
     chosen = {kind: declared_columns(table, option, declared[option]) for option, kind in DECLARING.items()}
     for label, *both in zip(table.labels, *chosen.values(), strict=True):

@@ -6,11 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) -> list[int]:
-    """Return the places of a model's columns in a table that has the same ones in any order.
-
-    >>> places_of(("a", "b"), ("b", "a"), where="t.csv")
-    [1, 0]
-    """
+    """Return the places of a model's columns in a table that has the same ones in any order."""
     columns = as_known(columns, expected)
     place = {name: j for j, name in enumerate(columns)}
     lacking = [name for name in expected if name not in place]
@@ -25,11 +21,7 @@ def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) ->
 
 
 def as_known(columns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return names with the spaces of known ones around them: CSV is read without these.
-
-    >>> as_known(["a", "b"], [" a ", "b"])
-    [' a ', 'b']
-    """
+    """Return names with the spaces of known ones around them: CSV is read without these."""
     spaced = {name.strip(): name for name in names}
     exact = set(names)
     return [name if name in exact else spaced.get(name, name) for name in columns]
@@ -39,9 +31,6 @@ def labels_of(columns: Sequence[str] | None, dim: int) -> tuple[str, ...]:
     """Return labels for messages and options: names of columns, or numbers from 1 without names.
 
     A column with an empty name keeps it if another column is called by that number.
-
-    >>> labels_of(None, 2), labels_of(["", "a"], 2), labels_of(["", "1"], 2)
-    (('1', '2'), ('1', 'a'), ('', '1'))
     """
     names = ("",) * dim if columns is None else columns
     used = set(names)
@@ -52,9 +41,6 @@ def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, .
     """Check that there is one different name for each of `dim` columns.
 
     If several names are empty, as behind the last commas of a spreadsheet, these columns are named by their numbers.
-
-    >>> check_names(["a", ""], 2, where="t.csv"), check_names(["a", "", ""], 3, where="t.csv")
-    (('a', ''), ('a', '2', '3'))
     """
     names = tuple(columns)
     names = labels_of(names, len(names)) if names.count("") > 1 else names
@@ -66,22 +52,14 @@ def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, .
 
 
 def quoted(names: Iterable[str], most: int = 8) -> str:
-    """Return the first names in quotes, for messages.
-
-    >>> quoted(["a", "b", "c"], most=2)
-    '"a", "b" and 1 more'
-    """
+    """Return the first names in quotes, for messages."""
     shown = [f'"{name}"' for name in names]
     rest = len(shown) - most
     return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """Return a hint for a name that is not among the known ones.
-
-    >>> nearest("agee", ["age", "sex"]), nearest("q", ["age", "sex"])
-    ('did you mean "age"?', 'known are "age", "sex"')
-    """
+    """Return a hint for a name that is not among the known ones."""
     alike = [one for one in names if one.lower() == name.lower()]
     close = alike or difflib.get_close_matches(name, names, n=1)
     return f'did you mean "{close[0]}"?' if close else f"known are {quoted(names)}"

@@ -15,18 +15,9 @@ from nadek.tabular.table import Table
 def read(
     source: str | os.PathLike[str] | MatrixLike, *, form: CsvFormat | None = None, model_names: Sequence[str] = ()
 ) -> Table:
-    """Read a table.
+    """Read a table from a file, an array, a list of rows, or a frame of pandas, polars or pyarrow.
 
-    Args:
-        source: a file (see `nadek.tabular.files.read_file`), an array, a list of rows, or a frame of pandas, polars or
-            pyarrow.
-        form: what the user says of CSV text: header, delimiter, decimals.
-        model_names: names of columns that a model knows, by which the header of a CSV file is recognised; labels of the
-            columns of an array.
-
-    Raises:
-        ValueError: on what is no table; says which row and column.
-        TypeError: on lazy frames, and on objects that are neither text nor numbers nor booleans.
+    By ``model_names`` the header of a CSV file is recognised; they are labels of the columns of an array.
     """
     if isinstance(source, str | os.PathLike):
         return read_file(source, form=form, model_names=model_names)

@@ -33,13 +33,7 @@ class OtherTypeError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Row labels that pandas keeps in a Parquet file.
-
-    Attributes:
-        cells: columns of the file that are no data, as they have no name.
-        names: names of these columns in the file.
-        metadata: of pandas, about the index and no other columns.
-    """
+    """Row labels that pandas keeps in a Parquet file, in columns that have no name and are no data."""
 
     cells: tuple[pa.ChunkedArray, ...]
     names: tuple[str, ...]
@@ -80,22 +74,13 @@ class Table:
         return len(self.cells[0])
 
     def column(self, j: int, *, reading: Reading = "guess", levels: Sequence[str] = ()) -> NDArray[Any]:
-        """Return the values of one column.
+        """Return the values of one column, by its place from 0.
 
-        Args:
-            j: its place, from 0.
-            reading: how to take the words of a text file. Columns of other files are what they are; but integers and
-                decimals that floats would change are text, where numbers are not asked for.
-            levels: known texts of the column: they mean themselves even if they would mean missing, and if some are
-                numbers, all numbers are text.
-
-        Returns:
-            The column of an array or data frame as it came; otherwise int64, float64 (NaN where missing), bool, or
-            objects [N] (None where missing).
-
-        Raises:
-            OtherTypeError: on dates, lists and the like.
-            ValueError: on a requested number that floats would change.
+        That of an array or data frame is as it came; others are int64, float64 (NaN where missing), bool, or objects
+        [N] (None where missing). The ``reading`` says how to take the words of a text file, and integers and decimals
+        that floats would change, which are text unless numbers are asked for. Known ``levels`` mean themselves even if
+        they would mean missing, and if some are numbers, all numbers are text. Dates, lists and the like are an
+        `OtherTypeError`.
         """
         cells, label = self.cells[j], self.labels[j]
         if isinstance(cells, np.ndarray):

@@ -23,11 +23,7 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """An array or frame without rows, enough to make new rows like those of training.
-
-    Attributes:
-        empty: an array or a (native) frame of the same types, without rows.
-    """
+    """An array or (native) frame without rows, enough to make new rows like those of training."""
 
     empty: Any
 
@@ -90,15 +86,7 @@ class Template:
 
 
 def type_name(series: Any) -> TypeName:  # noqa: ANN401 - a narwhals series
-    """Return the type of a column in plain words.
-
-    Example:
-        >>> import pandas as pd
-        >>> type_name(nw.from_native(pd.Series([1], dtype="Int8"), series_only=True))
-        'Int8'
-        >>> type_name(nw.from_native(pd.Series(["b"], dtype="category"), series_only=True))
-        {'categories': ['b'], 'ordered': False}
-    """
+    """Return the type of a column in plain words, or the categories that it lists."""
     native, library = series.to_native(), series.implementation
     if library.is_pyarrow():
         return str(native.type)

@@ -30,11 +30,7 @@ _SPELLINGS = (("0", "1"), ("0.0", "1.0"), *zip(FALSE, TRUE, strict=True))
 
 
 def number(text: str) -> float | None:
-    """Return the number that a word stands for: NaN for missing, None for no number.
-
-    >>> number("1.0"), number("true"), number("NA"), number("age"), number("18_25")
-    (1.0, 1.0, nan, None, None)
-    """
+    """Return the number that a word stands for: NaN for missing, None for no number."""
     word = text.strip()
     if word in _WORDS:
         return float(_WORDS[word])
@@ -47,33 +43,17 @@ def number(text: str) -> float | None:
 
 
 def numbers_among(words: Sequence[str]) -> list[float]:
-    """Return the numbers among some words, without true, false and missing.
-
-    >>> numbers_among(["?", "99", "true"])
-    [99.0]
-    """
+    """Return the numbers among some words, without true, false and missing."""
     numbers = [number(word) for word in words if word not in TRUE + FALSE]
     return [value for value in numbers if value is not None and not np.isnan(value)]
 
 
 def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = ()) -> NDArray[Any]:
-    """Return the values of a column of words.
+    """Return the values of a column of words: int64, float64, bool or objects [N].
 
     Words are numbers if all are, and so are true and false beside 0 and 1; alone, these are booleans. Numbers such as
-    007 are text, as their zeros would be lost (but not if all are 0 and 1); so are numbers that floats would change.
-
-    Args:
-        column: text [N].
-        reading: see `Reading`; "numbers" also takes 007 as a number.
-        name: the column, for messages.
-        levels: texts that mean themselves here, even if they would mean missing; not the empty one.
-
-    Returns:
-        int64, float64 or bool [N], or objects if there is text or some booleans are missing. If words and numbers are
-        mixed, numbers are floats among text.
-
-    Raises:
-        ValueError: on a requested number that floats would change; names the cell.
+    007 are text unless numbers are asked for, as their zeros would be lost (but not if all are 0 and 1); so are numbers
+    that floats would change. Known ``levels`` mean themselves here, even if they would mean missing; not the empty one.
     """
     words = column.cast(pa.string())
     if reading != "exact":

@@ -56,12 +56,7 @@ class Choices:
 
 
 class Word(NamedTuple):
-    """A word that means missing.
-
-    Attributes:
-        text: the word.
-        column: the only column where it does; None for all columns.
-    """
+    """A word that means missing, in all columns or in one only."""
 
     text: str
     column: str | None = None
@@ -71,12 +66,9 @@ class Word(NamedTuple):
 
 
 class WordCount(NamedTuple):
-    """The cells of a word that means missing, counted so that nobody loses an answer unawares.
+    """The cells of a word that means missing, by columns, so that nobody loses an answer unawares.
 
-    Attributes:
-        word: as it is written.
-        cells: the number of cells in each column that holds it.
-        declared: whether the user named it; otherwise it is one of `nadek.tabular.text_cells.NOTHING`.
+    Either the user declared the word, or it is one of `nadek.tabular.text_cells.NOTHING`.
     """
 
     word: str
@@ -91,12 +83,7 @@ def split_names(entries: Sequence[str], labels: Sequence[str] = ()) -> list[str]
 
 
 def parse_orders(entries: Sequence[str], labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the answers of ordinal columns, from one end to the other.
-
-    Example:
-        >>> parse_orders(["pain,mood=none,mild,severe"], ["age", "mood", "pain"])
-        {'pain': ('none', 'mild', 'severe'), 'mood': ('none', 'mild', 'severe')}
-    """
+    """Return the answers of ordinal columns, from one end to the other: ``pain,mood=none,mild,severe``."""
     orders: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         columns, levels = _split_order(entry, labels)
@@ -115,12 +102,7 @@ def ordinal_column(levels: Sequence[str]) -> Column:
 
 
 def parse_missing(entries: Sequence[str], labels: Sequence[str]) -> tuple[Word, ...]:
-    """Return the words that mean missing: ``age=99`` is one of column ``age`` if there is such a column.
-
-    Example:
-        >>> parse_missing(["age=99", "?, a=b"], ["age", "sex"])
-        (Word(text='99', column='age'), Word(text='?', column=None), Word(text='a=b', column=None))
-    """
+    """Return the words that mean missing: ``age=99`` is one of column ``age`` if there is such a column."""
     return tuple(_parse_word(entry, labels) for entry in split_names(entries))
 
 

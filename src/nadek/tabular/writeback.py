@@ -35,15 +35,9 @@ def decoded(
 def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array or a frame
     """Return an array or a data frame with some cells replaced, and types kept if these can hold them.
 
-    Args:
-        table: what was read from it.
-        fillings: the new cells.
-
-    Returns:
-        Observed cells are what they were. A column of integers that is given other numbers becomes one of floats; if
-        floats would change its own, the others are rounded. A categorical type that lists its categories is given those
-        that it lacks. A column whose type cannot hold a new value (300 in bytes, text in an empty column of numbers)
-        gets a type that can.
+    A column of integers that is given other numbers becomes one of floats; if floats would change its own, the others
+    are rounded. A categorical type that lists its categories is given those that it lacks. A column whose type cannot
+    hold a new value (300 in bytes, text in an empty column of numbers) gets a type that can.
     """
     columns = {j: replaced(table.column(j), where, new) for j, (where, new) in fillings.items() if where.any()}
     if isinstance(table.native, np.ndarray):
@@ -61,16 +55,8 @@ def filled_column(
 ) -> AnyColumn:
     """Return a column of a file with some cells replaced, to be written to another file.
 
-    Args:
-        table: what was read.
-        j: the place of the column.
-        values: its values as the model reads them, [N].
-        filling: which cells to replace, [N], and their new values.
-        target: where it will be written.
-
-    Returns:
-        From CSV to CSV the words as they were beside new ones spelt alike; otherwise Arrow's column of its own type if
-        this can hold the new values, or just values.
+    From CSV to CSV these are the words as they were beside new ones spelt alike; otherwise Arrow's column of its own
+    type if this can hold the new values, or just values. ``values`` [N] are those that the model reads.
     """
     cells: Any = table.cells[j]
     where, new = filling

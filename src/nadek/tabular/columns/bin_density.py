@@ -22,32 +22,14 @@ HUGE = 1e300
 
 
 def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-densities of numbers within their bins.
+    """Return log-densities of numbers within their bins, relative to the densest place of the column, [M].
 
-    They are relative to the densest place of the column.
-
-    In an inner bin a number may lie anywhere with equal density. In the two outermost ones the density falls
-    exponentially from the inner edge outwards, at the mean distance of the training values there: so a number far
-    outside is less likely than others of its bin. Where a few of the training values were far outside (the mean is
-    more than `MOST` times what it would be by the median), they do not make their neighbours unlikely. A value that
-    had a bin to itself is as dense as if this were as narrow as the narrowest of all, so that the commonest numbers
-    are the densest. Around it the density falls to both sides, at this width, and from where that of a bin of
-    typical width (the median) would be higher at the typical one: what lies between it and the next bin was never
-    seen.
-
-    Args:
-        column: the column.
-        numbers: [M].
-
-    Returns:
-        [M], at most 0: that for a value that had a bin to itself, and for a number in the narrowest bin. A column that
-        held one value only has no widths; its size stands in for them, or 1 for 0. -inf for a number so many widths
-        outside that floats cannot tell how many.
-
-    Example:
-        >>> column = Numeric(edges=(1.0, 3.0), means=(0.5, 2.0, 3.5), low=0.0, high=4.0, integer=False)
-        >>> log_density_within(column, np.array([0.9, 1.2, 3.2, 12.0])).round(2).tolist()
-        [-0.2, -1.39, -0.4, -18.0]
+    In an inner bin every number is equally dense. In the two outermost ones the density falls exponentially from the
+    inner edge outwards, at the mean distance of the training values there; this mean counts at most `MOST` times what
+    the median implies, so that a few values far outside do not make their neighbours unlikely. A value that had a bin
+    to itself is as dense as if this were as narrow as the narrowest of all; around it the density falls at this width,
+    and from where that is higher at the typical one. A column of one value has no widths: its size stands in for them,
+    or 1. -inf is for a number so many widths outside that floats cannot tell how many.
     """
     bins = _Bins.of(column)
     place, numbers = column.bin_of(numbers), bins.unit * column.snapped(numbers)
@@ -62,21 +44,9 @@ def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray
 
 
 def log_fall_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-densities of numbers relative to the mean of their bin.
+    """Return log-densities of numbers relative to the mean of their bin, [M], at most 0.
 
     So a number far outside is told from the usual ones of its bin, and bins are not weighed by their widths.
-
-    Args:
-        column: the column.
-        numbers: [M].
-
-    Returns:
-        [M], at most 0: that for numbers as dense as the mean or denser, as all of an inner bin of several values.
-
-    Example:
-        >>> column = Numeric(edges=(1.0, 3.0), means=(0.5, 2.0, 3.5), low=0.0, high=4.0, integer=False)
-        >>> log_fall_within(column, np.array([0.9, 1.2, 3.2, 12.0])).tolist()
-        [0.0, 0.0, 0.0, -17.0]
     """
     place = column.bin_of(numbers)
     density = log_density_within(column, numbers)
@@ -91,15 +61,9 @@ def within_bins(
     values: Sequence[NDArray[Any]],
     names: Sequence[str],
 ) -> NDArray[np.float64]:
-    """Return a measure of all numbers of a table.
+    """Return a measure of all numbers of a table, [N, D]; 0 for other cells and missing ones.
 
-    The result is [N, D], with 0 for other cells and missing ones.
-
-    Args:
-        measure: `log_density_within` or `log_fall_within`.
-        columns: the types of the D columns.
-        values: their values, D arrays [N].
-        names: their names, for messages.
+    The measure is `log_density_within` or `log_fall_within`; ``values`` are D arrays [N].
     """
     within = np.zeros((len(values[0]), len(columns)))
     for j, (column, cells, name) in enumerate(zip(columns, values, names, strict=True)):

@@ -19,24 +19,11 @@ HALVINGS = 100
 def draw(
     column: Column, codes: NDArray[Any], *, rng: np.random.Generator, dtype: np.dtype[Any] = DOUBLE
 ) -> NDArray[Any]:
-    """As `decode`, but a number is drawn from its bin; a bin that held one value only gives this one.
+    """Return values as `decode` does, but numbers drawn from their bins, [N].
 
-    The density leans to the side where the training values of the bin had their mean: it rises or falls exponentially,
-    at the rate that gives this mean (of all densities with it the one of most entropy; even, where it is in the
-    middle). So what is drawn has on average the mean that `decode` gives, however skewed a column is.
-    A number has no more decimals than the values of the column had: whole numbers where these were whole, prices in
-    cents.
-
-    Args:
-        column: what the column is.
-        codes: [N], NaN where missing.
-        rng: where randomness comes from; one number a row is taken for a numeric column.
-        dtype: what the numbers are for: rounded to floats of this type, they are still in their bins.
-
-    Example:
-        >>> column = Numeric(edges=(10.0,), means=(0.0, 14.2), low=0.0, high=20.0, integer=True)
-        >>> draw(column, np.array([0, 1, 1]), rng=np.random.default_rng(0))
-        array([ 0, 12, 10])
+    The density in a bin rises or falls exponentially, at the rate that gives the mean of its training values: so draws
+    have on average the mean that `decode` gives. Numbers have the decimals of the column and, rounded to floats of
+    ``dtype``, are still in their bins. One random number a row is taken for a numeric column.
     """
     if not isinstance(column, Numeric):
         return decode(column, codes)

@@ -7,13 +7,7 @@ from nadek.tabular.columns.types import Column, Numeric, Ordinal
 
 
 def describe(column: Column) -> str:
-    """Describe a column in one line.
-
-    Example:
-        >>> from nadek.tabular.columns import Categorical
-        >>> describe(Categorical(levels=("a", "b", "c")))
-        "categorical, 3 levels: 'a', 'b', 'c'"
-    """
+    """Describe a column in one line."""
     if isinstance(column, Ordinal):
         first, last = shown(column.levels[0]), shown(column.levels[-1])
         return f"ordinal, {_counted(len(column.levels), 'level')} from {first} to {last}"
@@ -29,13 +23,6 @@ def level_names(column: Column) -> list[str]:
 
     A bin is named by its least and greatest number, or by its one value. Where numbers have no step, ``..<`` and the
     first number of the next bin stand for the greatest one.
-
-    Example:
-        >>> from nadek.tabular.columns import Numeric
-        >>> level_names(Numeric(edges=(10.0, 20.0), means=(4.5, 13.0, 20.0), low=0.0, high=20.0, integer=True))
-        ['0..9', '10..19', '20']
-        >>> level_names(Numeric(edges=(0.5,), means=(0.25, 0.75), low=0.0, high=1.0, integer=False))
-        ['0..<0.5', '0.5..1']
     """
     if not isinstance(column, Numeric):
         return [str(level) for level in column.levels]

@@ -12,25 +12,10 @@ from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ord
 
 
 def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 1) -> NDArray[np.float64]:
-    """Return codes of values: places of levels or bins.
+    """Return codes of values, places of levels or bins, [N]; NaN where missing.
 
-    Args:
-        column: what the column is.
-        values: cells [N]; None and NaN are missing. Numbers outside the range of a numeric column go to its outer
-            bins; 0.0 is 0.
-        name: what messages call the column.
-        first_row: the number of the first row in messages.
-
-    Returns:
-        Codes [N], NaN where missing.
-
-    Raises:
-        ValueError: on a value that is no level of the column, and on text where numbers are expected; names the cell.
-
-    Example:
-        >>> from nadek.tabular.columns import Binary
-        >>> encode(Binary(levels=("no", "yes")), np.array(["yes", None, "no"], dtype=object), name="smoker")
-        array([ 1., nan,  0.])
+    Numbers outside the range of a numeric column go to its outer bins. A value that is no level is an error that names
+    its cell, with rows counted from ``first_row``.
     """
     levels = None if isinstance(column, Numeric) else listed(column.levels)
     cells = read_cells(values, name=name, first_row=first_row, expected_sort=_sort_of(column), expected=levels)
@@ -49,25 +34,9 @@ def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 
 
 
 def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
-    """Return values of codes: levels, or means of bins.
+    """Return values of codes: levels, or means of bins with as many decimals as the column, [N].
 
-    Means have as many decimals as the values had.
-
-    Args:
-        column: what the column is.
-        codes: [N], NaN where missing.
-
-    Returns:
-        Values [N]: booleans and whole numbers where nothing is missing, floats with NaN where some numbers are, and
-        objects with None where text or some booleans are.
-
-    Raises:
-        ValueError: on a code that the column does not have.
-
-    Example:
-        >>> from nadek.tabular.columns import Categorical
-        >>> decode(Categorical(levels=(1, 2, 9)), np.array([2.0, 0.0]))
-        array([9, 1])
+    Missing are NaN among numbers, and None among text and booleans.
     """
     if not isinstance(column, Numeric):
         return _chosen(column.levels, codes, n_levels(column))
@@ -76,24 +45,9 @@ def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
 
 
 def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the expectation of a column of numbers.
+    """Return the expectation of a column of numbers, [N], out of the probabilities of its levels or bins, [N, L].
 
-    It is numeric, or binary with numbers for levels.
-
-    Args:
-        column: what the column is.
-        probabilities: of each level or bin, [N, L]; columns beyond those of this column are not looked at.
-
-    Returns:
-        Expectations [N]; those of whole numbers are not rounded.
-
-    Raises:
-        ValueError: on a column of categories or words, which have none.
-
-    Example:
-        >>> from nadek.tabular.columns import Binary
-        >>> expected(Binary(levels=(0, 10)), np.array([[0.75, 0.25]]))
-        array([2.5])
+    Those of whole numbers are not rounded. Categories and words have none, which is an error.
     """
     values = column.means if isinstance(column, Numeric) else column.levels
     if isinstance(column, Categorical | Ordinal) or any(isinstance(value, str) for value in values):

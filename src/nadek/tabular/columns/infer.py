@@ -18,11 +18,7 @@ LARGEST_EXACT_SINGLE = 2**24
 
 
 class UndecidedColumnError(ValueError):
-    """Error: the user has to declare the type of a column.
-
-    Attributes:
-        column: its name.
-    """
+    """Error: the user has to declare the type of this column."""
 
     def __init__(self, message: str, *, column: str) -> None:
         super().__init__(message)
@@ -41,27 +37,13 @@ def infer(
     n_bins: int = 16,
     integers: Literal["ask", "numeric"] = "ask",
 ) -> Column:
-    """Infer the type of a column.
+    """Infer the type of a column from its values [N].
 
     Booleans and the numbers 0 and 1 are binary, and so are two different texts; a few texts are categories; numbers
     that are not all whole are numeric. Many different texts may be names, and whole numbers may be categories or
-    amounts: nobody but the user can tell.
-
-    Args:
-        values: one column [N]; None and NaN are missing.
-        name: what messages call it.
-        kind: what the user says it is; "auto" to find out.
-        n_bins: how many bins a numeric column has at most.
-        integers: whether whole numbers beyond 0 and 1 are asked about or taken as amounts; where they are, it is also
-            asked what missing cells beside a single word mean.
-
-    Raises:
-        UndecidedColumnError: if the user has to say; tells what was found. `TickedColumnError` is one.
-        ValueError: on values that are not what ``kind`` says, that no column can hold, or none at all.
-
-    Example:
-        >>> infer(np.array(["no", "yes", "no"]), name="smoker")
-        Binary(levels=('no', 'yes'), kind='binary')
+    amounts: nobody but the user can tell, by ``kind``. Where ``integers`` is "ask", whole numbers beyond 0 and 1 raise
+    `UndecidedColumnError`, and so does a single word beside missing cells. Values that are not what ``kind`` says, or
+    none at all, are a ValueError.
     """
     if not 1 <= n_bins <= MOST_LEVELS:
         raise ValueError(f"n_bins: expected 1 to {MOST_LEVELS}, found {n_bins}")

@@ -22,14 +22,7 @@ class MixedColumnError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The observed cells of a column of N rows.
-
-    Attributes:
-        sort: what all of them are; "nothing" where none is observed.
-        values: bool, int64, float64 or (text) object, [M].
-        rows: where they stand, counted from 0, [M].
-        n_rows: N.
-    """
+    """Observed cells of a column of N rows: their sort, values [M] (bool, int64, float64 or object) and rows [M]."""
 
     sort: Sort
     values: NDArray[Any]
@@ -45,20 +38,10 @@ def read_cells(
     expected_sort: Sort | None = None,
     expected: str | None = None,
 ) -> Cells:
-    """Return a column's observed cells and their sort.
+    """Return a column's observed cells and their sort; None, NaN and null are missing.
 
-    Missing are None, NaN and null.
-
-    Args:
-        values: one column [N] of text, numbers, booleans, or objects of one of these sorts.
-        name: what messages call the column.
-        first_row: the number of the first row in messages.
-        expected_sort: the sort of the column; cells of other sorts are wrong. None for the most frequent one.
-        expected: what messages call the values of the column; its sort by default.
-
-    Raises:
-        ValueError: on another shape, dates and the like, several sorts in one column (`MixedColumnError`), or an
-            infinite number; names the column and the first such row.
+    Cells must be of ``expected_sort``, or of the most frequent one. Other cells are a `MixedColumnError`; infinite
+    numbers, dates and the like are a ValueError. Messages call the values ``expected`` and count from ``first_row``.
     """
     if values.ndim != 1:
         raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
@@ -75,15 +58,9 @@ def read_cells(
 
 
 def widened(numbers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Return floats [...] as float64.
-
-    Narrower floats become the shortest decimals that they stand for, as all libraries write them.
+    """Return floats [...] as float64; narrower ones become the shortest decimals that they stand for.
 
     So 0.1 is one number in whatever precision a table comes, and falls into one bin.
-
-    Example:
-        >>> widened(np.array([0.1, np.nan, 1e10], dtype=np.float32)).tolist()
-        [0.1, nan, 10000000000.0]
     """
     if numbers.dtype.itemsize >= 8:
         return numbers.astype(np.float64)
@@ -109,14 +86,7 @@ def place_of(name: str, row: int) -> str:
 
 
 def shown(value: object) -> str:
-    """Format a value for a message.
-
-    Text is quoted and cut; whole numbers have no point.
-
-    Example:
-        >>> shown("yes"), shown(2.0), shown(np.float64(0.5)), shown(True)
-        ("'yes'", '2', '0.5', 'True')
-    """
+    """Format a value for a message: text quoted and cut, whole numbers without a point."""
     if isinstance(value, str):
         return repr(value if len(value) <= 40 else f"{value[:40]}...")
     if isinstance(value, float) and value.is_integer():
@@ -125,12 +95,7 @@ def shown(value: object) -> str:
 
 
 def listed(values: Sequence[object], most: int = 6) -> str:
-    """Format the first few values for a message.
-
-    Example:
-        >>> listed(["a", "b", "c"], most=2)
-        "'a', 'b' (and 1 more)"
-    """
+    """Format the first few values for a message."""
     more = f" (and {len(values) - most} more)" if len(values) > most else ""
     return ", ".join(map(shown, values[:most])) + more
 

@@ -23,11 +23,7 @@ MOST_DECIMALS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Binary:
-    """Two values, the first of code 0 and the second of code 1.
-
-    Attributes:
-        levels: the two.
-    """
+    """Two values, the first of code 0 and the second of code 1."""
 
     levels: tuple[Level, Level] = (0, 1)
     kind: Literal["binary"] = "binary"
@@ -38,11 +34,7 @@ class Binary:
 
 @dataclass(frozen=True, kw_only=True)
 class Categorical:
-    """One of several values, in no order.
-
-    Attributes:
-        levels: all of them; the code of a value is its place here.
-    """
+    """One of several values, in no order; the code of a value is its place among the levels."""
 
     levels: tuple[Level, ...]
     kind: Literal["categorical"] = "categorical"
@@ -53,11 +45,7 @@ class Categorical:
 
 @dataclass(frozen=True, kw_only=True)
 class Ordinal:
-    """One of several values, in an order: answers from "never" to "always".
-
-    Attributes:
-        levels: all of them, from one end to the other; the code of a value is its place here.
-    """
+    """One of several values in an order, from one end to the other: answers from "never" to "always"."""
 
     levels: tuple[Level, ...]
     kind: Literal["ordinal"] = "ordinal"
@@ -153,35 +141,18 @@ Column = Binary | Categorical | Ordinal | Numeric
 
 
 def n_levels(column: Column) -> int:
-    """Return the number of levels, or of bins.
-
-    Example:
-        >>> n_levels(Binary()), n_levels(Categorical(levels=("a", "b", "c")))
-        (2, 3)
-    """
+    """Return the number of levels, or of bins."""
     return len(column.means) if isinstance(column, Numeric) else len(column.levels)
 
 
 def ordinal(columns: Sequence[Column]) -> tuple[int, ...]:
-    """Return places of columns whose codes have an order.
-
-    These are numbers in bins, and `Ordinal` columns of more than two levels.
-
-    Example:
-        >>> ordinal([Binary(), Numeric(edges=(1.0, 2.0), means=(0.0, 1.0, 2.0), low=0.0, high=2.0, integer=True)])
-        (1,)
-    """
+    """Return places of columns of ordered codes: numbers in bins, and `Ordinal` ones of more than two levels."""
     kinds = (Numeric, Ordinal)
     return tuple(place for place, column in enumerate(columns) if isinstance(column, kinds) and n_levels(column) > 2)
 
 
 def is_plain(column: Column) -> bool:
-    """Return True for a column of the numbers 0 and 1.
-
-    Example:
-        >>> is_plain(Binary()), is_plain(Binary(levels=(False, True)))
-        (True, False)
-    """
+    """Return True for a column of the numbers 0 and 1."""
     return isinstance(column, Binary) and column.levels == (0, 1) and all(type(level) is int for level in column.levels)
 
 
