@@ -9,7 +9,7 @@ import reference
 from nadek.inference import log_prob
 from nadek.inference import missing_patterns as patterns
 from nadek.inference.decoders import FullDecoder, IncrementalDecoder, RaggedDecoder, bytes_per_row
-from nadek.inference.decoding import decode, decode_separately, decode_shared
+from nadek.inference.decoding import decode, decode_rows
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.missing_patterns import in_stages
 from nadek.inference.prefix_sharing import SharedPrefixes
@@ -65,7 +65,7 @@ def test_ragged_rows_equal_separate_rows(name, n_variables, generator):
     model = build(name, n_variables)
     for ordering in orderings_of(model, 2, generator):
         x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
-        found = decode_shared(model, x, ordering, stage)
+        found = decode_rows(model, x, ordering, stage)
         own = in_stages(model, ordering, stage, able="")
         twin = decode(FullDecoder(model, own), x.gather(1, own)).log_probs
         expected = torch.zeros_like(twin).scatter_(1, own, twin)
@@ -84,7 +84,7 @@ def test_ragged_decoder_equals_full_decoder(name, chunk, generator):
     slow = decode(FullDecoder(model, ordering.expand(40, -1)), given, stage=along, chunk=chunk)
     close(fast.log_probs, slow.log_probs)
     close(
-        decode_separately(model, x, ordering.expand(40, -1), stage, chunk=chunk).log_probs[:, ordering], slow.log_probs
+        decode_rows(model, x, ordering.expand(40, -1), stage, chunk=chunk).log_probs[:, ordering], slow.log_probs
     )
 
 
@@ -105,7 +105,7 @@ def test_products_in_another_dtype_cost_little(name, dtype, near, generator):
     model = build(name, 70, noise=0.2)
     ordering = orderings_of(model, 1, generator)[0]
     x, stage = some_rows(model, 40, generator), stages(model, 40, ordering, generator)
-    exact, coarse = (decode_shared(model, x, ordering, stage, dtype=d).log_probs.sum(1) for d in (None, dtype))
+    exact, coarse = (decode_rows(model, x, ordering, stage, dtype=d).log_probs.sum(1) for d in (None, dtype))
     assert 0 < (coarse - exact).abs().max() < near
     assert abs((coarse - exact).mean()) < near / 2
 
@@ -132,7 +132,7 @@ def test_incomplete_rows_share_orderings(generator, monkeypatch):
     monkeypatch.setattr("nadek.inference.sampling.ROWS_AN_ORDERING", 10)
     asked = []
     monkeypatch.setattr(
-        "nadek.inference.sampling.decode_shared", lambda *a, **o: asked.append(a[2]) or decode_shared(*a, **o)
+        "nadek.inference.sampling.decode_rows", lambda *a, **o: asked.append(a[2]) or decode_rows(*a, **o)
     )
     x = rows(build("mixed", 6)).masked_fill(torch.rand(144, 6, generator=generator) < 0.5, NAN)
     filled = impute(build("mixed", 6), x[:40], generator=generator)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from nadek.inference.decoders import ALL, Decoder, FullDecoder, select_decoder
 from nadek.inference.missing_patterns import GIVEN, VISITED, shared_stages
+from nadek.inference.orderings import rank_of
 from nadek.inference.prefix_sharing import SharedPrefixes
 from nadek.models.base import ConditionalModel
 
@@ -40,24 +41,10 @@ def decode(
     draw: Draw | None = None,
     chunk: int = 1,
 ) -> Decoded:
-    """Visit every variable once, **in visiting order**.
+    """Visit every variable once, **in visiting order**; NaN in ``given`` asks for a draw.
 
-    Args:
-        decoder: source of the scores.
-        given: the codes; NaN asks for a draw.
-        start: number of variables that are revealed without a score.
-        stop: number of variables after which decoding ends; None for all.
-        stage: for rows that differ: 0 for given variables, 1 for visited ones, 2 for those never seen. All visited ones
-            lie from ``start`` to ``stop``.
-        draw: chooses the values that are not given; None if all are.
-        chunk: visit so many variables at once, each given only what came before the first of them. This is quicker, and
-            another distribution: variables within a chunk are independent.
-
-    Returns:
-        Values and log-probabilities, in visiting order.
-
-    Raises:
-        ValueError: if a probability is NaN, while values are drawn.
+    Positions before ``start`` are revealed without a score. Rows that differ have a stage a cell (see `missing_patterns`).
+    Variables within a chunk are independent, given those before it.
     """
     values = given.double()
     log_probs = torch.zeros(given.shape, dtype=torch.float64, device=given.device)
@@ -93,43 +80,32 @@ def decode(
     return Decoded(values, log_probs)
 
 
-def decode_shared(
+def decode_rows(
     model: ConditionalModel,
     x: Shaped[Tensor, "B D"],
-    ordering: Int[Tensor, " D"],
+    ordering: Int[Tensor, "*rows D"],
     stage: Shaped[Tensor, "B D"],
     *,
     draw: Draw | None = None,
     chunk: int = 1,
     dtype: torch.dtype | None = None,
 ) -> Decoded:
-    """Decode rows along one ordering, each in its own stages.
+    """Decode rows in their own stages, along one ordering [D] or one a row [B, D].
 
-    A stage is 0 for given cells, 1 for those to visit, 2 for those never seen. Rows with the same stages have the same
-    ordering; other rows visit their variables in the same relative order. NaN asks for a draw. The result is **in the
+    Rows of one ordering visit their variables in the same relative order; NaN asks for a draw. The result is **in the
     order of the columns of** ``x``.
     """
-    ordering, start, stop = shared_stages(ordering, stage)
-    given, stage = x[:, ordering], stage[:, ordering]
-    differing = None if (stage == stage[:1]).all() else stage
-    decoder = select_decoder(model, ordering, len(x), stage=differing, dtype=dtype)
+    shared, start, stop = ordering.ndim == 1, 0, x.shape[1]
+    if shared:
+        ordering, start, stop = shared_stages(ordering, stage)
+    along = ordering.expand(x.shape)
+    given, differing = x.gather(1, along), stage.gather(1, along)
+    if shared and (differing == differing[:1]).all():
+        differing = None
+    if shared:
+        decoder = select_decoder(model, ordering, len(x), stage=differing, dtype=dtype)
+    else:
+        decoder = FullDecoder(model, ordering, dtype=dtype)
     decoded = decode(decoder, given, start=start, stop=stop, stage=differing, draw=draw, chunk=chunk)
-    back = ordering.argsort()
-    return Decoded(decoded.values[:, back], decoded.log_probs[:, back])
-
-
-def decode_separately(
-    model: ConditionalModel,
-    x: Shaped[Tensor, "B D"],
-    ordering: Int[Tensor, "B D"],
-    stage: Shaped[Tensor, "B D"],
-    *,
-    draw: Draw | None = None,
-    chunk: int = 1,
-    dtype: torch.dtype | None = None,
-) -> Decoded:
-    """Decode each row along an ordering of its own, with the full decoder; see `decode_shared`."""
-    decoder, given = FullDecoder(model, ordering, dtype=dtype), x.gather(1, ordering)
-    decoded = decode(decoder, given, stage=stage.gather(1, ordering), draw=draw, chunk=chunk)
-    back = ordering.argsort(1)
+    back = rank_of(along)
     return Decoded(decoded.values.gather(1, back), decoded.log_probs.gather(1, back))

@@ -122,9 +122,7 @@ def log_prob(
         raise ValueError("ordering: expected either ordering or orderings, found both")
     else:
         along = as_orderings(model, orderings, device=x.device, generator=generator)
-    stage = _stages(missing, given)
-    values = x if stage is None else x.masked_fill(missing, 0)
-    table = score_rows(model, values, along, stage, decoding)
+    table = score_rows(model, x.masked_fill(missing, 0), along, _stages(missing, given), decoding)
     return table[0] if orderings is None else reduce_orderings(table, reduce)
 
 
@@ -201,9 +199,10 @@ def estimate_log_prob(
     return total / n_masks
 
 
-def _stages(missing: Bool[Tensor, "B D"], given: Tensor | None) -> Shaped[Tensor, "B D"] | None:
-    """Return the stage of each cell; None if all are visited."""
-    if given is None:
-        return torch.where(missing, UNSEEN, VISITED) if missing.any() else None
-    check_flags("given", given, missing.shape[1:])
-    return torch.where(missing, UNSEEN, torch.where(given.to(missing.device), GIVEN, VISITED))
+def _stages(missing: Bool[Tensor, "B D"], given: Tensor | None) -> Shaped[Tensor, "B D"]:
+    """Return the stage of each cell."""
+    stage = torch.full_like(missing, VISITED, dtype=torch.uint8)
+    if given is not None:
+        check_flags("given", given, missing.shape[1:])
+        stage[:, given.to(missing.device)] = GIVEN
+    return stage.masked_fill_(missing, UNSEEN)

@@ -25,11 +25,6 @@ def groups(
     """Yield indices of rows with one pattern (True), one group each, then those of all others (False).
 
     Fewer rows than ``share_from`` are among the others; without ``share`` all are.
-
-    Example:
-        >>> pattern = torch.tensor([[True, False]] * 9 + [[False, True]])
-        >>> [(len(rows), shared) for rows, shared in groups(pattern)]
-        [(9, True), (1, False)]
     """
     n_rows, device = pattern.shape[0], pattern.device
     if n_rows == 0:
@@ -63,7 +58,7 @@ def in_stages(
 def staged(
     model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"]
 ) -> Int[Tensor, "B D"]:
-    """Return `in_stages` for scoring: given cells first, then visited ones, then those never seen."""
+    """Return `in_stages` for scoring."""
     able = "answers where it visits what is given first, then what is asked for, and last what is missing; found others"
     return in_stages(model, ordering, stage, able=able)
 

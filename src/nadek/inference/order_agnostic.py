@@ -36,26 +36,10 @@ def step_costs(
     recompute: bool = False,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B"]:
-    """Return the order-agnostic cost of each row (Eq. 4 and 10).
+    """Return the order-agnostic cost of each row after every step, in nats (Eq. 4 and 10).
 
-    It is the negative log-probability of the targets, the hidden cells that were observed, given the shown cells, times
-    the weight of the mask distribution (``n / (n - d + 1)`` in the paper).
-
-    Args:
-        model: any conditional network.
-        x: codes [B, D]; anything finite where nothing was observed.
-        missing: cells that the network does not see, drawn from ``masks``.
-        observed: True where x has a value; None when no value is missing.
-        masks: the distribution that ``missing`` was drawn from.
-        teacher_logits: logits of a teacher for these rows and masks. The cost is then the cross-entropy with its
-            distribution: the same aim with less noise, as far as the teacher is right (Hinton, Vinyals and Dean 2015).
-        steps: use the network so many times, see `nadek.models.base.ConditionalModel.forward`.
-        last_only: leave out the costs of the steps before the last: a sixth of a training step's time.
-        recompute: keep less for the backward pass, see `nadek.models.IterativeNADE.forward`.
-        generator: source of dropout while training.
-
-    Returns:
-        Costs in nats a row after every step, [k, B]; [1, B] with ``last_only``.
+    The targets are the hidden cells that were observed; ``missing`` was drawn from ``masks``. With the logits of a teacher
+    it is the cross-entropy with its distribution, the same aim with less noise (Hinton, Vinyals and Dean 2015).
     """
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
@@ -75,20 +59,10 @@ def fixed_order_costs(
     stride: int = 1,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "1 B"]:
-    """Return the exact -log p(x | ordering), the objective of classic NADE.
+    """Return the exact -log p(x | ordering), the objective of classic NADE, in nats.
 
-    A network of one step reads the shown values through W only. So the first layer of all D conditionals is one
-    cumulative sum over the ordering (Larochelle and Murray 2011). More steps, other variables than binary ones, and
-    models that cannot decode incrementally take D network evaluations a row.
-
-    Args:
-        model: any conditional network.
-        x: complete rows of codes.
-        ordering: the ordering.
-        start: the first position that is counted.
-        stride: distance to the next position that is counted. Above 1 the cost is an estimate; it is unbiased if
-            ``start`` is drawn from 0 to stride - 1.
-        generator: source of dropout while training.
+    For one step and binary variables the first layer of all D conditionals is one cumulative sum (Larochelle and Murray
+    2011). A stride above 1 makes it an estimate, unbiased if ``start`` is uniform on 0 to stride - 1.
     """
     visited = x[:, ordering].to(model.b.dtype)
     binary = model.steps == 1 and isinstance(model.variables, BinaryVariables)
@@ -101,7 +75,7 @@ def fixed_order_costs(
 
 
 def reduce(costs: Float[Tensor, "k B"], objective: Objective) -> Float[Tensor, ""]:
-    """Return the mean over rows of the last step's cost, or of the mean over steps."""
+    """Return the mean cost of the last step, or of all steps."""
     return costs.mean() if objective == "all_steps" else costs[-1].mean()
 
 
@@ -137,11 +111,7 @@ def _one_step_conditionals(
     stride: int,
     generator: torch.Generator | None,
 ) -> Float[Tensor, "B n"]:
-    """Return the logits of every stride-th variable given all before it.
-
-    What the first layer reads changes from one of them to the next by the columns of those in between: one product for
-    each stretch (all stretches in one call), and a cumulative sum over these.
-    """
+    """Return the logits of every stride-th variable given all before it, by a cumulative sum over stretches."""
     counted = ordering[start::stride]
     n, gap = len(counted), stride - start  # the first stretch is filled up with zeros, to be as long as the others
 

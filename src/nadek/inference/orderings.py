@@ -31,12 +31,7 @@ def random_orderings(
 
 
 def as_tensor(given: object, name: str = "ordering") -> Shaped[Tensor, "..."]:
-    """Return orderings as a tensor, not yet checked.
-
-    Example:
-        >>> as_tensor(np.arange(3)[::-1])
-        tensor([2, 1, 0])
-    """
+    """Return orderings as a tensor, not yet checked."""
     if isinstance(given, Tensor):
         return given
     try:
@@ -47,22 +42,12 @@ def as_tensor(given: object, name: str = "ordering") -> Shaped[Tensor, "..."]:
 
 
 def rank_of(ordering: Int[Tensor, "*batch D"]) -> Int[Tensor, "*batch D"]:
-    """Return the position at which each variable is visited.
-
-    Example:
-        >>> rank_of(torch.tensor([2, 0, 1]))
-        tensor([1, 2, 0])
-    """
+    """Return the position at which each variable is visited."""
     return ordering.argsort(dim=-1)
 
 
 def are_permutations(orderings: Shaped[Tensor, "*batch D"]) -> bool:
-    """Return True if every row permutes 0..D-1.
-
-    Example:
-        >>> are_permutations(torch.tensor([[2, 0, 1]])), are_permutations(torch.tensor([0.0, 1.0]))
-        (True, False)
-    """
+    """Return True if every row permutes 0..D-1."""
     if orderings.is_floating_point() or orderings.dtype == torch.bool:
         return False
     straight = torch.arange(orderings.shape[-1], device=orderings.device)
@@ -70,10 +55,5 @@ def are_permutations(orderings: Shaped[Tensor, "*batch D"]) -> bool:
 
 
 def missing_at(rank: Int[Tensor, "*ranks D"], position: int | Int[Tensor, "..."]) -> Bool[Tensor, "... D"]:
-    """Return the mask of what is missing once ``position`` variables are visited.
-
-    Example:
-        >>> missing_at(torch.tensor([1, 2, 0]), 1)
-        tensor([ True,  True, False])
-    """
+    """Return the mask of what is missing once ``position`` variables are visited."""
     return rank >= position

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nadek.inference.check_inputs import as_count, as_orderings, check_chunk, check_flags, missing_cells
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
-from nadek.inference.decoding import decode_separately, decode_shared
+from nadek.inference.decoding import decode_rows
 from nadek.inference.missing_patterns import groups, in_stages
 from nadek.inference.orderings import Orderings, random_orderings
 from nadek.models.base import ConditionalModel
@@ -290,10 +290,8 @@ def _complete(
     draw = partial(choose, model.variables)
     for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
         stage = x[rows].isnan().long()
-        if ordering.ndim == 1:
-            decoded = decode_shared(model, x[rows], ordering, stage, draw=draw, chunk=chunk)
-        else:
-            decoded = decode_separately(model, x[rows], ordering[rows], stage, draw=draw, chunk=chunk)
+        along = ordering if ordering.ndim == 1 else ordering[rows]
+        decoded = decode_rows(model, x[rows], along, stage, draw=draw, chunk=chunk)
         out[rows], log_prob[rows] = decoded.values.to(x.dtype), decoded.log_probs.sum(1)
     return Completed(out, log_prob)
 

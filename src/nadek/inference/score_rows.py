@@ -11,15 +11,11 @@ from nadek.inference.check_inputs import check_chunk
 from nadek.inference.decoders import (
     MAX_BYTES,
     NEAR_BYTES,
-    Decoder,
-    FullDecoder,
     Progress,
     bytes_per_row,
     chunks,
-    products_in,
-    select_decoder,
 )
-from nadek.inference.decoding import decode, decode_separately, decode_shared
+from nadek.inference.decoding import decode_rows
 from nadek.inference.missing_patterns import SCORE_FROM, UNSEEN, VISITED, groups, staged
 from nadek.inference.orderings import missing_at, rank_of
 from nadek.models.base import ConditionalModel
@@ -59,18 +55,16 @@ def score_rows(
     model: ConditionalModel,
     x: Shaped[Tensor, "B D"],
     orderings: Int[Tensor, "M *rows D"],
-    stage: Shaped[Tensor, "B D"] | None,
+    stage: Shaped[Tensor, "B D"],
     decoding: Decoding,
 ) -> Float[Tensor, "M B"]:
     """Return the log-likelihood of the visited cells of rows, in nats."""
-    decoder = _choose(model, decoding.decoder, len(x), per_row=orderings.ndim == 3, partial=stage is not None)
-    decoding = decoding._replace(decoder=decoder)
-    if stage is None:
-        return _score_complete(model, x, orderings, decoding)
-    if decoding.chunk != 1:
+    partial = bool((stage != VISITED).any())
+    if partial and decoding.chunk != 1:
         raise ValueError(f"chunk: expected 1 for rows with missing or given cells, found {decoding.chunk}")
-    score = _score_cells if decoder == "batched" else _score_partial
-    return score(model, x, orderings, stage, decoding)
+    decoder = _choose(model, decoding.decoder, len(x), per_row=orderings.ndim == 3, partial=partial)
+    score = _score_cells if decoder == "batched" else _score_decoded
+    return score(model, x, orderings, stage, decoding._replace(decoder=decoder))
 
 
 def _choose(model: ConditionalModel, decoder: DecoderName, n_rows: int, *, per_row: bool, partial: bool) -> DecoderName:
@@ -87,72 +81,27 @@ def _choose(model: ConditionalModel, decoder: DecoderName, n_rows: int, *, per_r
     return "full" if per_row else "incremental"
 
 
-def _score_complete(
-    model: ConditionalModel, x: Tensor, orderings: Int[Tensor, "M *rows D"], decoding: Decoding
-) -> Float[Tensor, "M B"]:
-    """Score all cells, ordering by ordering."""
-    out = torch.empty(len(orderings), len(x), dtype=torch.float64, device=x.device)
-    near = decoding.decoder == "incremental" and x.device.type == "cpu"
-    at_once = min(decoding.max_bytes, NEAR_BYTES) if near else decoding.max_bytes
-    for index, ordering in enumerate(orderings):
-        for rows in chunks(len(x), bytes_per_row(model), at_once):
-            along = ordering if ordering.ndim == 1 else ordering[rows]
-            out[index, rows] = _score_chunk(model, x[rows], along, decoding)
-            decoding.report(index * len(x) + rows.stop, out.numel())
-    return out
-
-
-def _score_chunk(
-    model: ConditionalModel, x: Tensor, ordering: Int[Tensor, "*rows D"], decoding: Decoding
-) -> Float[Tensor, " B"]:
-    per_row = ordering.expand(len(x), -1)
-    if decoding.decoder == "batched":
-        return _score_positions(model, x, per_row, decoding)
-    if decoding.decoder == "full":
-        decoder: Decoder = FullDecoder(model, per_row, dtype=decoding.dtype)
-    else:
-        decoder = select_decoder(model, ordering, len(x), dtype=decoding.dtype)
-    return decode(decoder, x.gather(1, per_row), chunk=decoding.chunk).log_probs.sum(1)
-
-
-def _score_positions(
-    model: ConditionalModel, x: Tensor, ordering: Int[Tensor, "B D"], decoding: Decoding
-) -> Float[Tensor, " B"]:
-    """Run the whole network for many positions at once: given x, the D conditionals of a row are independent."""
-    n_rows, n_variables = x.shape
-    rank = rank_of(ordering)
-    total = torch.zeros(n_rows, dtype=torch.float64, device=x.device)
-    for positions in chunks(n_variables, n_rows * bytes_per_row(model), decoding.max_bytes):
-        position = torch.arange(positions.start, positions.stop, device=x.device)
-        missing = missing_at(rank, (position - position % decoding.chunk)[:, None, None])  # [positions, rows, D]
-        with products_in(decoding.dtype, x.device):
-            logits = model(x.expand(missing.shape), missing)[-1]
-        visited = ordering[:, positions]
-        scores = model.variables.scores(logits, visited.t())
-        total += model.variables.log_prob(scores.double(), x.gather(1, visited).t()).sum(0)
-    return total
-
-
-def _score_partial(
+def _score_decoded(
     model: ConditionalModel,
     x: Tensor,
     orderings: Int[Tensor, "M *rows D"],
-    stage: Int[Tensor, "B D"],
+    stage: Shaped[Tensor, "B D"],
     decoding: Decoding,
 ) -> Float[Tensor, "M B"]:
-    """Score the visited cells, ordering by ordering; rows that share a pattern are decoded together."""
+    """Decode ordering by ordering; rows that share a pattern are decoded together."""
     out = torch.zeros(len(orderings), len(x), dtype=torch.float64, device=x.device)
-    full = decoding.decoder == "full"
-    run = decode_separately if full else decode_shared
-    patterns, done = list(groups(stage == UNSEEN, share=not full, share_from=SCORE_FROM)), 0
+    full, done = decoding.decoder == "full", 0
+    near = not full and x.device.type == "cpu"
+    at_once = min(decoding.max_bytes, NEAR_BYTES) if near else decoding.max_bytes
+    patterns = list(groups(stage == UNSEEN, share=not full, share_from=SCORE_FROM))
     for index, ordering in enumerate(orderings):
         if full or model.own_ordering is not None:
             own = staged(model, ordering, stage)  # refuses what a fixed-order model cannot answer
         for rows, _ in patterns:
-            for part in chunks(len(rows), bytes_per_row(model), decoding.max_bytes):
+            for part in chunks(len(rows), bytes_per_row(model), at_once):
                 some = rows[part]
                 along = own[some] if full else ordering
-                decoded = run(model, x[some], along, stage[some], dtype=decoding.dtype)
+                decoded = decode_rows(model, x[some], along, stage[some], chunk=decoding.chunk, dtype=decoding.dtype)
                 out[index, some] = decoded.log_probs.sum(1)
                 decoding.report(done + part.stop, out.numel())
             done += len(rows)
@@ -163,20 +112,25 @@ def _score_cells(
     model: ConditionalModel,
     x: Tensor,
     orderings: Int[Tensor, "M *rows D"],
-    stage: Int[Tensor, "B D"],
+    stage: Shaped[Tensor, "B D"],
     decoding: Decoding,
 ) -> Float[Tensor, "M B"]:
-    """Score the visited cells of all orderings and rows at once, each by a pass of the whole network."""
-    n_orderings, shape = len(orderings), (len(orderings) * len(x), x.shape[1])
-    rank = torch.stack([rank_of(staged(model, ordering, stage)) for ordering in orderings]).view(shape)
-    repeated, visited = x.repeat(n_orderings, 1), (stage == VISITED).repeat(n_orderings, 1)
-    out = torch.zeros(len(repeated), dtype=torch.float64, device=x.device)
-    row, variable = visited.nonzero(as_tuple=True)
-    for part in chunks(len(row), bytes_per_row(model), decoding.max_bytes):
-        r, j = row[part], variable[part]
-        missing = missing_at(rank[r], rank[r, j].unsqueeze(1))
-        scores = cell_scores(model, repeated[r], missing, j, dtype=decoding.dtype)
-        out.index_add_(0, r, model.variables.log_prob(scores, repeated[r, j]))
-        decoding.report(int(r[-1]), len(out))
-    decoding.report(len(out), len(out))
-    return out.view(n_orderings, -1)
+    """Score many cells at once, each by a pass of the whole network: given x, they are independent."""
+    n_rows, a_cell = len(x), bytes_per_row(model)
+    out = torch.zeros(len(orderings) * n_rows, dtype=torch.float64, device=x.device)
+    own = orderings if orderings.ndim == 3 else orderings.unsqueeze(1).expand(-1, n_rows, -1)
+    for part in chunks(len(out), x.shape[1] * a_cell, decoding.max_bytes):
+        pair = torch.arange(part.start, part.stop, device=x.device)
+        row = pair % n_rows
+        rank = rank_of(staged(model, own[pair // n_rows, row], stage[row]))
+        place, variable = (stage[row] == VISITED).nonzero(as_tuple=True)
+        for cells in chunks(len(place), a_cell, decoding.max_bytes):
+            r, j = place[cells], variable[cells]
+            position = rank[r, j]
+            missing = missing_at(rank[r], (position - position % decoding.chunk).unsqueeze(1))
+            values = x[row[r]]
+            scores = cell_scores(model, values, missing, j, dtype=decoding.dtype)
+            log_p = model.variables.log_prob(scores, values.gather(1, j.unsqueeze(1)).squeeze(1))
+            out.index_add_(0, pair[r], log_p)
+        decoding.report(part.stop, len(out))
+    return out.view(len(orderings), n_rows)

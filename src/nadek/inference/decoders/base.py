@@ -16,8 +16,7 @@ ALL = slice(None)
 class Decoder(Protocol):
     """Source of scores, one variable after the other.
 
-    To write one, set the two attributes and implement ``scores`` and ``reveal``. ``positions`` are consecutive places
-    in the ordering; tensors are in visiting order.
+    ``positions`` are consecutive places in the ordering; tensors are in visiting order.
     """
 
     variables: Variables

@@ -24,12 +24,7 @@ def bytes_per_row(model: ConditionalModel) -> int:
 
 
 def chunks(n_rows: int, bytes_per_row: int, max_bytes: int) -> Iterator[slice]:
-    """Cut ``n_rows`` into slices that fit the memory bound (at least one row each).
-
-    Example:
-        >>> list(chunks(5, 10, 20))
-        [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Cut ``n_rows`` into slices that fit the memory bound (at least one row each)."""
     size = max(1, max_bytes // bytes_per_row)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))

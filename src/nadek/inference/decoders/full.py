@@ -9,13 +9,7 @@ from nadek.models.base import ConditionalModel
 
 
 class FullDecoder:
-    """Run the whole network at every position.
-
-    Args:
-        model: any conditional model.
-        ordering: one ordering a row.
-        dtype: of the matrix products; None for the model's own.
-    """
+    """Run the whole network at every position, along one ordering a row."""
 
     def __init__(
         self, model: ConditionalModel, ordering: Int[Tensor, "B D"], *, dtype: torch.dtype | None = None

@@ -19,18 +19,8 @@ PARTS = 8
 class IncrementalDecoder:
     """Compute only what the next logit needs, for rows that share one ordering.
 
-    The columns of W (and A) and the rows of V are permuted once, so that the missing variables come last.
-    A running sum [B, H], ``seen = c + A missing + W x_observed``, follows what is revealed by updates of rank 1. The
-    first step adds the vector ``W fill_missing``, since all rows miss the same variables. The steps between read and
-    predict the missing variables only. The last step computes the logits asked for. With ``steps`` = 1 only vectors
-    are left, and A is part of the vector. Sums and logits keep the dtype of the model. Where products are compiled for
-    their shapes (see `nadek.kernels.linear`), the missing columns are rounded up to blocks.
-
-    Args:
-        model: a model whose variables can be read one by one (see `nadek.models.registry`).
-        ordering: the shared ordering [D].
-        n_rows: B.
-        dtype: of the matrix products; None for the model's own.
+    A running sum [B, H], ``seen = c + A missing + W x_observed``, follows what is revealed. The first step adds ``W
+    fill_missing``, the steps between predict the missing variables only, the last one computes the logits asked for.
     """
 
     def __init__(

@@ -10,17 +10,10 @@ from nadek.models import IterativeNADE
 
 
 class RaggedDecoder(IncrementalDecoder):
-    """Decode rows that share an ordering but differ in which variables are given, visited or never seen.
+    """Decode rows that share an ordering but differ in what is given, visited or never seen.
 
-    Given variables enter the sums at the start. So each row has its own ordering: the given variables, then the
-    visited ones, then the others. Weights are permuted once for all rows. Columns before a position are left out where
-    every row has them by then; among the others, those that a row has are set to 0.
-
-    Args:
-        model: as for `IncrementalDecoder`.
-        ordering: the shared ordering [D].
-        stage: **in visiting order**, for each row [B]: 0 given, 1 visited, 2 never seen.
-        dtype: of the matrix products; None for the model's own.
+    Given variables enter the sums at the start. Columns before a position are left out where every row has them by then;
+    among the others, those that a row has are set to 0. ``stage`` is in visiting order.
     """
 
     def __init__(

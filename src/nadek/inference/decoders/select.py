@@ -22,15 +22,7 @@ def select_decoder(
     stage: Shaped[Tensor, "B D"] | None = None,
     dtype: torch.dtype | None = None,
 ) -> Decoder:
-    """Return the quickest decoder for rows of one ordering.
-
-    Args:
-        model: any conditional model.
-        ordering: the shared ordering.
-        n_rows: B.
-        stage: see `RaggedDecoder`, for rows that differ in what they visit.
-        dtype: of the matrix products; None for the model's own.
-    """
+    """Return the quickest decoder for rows of one ordering; ``stage`` is that of `RaggedDecoder`."""
     if not model.can_decode_incrementally:
         return FullDecoder(model, ordering.expand(n_rows, -1), dtype=dtype)
     if isinstance(model, MemoryModel):

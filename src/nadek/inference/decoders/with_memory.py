@@ -11,14 +11,7 @@ from nadek.models.memory import MemoryModel
 class MemoryDecoder:
     """Blend the scores of a decoder with the kernel average of the remembered rows.
 
-    The columns of the remembered rows are permuted once. Hamming distances [B, N] follow what is revealed, and only
-    the columns asked for are averaged.
-
-    Args:
-        inner: the decoder of the network alone.
-        model: the network with its memory.
-        ordering: the shared ordering [D].
-        n_rows: B.
+    Hamming distances [B, N] follow what is revealed, and only the columns asked for are averaged.
     """
 
     def __init__(self, inner: Decoder, model: MemoryModel, ordering: Int[Tensor, " D"], n_rows: int) -> None:
