@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-_ZERO, _NEWLINE, _COMMA = b"0\n,"
-
 
 def read_amat(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     """Read an `.amat` or `.amat.gz` file.
@@ -43,49 +41,31 @@ def read_plain(path: Path) -> bytes:
 
 
 def parse_bits(text: bytes, *, name: str, comma: bool = False) -> NDArray[np.uint8]:
-    r"""Parse rows of 0 and 1.
+    r"""Parse rows of 0 and 1; the errors name row and column.
 
     >>> parse_bits(b"0 1 1\n1 0 0\n", name="example")
     array([[0, 1, 1],
            [1, 0, 0]], dtype=uint8)
     """
-    text = text.replace(b"\r\n", b"\n")
-    bits = _parse_fast(text, comma=comma)
-    return _parse_slow(text, name=name, comma=comma) if bits is None else bits
-
-
-def _parse_fast(text: bytes, *, comma: bool) -> NDArray[np.uint8] | None:
-    """Parse text of a simple form by one reshape (100 MB a second), else return None."""
-    compact = text.translate(None, b" \t").rstrip(b"\n") + b"\n"
-    width = compact.index(b"\n") + 1
-    if width == 1 or len(compact) % width or (not comma and _has_adjacent(text)):
-        return None
-    grid = np.frombuffer(compact, np.uint8).reshape(-1, width)
-    aligned = bool((grid[:, -1] == _NEWLINE).all())
-    separated = not comma or bool((grid[:, 1:-1:2] == _COMMA).all())
-    bits = grid[:, 0 : -1 : 2 if comma else 1] - np.uint8(_ZERO)  # wraps below "0", so one comparison is enough
-    return bits if aligned and separated and bits.max() <= 1 else None
-
-
-def _has_adjacent(text: bytes) -> bool:
-    """Return True if two values touch: "10" is not "1 0"."""
-    solid = np.frombuffer(text, np.uint8) > ord(" ")
-    return bool((solid[1:] & solid[:-1]).any())
-
-
-def _parse_slow(text: bytes, *, name: str, comma: bool) -> NDArray[np.uint8]:
-    """Parse any valid text line by line; the errors name row and column."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
+    separator = b"," if comma else b" "
+    rows: list[NDArray[np.uint8]] = []
+    for line in filter(None, map(bytes.strip, text.splitlines())):
+        row, bits = f"{name}: row {len(rows) + 1}", line[::2]
+        if bits.strip(b"01") or line[1::2] != separator * (len(bits) - 1):  # not in the plain form
+            bits = _join_tokens(line, row, comma=comma)
+        if rows and len(bits) != len(rows[0]):
+            raise ValueError(f"{row}: expected {len(rows[0])} values, found {len(bits)}")
+        rows.append(np.frombuffer(bits, np.uint8) - np.uint8(ord("0")))
+    if not rows:
         raise ValueError(f"{name}: expected rows of 0 and 1, found none")
-    rows: list[list[bool]] = []
-    for number, line in enumerate(lines, start=1):
-        tokens = [token.strip() for token in line.split(b",")] if comma else line.split()
-        wrong = next((i for i, token in enumerate(tokens) if token not in (b"0", b"1")), None)
-        if wrong is not None:
-            token = tokens[wrong][:20].decode("utf-8", "replace")
-            raise ValueError(f"{name}: row {number}, column {wrong + 1}: expected 0 or 1, found {token!r}")
-        if rows and len(tokens) != len(rows[0]):
-            raise ValueError(f"{name}: row {number}: expected {len(rows[0])} values, found {len(tokens)}")
-        rows.append([token == b"1" for token in tokens])
-    return np.array(rows, dtype=np.uint8)
+    return np.stack(rows)
+
+
+def _join_tokens(line: bytes, row: str, *, comma: bool) -> bytes:
+    """Join the tokens of a line; an error names the first that is neither 0 nor 1."""
+    tokens = [token.strip() for token in line.split(b",")] if comma else line.split()
+    for column, token in enumerate(tokens, start=1):
+        if token not in (b"0", b"1"):
+            value = token[:20].decode("utf-8", "replace")
+            raise ValueError(f"{row}, column {column}: expected 0 or 1, found {value!r}")
+    return b"".join(tokens)

@@ -53,16 +53,8 @@ class PublishedFile:
 class Source:
     """Description of a data set, before it is read.
 
-    Attributes:
-        name: short name.
-        title: one line for people.
-        rows: rows of train, valid and test.
-        dim: number of variables.
-        sha256: `packed.content_sha256` of the three parts.
-        file: name of its npz in the data folder; None when it needs no file.
-        form: of the published files: "text" (white space), "comma", or "matlab" (one file with all parts).
-        published: the published files: train, valid, test; or the one with all of them.
-        image_shape: (rows, columns) of an image, or None.
+    ``file`` is the npz in the data folder, None where none is needed; ``sha256`` that of its content (see `packed`).
+    ``published`` are the public files: train, valid, test, or one MATLAB file with all of them.
     """
 
     name: str

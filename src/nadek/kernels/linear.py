@@ -44,10 +44,7 @@ MIN_TANH = 2**14
 
 
 def block_size(dtype: torch.dtype, device: torch.device | str, work: int) -> int:
-    """Return the multiple to which changing shapes are rounded: `BLOCK` where oneDNN compiles the products, else 1.
-
-    ``work`` is the number of multiplications of the largest product.
-    """
+    """Return the multiple for changing shapes: `BLOCK` where oneDNN compiles products of ``work``, else 1."""
     if torch.device(device).type != "cpu" or not torch.backends.mkldnn.enabled:
         return 1
     fused = dtype == torch.float32 and work >= MIN_PRODUCT and _fuses(dtype)
@@ -78,10 +75,9 @@ def add_product(
 
 
 def prepack_weight(weight: Float[Tensor, "m k"], n_rows: int) -> Float[Tensor, "m k"]:
-    """Return a weight in oneDNN's layout for ``n_rows`` rows.
+    """Return a weight in oneDNN's layout for ``n_rows`` rows, which only `affine` and `add_product` can read.
 
-    Only `affine` and `add_product` can read it; they use oneDNN for it whatever the number of rows. The weight itself
-    comes back where oneDNN does not serve, or where one such product is too small to pay.
+    The weight itself comes back where oneDNN does not serve, or where one such product is too small to pay.
     """
     if not can_prepack(weight, n_rows):
         return weight
