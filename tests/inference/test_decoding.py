@@ -83,9 +83,7 @@ def test_ragged_decoder_equals_full_decoder(name, chunk, generator):
     fast = decode(RaggedDecoder(model, ordering, along), given, stage=along, chunk=chunk)
     slow = decode(FullDecoder(model, ordering.expand(40, -1)), given, stage=along, chunk=chunk)
     close(fast.log_probs, slow.log_probs)
-    close(
-        decode_rows(model, x, ordering.expand(40, -1), stage, chunk=chunk).log_probs[:, ordering], slow.log_probs
-    )
+    close(decode_rows(model, x, ordering.expand(40, -1), stage, chunk=chunk).log_probs[:, ordering], slow.log_probs)
 
 
 @with_columns

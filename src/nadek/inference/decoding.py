@@ -43,7 +43,7 @@ def decode(
 ) -> Decoded:
     """Visit every variable once, **in visiting order**; NaN in ``given`` asks for a draw.
 
-    Positions before ``start`` are revealed without a score. Rows that differ have a stage a cell (see `missing_patterns`).
+    Positions before ``start`` are revealed without a score. Rows that differ have a stage a cell (`missing_patterns`).
     Variables within a chunk are independent, given those before it.
     """
     values = given.double()
@@ -99,13 +99,13 @@ def decode_rows(
     if shared:
         ordering, start, stop = shared_stages(ordering, stage)
     along = ordering.expand(x.shape)
-    given, differing = x.gather(1, along), stage.gather(1, along)
-    if shared and (differing == differing[:1]).all():
-        differing = None
+    given, along_stage = x.gather(1, along), stage.gather(1, along)
+    alike = shared and bool((along_stage == along_stage[:1]).all())
+    differing = None if alike else along_stage
     if shared:
         decoder = select_decoder(model, ordering, len(x), stage=differing, dtype=dtype)
     else:
         decoder = FullDecoder(model, ordering, dtype=dtype)
     decoded = decode(decoder, given, start=start, stop=stop, stage=differing, draw=draw, chunk=chunk)
-    back = rank_of(along)
+    back = rank_of(ordering).expand(x.shape)
     return Decoded(decoded.values.gather(1, back), decoded.log_probs.gather(1, back))

@@ -38,8 +38,8 @@ def step_costs(
 ) -> Float[Tensor, "k B"]:
     """Return the order-agnostic cost of each row after every step, in nats (Eq. 4 and 10).
 
-    The targets are the hidden cells that were observed; ``missing`` was drawn from ``masks``. With the logits of a teacher
-    it is the cross-entropy with its distribution, the same aim with less noise (Hinton, Vinyals and Dean 2015).
+    The targets are the hidden cells that were observed; ``missing`` was drawn from ``masks``. With a teacher it is
+    the cross-entropy with its distribution, the same aim with less noise (Hinton, Vinyals and Dean 2015).
     """
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)

@@ -19,7 +19,7 @@ def has_fast_bfloat16(device: torch.device | str) -> bool:
 def keep_freed_memory() -> None:
     """Make glibc keep the memory it frees: fetching pages again takes up to a third of decoding.
 
-    It returns memory to the system above twice the largest block ever freed (mallopt(3)). This frees one of 32 MiB, never
-    written to, so that the threshold rises to 64 MiB. Other C libraries are not affected.
+    It returns memory above twice the largest block ever freed (mallopt(3)). This frees one of 32 MiB, never written to,
+    so that the threshold rises to 64 MiB. Other C libraries are not affected.
     """
     torch.empty(2**25 - 2**16, dtype=torch.uint8)

@@ -12,8 +12,8 @@ from nadek.models import IterativeNADE
 class RaggedDecoder(IncrementalDecoder):
     """Decode rows that share an ordering but differ in what is given, visited or never seen.
 
-    Given variables enter the sums at the start. Columns before a position are left out where every row has them by then;
-    among the others, those that a row has are set to 0. ``stage`` is in visiting order.
+    Given variables enter the sums at the start. Columns are left out where every row has them by then; among the
+    others, those that a row has are set to 0. ``stage`` is in visiting order.
     """
 
     def __init__(
