@@ -110,18 +110,19 @@ def test_first_wrong_value_names_its_cell(verb, trained, tmp_path):
         (
             "a,b\n0,1\n1,yes\n",
             "row 2, column \"b\": expected numbers or missing, found 'yes': correct it, say that it means missing,"
-            " or that the column is categorical; use --categorical, --numeric or --drop b, or --missing with a word",
+            " or that the column is categorical; use --categorical or --drop b, or --missing with a word",
         ),
         (
             'a,"b,c"\n0,1\n2,1\n0,5\n',
             'column "a" has whole numbers from 0 to 2, 2 different ones (2 in row 2): say whether they are categories'
             ' or numbers; column "b,c" has whole numbers from 1 to 5, 2 different ones (5 in row 3): say whether they'
-            ' are categories or numbers; use --categorical, --numeric or --drop a,"b,c", or --missing with a word',
+            ' are categories or numbers; use --categorical, --numeric or --drop a,"b,c", --whole-numbers for all of'
+            " them, or --missing with a word",
         ),
         (
             "a,id\n0,x\n1,y\n1,z\n",
             "column \"id\" has 3 different texts in 3 rows ('x', 'y', 'z'): say that it is categorical, or leave it"
-            " out; use --categorical, --numeric or --drop id, or --missing with a word",
+            " out; use --categorical or --drop id, or --missing with a word",
         ),
     ],
 )
@@ -135,7 +136,8 @@ def test_many_questions_are_counted(n, more, tmp_path, output):
     error = fails("fit", write_csv(tmp_path / "t.csv", 2 + answers(9)[:, :n], COLUMNS[:n]), "-o", output)
     assert error.count("say whether they are") == 3
     named = 'age,"b,c",ü,d,e'[: 2 * n + 5]
-    assert error.endswith(f"; and {more}; use --categorical, --numeric or --drop {named}, or --missing with a word")
+    hint = f"use --categorical, --numeric or --drop {named}, --whole-numbers for all of them, or --missing with a word"
+    assert error.endswith(f"; and {more}; {hint}")
 
 
 def test_many_undecided_columns_are_cut(tmp_path, output):
@@ -143,8 +145,8 @@ def test_many_undecided_columns_are_cut(tmp_path, output):
     table = write_csv(tmp_path / "t.csv", np.arange(240).reshape(8, 30), names)
     error = fails("fit", table, "-o", output)
     assert error.endswith(
-        f"and 27 more columns; use --categorical, --numeric or --drop {','.join(names[:20])},..., or"
-        " --missing with a word"
+        f"and 27 more columns; use --categorical, --numeric or --drop {','.join(names[:20])},... (--dry-run shows"
+        " all), --whole-numbers for all of them, or --missing with a word"
     )
 
 
@@ -225,7 +227,8 @@ def test_all_unreadable_columns_are_named(tmp_path, output):
         "; use --drop from,to; use --categorical, --numeric or --drop grade, or --missing with a word"
     )
     wrong = "expected text, numbers or booleans, found timestamp[ms]: leave it out"
-    assert f'column "from": {wrong}; column "to": {wrong}' in error
+    assert f'column "from": {wrong}; column "grade" has ' in error
+    assert f'; column "to": {wrong}; use' in error
 
 
 # Values that a model of words and numbers does not know

@@ -322,20 +322,36 @@ def test_evaluate_writes_no_nan(digits):
 def test_score_gives_every_row_its_numbers(digits, tmp_path):
     ok("score", digits, "digits", "--orderings", "3", "--seed", "4", "-o", tmp_path / "scores.csv", "--quiet")
     scores = read_matrix(tmp_path / "scores.csv", binary=False)
-    assert scores.columns == ("log_likelihood", "mean_over_orderings", "spread_over_orderings")
+    assert scores.columns == ("row", "log_likelihood", "mean_over_orderings", "spread_over_orderings")
     x = torch.from_numpy(load_set("digits").test).float()
     table = log_prob(load(digits), x, orderings=3, generator=torch.Generator().manual_seed(4))
-    np.testing.assert_allclose(scores.values[:, 1], table.mean(0).numpy(), rtol=1e-5)
-    assert (scores.values[:, 0] >= scores.values[:, 1]).all()
+    np.testing.assert_array_equal(scores.values[:, 0], np.arange(1, 301))
+    np.testing.assert_allclose(scores.values[:, 2], table.mean(0).numpy(), rtol=1e-5)
+    assert (scores.values[:, 1] >= scores.values[:, 2]).all()
 
 
 def test_score_prints_csv(survey, tmp_path):
     table = write_csv(tmp_path / "t.csv", answers(4))
     result = ok("score", survey, table, "--quiet")
     lines = list(csv.reader(io.StringIO(result.out)))
-    assert lines[0] == ["log_likelihood", "mean_over_orderings", "spread_over_orderings"]
-    assert len(lines) == 5
+    assert lines[0] == ["row", "log_likelihood", "mean_over_orderings", "spread_over_orderings"]
+    assert [line[0] for line in lines[1:]] == ["1", "2", "3", "4"]
     assert result.err == ""
+
+
+def test_standard_input_equals_the_file(survey, tmp_path, monkeypatch):
+    def piped(*arguments, content):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="ascii"))
+        return nadek(*arguments)
+
+    table = write_csv(tmp_path / "holes.csv", answers(30, missing=0.5))
+    for verb in ("score", "impute", "complete", "explain"):
+        result = piped(verb, survey, "-", "-o", "-", "-q", content=table.read_bytes())
+        assert result.out == ok(verb, survey, table, "-q").out
+    assert piped("fit", "-", "-o", tmp_path / "model", *FIT, "-q", content=table.read_bytes()).code == 0
+    assert load_saved(tmp_path / "model").schema.columns == COLUMNS
+    error = piped("score", survey, "-", content=b"age\n5\n").error
+    assert error.startswith("standard input: expected the 5 columns of the model")
 
 
 # sample
@@ -538,6 +554,46 @@ def test_fit_shows_words_for_missing(tmp_path):
     shown = ok("fit", tmp_path / "t.csv", "-o", tmp_path / "b", *FIT, "--keep", "None").err
     assert "taken for missing" not in shown
     assert load(tmp_path / "b").levels == (3, 2)
+
+
+def items(path, n=28):
+    """A table of whole numbers in many columns, beside two of 0 and 1."""
+    names = ["sex", *(f"item_{j}" for j in range(1, n + 1)), "ok"]
+    rows = [[i % 2, *((i + j) % 5 + 1 for j in range(n)), i // 2 % 2] for i in range(40)]
+    path.write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["categorical", "numeric"])
+def test_many_columns_are_declared_at_once(kind, tmp_path):
+    table, schemas = items(tmp_path / "t.csv"), []
+    ways = [("--whole-numbers", kind), (f"--{kind}", "item_*"), (f"--{kind}", "item_9..item_28,item_8..item_1")]
+    for options in ways:
+        ok("fit", table, "-o", tmp_path / "model", *FIT, *options, "--force", "-q")
+        schemas.append(load_saved(tmp_path / "model").schema)
+    assert [column.kind for column in schemas[0].kinds] == ["binary", *[kind] * 28, "binary"]
+    assert schemas[0] == schemas[1] == schemas[2]
+
+
+def test_dry_run_gives_types_and_reasons(tmp_path):
+    rows = [f"p{i},{i % 5 + 2},{'abc'[i % 3]},{i / 8},{i % 2},," for i in range(300)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,grade,word,size,flag,none,gone", *rows]) + "\n")
+    command = ("fit", tmp_path / "t.csv", "-o", tmp_path / "model", "--dry-run", "--drop", "gone")
+    columns = json.loads(ok(*command, "--json").out)["columns"]
+    assert [column["type"] for column in columns] == [
+        *("to be said", "to be said", "categorical, 3 levels: 'a', 'b', 'c'"),
+        *("numeric, numbers from 0 to 37.375 in 16 bins", "binary, 2 levels: 0, 1", "empty", "left out"),
+    ]
+    reasons = [column["reason"] for column in columns]
+    assert reasons[0].startswith("has 300 different texts in 300 rows")
+    assert reasons[0].endswith("too many for categories: leave it out")
+    assert reasons[1].endswith("say whether they are categories or numbers")
+    assert reasons[2:4] == ["3 different texts", "numbers, not all of them whole"]
+    assert reasons[4:] == ["0 and 1", "no value in any row", "--drop"]
+    assert "numbers, not all of them whole" in " ".join(ok(*command).out.replace("│", " ").split())
+    assert not (tmp_path / "model").exists()
+    error = nadek("fit", "digits", "-o", tmp_path / "model", "--dry-run").error
+    assert error == "--dry-run: 'digits' is a known data set, whose columns are all of 0 and 1"
 
 
 def test_missing_word_of_one_column(tmp_path):
@@ -948,9 +1004,10 @@ FLAGS = {
     ],
     "fit": [
         "--batch-size", "--categorical", "--config", "--data-dir", "--decimal", "--delimiter", "--device", "--drop",
-        "--epochs", "--force", "--header", "--hidden", "--json", "--keep", "--lr", "--memory", "--missing", "--numeric",
+        "--dry-run", "--epochs", "--force", "--header", "--hidden", "--json", "--keep", "--lr", "--memory", "--missing",
+        "--numeric",
         "--ordinal", "--output", "--quiet", "--resume", "--save-every", "--seed", "--set", "--steps", "--validation",
-        "--validation-fraction", "-o", "-q",
+        "--validation-fraction", "--whole-numbers", "-o", "-q",
     ],
     "impute": [
         "--data-dir", "--decimal", "--delimiter", "--device", "--force", "--header", "--output", "--probabilities",

@@ -223,6 +223,13 @@ def test_kept_words_are_answers_in_text(tmp_path):
     torch.testing.assert_close(again.x, source.x, equal_nan=True)
 
 
+def test_columns_of_kept_words_alone(tmp_path):
+    (tmp_path / "t.csv").write_text("pain,ok\n" + "None,1\nnull,0\n,1\n" * 8)
+    source = opened(tmp_path / "t.csv", Choices(keep=("None,null",)))
+    assert source.schema.kinds[0] == Binary(levels=("None", "null"))
+    assert source.x[:3, 0].nan_to_num(-1).tolist() == [0, 1, -1]
+
+
 def test_kept_words_join_numeric_categories(tmp_path):
     (tmp_path / "t.csv").write_text("a\n1\n2\nNone\n")
     source = opened(tmp_path / "t.csv", Choices(keep=("None",), categorical=("a",)))
@@ -443,8 +450,8 @@ def test_nameless_column_gets_no_duplicate_label(tmp_path):
     assert source.schema.dropped == ("1",)
     with pytest.raises(UndecidedColumnsError) as error:
         open_training(str(tmp_path / "t.csv"))
-    assert error.value.columns == ("",)
-    source = opened(tmp_path / "t.csv", Choices(drop=error.value.columns))
+    assert list(error.value.remedies) == [""]
+    source = opened(tmp_path / "t.csv", Choices(drop=tuple(error.value.remedies)))
     assert source.schema.columns == ("1", "2", "sex")
     assert source.schema.dropped == ("",)
 
@@ -452,7 +459,34 @@ def test_nameless_column_gets_no_duplicate_label(tmp_path):
 def test_all_questions_are_asked_at_once(table):
     with pytest.raises(UndecidedColumnsError) as error:
         open_training(table)
-    assert error.value.columns == ("id", "grade")
+    assert error.value.remedies == {"id": ("categorical",), "grade": ("categorical", "numeric")}
+
+
+SORTS = {
+    "few": lambda i: i % 5 + 1,
+    "many": lambda i: 7 * i,
+    "names": lambda i: f"n{i}",
+    "towns": lambda i: f"t{i % 60}",
+    "mixed": lambda i: "x" if i % 3 else i % 7,
+    "odd": lambda i: i or "x",
+    "ticked": lambda i: "X" if i % 3 else "",
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_offered_types_can_be_had(sort, tmp_path):
+    (tmp_path / "t.csv").write_text(f"{sort},bit\n" + "".join(f"{SORTS[sort](i)},{i % 2}\n" for i in range(300)))
+    with pytest.raises(UndecidedColumnsError) as error:
+        opened(tmp_path / "t.csv")
+    remedies = error.value.remedies[sort]
+    for kind in ("categorical", "numeric"):
+        if kind in remedies:
+            assert opened(tmp_path / "t.csv", Choices(**{kind: (sort,)})).schema.kinds[0].kind == kind
+        else:
+            with pytest.raises(ValueError, match=r"256|expected"):
+                opened(tmp_path / "t.csv", Choices(**{kind: (sort,)}))
+    assert ("too many for categories" in str(error.value)) == (sort in ("many", "names"))
+    assert opened(tmp_path / "t.csv", Choices(drop=(sort,))).schema.kinds is None
 
 
 def test_validation_uses_training_codes(table, tmp_path):

@@ -21,7 +21,7 @@ ModelArgument = Annotated[
 DataArgument = Annotated[
     str,
     typer.Argument(
-        help="A known data set (see nadek data) or a table: .csv .parquet .npz .npy .amat, also .gz.",
+        help="A known data set (see nadek data) or a table: .csv .parquet .npz .npy .amat, also .gz; - reads CSV.",
         show_default=False,
     ),
 ]
@@ -36,8 +36,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Orderings = Annotated[int, typer.Option("--orderings", min=1, help="Number of random orderings.")]
+
+
+def some_file(path: str | Path) -> Path | None:
+    """Return the path of a file to write; None for ``-``, standard output."""
+    return None if str(path) == "-" else Path(path)
+
+
 OutputFile = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File to write, by its suffix; standard output if not given.")
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        parser=some_file,
+        metavar="<path>",
+        help="File to write, by its suffix; standard output if - or not given.",
+    ),
 ]
 
 NUMBERS = tuple(suffix for suffix in SUFFIXES if not suffix.startswith(".amat"))

@@ -20,8 +20,8 @@ from nadek.inference.likelihood import reduce_orderings
 from nadek.runs.data import Source, kinds_of
 from nadek.tabular.columns import Column, Numeric, level_names, log_fall_within, within_bins
 from nadek.tabular.encode import schema_labels
-from nadek.tabular.names import as_known, quoted
-from nadek.tabular.user_options import split_names
+from nadek.tabular.names import quoted
+from nadek.tabular.user_options import column_names
 
 FORMS = (".csv", ".csv.gz", ".parquet")
 """Suffixes of tables with text."""
@@ -139,7 +139,7 @@ def _pairs(a: Tensor, b: Tensor) -> list[tuple[int, int]]:
 def _flags(saved: SavedModel, target: list[str] | None) -> Bool[Tensor, " D"]:
     """Return a flag for each column: True for targets."""
     names = schema_labels(saved.schema, saved.model.n_variables)
-    targets = as_known(split_names(target or [], names), names)
+    targets = column_names(target or [], names)
     for name in targets:
         if name not in names:
             raise ValueError(f'--target: there is no column "{name}"; known are {quoted(names)}')

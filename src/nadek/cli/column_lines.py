@@ -5,11 +5,15 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 
-from nadek.tabular.columns import Binary, Column, describe, is_plain
+import numpy as np
+
+from nadek.tabular.columns import Binary, Column, Numeric, describe, is_plain
 from nadek.tabular.encode import schema_labels
+from nadek.tabular.learn_schema import Learnt, Question, learn_each
 from nadek.tabular.names import quoted
 from nadek.tabular.schema import Schema
-from nadek.tabular.user_options import WordCount
+from nadek.tabular.table import Table
+from nadek.tabular.user_options import Choices, WordCount
 
 MOST_LINES = 40
 """Columns with a line of their own, at most."""
@@ -56,6 +60,38 @@ def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
     line, more = io.StringIO(), ["..."] if len(names) > most else []
     csv.writer(line, lineterminator="").writerow([*names[:most], *more])
     return line.getvalue()
+
+
+def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, str]]:
+    """Return name, type and reason of each column of a table to learn from."""
+    learnt, declared = dict(learn_each(table, choices)), choices.declared(table.labels)
+    reasons = {label: _reason(learnt.get(label), declared.get(label)) for label in table.labels}
+    return [(label, kind, reason.removeprefix(f'column "{label}" ')) for label, (kind, reason) in reasons.items()]
+
+
+def _reason(learnt: Learnt | Question | None, option: str | None) -> tuple[str, str]:
+    """Return the type of a column, and why it is so."""
+    if learnt is None:
+        return "left out", "--drop"
+    if isinstance(learnt, Question):
+        return "to be said", learnt.text
+    column, codes = learnt
+    if np.isnan(codes).all():
+        return "empty", "no value in any row"
+    return describe(column), f"--{option}" if option else _values_in(column)
+
+
+def _values_in(column: Column) -> str:
+    """Return what the values of a column have in common, by which it has its type."""
+    if isinstance(column, Numeric):
+        return "--whole-numbers" if column.integer else "numbers, not all of them whole"
+    if len(column.levels) == 1:
+        return "one value"
+    if isinstance(column.levels[0], str):
+        return f"{len(column.levels)} different texts"
+    if isinstance(column, Binary):
+        return "true and false" if isinstance(column.levels[0], bool) else "0 and 1"
+    return "--whole-numbers"
 
 
 def _alike(names: Sequence[str], kinds: Sequence[Column]) -> list[tuple[list[str], str]]:

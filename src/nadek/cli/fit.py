@@ -1,12 +1,13 @@
 """``nadek fit``: train a model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from nadek.checkpoints import METRICS, UNFINISHED, check_place, damage_in, holds_model, holds_state
 from nadek.cli.arguments import (
@@ -23,19 +24,19 @@ from nadek.cli.arguments import (
     pick_device,
     some_folder,
 )
-from nadek.cli.column_lines import list_names, missing_word_lines, schema_lines
-from nadek.cli.console import say, show_json
+from nadek.cli.column_lines import MOST_NAMES, column_reasons, list_names, missing_word_lines, schema_lines
+from nadek.cli.console import say, show_json, show_table
 from nadek.cli.option_groups import with_groups
 from nadek.cli.progress import epochs_progress, warn_if_slow
 from nadek.datasets import names
-from nadek.runs.data import Source, open_training
+from nadek.runs.data import Source, open_table, open_training
 from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
 from nadek.runs.train import train
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
-from nadek.tabular.user_options import Choices
+from nadek.tabular.user_options import Choices, WholeNumbers
 from nadek.training import EmptyColumnsError
 
 Names = list[str] | None
@@ -92,8 +93,13 @@ class RecipeOptions:
 class ColumnOptions:
     """Options that declare the columns of a table."""
 
-    categorical: Annotated[Names, _option("--categorical", "Columns of categories, as a,b. Repeatable.")] = None
-    numeric: Annotated[Names, _option("--numeric", "Columns of numbers, as a,b. Repeatable.")] = None
+    categorical: Annotated[
+        Names, _option("--categorical", "Columns of categories, as a,b or item_* or item_1..item_9. Repeatable.")
+    ] = None
+    numeric: Annotated[Names, _option("--numeric", "Columns of numbers, named like these. Repeatable.")] = None
+    whole_numbers: Annotated[
+        WholeNumbers | None, _option("--whole-numbers", "What other columns of whole numbers hold.")
+    ] = None
     ordinal: Annotated[Names, _option("--ordinal", "Answers in an order, as pain=none,mild,severe. Repeatable.")] = None
     drop: Annotated[Names, _option("--drop", "Columns to leave out, as a,b. Repeatable.")] = None
     missing: Annotated[Names, _option("--missing", "Cells that mean missing, as ?,age=99. Repeatable.")] = None
@@ -101,7 +107,9 @@ class ColumnOptions:
 
     def choices(self) -> Choices:
         """Return them for the reading of the table."""
-        return Choices(**{field.name: tuple(getattr(self, field.name) or ()) for field in fields(self)})
+        lists = {field.name for field in fields(self)} - {"whole_numbers"}
+        entries: dict[str, Any] = {name: tuple(getattr(self, name) or ()) for name in lists}
+        return Choices(**entries, whole_numbers=self.whole_numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +123,11 @@ class RowOptions:
     delimiter: Delimiter = None
     decimal: Decimal = None
 
+    @property
+    def form(self) -> CsvFormat:
+        """Form of CSV text."""
+        return CsvFormat(header=self.header, delimiter=self.delimiter, decimal=self.decimal)
+
     def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[Source, Source | None]:
         """Read training and validation rows; a ValueError names the options that decide about a column."""
         try:
@@ -125,16 +138,13 @@ class RowOptions:
                 seed=seed,
                 data_dir=self.data_dir,
                 choices=columns.choices(),
-                form=CsvFormat(header=self.header, delimiter=self.delimiter, decimal=self.decimal),
+                form=self.form,
             )
         except UndecidedColumnsError as error:
-            hints = []
-            if error.unreadable:
-                hints.append(f"use --drop {list_names(error.unreadable)}")
-            if error.columns:
-                listed = list_names(error.columns)
-                hints.append(f"use --categorical, --numeric or --drop {listed}, or --missing with a word")
-            raise ValueError("; ".join((str(error), *hints))) from None
+            groups: dict[tuple[str, ...], list[str]] = {}
+            for column, remedies in error.remedies.items():
+                groups.setdefault(remedies, []).append(column)
+            raise ValueError("; ".join((str(error), *(_hint(*group) for group in groups.items())))) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +156,9 @@ class RunOptions:
         float,
         typer.Option("--save-every", min=0.0, help="Seconds between savings of what --resume needs; 0: each epoch."),
     ] = 15.0
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what each column is taken for, and why; train nothing.")
+    ] = False
     force: Force = False
     as_json: Json = False
     quiet: Quiet = False
@@ -175,6 +188,9 @@ def fit(
 
     Example: [bold]nadek fit answers.csv -o model --categorical city,stage --numeric age --drop id[/]
     """
+    if run.dry_run:
+        _show_reasons(data, columns.choices(), row_options.form, as_json=run.as_json)
+        return
     may_be_finished = run.resume and not run.force and holds_model(output) and not holds_state(output)
     if may_be_finished:
         check_place(output)
@@ -247,12 +263,35 @@ def _state(folder: Path) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
+def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool) -> None:
+    """Show the columns of a table with their types and the reasons."""
+    if data in names():
+        raise ValueError(f"--dry-run: {data!r} is a known data set, whose columns are all of 0 and 1")
+    rows = column_reasons(open_table(data, form), choices)
+    if as_json:
+        show_json({"columns": [dict(zip(("name", "type", "reason"), row, strict=True)) for row in rows]})
+        return
+    show_table(data, ["column", "type", "reason"], [list(map(escape, row)) for row in rows])
+
+
 def _show_columns(data: str, rows: Source, *, quiet: bool) -> None:
     """Show the types of columns that are not all 0 and 1, and words taken for missing."""
     for label, text in (*schema_lines(rows.schema), *missing_word_lines(rows.word_counts)):
         say(f"{label}: {text}" if label else text, quiet=quiet)
-    if rows.schema.kinds is not None and rows.schema.columns is None and data.lower().endswith((".csv", ".csv.gz")):
+    is_csv = data == "-" or data.lower().endswith((".csv", ".csv.gz"))
+    if is_csv and rows.schema.kinds is not None and rows.schema.columns is None:
         say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)
+
+
+def _hint(remedies: tuple[str, ...], columns: Sequence[str]) -> str:
+    """Return the options that decide about columns."""
+    options = ", ".join(f"--{one}" for one in remedies)
+    hint = f"use {options} or --drop {list_names(columns)}" if options else f"use --drop {list_names(columns)}"
+    if len(columns) > MOST_NAMES:
+        hint += " (--dry-run shows all)"
+    if "numeric" in remedies and len(columns) > 1:
+        hint += ", --whole-numbers for all of them"
+    return f"{hint}, or --missing with a word" if options else hint
 
 
 def _widths(text: str) -> list[int]:

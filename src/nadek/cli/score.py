@@ -119,8 +119,8 @@ def score(
 ) -> None:
     """Compute the exact log-likelihood of each row, in nats.
 
-    Three columns: mixture of the orderings, mean over them, and spread over them. Missing cells are summed out. A low
-    value is unusual among rows with the same observed cells.
+    Four columns: the row, from 1; mixture of the orderings, mean over them, and spread over them. Missing cells are
+    summed out. A low value is unusual among rows with the same observed cells.
 
     Example: [bold]nadek score model answers.csv -o scores.csv[/]
     """
@@ -129,10 +129,13 @@ def score(
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
-    columns = torch.stack([reduce_orderings(log_probs, "mixture"), log_probs.mean(0), deviation(log_probs, 0)], dim=1)
-    write_values(
-        columns.cpu().numpy(), ("log_likelihood", "mean_over_orderings", "spread_over_orderings"), table.output
-    )
+    columns = {
+        "row": torch.arange(1, len(x) + 1),
+        "log_likelihood": reduce_orderings(log_probs, "mixture"),
+        "mean_over_orderings": log_probs.mean(0),
+        "spread_over_orderings": deviation(log_probs, 0),
+    }
+    write_values([column.cpu().numpy() for column in columns.values()], list(columns), table.output)
 
 
 def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:

@@ -1,6 +1,7 @@
 """Rows of a known data set or of a table in a file."""
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from torch import Tensor
 from nadek import datasets
 from nadek.checkpoints import SavedModel
 from nadek.tabular.columns import Binary, Categorical, Column
-from nadek.tabular.csv import CsvFormat, check_header
+from nadek.tabular.csv import CsvFormat, check_header, parse_csv
 from nadek.tabular.encode import encode_by_schema, encode_table
 from nadek.tabular.files import SUFFIXES, matrix_table
 from nadek.tabular.learn_schema import learn_schema
@@ -61,8 +62,7 @@ def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> S
         dataset = datasets.load(data, data_dir)
         x = torch.from_numpy({"train": dataset.train, "valid": dataset.valid, "test": dataset.test}[split])
         return Source(x.float(), Schema(columns=dataset.columns, image_shape=dataset.image_shape))
-    _check_is_table(data)
-    table = read(data)
+    table = open_table(data)
     _, codes = encode_table(table, [Binary()] * len(table.cells), dtype=np.float32)
     return Source(torch.from_numpy(codes), Schema(columns=table.columns))
 
@@ -87,8 +87,7 @@ def open_training(
             raise ValueError(f"{data!r} is a known data set: expected no choices, as what its columns are is known")
         train = open_data(data, split="train", data_dir=data_dir)
     else:
-        _check_is_table(data)
-        table = read(data, form=form)
+        table = open_table(data, form)
         if form is None or form.header is None:
             check_header(table)
         schema, codes, counts = learn_schema(table, choices or Choices())
@@ -123,8 +122,7 @@ def _read(
         source = open_data(data, split=split, data_dir=data_dir)
         table = matrix_table(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
     else:
-        _check_is_table(data)
-        table = read(data, form=form, model_names=schema.columns or ())
+        table = open_table(data, form, schema.columns or ())
     values, codes, places = encode_by_schema(table, schema, columns)
     return Source(torch.from_numpy(codes), schema, values, table, tuple(places))
 
@@ -148,8 +146,11 @@ def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | No
     return source
 
 
-def _check_is_table(data: str) -> None:
-    """Refuse what is neither a known set nor looks like a file."""
+def open_table(data: str, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
+    """Read a table from a file, or from CSV on standard input."""
+    if data == "-":
+        return parse_csv(sys.stdin.buffer.read(), where="standard input", form=form, model_names=model_names)
     if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
         names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
         raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")
+    return read(data, form=form, model_names=model_names)

@@ -1,9 +1,9 @@
 """The columns of a training table: what they are by their values, their types, and the user's options."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nadek.tabular.columns import (
     LARGEST_EXACT,
+    MOST_LEVELS,
     Binary,
     Categorical,
     Column,
@@ -34,6 +35,7 @@ from nadek.tabular.text_cells import NOTHING, Reading
 from nadek.tabular.user_options import (
     Choices,
     Declaration,
+    WholeNumbers,
     Word,
     WordCount,
     check_words,
@@ -50,12 +52,22 @@ DECLARING: dict[str, Declared] = {"categorical_features": "categorical", "numeri
 
 
 class UndecidedColumnsError(ValueError):
-    """Columns whose types the user has to say; unreadable ones can only be left out."""
+    """Columns whose types the user has to say, each with those that it can have."""
 
-    def __init__(self, message: str, columns: Sequence[str], unreadable: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, remedies: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__(message)
-        self.columns = tuple(columns)
-        self.unreadable = tuple(unreadable)
+        self.remedies = dict(remedies)
+
+
+Learnt = tuple[Column, NDArray[np.float64]]
+"""Type of a column, and its codes [N]."""
+
+
+class Question(NamedTuple):
+    """Text that asks the user about a column, and the types that it can have."""
+
+    text: str
+    remedies: tuple[str, ...]
 
 
 def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.float32], tuple[WordCount, ...]]:
@@ -65,28 +77,22 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
     texts. An `UndecidedColumnsError` asks the user to say more.
     """
     words, answers = parse_missing(choices.missing, table.labels), tuple(split_names(choices.keep))
-    check_words(table, words, answers)
-    declared, orders = choices.declared(table.labels), parse_orders(choices.ordinal, table.labels)
+    declared = choices.declared(table.labels)
     places = [j for j, label in enumerate(table.labels) if declared.get(label) != "drop"]
     if not places:
         raise ValueError(f"{table.where}: expected columns to learn from, found that all are dropped")
+    columns: list[Column] = []
+    questions: dict[str, Question] = {}
+    codes = np.empty((len(table), len(places)), dtype=np.float32)
+    for k, (label, learnt) in enumerate(learn_each(table, choices)):
+        if isinstance(learnt, Question):
+            questions[label] = learnt
+        else:
+            columns.append(learnt[0])
+            codes[:, k] = learnt[1]
+    _ask(table, questions)
     counts = count_words(table, words, places, declared=True)
     table = without_words(table, words, {label: j for j, label in enumerate(table.labels)})
-    columns: list[Column] = []
-    codes = np.empty((len(table), len(places)), dtype=np.float32)
-    undecided: dict[str, str] = {}
-    unreadable: dict[str, str] = {}
-    for k, j in enumerate(places):
-        label = table.labels[j]
-        try:
-            column, codes[:, k] = _learn(table, j, declared.get(label), answers, orders.get(label))
-            columns.append(column)
-        except (UndecidedColumnError, OtherTypeError) as error:
-            questions = unreadable if isinstance(error, OtherTypeError) else undecided
-            questions[label] = _question(table, j, error)
-        except ValueError as error:
-            raise ValueError(f"{table.where}: {error}") from None
-    _ask(table, undecided, unreadable)
     nothing = [Word(text) for text in NOTHING if table.is_text_file and text not in answers]
     # None among the answers of a column is an answer
     of_text = [
@@ -94,6 +100,25 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
     ]
     schema = _schema(table, columns, places, words)
     return schema, codes, (*counts, *count_words(table, nothing, of_text, declared=False))
+
+
+def learn_each(table: Table, choices: Choices) -> Iterator[tuple[str, Learnt | Question]]:
+    """Yield the columns of a training file that are not dropped: type and codes, or a question to the user."""
+    words, answers = parse_missing(choices.missing, table.labels), tuple(split_names(choices.keep))
+    check_words(table, words, answers)
+    declared, orders = choices.declared(table.labels), parse_orders(choices.ordinal, table.labels)
+    table = without_words(table, words, {label: j for j, label in enumerate(table.labels)})
+    for j, label in enumerate(table.labels):
+        if declared.get(label) == "drop":
+            continue
+        try:
+            yield label, _learn(table, j, declared.get(label), answers, orders.get(label), choices.whole_numbers)
+        except OtherTypeError as error:
+            yield label, Question(f"{error}: leave it out", ())
+        except UndecidedColumnError as error:
+            yield label, Question(_question(table, j, error), error.remedies)
+        except ValueError as error:
+            raise ValueError(f"{table.where}: {error}") from None
 
 
 def learn_columns(
@@ -133,29 +158,31 @@ def declared_names(table: Table, declared: Mapping[str, WhichOrNone], n_bins: in
     return names
 
 
-def _question(table: Table, j: int, error: ValueError) -> str:
-    """Return what the user is asked about a column, or told of one that cannot be read."""
-    if isinstance(error, OtherTypeError):
-        return f"{error}: leave it out"
+def _question(table: Table, j: int, error: UndecidedColumnError) -> str:
+    """Return what the user is asked about a column."""
     if not isinstance(error, TickedColumnError):
         return str(error)
     lost = [word for word in NOTHING if table.is_text_file and table.count(j, word)]
     return f"{error}; --keep {lost[0]} makes that an answer" if lost else str(error)
 
 
-def _ask(table: Table, undecided: Mapping[str, str], unreadable: Mapping[str, str], most: int = 3) -> None:
+def _ask(table: Table, questions: Mapping[str, Question], most: int = 3) -> None:
     """Ask all questions at once, if there are any."""
-    questions = [*undecided.values(), *unreadable.values()]
     if questions:
         more = len(questions) - most
         rest = f"; and {more} more column{'s' if more > 1 else ''}" if more > 0 else ""
-        message = f"{table.where}: {'; '.join(questions[:most])}{rest}"
-        raise UndecidedColumnsError(message, list(undecided), list(unreadable))
+        message = f"{table.where}: {'; '.join([one.text for one in questions.values()][:most])}{rest}"
+        raise UndecidedColumnsError(message, {label: one.remedies for label, one in questions.items()})
 
 
 def _learn(
-    table: Table, j: int, declared: Declaration | None, answers: Sequence[str], order: Sequence[str] | None
-) -> tuple[Column, NDArray[np.float64]]:
+    table: Table,
+    j: int,
+    declared: Declaration | None,
+    answers: Sequence[str],
+    order: Sequence[str] | None,
+    whole_numbers: WholeNumbers | None,
+) -> Learnt:
     """Return the type of one column of a file, and its codes; see `Choices.keep` for the answers."""
     label = table.labels[j]
     if order is not None:
@@ -163,7 +190,8 @@ def _learn(
         return column, encode(column, table.column(j, reading="text", levels=order), name=label)
     readings: dict[Declaration | None, Reading] = {"categorical": "text", "numeric": "numbers"}
     values = table.column(j, reading=readings.get(declared, "guess"))
-    if answers and table.is_text_file and declared != "numeric" and _is_text(values):
+    may_be_text = is_missing(values).all() or _is_text(values)  # all cells may be words such as None
+    if answers and table.is_text_file and declared != "numeric" and may_be_text:
         values = table.column(j, reading="text", levels=answers)
     if declared == "categorical" and table.is_text_file:
         values = _whole_numbers(values)
@@ -176,7 +204,14 @@ def _learn(
         if declared is not None:
             raise
         question = f"{error}: correct it, say that it means missing, or that the column is categorical"
-        raise UndecidedColumnError(question, column=label) from None
+        if len(set(table.column(j, reading="text").tolist()) - {None}) <= MOST_LEVELS:
+            raise UndecidedColumnError(question, column=label) from None
+        question = f"{error}: correct it, say that it means missing, or leave the column out"
+        raise UndecidedColumnError(question, column=label, remedies=()) from None
+    except UndecidedColumnError as error:
+        if whole_numbers not in error.remedies or "numeric" not in error.remedies:
+            raise
+        return _learn(table, j, whole_numbers, answers, order, None)
     return column, encode(column, values, name=label)
 
 
@@ -191,7 +226,8 @@ def _learn_typed(table: Table, j: int, kind: Declared, n_bins: int) -> Column:
         column = infer(values if listed is None else listed, name=label, kind=kind, n_bins=n_bins, integers="numeric")
     except UndecidedColumnError as error:
         key = label if table.columns is not None else j
-        raise ValueError(f"{error} (categorical_features=[{key!r}, ...] says so)") from None
+        hint = f" (categorical_features=[{key!r}, ...] says so)" if error.remedies else ""
+        raise ValueError(f"{error}{hint}") from None
     if listed is not None and isinstance(column, Categorical) and is_ordered(table, j):
         return Ordinal(levels=tuple(sorted(column.levels, key=listed.tolist().index)))
     one_number = isinstance(column, Categorical) and len(column.levels) == 1 and not isinstance(column.levels[0], str)

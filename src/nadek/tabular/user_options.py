@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from nadek.tabular.columns import Binary, Column, Ordinal
@@ -12,6 +13,7 @@ from nadek.tabular.table import Table
 from nadek.tabular.text_cells import NOTHING
 
 Declaration = Literal["categorical", "numeric", "ordinal", "drop"]
+WholeNumbers = Literal["categorical", "numeric"]
 ORDER_FORM = "columns and their answers in order, as pain=none,mild,severe"
 
 
@@ -19,7 +21,8 @@ ORDER_FORM = "columns and their answers in order, as pain=none,mild,severe"
 class Choices:
     """Options about columns, by their names (or their numbers from 1 without names), and about cells.
 
-    Every entry is one name or word, or several with commas between them.
+    Every entry is one name or word, or several with commas between them. A name may also be a pattern (``item_*``) or a
+    range (``item_1..item_9``) of columns.
 
     Attributes:
         categorical: columns that hold categories.
@@ -28,6 +31,7 @@ class Choices:
         drop: columns that are left out.
         missing: words that mean missing in any column, or in one, as ``age=99``.
         keep: words such as None that are answers in columns of text, although they mean missing elsewhere.
+        whole_numbers: what columns of whole numbers hold that nothing else is said of.
     """
 
     categorical: tuple[str, ...] = ()
@@ -36,18 +40,19 @@ class Choices:
     drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    whole_numbers: WholeNumbers | None = None
 
     def declared(self, labels: Sequence[str]) -> dict[str, Declaration]:
         """Return what the options say of each column that they name."""
         options: list[tuple[Declaration, Iterable[str]]] = [
-            ("categorical", split_names(self.categorical, labels)),
-            ("numeric", split_names(self.numeric, labels)),
+            ("categorical", column_names(self.categorical, labels)),
+            ("numeric", column_names(self.numeric, labels)),
             ("ordinal", parse_orders(self.ordinal, labels)),
-            ("drop", split_names(self.drop, labels)),
+            ("drop", column_names(self.drop, labels)),
         ]
         declared: dict[str, Declaration] = {}
         for option, columns in options:
-            for name in as_known(list(columns), labels):
+            for name in columns:
                 if name not in labels:
                     raise ValueError(f'{option}: there is no column "{name}"; {nearest(name, labels)}')
                 if declared.setdefault(name, option) != option:
@@ -82,6 +87,21 @@ def split_names(entries: Sequence[str], labels: Sequence[str] = ()) -> list[str]
     return [name.strip() for part in parts for name in part or [""]]  # an entry without a name is not passed over
 
 
+def column_names(entries: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Return the columns that entries name: by names, patterns (item_*), or ranges (item_1..item_9)."""
+    names = as_known(split_names(entries, labels), labels)
+    return [column for name in names for column in ([name] if name in labels else _matching(name, labels))]
+
+
+def _matching(pattern: str, labels: Sequence[str]) -> list[str]:
+    """Return the columns of a pattern or a range; the text itself if there are none."""
+    ends = [label for label in as_known(pattern.split(".."), labels) if label in labels]
+    if len(ends) == 2 == len(pattern.split("..")):
+        first, last = sorted(map(labels.index, ends))
+        return list(labels[first : last + 1])
+    return [label for label in labels if "*" in pattern and fnmatchcase(label, pattern)] or [pattern]
+
+
 def parse_orders(entries: Sequence[str], labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the answers of ordinal columns, from one end to the other: ``pain,mood=none,mild,severe``."""
     orders: dict[str, tuple[str, ...]] = {}
@@ -103,7 +123,7 @@ def ordinal_column(levels: Sequence[str]) -> Column:
 
 def parse_missing(entries: Sequence[str], labels: Sequence[str]) -> tuple[Word, ...]:
     """Return the words that mean missing: ``age=99`` is one of column ``age`` if there is such a column."""
-    return tuple(_parse_word(entry, labels) for entry in split_names(entries))
+    return tuple(word for entry in split_names(entries) for word in _parse_word(entry, labels))
 
 
 def words_of(schema: Schema) -> tuple[Word, ...]:
@@ -156,19 +176,16 @@ def _hint(word: Word, table: Table) -> str:
     return f'; there is no column "{column}", {nearest(column, table.labels)}'
 
 
-def _parse_word(entry: str, labels: Sequence[str]) -> Word:
+def _parse_word(entry: str, labels: Sequence[str]) -> list[Word]:
     for column, text in _split_equals(entry):
-        if (label := as_known([column], labels)[0]) in labels:
-            return Word(text, label)
-    return Word(entry)
+        if set(columns := column_names([column], labels)) <= set(labels):
+            return [Word(text, label) for label in columns]
+    return [Word(entry)]
 
 
 def _split_order(entry: str, labels: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return columns and answers: of several signs of equality, the first one counts before which all are known."""
-    ways = [
-        (as_known(split_names([columns], labels), labels), split_names([levels]))
-        for columns, levels in _split_equals(entry)
-    ]
+    ways = [(column_names([columns], labels), split_names([levels])) for columns, levels in _split_equals(entry)]
     if not ways:
         raise ValueError(f"ordinal: expected {ORDER_FORM}, found {entry!r}")
     columns, levels = next((way for way in ways if set(way[0]) <= set(labels)), ways[0])

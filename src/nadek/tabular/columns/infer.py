@@ -1,5 +1,6 @@
 """Infer the type of a column from its values, or ask the user."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -18,11 +19,12 @@ LARGEST_EXACT_SINGLE = 2**24
 
 
 class UndecidedColumnError(ValueError):
-    """Error: the user has to declare the type of this column."""
+    """Error: the user has to declare this column, as one of the remedies if any."""
 
-    def __init__(self, message: str, *, column: str) -> None:
+    def __init__(self, message: str, *, column: str, remedies: Sequence[str] = ("categorical",)) -> None:
         super().__init__(message)
         self.column = column
+        self.remedies = tuple(remedies)
 
 
 class TickedColumnError(UndecidedColumnError):
@@ -66,7 +68,8 @@ def infer(
     if len(levels) == 1:
         return Categorical(levels=tuple(levels))
     if integers == "ask" and all(float(level).is_integer() for level in levels):
-        raise UndecidedColumnError(_about_whole_numbers(cells, levels, name), column=name)
+        remedies = ("categorical", "numeric") if len(levels) <= MOST_LEVELS else ("numeric",)
+        raise UndecidedColumnError(_about_whole_numbers(cells, levels, name), column=name, remedies=remedies)
     return _numeric(cells, numbers_of(cells, name=name), n_bins)
 
 
@@ -117,6 +120,8 @@ def _words(levels: list[Level], n_cells: int, name: str) -> Column:
         return Binary(levels=(levels[0], levels[1]))
     if len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
+        if len(levels) > MOST_LEVELS:
+            raise UndecidedColumnError(f"{message}, too many for categories: leave it out", column=name, remedies=())
         raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out", column=name)
     return Categorical(levels=tuple(levels))
 
@@ -133,6 +138,8 @@ def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
     example = f"{shown(cells.values[first])} in row {cells.rows[first] + 1}"
     ends = f"from {shown(levels[0])} to {shown(levels[-1])}"
     message = f'column "{name}" has whole numbers {ends}, {len(levels)} different ones'
+    if len(levels) > MOST_LEVELS:
+        return f"{message} ({example}), too many for categories: say that they are numbers, or leave the column out"
     return f"{message} ({example}): say whether they are categories or numbers"
 
 
