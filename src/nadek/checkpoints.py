@@ -141,7 +141,7 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
 
 
 def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any) -> None:  # noqa: ANN401 - JSON
-    """Save the state of an unfinished training, with JSON to check when it goes on."""
+    """Save an unfinished training, with JSON for later checks."""
     metadata = {"state": json.dumps(state.info), "info": json.dumps(info)}
     metadata["sha256"] = _digest_of_state(state.tensors, metadata)
     content = _serialised(state.tensors, metadata)
@@ -151,7 +151,7 @@ def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any
 
 
 def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str, Any]] | None:
-    """Load an unfinished training's state and its info; None without a state.
+    """Load an unfinished training and its info, or None.
 
     A damaged file is a ValueError.
     """
@@ -174,7 +174,7 @@ def forget_state(folder: str | os.PathLike[str]) -> None:
 
 
 def holds_model(folder: str | os.PathLike[str]) -> bool:
-    """Return True if a folder holds a complete model, damaged or not."""
+    """Return True if a folder holds a model, damaged or not."""
     return (Path(folder) / CONFIG).is_file()
 
 
@@ -197,7 +197,7 @@ def holds_state(folder: str | os.PathLike[str]) -> bool:
 
 
 def weights_digest(folder: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a model's weights file from its config; errors as of `load`."""
+    """Return the SHA-256 of a model's weights from its config."""
     return str(_read_config(pretrained.find(Path(folder)))["weights_sha256"])
 
 
@@ -221,7 +221,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def damage_in(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged file makes other code raise into a ValueError that names it."""
+    """Turn errors of other code into a ValueError with the path."""
     try:
         yield
     except (OSError, ValueError, MemoryError):
@@ -238,7 +238,7 @@ def _readable(folder: Path, read: Callable[[], T]) -> T:
 
 
 def _read_weights(folder: Path, config: dict[str, Any], expected: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Read the weights that a config asks for; the shapes of the expected ones are on the meta device."""
+    """Read the weights that a config asks for."""
     path, n_bytes = folder / WEIGHTS, sum(8 * value.numel() for value in expected.values())
     content = read_whole(path, n_bytes + LARGEST_HEADER)
     if hashlib.sha256(content).hexdigest() != config["weights_sha256"]:
@@ -268,7 +268,7 @@ def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
 
 
 def _structure_of(model: ConditionalModel) -> dict[str, Any]:
-    """Return a network's config as JSON has it; a TypeError if it would build another network, or none."""
+    """Return a network's config as JSON that builds it again."""
     config_class = type(model.config)
     if config_class not in get_args(AnyConfig):
         raise TypeError(f"{SAVED}; found {type(model).__name__} with a config of class {config_class.__name__}")
@@ -296,7 +296,7 @@ def _expected_weights(folder: Path, structure: AnyConfig) -> dict[str, Tensor]:
 
 
 def _difference(expected: dict[str, Tensor], weights: dict[str, Tensor]) -> tuple[str, str] | None:
-    """Describe the first weights that differ in name or shape, or return None."""
+    """Describe the first weights that differ in name or shape."""
     shapes = [{name: tuple(value.shape) for name, value in tensors.items()} for tensors in (expected, weights)]
     for name in sorted(expected.keys() | weights.keys()):
         wanted_shape, actual_shape = (shape.get(name) for shape in shapes)

@@ -1,4 +1,4 @@
-"""The command and its verbs; each user error ends in one line and a non-zero exit code.
+"""The command and its verbs; errors end in one line.
 
 A verb's module is imported when the verb is called: ``nadek --help`` needs no torch.
 """
@@ -33,7 +33,7 @@ UsageError: type[Exception] = typer.BadParameter.mro()[1]
 
 
 def make_app(verbs: Collection[str]) -> typer.Typer:
-    """Build the command; verbs that are not imported have a help text only."""
+    """Build the command; other verbs have a help text only."""
     app = typer.Typer(
         name="nadek",
         help="NADE-k: fill in, score and sample rows of answers, categories and numbers, in any order.",
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def run_app(app: typer.Typer, name: str) -> None:
-    """Run a command line; a user error ends in one line and a non-zero exit code."""
+    """Run a command line; a user error ends in one line."""
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], prog_name=name, standalone_mode=False))
     except UsageError as error:
@@ -92,7 +92,7 @@ def _not_imported() -> None:
 
 
 def _user_error(error: Exception) -> str | None:
-    """Return the line for a user error; None for an error of the program."""
+    """Return the line for a user error, else None."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     # a training that diverged is an ArithmeticError
@@ -105,7 +105,7 @@ def _user_error(error: Exception) -> str | None:
 
 
 def _is_about_memory(error: Exception) -> bool:
-    """Return True for a lack of memory; on a CPU only PyTorch's words say so."""
+    """Return True for a lack of memory, by PyTorch's words."""
     words = ("can't allocate memory", "Storage size calculation overflowed")
     if isinstance(error, RuntimeError):
         return type(error).__name__ == "OutOfMemoryError" or any(word in str(error) for word in words)

@@ -39,7 +39,7 @@ Orderings = Annotated[int, typer.Option("--orderings", min=1, help="Number of ra
 
 
 def some_file(path: str | Path) -> Path | None:
-    """Return the path of a file to write; None for ``-``, standard output."""
+    """Return the path of an output file; None for ``-``."""
     return None if str(path) == "-" else Path(path)
 
 
@@ -80,7 +80,7 @@ Decimal = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """Options of verbs that read a table for a model and write another one."""
+    """Options of verbs that turn one table into another."""
 
     split: SplitOption = "test"
     output: OutputFile = None
@@ -93,7 +93,7 @@ class TableOptions:
     quiet: Quiet = False
 
     def load(self, model: Path, suffixes: tuple[str, ...]) -> SavedModel:
-        """Check the output file by the permitted ends of its name, and load the model."""
+        """Check the output file and load the model."""
         check_file(self.output, suffixes, force=self.force)
         return load_saved(model, device=pick_device(self.device))
 
@@ -104,7 +104,7 @@ class TableOptions:
 
 
 def pick_device(device: Device) -> torch.device:
-    """Return the device for an option; a ValueError without a GPU for ``cuda``."""
+    """Return the device for an option."""
     has_gpu = torch.cuda.is_available()
     if device == "cuda" and not has_gpu:
         raise ValueError("--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu")
@@ -112,7 +112,7 @@ def pick_device(device: Device) -> torch.device:
 
 
 def some_folder(path: str | Path) -> Path:
-    """Return the path of a folder to write into, if it is not empty."""
+    """Return the path of an output folder."""
     if not str(path).strip():
         raise typer.BadParameter("expected the name of a folder, found nothing")
     return Path(path)

@@ -23,7 +23,7 @@ MOST_NAMES = 20
 
 
 def schema_lines(schema: Schema) -> list[tuple[str, str]]:
-    """Return labels and texts about a schema; a table of 0 and 1 has none."""
+    """Return labels and texts about columns beside 0 and 1."""
     lines = []
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)
@@ -45,7 +45,7 @@ def schema_lines(schema: Schema) -> list[tuple[str, str]]:
 
 
 def missing_word_lines(words: Sequence[WordCount]) -> list[tuple[str, str]]:
-    """Return lines about words taken for missing: cells of each column."""
+    """Return lines about words taken for missing."""
     lines = []
     for word, cells, declared in words:
         counts = [f'{n} of "{name}"' for name, n in cells.items()]
@@ -56,21 +56,21 @@ def missing_word_lines(words: Sequence[WordCount]) -> list[tuple[str, str]]:
 
 
 def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Join names as the options take them; only the first of many."""
+    """Join names as options take them, cut at many."""
     line, more = io.StringIO(), ["..."] if len(names) > most else []
     csv.writer(line, lineterminator="").writerow([*names[:most], *more])
     return line.getvalue()
 
 
 def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, str]]:
-    """Return name, type and reason of each column of a table to learn from."""
+    """Return name, type and reason of each training column."""
     learnt, declared = dict(learn_each(table, choices)), choices.declared(table.labels)
     reasons = {label: _reason(learnt.get(label), declared.get(label)) for label in table.labels}
     return [(label, kind, reason.removeprefix(f'column "{label}" ')) for label, (kind, reason) in reasons.items()]
 
 
 def _reason(learnt: Learnt | Question | None, option: str | None) -> tuple[str, str]:
-    """Return the type of a column, and why it is so."""
+    """Return the type of a column and the reason."""
     if learnt is None:
         return "left out", "--drop"
     if isinstance(learnt, Question):
@@ -82,7 +82,7 @@ def _reason(learnt: Learnt | Question | None, option: str | None) -> tuple[str, 
 
 
 def _values_in(column: Column) -> str:
-    """Return what the values of a column have in common, by which it has its type."""
+    """Return what the values of a column have in common."""
     if isinstance(column, Numeric):
         return "--whole-numbers" if column.integer else "numbers, not all of them whole"
     if len(column.levels) == 1:
@@ -95,7 +95,7 @@ def _values_in(column: Column) -> str:
 
 
 def _alike(names: Sequence[str], kinds: Sequence[Column]) -> list[tuple[list[str], str]]:
-    """Return columns that are not plain 0 and 1 with their line; equal binary ones together."""
+    """Return columns beside 0 and 1 by their description."""
     groups: dict[tuple[str, int | None], list[str]] = {}
     for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if not is_plain(kind):

@@ -18,7 +18,7 @@ results = Console()
 
 
 def standard_output() -> Any:  # noqa: ANN401 - tests replace it
-    """Return standard output, if it is not closed; characters outside its encoding become escapes."""
+    """Return standard output; unknown characters become escapes."""
     if sys.stdout is None:
         raise OSError("standard output is closed: nothing can be written there")
     if isinstance(sys.stdout, TextIOWrapper):
@@ -27,7 +27,7 @@ def standard_output() -> Any:  # noqa: ANN401 - tests replace it
 
 
 def show_json(content: dict[str, Any], output: Path | None = None) -> None:
-    """Write a JSON object to a file, or print it; NaN becomes null."""
+    """Write or print a JSON object; NaN becomes null."""
     text = json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
     if output is None:
         standard_output().write(text)
@@ -37,7 +37,7 @@ def show_json(content: dict[str, Any], output: Path | None = None) -> None:
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table; all columns but the first are aligned right."""
+    """Print a table, aligned right after the first column."""
     table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")

@@ -123,7 +123,7 @@ def impute(
 
 
 def level_headers(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
-    """Return the names of the columns of `spread_levels`: column=level, or the column if that says enough."""
+    """Return headers for `spread_levels`, such as column=level."""
     headers: list[str] = []
     for name, column in zip(names, columns, strict=True):
         bare = isinstance(column, Binary) and column.levels == (False, True)  # which 0 and 1 equal
@@ -132,7 +132,7 @@ def level_headers(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
 
 
 def spread_levels(columns: Sequence[Column], probabilities: Float[Tensor, "N D L"]) -> list[NDArray[Any]]:
-    """Return the probabilities of all levels as columns [N] of a table.
+    """Return the probabilities of all levels as columns [N].
 
     A binary column stays one, with the probability of its second level. Every other one becomes one for each level.
     """

@@ -129,7 +129,7 @@ class RowOptions:
         return CsvFormat(header=self.header, delimiter=self.delimiter, decimal=self.decimal)
 
     def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[Source, Source | None]:
-        """Read training and validation rows; a ValueError names the options that decide about a column."""
+        """Read training and validation rows, or name the deciding options."""
         try:
             return open_training(
                 data,
@@ -256,7 +256,7 @@ def _stoppable(output: Path, run: RunOptions) -> Iterator[None]:
 
 
 def _state(folder: Path) -> tuple[int, int] | None:
-    """Return inode and time of the file of an unfinished training; None without one."""
+    """Return inode and time of an unfinished training's file."""
     if not holds_state(folder):
         return None
     status = (folder / UNFINISHED).stat()
@@ -264,7 +264,7 @@ def _state(folder: Path) -> tuple[int, int] | None:
 
 
 def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool) -> None:
-    """Show the columns of a table with their types and the reasons."""
+    """Show the columns with their types and the reasons."""
     if data in names():
         raise ValueError(f"--dry-run: {data!r} is a known data set, whose columns are all of 0 and 1")
     rows = column_reasons(open_table(data, form), choices)
@@ -275,7 +275,7 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
 
 
 def _show_columns(data: str, rows: Source, *, quiet: bool) -> None:
-    """Show the types of columns that are not all 0 and 1, and words taken for missing."""
+    """Show column types, and words taken for missing."""
     for label, text in (*schema_lines(rows.schema), *missing_word_lines(rows.word_counts)):
         say(f"{label}: {text}" if label else text, quiet=quiet)
     is_csv = data == "-" or data.lower().endswith((".csv", ".csv.gz"))

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb one option for each field of its dataclass parameters; the verb itself gets the dataclasses."""
+    """Give a verb an option for each field of its dataclasses."""
     signature = inspect.signature(verb)
     annotations = {name: parameter.annotation for name, parameter in signature.parameters.items()}
     groups: dict[str, Any] = {name: group for name, group in annotations.items() if is_dataclass(group)}

@@ -28,12 +28,12 @@ def write_values(
     *,
     index: Index | None = None,
 ) -> None:
-    """Write columns, or a matrix, to a file, or to standard output as CSV; an index to Parquet only."""
+    """Write columns or a matrix to a file or standard output."""
     write_table(_target(output), values, columns=columns, index=index)
 
 
 def _target(output: Path | None) -> Target:
-    """Return the file, or standard output, which takes the bytes of a file if it is no terminal."""
+    """Return the file, or standard output, with a file's bytes."""
     if output is not None:
         return output
     stream: Target = standard_output()
@@ -43,15 +43,15 @@ def _target(output: Path | None) -> Target:
 
 
 def how_many(missing: Tensor) -> str:
-    """Return a line about the cells that were filled in; missing ones are True, [N, D]."""
+    """Return a line about filled cells: True in [N, D]."""
     return f"filled {int(missing.sum())} of {missing.numel()} cells in {len(missing)} rows"
 
 
 class Whole:
-    """A table to be written whole, as it was read but for some columns of the model."""
+    """Table to be written as read, but for filled cells."""
 
     def __init__(self, source: Source, output: Path | None) -> None:
-        """Check that the form of the file (None for standard output) can hold every column of the table."""
+        """Check that the file format can hold every column."""
         assert source.table is not None, "a source that is read for a model has a table"
         self._source, self._table, self._output = source, source.table, output
         self._target = _target(output)
@@ -60,7 +60,7 @@ class Whole:
         self.columns = source.schema.columns if self._table.columns is None else self._table.columns
 
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
-        """Return the columns of the model with missing cells filled in, out of values for all, D arrays [N]."""
+        """Fill the missing cells out of D arrays [N]."""
         assert self._source.values is not None, "a source that is read for a model has values"
         missing = self._source.x.isnan().numpy().T
         columns = zip(self._source.places, self._source.values, missing, new, strict=True)
@@ -70,7 +70,7 @@ class Whole:
         ]
 
     def write(self, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
-        """Write the table out of the columns of the model, and more columns by their names."""
+        """Write the table: the model's columns, and more by name."""
         by_place = self._others | dict(zip(self._source.places, columns, strict=True))
         everything = [by_place[j] for j in sorted(by_place)]
         names = self.columns
@@ -80,7 +80,7 @@ class Whole:
 
 
 def check_words(kinds: Sequence[Column], output: Path | None) -> None:
-    """Refuse to write words into a form that holds numbers only, and numbers where only 0 and 1 go."""
+    """Refuse a file format that cannot hold the columns."""
     if output is None or output.name.lower().endswith((".csv", ".csv.gz", ".parquet", *PICTURES)):
         return
     if any(isinstance(level, str) for kind in kinds if not isinstance(kind, Numeric) for level in kind.levels):

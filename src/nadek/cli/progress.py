@@ -1,4 +1,4 @@
-"""Progress on standard error: bars on a terminal, lines now and then in a log."""
+"""Progress on standard error: bars, or lines in a log."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ LOG_EVERY = 30.0
 
 
 def warn_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet: bool = False) -> None:
-    """Warn where the processor has no bfloat16 products of its own."""
+    """Warn where the processor has no bfloat16 products."""
     if training.precision == "bfloat16" and not has_fast_bfloat16(device):
         slow = "this processor has no bfloat16 products of its own, and the training works in them"
         say(f"{slow}: it takes several times longer here than with training.precision=float32", quiet=quiet)
@@ -24,7 +24,7 @@ def warn_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet:
 
 @contextmanager
 def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
-    """Show a bar for rows done; a text stays until the next one."""
+    """Show a bar for rows done, with the latest text."""
     with _shown(label, quiet=quiet) as show:
         last = ""
 
@@ -38,7 +38,7 @@ def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callable[[Epoch], None]]:
-    """Show a bar for a training: epoch, cost, validation, time left."""
+    """Show a bar for a training with its costs."""
     with _shown(label, quiet=quiet) as show:
 
         def update(epoch: Epoch) -> None:
@@ -52,7 +52,7 @@ def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callabl
 
 @contextmanager
 def _shown(label: str, *, quiet: bool) -> Iterator[Callable[[int, int, str, str], None]]:
-    """Show a bar on a terminal, which vanishes at its end; elsewhere a line now and then."""
+    """Show a bar, or lines where there is no terminal."""
     in_log = not messages.is_terminal
     words = TextColumn("{task.fields[text]}")
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), words, TimeRemainingColumn())

@@ -139,7 +139,7 @@ def score(
 
 
 def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:
-    """Refuse rows with missing cells; a ValueError names the first one."""
+    """Refuse rows with missing cells."""
     missing = x.isnan().nonzero()
     if len(missing):
         row, column = missing[0].tolist()

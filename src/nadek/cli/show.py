@@ -115,7 +115,7 @@ def draw(
 
 
 def _structure(model: dict[str, Any]) -> list[list[str]]:
-    """Return lines about the structure of a network, from its config."""
+    """Return lines about the structure of a network."""
     if model.get("kind") == "memory":
         missing = ", some with missing cells" if model["holes"] else ""
         return [*_structure(model["network"]), ["holds training rows", f"{model['n_rows']:,} different ones{missing}"]]

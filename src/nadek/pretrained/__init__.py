@@ -1,4 +1,4 @@
-"""Trained models that come with the package: a folder each, with a model card, known by the folder's name."""
+"""Trained models that come with the package, by folder name."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ def names() -> list[str]:
 
 
 def find(folder: Path) -> Path:
-    """The folder itself where there is one, else that of the shipped model of this name.
+    """Return the folder, or that of the shipped model.
 
     Example:
         >>> find(Path("caltech101-unet")).is_dir()

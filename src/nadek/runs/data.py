@@ -1,4 +1,4 @@
-"""Rows of a known data set or of a table in a file."""
+"""Rows of known data sets and of tables."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ Folder = str | os.PathLike[str] | None
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of codes, float32 [N, D] with NaN for missing, and their columns.
+    """Rows of codes, float32 [N, D], and their columns.
 
     Rows for a model have their table, the places of the D columns in it, and their values [N] before they became codes.
     Rows to learn from have words that mean missing, maybe by mistake, and further entries for the model's metrics.
@@ -47,14 +47,14 @@ class Source:
 
 
 def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
-    """Return the types of a model's columns; by default 0 and 1, or the codes of more levels."""
+    """Return the types of a model's columns, or its codes."""
     if saved.schema.kinds is not None:
         return saved.schema.kinds
     return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in saved.model.levels)
 
 
 def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
-    """Read one part of a known data set, or the whole of a table of 0 and 1.
+    """Read a part of a known set, or a binary table.
 
     Known data sets lie in ``data_dir``, or in the environment variable NADEK_DATA.
     """
@@ -77,7 +77,7 @@ def open_training(
     choices: Choices | None = None,
     form: CsvFormat | None = None,
 ) -> tuple[Source, Source | None]:
-    """Return training and validation rows: the set's own, those of another file, or a random part of the training rows.
+    """Return training rows, and others for validation.
 
     A ``fraction`` of a table is held out where there is nothing else to validate on, but for rows with the only values
     of a column. An UndecidedColumnsError asks for more ``choices``.
@@ -104,7 +104,7 @@ def open_training(
 def source_for(
     saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None, form: CsvFormat | None = None
 ) -> Source:
-    """Read rows as a model reads them: its columns in its order, and values as its codes."""
+    """Read rows by the columns and codes of a model."""
     return _read(data, split, data_dir, saved.schema, kinds_of(saved), form)
 
 
@@ -128,7 +128,7 @@ def _read(
 
 
 def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source | None]:
-    """Split rows at random; without values to validate on, all of them are learnt from."""
+    """Split rows at random, if the smaller part has values."""
     order = torch.randperm(len(train.x), generator=torch.Generator().manual_seed(seed))
     chosen, others = order.tensor_split([int(fraction * len(train.x))])
     needed = needed_rows(~train.x.isnan(), chosen)
@@ -147,7 +147,7 @@ def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | No
 
 
 def open_table(data: str, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
-    """Read a table from a file, or from CSV on standard input."""
+    """Read a table from a file or standard input (CSV)."""
     if data == "-":
         return parse_csv(sys.stdin.buffer.read(), where="standard input", form=form, model_names=model_names)
     if not data.lower().endswith(SUFFIXES) and not Path(data).exists():

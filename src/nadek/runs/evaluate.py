@@ -30,7 +30,7 @@ def evaluate(
     progress: Progress | None = None,
     on_estimate: Callable[[Summary], None] | None = None,
 ) -> dict[str, Any]:
-    """Return the exact log-likelihood of complete rows, in nats, as a record with its provenance.
+    """Return the exact log-likelihood of complete rows as a record, in nats.
 
     ``until_error`` stops at this standard error of the mean over orderings, ``keep_interrupted`` at Ctrl-C, once an
     ordering is scored. ``on_estimate`` gets the summary after each ordering.

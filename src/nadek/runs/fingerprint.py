@@ -1,4 +1,4 @@
-"""Digests of a training's rows, and of the models it builds on."""
+"""Digests of training rows and of models built on."""
 
 import hashlib
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ OTHERS = {
 def as_trained(
     recipe: Recipe, source: Source, validation: Source | None, device: torch.device | str
 ) -> tuple[Rows, Rows | None]:
-    """Prepare training and validation rows, with the names of their columns for the messages."""
+    """Prepare training and validation rows."""
     columns = source.schema.columns
     names = None if columns is None else schema_labels(source.schema, len(columns))
     others = None if validation is None else validation.x
@@ -41,14 +41,14 @@ def digests(rows: Rows, validation: Rows | None) -> dict[str, str | None]:
 
 
 def built_on(recipe: Recipe, folder: Path, begin: Beginning | None) -> dict[str, str | None]:
-    """Return digests of initial weights and teacher, if any; a model in the folder itself will be replaced."""
+    """Return digests of initial weights and teacher, if any."""
     start = _digest(recipe.start, folder) if begin is None else begin.digest()
     models = {"start": start, "teacher": _digest(recipe.teacher, folder)}
     return {name: digest for name, digest in models.items() if digest is not None}
 
 
 def other(kept: Any, now: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - any JSON
-    """Return words for the first difference of two trainings; None without one."""
+    """Return words for the first difference of two trainings."""
     if not isinstance(kept, Mapping):
         return None
     shared = [name for name in OTHERS if name in kept and name in now]
@@ -64,7 +64,7 @@ def _fingerprint(rows: Rows) -> str:
 
 
 def _digest(model: str | None, folder: Path) -> str | None:
-    """Return the digest of a model; None if it is missing or in the folder itself."""
+    """Return the digest of a model outside the folder."""
     if model is None or Path(model).resolve() == folder.resolve():
         return None
     try:

@@ -30,7 +30,7 @@ USUAL_MINIBATCHES = 6000
 
 
 def trained_alike(model: Structure) -> Structure:
-    """Return the structure that decides about the weights; the rest is for training."""
+    """Return the structure without options for training only."""
     if isinstance(model, ImageConfig):
         return replace(model, dropout=0.0)
     assert isinstance(model, ModelConfig)
@@ -38,7 +38,7 @@ def trained_alike(model: Structure) -> Structure:
 
 
 def is_recipe(recipe: Recipe, record: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Return True if a record is of this recipe, whatever its notes say; newer options are at their defaults."""
+    """Return True if a record is of this recipe, without notes."""
     try:
         recorded = decode(Recipe, record)
     except ValueError:
@@ -47,7 +47,7 @@ def is_recipe(recipe: Recipe, record: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the options in a TOML file, not yet checked (see `make_recipe`)."""
+    """Read the options in a TOML file, not yet checked."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 def make_recipe(
     options: Mapping[str, Any], *, n_variables: int, image_shape: tuple[int, int] | None = None, where: str = ""
 ) -> Recipe:
-    """Make a recipe from options; a ValueError names a wrong one by its file and path.
+    """Make a recipe from options of a file.
 
     Without a ``kind``, a core is deep, an optimizer is AdamW, and a model is the paper's network.
     """
@@ -96,7 +96,7 @@ def is_of_images(options: Mapping[str, Any]) -> bool:
 def merge(
     options: Mapping[str, Any], changes: Mapping[str, Any], *, kinds: bool = True, where: str = ""
 ) -> dict[str, Any]:
-    """Lay changes over options; another ``kind`` replaces its table, unless ``kinds`` is False.
+    """Lay changes over options; another ``kind`` replaces its table.
 
     A ValueError names a change that is no table where the options have one, by its path, with ``where`` before it.
     """
@@ -124,7 +124,7 @@ def choose_recipe(
     device: torch.device | str = "cpu",
     where: str = "",
 ) -> Recipe:
-    """Make the recipe for some training rows: options of a file, and changes over them.
+    """Make the recipe for training rows from options and changes.
 
     With ``by_shape``, `nadek.training.defaults` replaces the options, unless the changes describe another kind of
     network. A number of epochs goes before all phases; without any, one that suits the rows is taken.
@@ -173,7 +173,7 @@ def _by_shape(
 
 
 def _count(value: Any) -> int | None:  # noqa: ANN401 - any TOML value
-    """Return a positive int, else None: the recipe refuses other values later."""
+    """Return a positive int, else None."""
     return value if type(value) is int and value > 0 else None
 
 
@@ -190,7 +190,7 @@ def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[s
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Parse options ``path.to.option=value`` (TOML values; a bare word is a string)."""
+    """Parse options ``path.to.option=value`` of TOML values or bare words."""
     options: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")

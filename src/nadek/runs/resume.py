@@ -17,7 +17,7 @@ from nadek.utils.configs import is_whole
 
 
 def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -> None:
-    """Refuse a folder with a model or an unfinished training, unless permitted (FileExistsError).
+    """Refuse a folder that holds something, unless permitted.
 
     A model beside an unfinished training may be replaced by resuming: that training was permitted to replace it, or was
     stopped just after saving it. `train` refuses a model that is newer than the training.
@@ -43,7 +43,7 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
 
 @contextmanager
 def sole_training(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if need be, for one training; a BlockingIOError while another one does."""
+    """Hold a folder, made if need be, for one training."""
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -56,7 +56,7 @@ def sole_training(folder: Path) -> Iterator[None]:
 
 
 def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None) -> SavedModel:
-    """Return the model of a finished training; a FileExistsError if it is of another one, or diverged."""
+    """Return the model of a finished training, or refuse another."""
     folder, saved = Path(folder), load_saved(folder)
     difference = None
     if not is_recipe(recipe, saved.metrics.get("config")):
@@ -74,7 +74,7 @@ def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, val
 
 
 def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> tuple[TrainingState, str | None] | None:
-    """Return the state of an unfinished training, and the model it may replace.
+    """Return an unfinished training, and the model it may replace.
 
     The identity is the recipe and the digests of `nadek.runs.fingerprint`; a ValueError if they differ.
     """
@@ -105,7 +105,7 @@ def _is_of_rows(saved: SavedModel, source: Source) -> bool:
 
 
 def _is_own(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> bool:
-    """Return True if a model belongs to the unfinished training beside it."""
+    """Return True if a model is of the training beside it."""
     try:
         metrics = load_saved(folder).metrics
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Train by a recipe in a folder: save states, the model and its metrics."""
+"""Training by a recipe in a folder."""
 
 import os
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def train(
     save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> SavedModel:
-    """Train a model by a recipe and save it as a folder, with a state every ``save_every`` seconds.
+    """Train a model by a recipe and save it as a folder.
 
     A model that was in the folder before is replaced (see `nadek.runs.resume.check_output`), one that came since only
     with ``force``. ``begin`` goes before the model that the recipe's ``start`` names. One training at a time holds the

@@ -17,14 +17,14 @@ from nadek.utils.configs import difference, encode
 
 @dataclass(frozen=True)
 class Beginning:
-    """Initial weights other than random: how to write them into a network, and their digest if they exist."""
+    """Writer of initial weights, and their digest."""
 
     begin: Callable[[ConditionalModel], object]
     digest: Callable[[], str | None]
 
 
 def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schema: Schema) -> None:
-    """Copy a trained model's weights into a network; a ValueError names the first option that differs."""
+    """Copy a trained model's weights into a network like it."""
     saved = load_saved(start)
     trained = saved.model.base_model
     first = difference(encode(trained_alike(trained.config)), encode(trained_alike(model.config)))
@@ -37,7 +37,7 @@ def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schem
 
 
 def teacher_of(recipe: Recipe, schema: Schema, device: torch.device) -> ConditionalModel | None:
-    """Load a recipe's teacher; None without one. It must have the same columns."""
+    """Load a recipe's teacher; None without one."""
     if recipe.teacher is None:
         return None
     saved = load_saved(recipe.teacher, device=device)
@@ -47,7 +47,7 @@ def teacher_of(recipe: Recipe, schema: Schema, device: torch.device) -> Conditio
 
 
 def _check_columns(option: str, where: str | os.PathLike[str], schema: Schema, expected: Schema) -> None:
-    """Refuse a model of other columns or types, as far as both are known."""
+    """Refuse a model of other columns or types."""
     for what in ("columns", "kinds"):
         here, there = getattr(expected, what), getattr(schema, what)
         if here is not None and there is not None and here != there:

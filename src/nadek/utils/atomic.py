@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def write_and_sync(stream: BinaryIO, content: bytes, path: Path) -> None:
-    """Write all bytes of ``path`` to a stream of `replacing`, and flush them to the disk."""
+    """Write bytes to a stream of `replacing`, and to the disk."""
     with _errors_name(path):
         stream.write(content)
         _sync(stream)
@@ -54,7 +54,7 @@ def write_and_sync(stream: BinaryIO, content: bytes, path: Path) -> None:
 
 @contextmanager
 def locked(folder: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
-    """Lock a folder until the block or the process ends; without locks in the system the block runs unlocked.
+    """Lock a folder until the block or the process ends.
 
     Where another process has it, wait for its end, or raise a BlockingIOError.
     """

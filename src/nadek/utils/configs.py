@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def encode(config: Any) -> dict[str, Any]:  # noqa: ANN401 - any frozen dataclass
-    """Return the dictionary of a config, without options that are None, as TOML has no None."""
+    """Return the dictionary of a config, without None."""
     encoded: dict[str, Any] = _plain(dataclasses.asdict(config))
     return encoded
 
@@ -32,7 +32,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
-    """Return the path and both values of the first differing option of two dictionaries.
+    """Return path and both values of the first differing option.
 
     An option that one dictionary lacks is None there. Tables of different kinds differ by their kind.
     """
@@ -47,7 +47,7 @@ def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, An
 
 
 def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
-    """Check that options are literals of their fields; a ValueError names the first that is not."""
+    """Check that options are literals of their fields."""
     hints = typing.get_type_hints(type(config))
     for name in names:
         choices = [choice for one in _members(hints[name]) for choice in typing.get_args(one) or (None,)]
@@ -56,7 +56,7 @@ def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any datac
 
 
 def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
-    """Check that options are whole numbers or None; a ValueError names the first that is not, such as 2.0."""
+    """Check that options are whole numbers or None."""
     for name in names:
         value = getattr(config, name)
         if value is not None and not is_whole(value):
@@ -64,12 +64,12 @@ def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any datacla
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return True for whole numbers of Python or NumPy, not for booleans."""
+    """Return True for whole numbers, not for booleans."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 - whatever JSON or TOML held
-    """Build a config of a dataclass from a dictionary; options left out take their defaults.
+    """Build a config of a dataclass from a dictionary.
 
     A ValueError names an unknown, missing or ill-typed option, with the path ``where`` before it.
     """
@@ -114,7 +114,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types ar
 
 
 def _tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  # noqa: ANN401
-    """Convert a list, of any length or with one value for each hint."""
+    """Convert a list by its hints."""
     if not isinstance(value, list | tuple):
         raise ValueError(f"{where}: expected a list, found {value!r}")
     if hints[-1] is Ellipsis:
@@ -125,7 +125,7 @@ def _tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  
 
 
 def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN401
-    """Convert ``T | None``, one of several plain types, or the config of a ``kind``."""
+    """Convert a value by the member of a union."""
     if value is None and type(None) in hints:
         return None
     members = [hint for hint in hints if hint is not type(None)]
@@ -146,7 +146,7 @@ def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN4
 
 
 def _kind(cls: Any) -> str | None:  # noqa: ANN401
-    """Return the ``kind`` of a config class; None without this option."""
+    """Return the ``kind`` of a config class, or None."""
     return next((str(field.default) for field in dataclasses.fields(cls) if field.name == "kind"), None)
 
 
@@ -155,7 +155,7 @@ def _join(where: str, name: str) -> str:
 
 
 def _suggest(key: str, cls: type, where: str) -> str:
-    """Suggest an option of that name in a config below, or the most similar one."""
+    """Suggest an option of that name or a similar one."""
     here = {field.name: [field.name] for field in dataclasses.fields(cls)}
     options = _nested_options(cls, where) | here
     close = [key] if key in options else difflib.get_close_matches(key, options, n=1)
@@ -163,7 +163,7 @@ def _suggest(key: str, cls: type, where: str) -> str:
 
 
 def _nested_options(cls: Any, where: str) -> dict[str, list[str]]:  # noqa: ANN401 - any dataclass
-    """Return the paths of all options in nested configs by name, shortest first."""
+    """Return the paths of nested options by name, shortest first."""
     options: dict[str, set[str]] = {}
     for name, hint in typing.get_type_hints(cls).items():
         path = _join(where, name)

@@ -14,7 +14,7 @@ LARGEST_RECORD = 2**28
 
 
 def read_whole(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """Read a regular file of at most so many bytes; a ValueError names anything else, such as a pipe."""
+    """Read a regular file of at most so many bytes."""
     status = Path(path).stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path}: expected a file, found a folder, a pipe or a device")
@@ -24,7 +24,7 @@ def read_whole(path: str | os.PathLike[str], most: int | None = None) -> bytes:
 
 
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a JSON object; a ValueError names a file that holds none."""
+    """Read a JSON object."""
     content = read_whole(path, LARGEST_RECORD)
     try:
         record = json.loads(content.decode())
@@ -56,7 +56,7 @@ def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
 
 
 def finite(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Replace numbers that JSON lacks by None, such as the deviation of one row."""
+    """Replace numbers that JSON lacks by None."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
