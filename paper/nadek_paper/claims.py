@@ -66,7 +66,6 @@ def claims_table(recipes: Path, claims: Claims, summary: Summary) -> str:
 
 
 def _compare(better: Row, worse: Row, claim: Claim, summary: Summary) -> tuple[float | None, str]:
-    """Return our difference and the verdict."""
     over_all_rows = claim.value == "ensemble" and _has_one_value(worse)
     ours, against = _ours(better, claim, summary, over_all_rows=over_all_rows), _ours(worse, claim, summary)
     quoted = _paper(worse, claim) if _has_one_value(worse) else None
@@ -111,7 +110,6 @@ def _entry(table: str, row: str, summary: Summary) -> Mapping[str, Any] | None:
 
 
 def _same_sizes(claim: Claim, summary: Summary) -> bool:
-    """Return True if the results of both rows can be compared."""
     entries = [_entry(claim.table, name, summary) or {} for name in (claim.better, claim.worse)]
     sizes = [{key: entry.get(key) for key in SIZES} for entry in entries]
     return claim.value != "ensemble" or sizes[0] == sizes[1]

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -39,14 +38,6 @@ HELP = "Reproduce the paper of NADE-k: train and score its models, draw its figu
 EPILOG = f"Set {OWN_RECIPES} to a folder of your own tables and grids to run these instead."
 
 
-class RecipeKind(StrEnum):
-    """Kinds of a row's recipes."""
-
-    modern = "modern"
-    paper = "paper"
-    taught = "taught"
-
-
 class Request(NamedTuple):
     """Options of a command that are not folders."""
 
@@ -62,7 +53,7 @@ RowOption = Annotated[
     str | None, typer.Option("--row", help="One row, figure or cell (* for anything).", show_default=False)
 ]
 RecipeOption = Annotated[
-    RecipeKind, typer.Option("--recipe", help="Our training, that of the paper, or learning from a teacher.")
+    Kind, typer.Option("--recipe", help="Our training, that of the paper, or learning from a teacher.")
 ]
 QuickOption = Annotated[bool, typer.Option("--quick", help="A quick look: an epoch, few rows; no result.")]
 ResultsOption = Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder of the records.")]
@@ -112,7 +103,7 @@ def _command(recipes: Path, work: Work) -> Callable[..., None]:
     def command(
         *,
         row: RowOption = None,
-        recipe: RecipeOption = RecipeKind.modern,
+        recipe: RecipeOption = "modern",
         quick: QuickOption = False,
         results: ResultsOption = RESULTS,
         runs: RunsOption = Path("runs"),
@@ -133,7 +124,7 @@ def _command(recipes: Path, work: Work) -> Callable[..., None]:
             quick=quick,
         )
         try:
-            work(Request(row, recipe.value, force, as_json, quiet), workspace)
+            work(Request(row, recipe, force, as_json, quiet), workspace)
         except KeyboardInterrupt:
             say(f"nadek: stopped; what was done is kept in {runs}: give the same command to go on")
             raise typer.Exit(130) from None
@@ -160,7 +151,6 @@ def _meanfield(request: Request, workspace: Workspace) -> None:
 
 
 def _run(study: Study, request: Request, workspace: Workspace) -> None:
-    """Run a study and show its record."""
     with _Bars(workspace.device, quiet=request.quiet) as bars:
         record = run_study(study, force=request.force, watcher=bars)
     if request.as_json:
@@ -192,7 +182,6 @@ def _figures(request: Request, workspace: Workspace) -> None:
 
 
 def _table3(request: Request, workspace: Workspace) -> None:
-    """Show the table of spreads."""
     spreads = read_spreads(workspace)
     if spreads is None:
         raise FileNotFoundError(f"there is no {TABLE3}.toml in {workspace.recipes}")

@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-
 from nadek.checkpoints import SavedModel
-from nadek.inference.summary import summarise
 from nadek.models import IterativeNADE, ModelConfig, from_rbm
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
@@ -20,7 +17,7 @@ from nadek.utils.records import read_record, write_record
 from nadek_paper.markdown import markdown, number
 from nadek_paper.rbm import RBM
 from nadek_paper.rbm_study import RBMTraining, rbm_row
-from nadek_paper.steps_at_test import log_probs_by_steps
+from nadek_paper.steps_at_test import summaries_by_steps
 from nadek_paper.studies import Job, Record, Study
 from nadek_paper.trainings import Training
 from nadek_paper.workspace import Workspace
@@ -127,13 +124,15 @@ class _Case:
         scratch = Training(name=f"{name}-scratch", data=self.training.data, recipe=recipe, workspace=workspace)
         # another RBM is another start, which the recipe does not say: the folder's name does
         tuned = replace(scratch, name=f"{name}-tuned-{digest[:8]}", begin=Beginning(begin, lambda: digest))
-        before = Job(
-            name=f"{self.name}, before training",
-            train=lambda force, on_epoch: self.network(1),
-            score=lambda model, force, progress: self.untrained(model),
-        )
-        trained = {"fine-tuned from the RBM": tuned, "trained from scratch": scratch}
-        return [before, *(self.training_job(words, training) for words, training in trained.items())]
+        return [
+            Job(
+                name=f"{self.name}, before training",
+                train=lambda force, on_epoch: self.network(1),
+                score=lambda model, force, progress: self.untrained(model),
+            ),
+            self.training_job("fine-tuned from the RBM", tuned),
+            self.training_job("trained from scratch", scratch),
+        ]
 
     def training_job(self, words: str, training: Training) -> Job:
         """Return the job of a network that is trained."""
@@ -166,8 +165,6 @@ class _Case:
 
     def scores(self, model: IterativeNADE, steps: int) -> list[dict[str, float]]:
         """Return the test log-likelihoods of 1 to ``steps`` steps."""
-        x = self.training.open("test")
-        generator = torch.Generator(x.device).manual_seed(TEST_SEED)
-        values = log_probs_by_steps(model, x, steps=steps, masks=self.options.masks, generator=generator)
-        summaries = [summarise(row.unsqueeze(0)) for row in values]
+        x, masks = self.training.open("test"), self.options.masks
+        summaries = summaries_by_steps(model, x, steps=steps, masks=masks, seed=TEST_SEED)
         return [{"test_log_likelihood": one.mean, "standard_error": one.standard_error} for one in summaries]

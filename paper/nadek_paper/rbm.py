@@ -27,13 +27,7 @@ STATES = 4096
 
 @dataclass(frozen=True)
 class RBM:
-    """The parameters of an RBM.
-
-    Attributes:
-        W: weights between hidden and visible units [H, D].
-        b: visible biases [D].
-        c: hidden biases [H].
-    """
+    """Parameters of an RBM: weights W [H, D], visible biases b [D] and hidden biases c [H]."""
 
     W: Tensor
     b: Tensor
@@ -119,16 +113,9 @@ class RBMConfig:
 
 @dataclass
 class RBMState:
-    """State that a training goes on from.
+    """State that a training goes on from, with the persistent chains [C, D] and a point of the curve for each epoch.
 
-    Attributes:
-        rbm: the current weights.
-        average: their moving average, which is the result.
-        velocity: of the momentum.
-        chains: visible units of the persistent chains [C, D].
-        epochs: number of epochs done.
-        curve: an entry for each epoch.
-        best: the average that validation rows are likeliest under, where an epoch is chosen.
+    The result is the moving average, or ``best`` of the averages where an epoch is chosen.
     """
 
     rbm: RBM
@@ -205,7 +192,6 @@ def _step(
     ema_decay: float,
     generator: torch.Generator,
 ) -> None:
-    """Take the step of one minibatch, in place."""
     rbm = state.rbm
     start = state.chains if config.chains == "persistent" else v
     state.chains = gibbs(rbm, start, config.gibbs_steps, generator)
@@ -256,12 +242,7 @@ class AISConfig:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A log normalising constant, in nats.
-
-    Attributes:
-        value: the log of an unbiased estimate of the constant.
-        error: its standard error, to first order.
-    """
+    """Log of an unbiased estimate of a normalising constant (nats), and its standard error to first order."""
 
     value: float
     error: float

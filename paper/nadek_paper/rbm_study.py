@@ -1,6 +1,5 @@
 """Rows that are RBMs: train one, estimate its normalising constant; other rows may begin as one."""
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from nadek.training import Epoch, TrainingState, data_mean
 from nadek.utils.configs import encode
 from nadek_paper.rbm import RBM, RBMState, fit_rbm, log_partition
 from nadek_paper.rows import RBMRecipe, Row, read_table
-from nadek_paper.studies import Job, OnEpoch, Progress, Record, same_result, write_changed
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, same_result, write_changed
 from nadek_paper.workspace import Workspace
 
 QUICK_TEMPERATURES = 20
@@ -29,14 +28,7 @@ NO_ENSEMBLE = ("orderings", "ensemble", "ensemble_standard_error", "ensemble_ord
 
 @dataclass(frozen=True)
 class RBMTraining:
-    """An RBM to be trained.
-
-    Attributes:
-        name: of its folder.
-        data: a known data set.
-        recipe: how to train it.
-        workspace: folders and device.
-    """
+    """An RBM to be trained in the folder ``name``."""
 
     name: str
     data: str
@@ -124,7 +116,7 @@ def rbm_job(row: Row, workspace: Workspace) -> Job:
 
     def score(state: RBMState, force: bool, progress: Progress) -> Record:  # noqa: FBT001 - a Job's
         rbm, test = state.result, training.open("test")
-        digest = _digest(json.dumps(encode(recipe.annealing), sort_keys=True).encode(), rbm.W, rbm.b, rbm.c, test)
+        digest = digest_of(json.dumps(encode(recipe.annealing), sort_keys=True).encode(), rbm.W, rbm.b, rbm.c, test)
         about = row.about("modern", quick=workspace.quick)
         earlier = None if force else same_result(path, digest)
         if earlier is not None:
@@ -179,12 +171,4 @@ def begin_as_rbm_row(
 def rbm_digest(name: str, workspace: Workspace) -> str | None:
     """Return the digest of an RBM of the tables ("TABLE/ROW"), or None if it is not trained."""
     rbm = RBMTraining.of(rbm_row(workspace.recipes, name), workspace).finished()
-    return None if rbm is None else _digest(b"", rbm.W, rbm.b, rbm.c)
-
-
-def _digest(config: bytes, *tensors: Tensor) -> str:
-    digest = hashlib.sha256(config)
-    for tensor in tensors:
-        digest.update(str(tuple(tensor.shape)).encode())
-        digest.update(tensor.cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()
+    return None if rbm is None else digest_of(b"", rbm.W, rbm.b, rbm.c)

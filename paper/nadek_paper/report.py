@@ -157,7 +157,6 @@ def _recipe(record: RowRecord, workspace: Workspace) -> str:
 
 
 def _entry(row: Row, records: list[RowRecord]) -> dict[str, Any]:
-    """Return a row of the summary."""
     by_kind = {one.kind: _results(one) for one in sorted(records, key=lambda one: KINDS.index(one.kind))}
     about = {"title": row.title, "paper": row.paper, "paper_ensemble": row.paper_ensemble, "recipe": records[0].kind}
     return {**about, **by_kind[records[0].kind], "recipes": by_kind}

@@ -25,14 +25,7 @@ SHARED = (
 
 @dataclass(frozen=True)
 class RowRecord:
-    """The record of a row by one recipe.
-
-    Attributes:
-        kind: the recipe.
-        path: the record's file.
-        content: the record.
-        stale: True if the row's file has another recipe by now.
-    """
+    """The record of a row by one recipe; stale if the row's file has another recipe by now."""
 
     kind: Kind
     path: Path

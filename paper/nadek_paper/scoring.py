@@ -1,7 +1,6 @@
 """Scores of the test rows for a record, saved piece by piece, so that scoring can be resumed."""
 
 import contextlib
-import hashlib
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from nadek.inference.summary import summarise
 from nadek.models.base import ConditionalModel
 from nadek.utils.atomic import replacing
 from nadek_paper.rows import Row
+from nadek_paper.studies import digest_of
 
 PIECE = 100
 """Rows between two savings of the scores, for networks that take minutes for them."""
@@ -37,15 +37,10 @@ FILES = ("scores.npz", "ensemble-scores.npz")
 
 @dataclass(frozen=True)
 class Scoring:
-    """All test rows under a few orderings, and perhaps some rows under many.
+    """All test rows [N, D] under a few orderings [O, D], and perhaps some rows under many.
 
-    Attributes:
-        model: the model.
-        x: all test rows [N, D].
-        orderings: their orderings [O, D].
-        in_turn: True to score each row under one of these only, in turn.
-        ensemble: rows and orderings of the ensemble; None for that of ``orderings``.
-        dtype: of the matrix products; None for full precision.
+    ``in_turn`` scores each row under one ordering only. ``ensemble`` has rows and orderings of its own; None for those
+    of all rows. ``dtype`` is that of the matrix products, None for full precision.
     """
 
     model: ConditionalModel
@@ -75,8 +70,7 @@ class Scoring:
     @property
     def digest(self) -> str:
         """Return a digest of all that numbers depend on."""
-        tensors = [*self.model.state_dict().values(), self.x, self.along, *(self.ensemble or ())]
-        return self._digest(tensors)
+        return self._digest(self.x, self.along, *(self.ensemble or ()))
 
     def scores(self, folder: Path, progress: Progress | None) -> dict[str, Any]:
         """Return the scores as entries of a record, and save them in ``folder`` to resume from."""
@@ -110,7 +104,7 @@ class Scoring:
 
     def _saved(self, cache: Path, x: Tensor, orderings: Tensor, progress: Progress | None) -> Tensor:
         """Return log-probabilities [orderings, rows]; every piece is saved as soon as it is done."""
-        digest = self._digest([*self.model.state_dict().values(), x, orderings])
+        digest = self._digest(x, orderings)
         scores = _load(cache, digest, (len(orderings), len(x)))
         size = len(x) if self.model.can_decode_incrementally else PIECE
         for index in range(len(orderings)):
@@ -139,13 +133,9 @@ class Scoring:
         error = {"rows": len(x), "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
         return {"reduced_precision": error}
 
-    def _digest(self, tensors: list[Tensor]) -> str:
-        """Return a digest of shapes and values, and of a reduced precision."""
-        digest = hashlib.sha256(b"" if self.dtype is None else str(self.dtype).encode())
-        for tensor in tensors:
-            digest.update(str(tuple(tensor.shape)).encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-        return digest.hexdigest()
+    def _digest(self, *tensors: Tensor) -> str:
+        precision = "" if self.dtype is None else str(self.dtype)
+        return digest_of(precision.encode(), *self.model.state_dict().values(), *tensors)
 
 
 def _orderings(model: ConditionalModel, number: int) -> Tensor:

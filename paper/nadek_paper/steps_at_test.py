@@ -9,6 +9,7 @@ from torch import Tensor
 from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.order_agnostic import step_costs
+from nadek.inference.summary import Summary, summarise
 from nadek.models import IterativeNADE
 from nadek.models.evaluation import evaluation_mode
 
@@ -31,3 +32,12 @@ def log_probs_by_steps(
         for rows in chunks(len(x), bytes_per_row(longer) * (steps + 1), MAX_BYTES):
             total[:, rows] -= step_costs(longer, x[rows], missing[rows]).double()
     return total / masks
+
+
+def summaries_by_steps(
+    model: IterativeNADE, x: Shaped[Tensor, "B D"], *, steps: int, masks: int, seed: int
+) -> list[Summary]:
+    """Summarise the estimates of `log_probs_by_steps` over rows."""
+    generator = torch.Generator(x.device).manual_seed(seed)
+    values = log_probs_by_steps(model, x, steps=steps, masks=masks, generator=generator)
+    return [summarise(row.unsqueeze(0)) for row in values]

@@ -1,9 +1,12 @@
 """One loop for every study: train a job's model, score it, write its record."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from nadek.training import Epoch, TrainingConfig
 from nadek.utils.records import read_record, write_record
@@ -17,13 +20,8 @@ Progress = Callable[[int, int], None] | None
 class Job:
     """One model of a study: its training, its scores, its part of a record.
 
-    Attributes:
-        name: shown to people.
-        train: returns the trained model, given ``force`` and ``on_epoch``; a finished one is not trained again.
-        score: returns the results, given the model, ``force`` and ``progress``; results that still hold stay.
-        write: writes the results, where the job has a place of its own, and returns them.
-        is_done: returns True if the record has the results already.
-        settings: of the training; None where there is none, or it is that of an RBM.
+    ``train`` is given ``force`` and ``on_epoch``, ``score`` the model, ``force`` and ``progress``: what is finished is
+    not done again. ``write`` is for a job with a place of its own. ``settings`` are None for an RBM.
     """
 
     name: str
@@ -38,13 +36,8 @@ class Job:
 class Study:
     """Several jobs and the record of their results.
 
-    Attributes:
-        title: shown above the record in a terminal.
-        columns: heads of the columns there.
-        lines: returns the lines there, given the record.
-        jobs: in the order in which they are run.
-        finish: returns the record, given the results of each job by its name.
-        skipped: row -> reason why it is no job.
+    ``finish`` makes the record of the results by name; a terminal shows its ``lines`` below ``columns``.
+    ``skipped`` is row -> reason why it is no job.
     """
 
     title: str
@@ -81,6 +74,15 @@ def run_study(study: Study, *, force: bool = False, watcher: Watcher | None = No
         model = job.train(force, watcher.on_epoch)
         results[job.name] = job.write(job.score(model, force, watcher.on_rows))
     return study.finish(results)
+
+
+def digest_of(options: bytes, *tensors: Tensor) -> str:
+    """Return a digest of options, and of the shapes and values of tensors."""
+    digest = hashlib.sha256(options)
+    for tensor in tensors:
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def same_result(path: Path, digest: str) -> Record | None:

@@ -80,6 +80,5 @@ def training_of(row: Row, kind: Kind, workspace: Workspace, *, on_epoch: OnEpoch
 
 
 def _few_orderings(row: Row) -> Row:
-    """Return the row with a quick look's orderings."""
     ensemble = None if row.ensemble_orderings is None else min(QUICK_ORDERINGS, row.ensemble_orderings)
     return replace(row, orderings=min(QUICK_ORDERINGS, row.orderings), ensemble_orderings=ensemble)

@@ -24,15 +24,10 @@ TRAINED_ON = "trained_on"
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """A network to be trained.
+    """A network to be trained in the folder ``name``.
 
-    Attributes:
-        name: of its folder; shown in messages.
-        data: a known data set.
-        recipe: how to train it.
-        workspace: folders and device.
-        train_rows: number of training rows, a fixed random choice; None for all.
-        begin: initial weights; None for the model that the recipe's ``start`` names, or random ones.
+    Of the training rows, ``train_rows`` are chosen at random, always the same. ``begin`` are the initial weights: None
+    for the model that the recipe's ``start`` names, or random ones.
     """
 
     name: str

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from nadek import figures
-from nadek.inference.summary import summarise
 from nadek.models import IterativeNADE
 from nadek.utils.records import read_record
 from nadek_paper.figures.config import Curves, GridLines, StepsAtTest
 from nadek_paper.figures.panels import Line, lines
 from nadek_paper.figures.references import find
-from nadek_paper.grids.digest import current
 from nadek_paper.grids.grid import SET, Grid, grids, read_grid
-from nadek_paper.grids.study import record_name
+from nadek_paper.grids.study import current, record_name
 from nadek_paper.grids.table import mean_over_seeds
 from nadek_paper.recipe_files import choose
-from nadek_paper.steps_at_test import log_probs_by_steps
+from nadek_paper.steps_at_test import summaries_by_steps
 from nadek_paper.workspace import Workspace, some_rows
 
 Points = list[dict[str, Any]]
@@ -69,13 +65,10 @@ def steps_at_test(shows: StepsAtTest, workspace: Workspace) -> tuple[Points, fig
     model, x = reference.model().model, some_rows(reference.training.open(shows.split).x, shows.rows)
     if not isinstance(model, IterativeNADE):
         raise ValueError(f"{shows.model}: expected a network of the paper's kind, found one of images")
-    x = x.to(model.b.device)
-    generator = torch.Generator(x.device).manual_seed(shows.seed)
-    values = log_probs_by_steps(model, x, steps=shows.steps, masks=shows.masks, generator=generator)
-    summaries = [summarise(row.unsqueeze(0)) for row in values]
+    options = {"steps": shows.steps, "masks": shows.masks, "seed": shows.seed}
     points: Points = [
         {"steps": number, "log_likelihood": one.mean, "standard_error": one.standard_error, "rows": one.n_rows}
-        for number, one in enumerate(summaries, 1)
+        for number, one in enumerate(summaries_by_steps(model, x.to(model.b.device), **options), 1)
     ]
     line = Line([point["steps"] for point in points], [point["log_likelihood"] for point in points])
     panels = {f"trained with k = {model.steps}": {"log-likelihood, estimated": line}}

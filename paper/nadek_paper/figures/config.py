@@ -150,11 +150,6 @@ class Picture:
     notes: tuple[str, ...] = ()
 
 
-def read_picture(path: Path) -> Picture:
-    """Read the options of one picture; see `nadek_paper.recipe_files.read_config`."""
-    return read_config(Picture, path, name=path.stem)
-
-
 def read_pictures(recipes: Path, *, only: str | None = None) -> list[Picture]:
     """Read all pictures, sorted by name, or the one called ``only``."""
-    return [read_picture(path) for path in files_of(recipes / "figures", only, "figure")]
+    return [read_config(Picture, path, name=path.stem) for path in files_of(recipes / "figures", only, "figure")]

@@ -22,13 +22,10 @@ LEVEL = (0, (4, 3))
 
 @dataclass(frozen=True)
 class Line:
-    """Points that belong together.
+    """Heights y at positions x, with standard errors; None where one is missing.
 
-    Attributes:
-        x: positions; a line without any is level, drawn over the whole width at its one height.
-        y: heights; None where one is missing.
-        errors: their standard errors; None for none.
-        beside: name of the line whose colour a level line takes, if that is drawn; None for a colour of its own.
+    A line without positions is level: drawn over the whole width at its one height, in the colour of the line
+    ``beside``, if that is drawn.
     """
 
     x: Sequence[float | int]
@@ -136,7 +133,6 @@ def _values(line: Line) -> np.ndarray:
 
 
 def _limits(shown: Sequence[Line], skip: float) -> tuple[float, float]:
-    """Return limits for all lines after skipped parts."""
     late = np.concatenate([_values(line)[int(skip * len(line.y)) :] for line in shown])
     late = late[np.isfinite(late)]
     pad = 0.06 * (late.max() - late.min()) or 0.5

@@ -5,9 +5,8 @@ from typing import Any
 
 from nadek.checkpoints import SavedModel
 from nadek.utils.records import read_record
-from nadek_paper.grids.digest import is_current
 from nadek_paper.grids.grid import Cell, read_grid
-from nadek_paper.grids.study import record_name, training_of_cell
+from nadek_paper.grids.study import is_current, record_name, training_of_cell
 from nadek_paper.rows import Kind, read_table
 from nadek_paper.table_study import training_of
 from nadek_paper.trainings import Training
@@ -16,14 +15,7 @@ from nadek_paper.workspace import Workspace
 
 @dataclass(frozen=True)
 class Reference:
-    """A row of a table or a cell of a grid.
-
-    Attributes:
-        training: its training.
-        record: name of its record.
-        cell: the cell; None for a row.
-        command: the command that trains it.
-    """
+    """A row of a table (``cell`` is None) or a cell of a grid; ``command`` trains it, ``record`` names its record."""
 
     training: Training
     record: str

@@ -84,7 +84,6 @@ def _layer(axes: Axes, place: Place, name: str, *, observed: bool = False) -> No
 
 
 def _arrow(axes: Axes, start: Place, end: Place, name: str) -> None:
-    """Draw an arrow between layers, with the name of its matrix."""
     arrow = FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=6, shrinkA=9, shrinkB=9, color=QUIET)
     arrow.set_linewidth(0.8)
     axes.add_patch(arrow)

@@ -65,15 +65,7 @@ class Variant:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One training of a grid.
-
-    Attributes:
-        name: of the set, the variants and the seed.
-        part: the data set.
-        where: the set, and the variant of each axis.
-        seed: of weights and training.
-        recipe: the training.
-    """
+    """One training of a grid; ``where`` has the set and the variant of each axis."""
 
     name: str
     part: Part
@@ -86,13 +78,8 @@ class Cell:
 class Grid:
     """A grid: a file ``recipes/grids/NAME.toml``.
 
-    Attributes:
-        name: the file's name without its suffix.
-        title: the question that it asks.
-        axes: axis -> variant -> its options; the sets are the first axis, the last one makes the columns of tables.
-        cells: the trainings, in the order in which they are done.
-        keep: True to keep models once they are scored.
-        notes: what to know about it.
+    ``axes`` is axis -> variant -> its options; the sets are the first axis, the last one makes the columns of tables.
+    Models are kept once they are scored if ``keep`` is set.
     """
 
     name: str
@@ -173,7 +160,6 @@ def _cell(
     axes: Mapping[str, Mapping[str, Part | Variant]],
     layers: list[Mapping[str, Any]],
 ) -> Cell:
-    """Return the cell of one combination and seed."""
     name = "-".join([*where.values(), f"s{seed}"])
     part = axes[SET][where[SET]]
     assert isinstance(part, Part)

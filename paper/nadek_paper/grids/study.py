@@ -1,5 +1,9 @@
-"""A grid as a study: every cell is a job, and a line of one record."""
+"""A grid as a study: every cell is a job, and a line of one record with a digest of the cell."""
 
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from fnmatch import fnmatch
 from typing import Any
 
@@ -11,10 +15,10 @@ from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.inference.summary import summarise
 from nadek.runs.data import Split
 from nadek.runs.provenance import provenance
-from nadek.training import TrainingDivergedError
+from nadek.training import Recipe, TrainingDivergedError
 from nadek.utils.atomic import locked
+from nadek.utils.configs import encode
 from nadek.utils.records import read_record, write_record
-from nadek_paper.grids.digest import current, digest, is_current
 from nadek_paper.grids.grid import SEED, Cell, Grid, Part
 from nadek_paper.markdown import number
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study
@@ -26,6 +30,12 @@ SPLITS: tuple[tuple[Split, str], ...] = (("valid", "validation"), ("test", "test
 
 TEST_SEED = 0
 """Seed of the orderings or masks, the same for every cell: two cells differ by their models only."""
+
+CAME_LATER = {"stride": 1, "tilt": 0.0}
+"""Options of a training that the first records lack, with the defaults that they were made with.
+
+A new option has to be added here, or all cells that were run before count as changed.
+"""
 
 
 def grid_study(grid: Grid, workspace: Workspace, *, only: str | None = None) -> Study:
@@ -135,3 +145,35 @@ def _origin(origins: list[dict[str, Any]], now: dict[str, Any]) -> int:
     if now not in origins:
         origins.append(now)
     return origins.index(now)
+
+
+def digest(cell: Cell) -> str:
+    """Return a digest of everything that a cell's numbers depend on."""
+    return _digest(cell, _options(cell.recipe))
+
+
+def is_current(cell: Cell, line: Mapping[str, Any] | None) -> bool:
+    """Return True if a line of a record is of the cell as it is today."""
+    return line is not None and line.get("digest") in (digest(cell), _digest(cell, _before(cell.recipe)))
+
+
+def current(grid: Grid, cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the lines of a record that are current, in the order of the grid."""
+    return {cell.name: cells[cell.name] for cell in grid.cells if is_current(cell, cells.get(cell.name))}
+
+
+def _options(recipe: Recipe) -> dict[str, Any]:
+    """Return the recipe's options; ``memory``, which came later, only where there is one."""
+    return {key: value for key, value in encode(recipe).items() if key != "memory" or value}
+
+
+def _before(recipe: Recipe) -> dict[str, Any]:
+    """Return the recipe's options without those of `CAME_LATER` that are at their defaults."""
+    options = _options(recipe)
+    unused = {key for key, default in CAME_LATER.items() if options["training"].get(key) == default}
+    return {**options, "training": {key: value for key, value in options["training"].items() if key not in unused}}
+
+
+def _digest(cell: Cell, recipe: Mapping[str, Any]) -> str:
+    config = {"recipe": recipe, "part": {**asdict(cell.part), "label": None}}
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]

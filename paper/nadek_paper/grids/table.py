@@ -5,20 +5,14 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from nadek_paper.grids.digest import current
 from nadek_paper.grids.grid import SET, Grid, Part
+from nadek_paper.grids.study import current
 from nadek_paper.markdown import NOT_RUN, NOTHING, markdown
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over seeds.
-
-    Attributes:
-        value: the mean.
-        error: its standard error over seeds; over rows where there is one seed only.
-        seeds: number of seeds.
-    """
+    """A mean over seeds, with its standard error over them; over rows where there is one seed only."""
 
     value: float
     error: float | None
@@ -54,7 +48,6 @@ def grid_tables(grid: Grid, record: Mapping[str, Any]) -> str:
 
 
 def _table(grid: Grid, part: str, cells: Mapping[str, Any]) -> tuple[str, list[Mean]]:
-    """Return the table of a data set, and the means in it."""
     *axes, last = [axis for axis in grid.axes if axis != SET]
     here = [cell for cell in grid.cells if cell.where[SET] == part]
     lines, shown = [], []
