@@ -9,11 +9,11 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -31,8 +31,6 @@ from nadek.training import TrainingState
 from nadek.utils.atomic import replacing, write_and_sync
 from nadek.utils.configs import decode, encode
 from nadek.utils.records import read_record, read_whole
-
-T = TypeVar("T")
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
@@ -126,10 +124,10 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
         if not (folder / name).exists():
             raise ValueError(f"{folder} is not a whole model: {name} is missing")
     with damage_in(folder / CONFIG):
-        structure = _readable(folder, lambda: decode(_Structure, {"model": config["model"]}).model)
+        structure = decode(_Structure, {"model": config["model"]}).model
         expected = _expected_weights(folder, structure)
     with damage_in(folder / SCHEMA):
-        schema = _readable(folder, lambda: decode(Schema, read_record(folder / SCHEMA), where="schema"))
+        schema = decode(Schema, read_record(folder / SCHEMA), where="schema")
         _check_schema(folder / SCHEMA, schema, structure)
     with damage_in(folder / WEIGHTS):
         tensors = _read_weights(folder, config, expected)
@@ -224,17 +222,14 @@ def damage_in(path: Path) -> Iterator[None]:
     """Turn errors of other code into a ValueError with the path."""
     try:
         yield
-    except (OSError, ValueError, MemoryError):
-        raise  # these say what is wrong
+    except (OSError, MemoryError):
+        raise
+    except ValueError as error:
+        if str(path.parent) in str(error):
+            raise
+        raise ValueError(f"{path} holds nothing that this version can read: {error}") from None
     except Exception as error:
         raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
-
-
-def _readable(folder: Path, read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except ValueError as error:
-        raise ValueError(f"{folder} does not hold a model that this version can read: {error}") from None
 
 
 def _read_weights(folder: Path, config: dict[str, Any], expected: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -79,15 +79,26 @@ Decimal = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions:
-    """Options of verbs that turn one table into another."""
+class FileOptions:
+    """Options of verbs that read a table."""
 
-    split: SplitOption = "test"
-    output: OutputFile = None
     data_dir: DataDir = None
     header: Header = None
     delimiter: Delimiter = None
     decimal: Decimal = None
+
+    @property
+    def form(self) -> CsvFormat:
+        """Form of CSV text."""
+        return CsvFormat(header=self.header, delimiter=self.delimiter, decimal=self.decimal)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(FileOptions):
+    """Options of verbs that turn one table into another."""
+
+    split: SplitOption = "test"
+    output: OutputFile = None
     device: DeviceOption = "auto"
     force: Force = False
     quiet: Quiet = False
@@ -99,8 +110,7 @@ class TableOptions:
 
     def read(self, saved: SavedModel, data: str) -> Source:
         """Read the table for a model."""
-        form = CsvFormat(header=self.header, delimiter=self.delimiter, decimal=self.decimal)
-        return source_for(saved, data, split=self.split, data_dir=self.data_dir, form=form)
+        return source_for(saved, data, split=self.split, data_dir=self.data_dir, form=self.form)
 
 
 def pick_device(device: Device) -> torch.device:

@@ -13,12 +13,9 @@ from nadek.checkpoints import METRICS, UNFINISHED, check_place, damage_in, holds
 from nadek.cli.arguments import (
     LARGEST_SEED,
     DataArgument,
-    DataDir,
-    Decimal,
-    Delimiter,
     DeviceOption,
+    FileOptions,
     Force,
-    Header,
     Json,
     Quiet,
     pick_device,
@@ -113,20 +110,11 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowOptions:
+class RowOptions(FileOptions):
     """Options about the rows of a training."""
 
     validation: Annotated[str | None, typer.Option("--validation", help="Table to choose the best epoch by.")] = None
     validation_fraction: Annotated[float, typer.Option(help="Part of a table held out where no other is given.")] = 0.1
-    data_dir: DataDir = None
-    header: Header = None
-    delimiter: Delimiter = None
-    decimal: Decimal = None
-
-    @property
-    def form(self) -> CsvFormat:
-        """Form of CSV text."""
-        return CsvFormat(header=self.header, delimiter=self.delimiter, decimal=self.decimal)
 
     def read(self, data: str, columns: ColumnOptions, seed: int) -> tuple[Source, Source | None]:
         """Read training and validation rows, or name the deciding options."""
