@@ -40,10 +40,7 @@ def accelerated(
     2. ``recompute``: the plain loop with activation checkpointing.
     3. Only gradients of weights, rows [B, D] of binary variables, and a plain `Deep` core: all steps as one function
        with gradients by hand (`nadek.models.manual_backward`).
-    4. Else: the plain loop.
-
-    Returns:
-        One tensor a step; None where the plain loop serves.
+    4. Else: the plain loop, for which None is returned.
     """
     if not torch.is_grad_enabled():
         return None

@@ -52,13 +52,9 @@ class Inputs(NamedTuple):
 class ConditionalModel(nn.Module, ABC):
     """Model of each missing value given the observed ones.
 
-    A subclass sets the attributes, and defines `forward` and `units_per_row`.
-
-    Attributes:
-        config: the structure.
-        variables: the D variables, and the C columns they take.
-        b: visible bias [C]; its dtype and device are those of the model.
-        fill: values of missing columns before the first step [C].
+    A subclass sets the attributes, and defines `forward` and `units_per_row`. The D variables take C columns. Dtype and
+    device of the visible bias ``b`` [C] are those of the model; ``fill`` [C] stands for missing columns before the
+    first step.
     """
 
     config: Structure
@@ -118,12 +114,7 @@ class ConditionalModel(nn.Module, ABC):
     ) -> list[Float[Tensor, "*batch C"]]:
         """Return the logits of every column after each step.
 
-        Args:
-            x: codes; what stands where ``missing`` is True is never read.
-            missing: True where a value is to be predicted.
-            steps: number of steps instead of the configured one.
-            recompute: use activation checkpointing: less memory and more time. Gradients are equal to rounding.
-            generator: source of dropout, while training only.
+        What stands in ``x`` where ``missing`` is True is never read. `IterativeNADE.forward` tells the options.
         """
 
     def _begin_at(self, mean: Float[Tensor, " C"] | None) -> Float[Tensor, " C"]:

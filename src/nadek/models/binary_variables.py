@@ -71,13 +71,7 @@ class BinaryVariables(nn.Module):
         means: LogMeans,
         certainty: Float[Tensor, "*batch #C"],
     ) -> Float[Tensor, "*batch C"]:
-        """Return the logits of a mixture of two distributions.
-
-        Args:
-            logits: logits of the first distribution.
-            means: the second distribution.
-            certainty: logit of its weight.
-        """
+        """Return the logits of a mixture; ``means`` has the weight sigmoid(certainty)."""
         one = log_mix(F.logsigmoid(logits), means.one, certainty)
         return one - log_mix(F.logsigmoid(-logits), means.zero, certainty)
 

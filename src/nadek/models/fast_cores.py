@@ -13,22 +13,15 @@ from nadek.models.layers import is_modified
 def prepacked_core(core: Core, n_rows: int) -> Core:
     """Return a copy of a core with prepacked weights.
 
-    Args:
-        core: any core; it is not changed. It comes back itself where prepacking gains nothing, and where its weights
-            may be read in other ways than by `affine`: tied `Alternating` cores, weights that are computed from
-            others, modules of other classes or with hooks.
-        n_rows: see `nadek.kernels.linear.prepack_weight`.
+    The core itself comes back where prepacking gains nothing, and where its weights may be read in other ways than by
+    `affine`: tied `Alternating` cores, weights that are computed from others, other classes, hooks.
     """
     assert isinstance(core, nn.Module)
     if any(type(part) not in PARTS or is_modified(part) for part in core.modules()):
         return core
-    tied = isinstance(core, Alternating) and core.down is None
     layers = _layers(core)
-    if (
-        tied
-        or not all(_has_own_weight(one) for one in layers)
-        or not any(can_prepack(one.weight, n_rows) for one in layers)
-    ):
+    plain = not (isinstance(core, Alternating) and core.down is None) and all(map(_has_own_weight, layers))
+    if not plain or not any(can_prepack(layer.weight, n_rows) for layer in layers):
         return core
     fast = copy.deepcopy(core)
     for layer in _layers(fast):

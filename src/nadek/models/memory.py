@@ -27,6 +27,7 @@ from nadek.models.binary_variables import LOG_ZERO, LogMeans
 from nadek.models.layers import is_modified
 from nadek.models.unet_config import ImageConfig
 from nadek.models.variables import masked_columns
+from nadek.utils.configs import check_range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +47,7 @@ class MemoryConfig:
     kind: Literal["memory"] = "memory"
 
     def __post_init__(self) -> None:
-        if self.n_rows < 1:
-            raise ValueError(f"n_rows: expected at least 1, found {self.n_rows}")
+        check_range(self, "n_rows", least=1)
 
     @property
     def n_variables(self) -> int:
@@ -106,19 +106,9 @@ class StoredColumns(NamedTuple):
 class MemoryModel(ConditionalModel):
     """Model with stored rows beside it.
 
-    The memory is in no parameter: training such a model trains its base model.
-
-    Args:
-        network: the base model, without a memory.
-        rows: codes of different rows [N, D].
-        observed: False where they have missing cells [N, D]; None without any. A missing cell counts as different with
-            the frequency with which two rows differ there, and predicts nothing.
-        counts: number of times each row occurred [N]; None: once.
-        decay: loss of weight for each observed cell in which a row differs, in nats.
-        trust: the two numbers of g, see the module.
-
-    Raises:
-        TypeError: if the base model has a memory itself.
+    The memory is in no parameter: training such a model trains its base model. A missing cell of a stored row
+    (``observed`` is False) counts as different with the frequency with which two rows differ there, and predicts
+    nothing. ``decay`` is in nats, ``trust`` are the two numbers of g.
     """
 
     config: MemoryConfig

@@ -1,12 +1,11 @@
 """Structure of an `IterativeNADE`, saved in ``config.json``."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 from nadek.models.codes import MAX_LEVELS
 from nadek.models.cores import CoreConfig, DeepConfig
-from nadek.utils.configs import check_choices
+from nadek.utils.configs import check_choices, check_range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +39,8 @@ class ModelConfig:
     init_std: float | None = None
 
     def __post_init__(self) -> None:
-        if self.n_variables < 1:
-            raise ValueError(f"n_variables: expected at least 1, found {self.n_variables}")
-        if self.steps < 1:
-            raise ValueError(f"steps: expected at least 1, found {self.steps}")
-        if self.init_std is not None and not 0 <= self.init_std < math.inf:
-            raise ValueError(f"init_std: expected a number of at least 0, found {self.init_std}")
+        check_range(self, "n_variables", "steps", least=1)
+        check_range(self, "init_std", least=0)
         check_choices(self, "fill")
         if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):
             raise ValueError(f"ordering: expected each of 0..{self.n_variables - 1} once, found {self.ordering}")

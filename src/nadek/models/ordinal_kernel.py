@@ -39,16 +39,9 @@ class OrdinalKernel:
             for n, group in by_levels.items()
         ]
 
-    def multiply(self, weight: Float[Tensor, "n m"], *, dim: int) -> None:
-        """Turn U into ``U R`` or ``R U``, in place."""
-        self._multiply(weight, dim, inverse=False)
-
-    def solve(self, weight: Float[Tensor, "n m"], *, dim: int) -> None:
-        """Turn ``U R`` into U in place; see `multiply`."""
-        self._multiply(weight, dim, inverse=True)
-
     @torch.no_grad()
-    def _multiply(self, weight: Tensor, dim: int, *, inverse: bool) -> None:
+    def multiply(self, weight: Float[Tensor, "n m"], *, dim: int, inverse: bool = False) -> None:
+        """Turn U into ``U R`` or ``R U`` in place, or back."""
         with torch.autocast(weight.device.type, enabled=False):
             for n, columns in self._groups:
                 index, root = _index(columns, weight.device), _root(n, inverse, weight.dtype, weight.device)

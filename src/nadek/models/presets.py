@@ -37,7 +37,7 @@ def nade_k(
         >>> tuple(model.W.shape), tuple(model.V.shape)
         ((500, 784), (784, 500))
     """
-    core = _deep(hidden) if core is None else core
+    core = DeepConfig(hidden=_widths(hidden)) if core is None else core
     return IterativeNADE(ModelConfig(n_variables=n_variables, core=core, steps=steps), mean, generator=generator)
 
 
@@ -58,7 +58,9 @@ def nade_mask(
         mean: data mean [D], see `IterativeNADE`.
         generator: source of the initial weights.
     """
-    config = ModelConfig(n_variables=n_variables, core=_deep(hidden), steps=1, fill="zero", mask_input=True)
+    config = ModelConfig(
+        n_variables=n_variables, core=DeepConfig(hidden=_widths(hidden)), steps=1, fill="zero", mask_input=True
+    )
     return IterativeNADE(config, mean, generator=generator)
 
 
@@ -79,7 +81,7 @@ def orderless_nade(
         mean: data mean [D], see `IterativeNADE`.
         generator: source of the initial weights.
     """
-    config = ModelConfig(n_variables=n_variables, core=_deep(hidden), steps=1, fill="zero")
+    config = ModelConfig(n_variables=n_variables, core=DeepConfig(hidden=_widths(hidden)), steps=1, fill="zero")
     return IterativeNADE(config, mean, generator=generator)
 
 
@@ -100,7 +102,7 @@ def nade(
         n_variables: D.
         hidden: width of the hidden layer.
         ordering: the ordering; the order of the columns when None.
-        mean: data mean [D].
+        mean: data mean [D], see `IterativeNADE`.
         generator: source of the initial weights.
     """
     core = DeepConfig(hidden=(hidden,), activation="sigmoid")
@@ -155,10 +157,6 @@ def residual_nade_k(
     core = ResidualConfig(width=width, blocks=blocks)
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, fill="zero", mask_input=True)
     return IterativeNADE(config, mean, generator=generator)
-
-
-def _deep(hidden: Sequence[int]) -> DeepConfig:
-    return DeepConfig(hidden=_widths(hidden))
 
 
 def _widths(hidden: Sequence[int]) -> tuple[int, ...]:

@@ -20,17 +20,11 @@ AnyConfig: TypeAlias = NetworkConfig | MemoryConfig
 
 
 def build(
-    config: AnyConfig,
-    mean: Float[Tensor, " C"] | None = None,
-    *,
-    generator: torch.Generator | None = None,
+    config: AnyConfig, mean: Float[Tensor, " C"] | None = None, *, generator: torch.Generator | None = None
 ) -> ConditionalModel:
     """Return a model with fresh weights.
 
-    Args:
-        config: structure of the model.
-        mean: mean of each column in the data (NaN where unknown).
-        generator: source of the initial weights.
+    The arguments are those of `IterativeNADE`.
 
     Example:
         >>> type(build(ImageConfig(image_shape=(2, 4)))).__name__

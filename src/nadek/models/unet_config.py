@@ -1,7 +1,9 @@
 """Structure of an `ImageNetwork`, saved in ``config.json``."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
+
+from nadek.utils.configs import check_range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +27,16 @@ class ImageConfig:
     dropout: float = 0.0
     steps: int = 1
     kind: Literal["images"] = "images"
+    ordering: ClassVar[None] = None
+    levels: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if len(self.image_shape) != 2 or min(self.image_shape) < 1:
             raise ValueError(f"image_shape: expected height and width, found {self.image_shape}")
         if not self.channels or min(self.channels) < 1:
             raise ValueError(f"channels: expected one scale or more of at least one channel, found {self.channels}")
-        for name, least in (("blocks", 1), ("dense", 0), ("steps", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name}: expected at least {least}, found {getattr(self, name)}")
+        check_range(self, "blocks", "steps", least=1)
+        check_range(self, "dense", least=0)
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout: expected a rate of at least 0 and below 1, found {self.dropout}")
 
@@ -41,16 +44,6 @@ class ImageConfig:
     def n_variables(self) -> int:
         """D: the pixels."""
         return self.image_shape[0] * self.image_shape[1]
-
-    @property
-    def ordering(self) -> None:
-        """None: an image network serves every ordering."""
-        return
-
-    @property
-    def levels(self) -> None:
-        """None: pixels are binary."""
-        return
 
     @property
     def padded(self) -> tuple[int, int]:

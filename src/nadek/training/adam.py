@@ -13,10 +13,7 @@ class FusedAdamW:
 
     The first optimizer object of `torch.optim` in a process imports PyTorch's compiler. This takes two seconds of
     processor time, more than many a table's training. So the state is kept here, and the step is PyTorch's function.
-
-    Args:
-        groups: parameters and their weight decay, as for `torch.optim.AdamW`.
-        lr: learning rate; ``param_groups`` has that of the next step.
+    ``param_groups`` has the learning rate of the next step.
     """
 
     def __init__(self, groups: Sequence[Mapping[str, Any]], *, lr: float) -> None:

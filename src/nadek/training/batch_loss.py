@@ -14,14 +14,7 @@ from nadek.training.training_config import Phase, TrainingConfig
 
 @dataclass(frozen=True)
 class BatchLoss:
-    """Costs of minibatches under one training config.
-
-    Attributes:
-        model: the network to train.
-        config: the run.
-        teacher: a trained network to learn from; None to learn from the values.
-        ordering: of a fixed-order network, [D]; None for others.
-    """
+    """Costs of minibatches under one training config; ``ordering`` [D] is a fixed-order network's."""
 
     model: ConditionalModel
     config: TrainingConfig

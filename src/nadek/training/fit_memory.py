@@ -85,7 +85,8 @@ def add_memory(
     model, others = MemoryModel(network, *_unique_rows(train, generator)), _choose(others, generator)
     validation = prepare_validation(others, network, "last_step", generator, min_rows=FIT_ROWS)
     parts = chunks(len(validation.missing), bytes_per_row(model), MAX_BYTES)
-    scores = _Scores.concatenate([_score(model, validation, rows) for rows in parts])
+    scored = zip(*(_score(model, validation, rows) for rows in parts), strict=True)
+    scores = _Scores(*(torch.cat(part, -2) for part in scored))
     weight = _cell_weights(validation)
     before = (weight * scores.network).sum(1)
     fits = [
@@ -107,16 +108,10 @@ class _Scores(NamedTuple):
 
     network: Float[Tensor, "V D"]
     """Costs under the network."""
-    memory: list[Float[Tensor, "V D"]]
+    memory: Float[Tensor, "k V D"]
     """Costs under the memory, for every decay."""
-    evidence: list[Float[Tensor, "V D"]]
+    evidence: Float[Tensor, "k V #D"]
     """Log S for every decay."""
-
-    @classmethod
-    def concatenate(cls, parts: "list[_Scores]") -> "_Scores":
-        memory = [torch.cat(costs) for costs in zip(*(part.memory for part in parts), strict=True)]
-        evidence = [torch.cat(values) for values in zip(*(part.evidence for part in parts), strict=True)]
-        return cls(torch.cat([part.network for part in parts]), memory, evidence)
 
 
 def _score(model: MemoryModel, validation: Validation, rows: slice) -> _Scores:
@@ -128,7 +123,7 @@ def _score(model: MemoryModel, validation: Validation, rows: slice) -> _Scores:
     costs = [variables.costs(variables.mix_logits(logits, answer, certain), x) for answer in means]
     first = [variables.first_column(j) if model.config.holes else 0 for j in range(model.n_variables)]  # of its columns
     finite = [value.double()[:, first].clamp(min=-MAX_EVIDENCE) for value in evidence]  # infinity has no gradient
-    return _Scores(variables.costs(logits, x), costs, finite)
+    return _Scores(variables.costs(logits, x), torch.stack(costs), torch.stack(finite))
 
 
 def _cell_weights(validation: Validation) -> Float[Tensor, "V D"]:
@@ -169,9 +164,7 @@ def _choose(others: Rows, generator: torch.Generator) -> Rows:
     """Choose at most `FIT_ROWS` rows at random: tables may be sorted."""
     if len(others.values) <= FIT_ROWS:
         return others
-    chosen = torch.randperm(len(others.values), generator=generator, device=generator.device)[:FIT_ROWS]
-    values, observed = others.batch(chosen)
-    return others._replace(values=values, observed=observed)
+    return others.select(torch.randperm(len(others.values), generator=generator, device=generator.device)[:FIT_ROWS])
 
 
 def _unique_rows(train: Rows, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:

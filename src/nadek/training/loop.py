@@ -17,7 +17,7 @@ from nadek.training.isolation import isolated
 from nadek.training.preconditioning import mean_input, preconditioned
 from nadek.training.prepare import Rows
 from nadek.training.schedule import EpochPlan, epoch_generator, plan_epochs
-from nadek.training.state import TrainingState, extra_tensors, pack, unpack
+from nadek.training.state import TrainingState, pack, unpack
 from nadek.training.stochastic_em import completion_due, draw_missing_values, first_completion
 from nadek.training.training_config import Phase, TrainingConfig
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
@@ -195,12 +195,12 @@ class _Run:
         check_resumed(self.config, state.info.get("config"))
         unpack(state, self.model, self.optimizer, self.average)
         self._use_weights()
-        self.best = extra_tensors(state, "best")
-        self.last_good = extra_tensors(state, "good") or self.last_good
+        self.best = state.group("best") or None
+        self.last_good = state.group("good") or self.last_good
         self.history = [Epoch(**epoch) for epoch in state.info["history"]]
         self.best_cost, self.since_best = state.info["best_cost"], state.info["since_best"]
         self.seconds = state.info["seconds"]
-        if completed := extra_tensors(state, "completed"):
+        if completed := state.group("completed"):
             self.train = self.train.filled(completed["train"])
             if self.validation_rows is not None:
                 self.validation_rows = self.validation_rows.filled(completed["validation"])
@@ -269,7 +269,7 @@ class _Run:
         """Return costs on some training rows after the last epoch, which only they would show to have diverged."""
         if self.validation is not None or number + 1 < self.config.epochs:
             return []
-        rows = self._with_masks(self.train.first(CHECKED_ROWS), min_rows=1)
+        rows = self._with_masks(self.train.select(slice(CHECKED_ROWS)), min_rows=1)
         return validation_costs(self._current(), rows).tolist()
 
     def _with_masks(self, rows: Rows, **options: int) -> Validation:

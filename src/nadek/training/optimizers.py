@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from nadek.training.adam import FusedAdamW
 from nadek.training.muon import Orthogonalised
+from nadek.utils.configs import check_range
 
 Optimizer: TypeAlias = torch.optim.Optimizer | FusedAdamW
 
@@ -24,8 +25,8 @@ class _CosineSchedule:
     final: float = 0.01
 
     def __post_init__(self) -> None:
-        _check_size(lr=self.lr, weight_decay=self.weight_decay, final=self.final)
-        _check_fraction(warmup=self.warmup)
+        check_range(self, "lr", "weight_decay", "final", least=0)
+        check_range(self, "warmup", least=0, below=1)
 
     def settings(self, progress: float) -> dict[str, float]:
         """Return the settings of all groups at ``progress``, 0 to 1."""
@@ -77,7 +78,7 @@ class Muon(_CosineSchedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_fraction(momentum=self.momentum)
+        check_range(self, "momentum", least=0, below=1)
 
     def build(self, model: nn.Module) -> Optimizer:
         """Build the optimizer of a model's parameters."""
@@ -107,8 +108,8 @@ class AdaDelta:
     warmup: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        _check_size(lr=self.lr, epsilon=self.epsilon)
-        _check_fraction(decay=self.decay)
+        check_range(self, "lr", "epsilon", least=0)
+        check_range(self, "decay", least=0, below=1)
 
     def build(self, model: nn.Module) -> Optimizer:
         """Build the optimizer of a model's parameters."""
@@ -136,8 +137,8 @@ class SGD:
     warmup: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        _check_size(lr=self.lr, weight_decay=self.weight_decay)
-        _check_fraction(momentum=self.momentum)
+        check_range(self, "lr", "weight_decay", least=0)
+        check_range(self, "momentum", least=0, below=1)
 
     def build(self, model: nn.Module) -> Optimizer:
         """Build the optimizer of a model's parameters."""
@@ -189,15 +190,3 @@ def _groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict[str,
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": weight_decay},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
-
-
-def _check_size(**options: float) -> None:
-    for name, value in options.items():
-        if not 0 <= value < math.inf:
-            raise ValueError(f"{name}: expected a number of at least 0, found {value}")
-
-
-def _check_fraction(**options: float) -> None:
-    for name, value in options.items():
-        if not 0 <= value < 1:
-            raise ValueError(f"{name}: expected at least 0 and below 1, found {value}")

@@ -79,7 +79,7 @@ def _ordinal(model: ConditionalModel) -> Iterator[None]:
     both = [(weight, dim) for weight, dim in ((model.W, 1), (model.V, 0)) if weight is not None]
     trainable = [(weight, weight.grad, dim) for weight, dim in both if weight.grad is not None]
     for weight, gradient, dim in trainable:
-        model.ordinal_kernel.solve(weight, dim=dim)
+        model.ordinal_kernel.multiply(weight, dim=dim, inverse=True)
         model.ordinal_kernel.multiply(gradient, dim=dim)
     yield
     for weight, _, dim in trainable:

@@ -42,17 +42,13 @@ class Rows(NamedTuple):
         """Return values and observed cells of some rows."""
         return self.values[rows], None if self.observed is None else self.observed[rows]
 
-    def first(self, number: int) -> "Rows":
-        """Return the first rows."""
-        observed = None if self.observed is None else self.observed[:number]
-        return Rows(self.values[:number], observed, self.n_skipped, self.columns)
+    def select(self, rows: Tensor | slice) -> "Rows":
+        """Return some of the rows."""
+        values, observed = self.batch(rows)
+        return self._replace(values=values, observed=observed)
 
     def filled(self, values: Tensor) -> "Rows":
-        """Return the same rows with all values.
-
-        Args:
-            values: codes [N, D].
-        """
+        """Return the same rows with all values, codes [N, D]."""
         return self._replace(values=values.to(self.values), observed=None)
 
     def name(self, column: int) -> str:

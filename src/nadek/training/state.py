@@ -25,6 +25,11 @@ class TrainingState:
     tensors: dict[str, Tensor]
     info: dict[str, Any] = field(default_factory=dict)
 
+    def group(self, name: str) -> dict[str, Tensor]:
+        """Return the tensors of one part, such as "model"."""
+        prefix = f"{name}."
+        return {key.removeprefix(prefix): value for key, value in self.tensors.items() if key.startswith(prefix)}
+
 
 def pack(
     model: nn.Module,
@@ -47,23 +52,18 @@ def pack(
 def unpack(state: TrainingState, model: nn.Module, optimizer: Optimizer, average: WeightAverage | None) -> None:
     """Load a state into model, optimizer and average."""
     try:
-        model.load_state_dict(_group(state, "model"))
+        model.load_state_dict(state.group("model"))
         if average is not None:
-            average.load_state_dict(_group(state, "average"))
+            average.load_state_dict(state.group("average"))
     except RuntimeError as error:
         raise ValueError(f"the saved training state does not fit this model: {error}") from None
     entries: dict[int, dict[str, Tensor]] = {}
-    for name, value in _group(state, "optimizer").items():
+    for name, value in state.group("optimizer").items():
         index, entry = name.split(".", 1)
         entries.setdefault(int(index), {})[entry] = value.clone()  # an optimizer changes it in place
     optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
     for parameter, values in optimizer.state.items():
         values |= {name: _match_layout(value, parameter) for name, value in values.items()}
-
-
-def extra_tensors(state: TrainingState, group: str) -> dict[str, Tensor] | None:
-    """Return extra tensors that `pack` stored, by name."""
-    return _group(state, group) or None
 
 
 def _match_layout(value: Any, parameter: Tensor) -> Any:  # noqa: ANN401 - any entry of an optimizer's state
@@ -73,8 +73,3 @@ def _match_layout(value: Any, parameter: Tensor) -> Any:  # noqa: ANN401 - any e
     """
     same = isinstance(value, Tensor) and value.shape == parameter.shape
     return torch.empty_like(parameter, dtype=value.dtype).copy_(value) if same else value
-
-
-def _group(state: TrainingState, group: str) -> dict[str, Tensor]:
-    prefix = f"{group}."
-    return {name.removeprefix(prefix): value for name, value in state.tensors.items() if name.startswith(prefix)}

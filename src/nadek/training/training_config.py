@@ -7,7 +7,7 @@ from typing import Literal
 from nadek.inference.mask_distribution import MaskDistribution, MaskLaw
 from nadek.inference.order_agnostic import Objective
 from nadek.training.optimizers import AdamW, OptimizerConfig
-from nadek.utils.configs import check_choices, check_whole
+from nadek.utils.configs import check_choices, check_range, check_whole
 
 EMA_DECAY = 0.999
 """Default decay of the averaged weights, a minibatch."""
@@ -37,10 +37,7 @@ class Phase:
     def __post_init__(self) -> None:
         check_choices(self, "objective", "masks")
         check_whole(self, "epochs", "steps")
-        if self.epochs < 1:
-            raise ValueError(f"epochs: expected at least 1, found {self.epochs}")
-        if self.steps is not None and self.steps < 1:
-            raise ValueError(f"steps: expected at least 1, found {self.steps}")
+        check_range(self, "epochs", "steps", least=1)
         if self.steps is not None and self.objective == "fixed_order":
             raise ValueError("steps: the fixed_order objective takes all steps of the network, leave the option out")
         if self.masks is not None and self.objective == "fixed_order":
@@ -103,23 +100,13 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_choices(self, "precision", "missing")
-        lowest = {"batch_size": 1, "validate_every": 1, "stride": 1, "patience": 1, "seed": 0}
-        check_whole(self, *lowest)
-        for name, least in lowest.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name}: expected at least {least}, found {value}")
+        counts = "batch_size", "validate_every", "stride", "patience"
+        check_whole(self, *counts, "seed")
+        check_range(self, *counts, least=1)
+        check_range(self, "seed", "l2", least=0)
+        check_range(self, "ema_decay", "tilt", least=0, below=1)
         if self.mirror is not None and (len(self.mirror) != 2 or min(self.mirror) < 1):
             raise ValueError(f"mirror: expected the height and width of an image, found {self.mirror}")
-        if not 0 <= self.l2 < math.inf:
-            raise ValueError(f"l2: expected a number of at least 0, found {self.l2}")
-        for name in ("ema_decay", "tilt"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < 1:
-                raise ValueError(f"{name}: expected at least 0 and below 1, found {value}")
-        self._check_phases()
-
-    def _check_phases(self) -> None:
         if not self.phases:
             raise ValueError("phases: expected at least one")
         if (steps := self.phases[-1].steps) is not None:

@@ -14,10 +14,6 @@ class WeightAverage:
 
     It equals `torch.optim.swa_utils.AveragedModel` to the bit, which looks for the parameters anew in every step: a
     millisecond, in the training of a small table a tenth of all.
-
-    Args:
-        model: the model to follow.
-        decay: weight of the average in an update.
     """
 
     def __init__(self, model: ConditionalModel, decay: float) -> None:

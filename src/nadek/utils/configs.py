@@ -6,6 +6,7 @@ literals, ``T | None``, int, float, str and bool, and unions of these four.
 
 import dataclasses
 import difflib
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -61,6 +62,16 @@ def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any datacla
         value = getattr(config, name)
         if value is not None and not is_whole(value):
             raise ValueError(f"{name}: expected a whole number, found {value!r}")
+
+
+def check_range(config: Any, *names: str, least: int, below: int | None = None) -> None:  # noqa: ANN401 - any dataclass
+    """Check that options are finite, at least ``least`` and less than ``below``; None passes."""
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and not least <= value < (math.inf if below is None else below):
+            number = "a number of " if below is None and not is_whole(value) else ""
+            top = "" if below is None else f" and below {below}"
+            raise ValueError(f"{name}: expected {number}at least {least}{top}, found {value}")
 
 
 def is_whole(value: object) -> TypeGuard[int]:
