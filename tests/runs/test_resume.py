@@ -356,12 +356,13 @@ def test_ctrl_c_resumes_bitwise(uninterrupted, tmp_path):
 def test_second_training_is_refused(tmp_path):
     folder, other = tmp_path / "model", (*FIT, "-o", tmp_path / "model", "--seed", "1")
     process = start(*FIT, "-o", folder, "--epochs", "100000")
-    wait_for_progress(process, folder, 1)
-    message = f"{folder}: another process works in this folder; wait for its end"
-    for options in ((), ("--force",), ("--resume",)):
-        assert nadek(*other, *options).error == message
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    try:
+        wait_for_progress(process, folder, 1)
+        errors = [nadek(*other, *options).error for options in ((), ("--force",), ("--resume",))]
+    finally:
+        process.kill()
+        process.communicate()
+    assert errors == [f"{folder}: another process works in this folder; wait for its end"] * 3
     assert nadek(*other, "--force", "--quiet").code == 0
 
 
