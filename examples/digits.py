@@ -47,7 +47,7 @@ NADE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demonstration found: rows of (model, mean test log-likelihood, standard error), and its files."""
+    """Results of the demonstration: rows of (model, mean test log-likelihood, standard error), and its files."""
 
     rows: list[tuple[str, float, float]]
     record: dict[str, Any]
@@ -63,23 +63,22 @@ def demo(
         folder: where models and pictures go; what is there is replaced.
         seed: of everything random.
         epochs: of each training, for a quicker look.
-        on_epoch: told (model, what happened) after each epoch.
+        on_epoch: called with the model's name and the epoch after each one.
     """
     started = time.monotonic()
     held = open_data("digits", split="test").x
     rows = _baselines(open_data("digits", split="train").x.numpy(), held.numpy())
     single = _trained("NADE, fixed order", NADE, folder / "nade", seed, epochs, on_epoch)
-    found = evaluate(single, held, orderings=1, seed=seed)
-    rows.append(("NADE, fixed order, one hidden layer", found["test_log_likelihood"], found["standard_error"]))
+    fixed = evaluate(single, held, orderings=1, seed=seed)
+    rows.append(("NADE, fixed order, one hidden layer", fixed["test_log_likelihood"], fixed["standard_error"]))
     saved = _trained("NADE-5, two hidden layers", NADE_K, folder / "nade-5", seed, epochs, on_epoch)
     record = evaluate(saved, held, orderings=32, seed=seed)
     rows.append(("NADE-5, any one ordering (mean of 32)", record["test_log_likelihood"], record["standard_error"]))
     rows.append(("NADE-5, mixture of 32 orderings", record["ensemble"], record["ensemble_standard_error"]))
     files = draw_model(saved, folder, held, seed=seed)
     files.append(figures.save(figures.model_comparison(list(rows)), folder / "models.png"))
-    told = {"data": "digits", "table": [list(row) for row in rows], "seconds_total": time.monotonic() - started}
-    record = {**told, **record}
-    return Demo(rows, record, files)
+    about = {"data": "digits", "table": [list(row) for row in rows], "seconds_total": time.monotonic() - started}
+    return Demo(rows, {**about, **record}, files)
 
 
 def _baselines(train_x: np.ndarray, test_x: np.ndarray) -> list[tuple[str, float, float]]:
@@ -109,12 +108,12 @@ def _trained(
         ]
         options = {**options, "training": {**options["training"], "phases": short}}
     recipe = make_recipe(merge(options, {"seed": seed, "training": {"seed": seed}}), n_variables=source.x.shape[1])
-    told = None if on_epoch is None else (lambda epoch: on_epoch(name, epoch))
-    return train(recipe, folder, source, held_out, on_epoch=told)
+    after_epoch = None if on_epoch is None else (lambda epoch: on_epoch(name, epoch))
+    return train(recipe, folder, source, held_out, on_epoch=after_epoch)
 
 
 def main() -> None:
-    """Run the demonstration and print what it found."""
+    """Run the demonstration and print its results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/demo"), help="folder for models and pictures")
     parser.add_argument("--epochs", type=int, help="fewer epochs, for a quick look")

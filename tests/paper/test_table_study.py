@@ -115,7 +115,7 @@ def test_recipes_share_the_model(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (("title", "titel"), "unknown option titel; did you mean title"),
         (('"digits"', '"digit"'), "data: expected one of .*, found 'digit'"),
@@ -132,8 +132,8 @@ def test_recipes_share_the_model(tmp_path):
         (("[model]", "[model"), "is not valid TOML"),
     ],
 )
-def test_row_errors_name_the_file(change, told, tmp_path):
-    with pytest.raises(ValueError, match=rf"nade-2\.toml.*{told}"):
+def test_row_errors_name_the_file(change, message, tmp_path):
+    with pytest.raises(ValueError, match=rf"nade-2\.toml.*{message}"):
         read_row(write_row(tmp_path, text=TOML.replace(*change)))
 
 
@@ -164,9 +164,9 @@ def test_record_is_complete(done):
     folder, row, record = done
     assert set(record) == KEYS
     assert record == json.loads(record_of(folder, row).read_text())
-    told = {key: record[key] for key in ("table", "row", "recipe", "paper", "paper_ensemble", "quick", "seed")}
+    about = {key: record[key] for key in ("table", "row", "recipe", "paper", "paper_ensemble", "quick", "seed")}
     expected = {"table": "table9", "row": "nade-2", "recipe": "modern", "paper": -20.5, "paper_ensemble": -19.25}
-    assert told == {**expected, "quick": False, "seed": 0}
+    assert about == {**expected, "quick": False, "seed": 0}
     assert (record["orderings"], record["rows"], record["epochs"]) == (3, 300, 3)
     assert (record["ensemble_orderings"], record["ensemble_rows"]) == (4, 10)
     assert record["config"] == encode(row.recipe("modern"))
@@ -199,11 +199,6 @@ def test_ensemble_defaults_to_same_orderings(tmp_path):
     assert record["ensemble"] >= record["test_log_likelihood"]
 
 
-def test_undefined_number_is_null(tmp_path):
-    row = replace(read_row(write_row(tmp_path)), orderings=1)
-    assert run_row(row, "modern", workspace_in(tmp_path, quick=True))["spread_over_orderings"] is None
-
-
 def test_finished_row_is_not_rerun(done, monkeypatch):
     folder, row, record = done
     monkeypatch.setattr(TRAININGS, "train", forbidden)
@@ -221,13 +216,15 @@ def test_record_follows_the_row_description(text, tmp_path, monkeypatch):
     assert run_row(read_row(tmp_path / "recipes" / "table9" / "nade-2.toml"), "modern", place) == before
     assert (path.read_bytes(), path.stat().st_ino) == written  # not even written
     monkeypatch.setattr(TRAININGS, "train", forbidden)
-    told = text.replace("paper = -20.5", "").replace('title = "', 'paper = -21.5\ntitle = "New ')
-    after = run_row(read_row(write_row(tmp_path, text=told)), "modern", place)
+    described = text.replace("paper = -20.5", "").replace('title = "', 'paper = -21.5\ntitle = "New ')
+    after = run_row(read_row(write_row(tmp_path, text=described)), "modern", place)
     assert (after["paper"], after["title"]) == (-21.5, f"New {before['title']}")
     assert {**after, "paper": before["paper"], "title": before["title"]} == before
     assert json.loads(path.read_text()) == after
+    path.unlink()  # a lost record is made again
     run_row(read_row(write_row(tmp_path, text=text)), "modern", place)
     assert path.read_bytes() == written[0]
+    assert not list((tmp_path / "runs").rglob("*.npz"))
 
 
 def test_default_core_and_optimizer(tmp_path):
@@ -241,31 +238,19 @@ def test_default_core_and_optimizer(tmp_path):
     assert isinstance(read_row(write_row(tmp_path, text=image)).recipe("modern").model, ImageConfig)
 
 
-@pytest.mark.slow
-def test_lost_record_is_rebuilt(tmp_path, monkeypatch):
-    row = read_row(write_row(tmp_path))
-    record = run_row(row, "modern", workspace_in(tmp_path))
-    path = record_of(tmp_path, row)
-    before = path.read_bytes()
-    path.unlink()
-    monkeypatch.setattr(TRAININGS, "train", forbidden)
-    assert run_row(row, "modern", workspace_in(tmp_path)) == record
-    assert path.read_bytes() == before
-    assert not list((tmp_path / "runs").rglob("*.npz"))
-
-
 def test_other_orderings_change_the_record(tmp_path, monkeypatch):
     row = read_row(write_row(tmp_path))
     first = run_row(row, "modern", workspace_in(tmp_path, quick=True))
     monkeypatch.setattr(TRAININGS, "train", forbidden)
     second = run_row(replace(row, orderings=1), "modern", workspace_in(tmp_path, quick=True))
     assert (first["orderings"], second["orderings"]) == (2, 1)
+    assert second["spread_over_orderings"] is None
     third = run_row(replace(row, orderings=1, ensemble_rows=3), "modern", workspace_in(tmp_path, quick=True))
     assert third["ensemble_rows"] == 3 < second["ensemble_rows"]
 
 
 @pytest.mark.slow
-def test_scoring_resumes(tmp_path, monkeypatch):
+def test_training_and_scoring_resume(tmp_path, monkeypatch):
     row = replace(read_row(write_row(tmp_path)), orderings=2, ensemble_orderings=2)
     whole = run_row(row, "modern", workspace_in(tmp_path / "whole"))
     calls = []
@@ -278,7 +263,10 @@ def test_scoring_resumes(tmp_path, monkeypatch):
 
     monkeypatch.setattr(SCORING, "log_prob", scored)
     with pytest.raises(StopError):
-        run_row(row, "modern", workspace_in(tmp_path))
+        run_row(row, "modern", workspace_in(tmp_path), watch=Watched(stop))
+    assert (tmp_path / "runs" / "table9-nade-2-modern" / "training.safetensors").is_file()
+    with pytest.raises(StopError):
+        run_row(row, "modern", workspace_in(tmp_path))  # the training goes on, the scoring stops
     calls.append("so that nothing stops the next")
     monkeypatch.setattr(TRAININGS, "train", forbidden)
     record = run_row(row, "modern", workspace_in(tmp_path), watch=(watched := Watched()))
@@ -375,8 +363,8 @@ def test_images_are_scored_in_pieces(tmp_path, monkeypatch):
     coarse = log_prob(model, x, orderings=2, dtype=torch.bfloat16, generator=torch.Generator().manual_seed(0))
     assert record["test_log_likelihood"] == pytest.approx(coarse.mean().item(), abs=1e-9)
     away = (coarse - exact)[0, :16]
-    told = {"rows": 16, "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
-    assert record["reduced_precision"] == pytest.approx(told, abs=1e-9)
+    precision = {"rows": 16, "mean_difference": away.mean().item(), "largest_difference": away.abs().max().item()}
+    assert record["reduced_precision"] == pytest.approx(precision, abs=1e-9)
     assert away.abs().max() > 0
 
 
@@ -390,15 +378,6 @@ def test_damaged_scores_are_recomputed(damage, tmp_path, monkeypatch):
     (kept,) = (tmp_path / "runs").rglob("scores.npz")
     kept.write_bytes(damage)
     assert run_row(row, "modern", workspace_in(tmp_path, quick=True))["orderings"] == 2
-
-
-@pytest.mark.slow
-def test_training_resumes(tmp_path):
-    row = read_row(write_row(tmp_path))
-    with pytest.raises(StopError):
-        run_row(row, "modern", workspace_in(tmp_path), watch=Watched(stop))
-    assert (tmp_path / "runs" / "table9-nade-2-modern" / "training.safetensors").is_file()
-    assert run_row(row, "modern", workspace_in(tmp_path))["epochs"] == 3
 
 
 def test_quick_look_leaves_no_result(tmp_path):
@@ -421,20 +400,15 @@ def test_other_recipe_needs_force(tmp_path):
     assert record["config"]["training"]["ema_decay"] == 0.8
 
 
-def test_notes_do_not_change_recipe(tmp_path, monkeypatch):
+def test_diverged_model_is_refused(tmp_path, monkeypatch):
     first = run_row(read_row(write_row(tmp_path)), "paper", workspace_in(tmp_path, quick=True))
-    row = read_row(write_row(tmp_path, text=TOML.replace("as it was", "as they did it")))
+    row = read_row(write_row(tmp_path, text=TOML.replace("as it was", "as they did it")))  # notes are no recipe
     monkeypatch.setattr(TRAININGS, "train", forbidden)
     assert run_row(row, "paper", workspace_in(tmp_path, quick=True)) == first
-
-
-def test_diverged_model_is_refused(tmp_path):
-    row = read_row(write_row(tmp_path))
-    run_row(row, "modern", workspace_in(tmp_path, quick=True))
     (path,) = (tmp_path / "runs").rglob("metrics.json")
     path.write_text(path.read_text().replace('"diverged": false', '"diverged": true'))
     with pytest.raises(ValueError, match=r"the training of .* diverged; change the recipe, or use --force"):
-        run_row(row, "modern", workspace_in(tmp_path, quick=True))
+        run_row(row, "paper", workspace_in(tmp_path, quick=True))
 
 
 def test_recipe_of_other_width_is_refused(tmp_path):
