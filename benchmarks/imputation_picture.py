@@ -3,6 +3,7 @@
 python benchmarks/imputation_picture.py
 """
 
+import argparse
 import json
 from pathlib import Path
 
@@ -18,6 +19,7 @@ METHODS = ("nadek", "hidden-tree", "neighbours", "ridge", "missforest")
 
 def main() -> None:
     """Read the record and draw."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     results = json.loads((RESULTS / "imputation.json").read_text(encoding="utf-8"))["results"]
     panels = {
         name: {by[PERCENT][m]["title"]: by[PERCENT][m]["reliability"] for m in METHODS if m in by[PERCENT]}
