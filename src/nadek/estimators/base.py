@@ -51,7 +51,8 @@ from nadek.tabular.writeback import Fillings
 from nadek.training import Epoch
 from nadek.training.defaults import Purpose
 
-SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
+SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes. For
+            imputation from 5,000 rows on it reads 600,000.
         missing: "use" rows with missing cells: these are never read and never predicted, which is right where chance
             decides what is missing. "complete" them in the last third of the training, by draws given the observed
             cells: right also where these decide what is missing, and slower. The draws are joint up to 64 columns;
@@ -67,14 +68,15 @@ SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows 
 
             - ``steps``: refining steps of the network (the k of NADE-k); "auto" is 3.
             - ``width``: units of its hidden stream; "auto" is 400, at most 32 a column and 8 times the square root of
-              the rows, in whole 16s.
+              the rows, in whole 16s. For imputation from 5,000 rows on it is at most 64 and one for a column of two
+              values, two for each level of another.
             - ``blocks``: residual blocks; "auto" is 2.
             - ``dropout``: part of the hidden units left out in training; "auto" is 0.2 below 5,000 rows, else 0.
             - ``learning_rate``: of AdamW, after the warm-up; "auto" is 0.002, and 0.004 from 100,000 rows on (in
-              `NADEkImputer` from 5,000).
+              `NADEkImputer` 0.006 from 5,000).
             - ``weight_decay``: of the matrices, decoupled; "auto" is 0.1.
-            - ``batch_size``: rows of a minibatch; "auto" is 100, and 300 from 100,000 rows on (in `NADEkImputer` from
-              5,000).
+            - ``batch_size``: rows of a minibatch; "auto" is 100, and 300 from 100,000 rows on (in `NADEkImputer` 200
+              from 5,000).
             - ``early_stopping``: True holds out ``validation_fraction`` of the rows, keeps the weights that did best
               on them, and stops after ``n_iter_no_change`` validations without a better one.
             - ``validation_fraction``: 0.1 of the rows; none are held out where none would be left to train on.

@@ -24,16 +24,16 @@ WIDTH = 400
 """Units of the stream in large tables; see `_width`."""
 BLOCKS = 2
 WEIGHT_DECAY = 0.1
-ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 1_100_000
+ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
 """Rows that a run reads in all its epochs, and a run of `imputation_phases`."""
 MIN_EPOCHS, MAX_EPOCHS = 10, 400
 DROPOUT, SMALL_TABLE = 0.2, 5000
 """Dropout for tables of fewer rows, which a network could learn by heart."""
-FINE, COARSE = (100, 2e-3), (300, 4e-3)
-"""Batch size and learning rate. The coarse training takes half the time and imputes as well; the likelihood of rows
-needs the tails of the joint distribution, which are learnt later."""
+FINE, COARSE, IMPUTATION = (100, 2e-3), (300, 4e-3), (200, 6e-3)
+"""Batch size and learning rate. A third of the passes imputes as well; the likelihood of rows needs the tails of the
+joint distribution, which are learnt later. In small tables imputation is trained like a density."""
 LARGE_TABLE = 100_000
-"""From so many rows on the training is coarse for every purpose."""
+"""From so many rows on a density is learnt from coarse batches."""
 ROWS_BETWEEN = 8192
 """Rows read between validations, at most a tenth of a run; four times as many with `imputation_phases`, which would
 spend a tenth of their time on them."""
@@ -75,7 +75,8 @@ def defaults(
         >>> model.core.width, training.epochs, training.batch_size
         (176, 400, 100)
     """
-    width = _width(n_rows, len(levels)) if width is None else width
+    imputation = purpose == "imputation" and n_rows >= SMALL_TABLE
+    width = _width(n_rows, levels, imputation=imputation) if width is None else width
     steps = STEPS if steps is None else steps
     dropout = DROPOUT if n_rows < SMALL_TABLE else 0.0
     model = ModelConfig(
@@ -87,9 +88,7 @@ def defaults(
         fill="zero",
         mask_input=True,
     )
-    coarse = n_rows >= (SMALL_TABLE if purpose == "imputation" else LARGE_TABLE)
-    default_batch_size, learning_rate = COARSE if coarse else FINE
-    imputation = coarse and purpose == "imputation"
+    default_batch_size, learning_rate = IMPUTATION if imputation else COARSE if n_rows >= LARGE_TABLE else FINE
     first_masks: MaskLaw | None = "holes" if n_rows >= SMALL_TABLE else None
     if epochs is None:
         n_read = ROWS_IMPUTATION if imputation else ROWS_DENSITY
@@ -107,9 +106,11 @@ def defaults(
     return model, training
 
 
-def _width(n_rows: int, n_variables: int) -> int:
-    """Return the width, a multiple of 16: narrower for few rows or variables."""
-    width = min(WIDTH, 32 * n_variables, 8 * math.sqrt(n_rows))
+def _width(n_rows: int, levels: Sequence[int], *, imputation: bool) -> int:
+    """Return the width, a multiple of 16: narrower for few rows or variables, and for few columns of an imputation."""
+    width = min(WIDTH, 32 * len(levels), 8 * math.sqrt(n_rows))
+    if imputation:
+        width = min(width, 64 + sum(1 if n == 2 else 2 * n for n in levels))
     return max(16, 16 * int(width / 16))
 
 
