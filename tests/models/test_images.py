@@ -11,7 +11,6 @@ from nadek.figures.model_card import draw_model
 from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.orderings import random_orderings
-from nadek.models.registry import build
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
 from nadek.runs.data import Source
@@ -51,7 +50,7 @@ def some_missing(x, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"image_shape": (0, 4)}, "image_shape: expected height and width, found (0, 4)"),
         ({"channels": ()}, "channels: expected one scale or more of at least one channel, found ()"),
@@ -62,8 +61,8 @@ def some_missing(x, seed=0):
         ({"dropout": 1.0}, "dropout: expected a rate of at least 0 and below 1, found 1.0"),
     ],
 )
-def test_impossible_config_is_refused(options, told):
-    with pytest.raises(ValueError, match=re.escape(told)):
+def test_impossible_config_is_refused(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         ImageConfig(**{"image_shape": (4, 4)} | options)
 
 
@@ -73,7 +72,7 @@ def test_image_config_properties():
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "message"),
     [
         ({"kind": "pictures"}, "model.kind: expected none or one of images, found 'pictures'"),
         ({"kind": "images", "chanels": [4]}, "unknown option model.chanels; did you mean channels?"),
@@ -83,8 +82,8 @@ def test_image_config_properties():
         ({"kind": "images", "core": {"kind": "deep"}}, "unknown option model.core; known are blocks, channels, dense"),
     ],
 )
-def test_recipe_mistakes_are_named(model, told):
-    with pytest.raises(ValueError, match=re.escape(told)):
+def test_recipe_mistakes_are_named(model, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         make_recipe({"model": model}, n_variables=16, image_shape=(4, 4))
 
 
@@ -260,10 +259,6 @@ def test_image_network_is_saved_and_loaded(tmp_path):
     x = stripes(3)
     with torch.no_grad():
         assert torch.equal(loaded(x, some_missing(x))[-1], model.eval()(x, some_missing(x))[-1])
-
-
-def test_build_makes_what_the_config_says():
-    assert isinstance(build(ImageConfig(image_shape=(2, 2))), ImageNetwork)
 
 
 @pytest.mark.slow

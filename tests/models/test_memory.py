@@ -61,10 +61,10 @@ def again_and_again(n, *, kinds=30, D=14, noise=0.0, seed=3):
 def by_hand(model, x, missing):
     """Probabilities of the levels of every variable of one row, by loops over rows and cells."""
     rows, seen = model.rows.numpy(), model.seen.numpy().astype(float)
-    known = np.ones(rows.shape, dtype=bool) if model.known is None else model.known.numpy()
+    observed = np.ones(rows.shape, dtype=bool) if model.known is None else model.known.numpy()
     differing = []
     for j, n in enumerate(model.levels):
-        weights = [seen[known[:, j] & (rows[:, j] == level)].sum() for level in range(n)]
+        weights = [seen[observed[:, j] & (rows[:, j] == level)].sum() for level in range(n)]
         share = np.array(weights) / max(1, sum(weights))
         differing.append(1 - (share**2).sum() if sum(weights) else 0.0)
     counts = np.zeros(len(rows))
@@ -72,20 +72,20 @@ def by_hand(model, x, missing):
         apart = 0.0
         for j in range(len(row)):
             if not missing[j]:
-                apart += float(row[j] != x[j]) if known[i, j] else differing[j]
+                apart += float(row[j] != x[j]) if observed[i, j] else differing[j]
         counts[i] = seen[i] * np.exp(-float(model.decay) * apart)
     logits = model.network(torch.tensor(x)[None], torch.tensor(missing)[None])[-1][0].detach().numpy()
-    found = []
+    distributions = []
     for j, of_network in enumerate(reference.level_log_probs(model.levels, logits)):
-        total = counts[known[:, j]].sum()
+        total = counts[observed[:, j]].sum()
         if total == 0:
-            found.append(np.exp(of_network))
+            distributions.append(np.exp(of_network))
             continue
-        told = [counts[known[:, j] & (rows[:, j] == level)].sum() / total for level in range(model.levels[j])]
+        of_memory = [counts[observed[:, j] & (rows[:, j] == level)].sum() / total for level in range(model.levels[j])]
         certainty = float(model.trust[0]) + float(model.trust[1]) * np.log(total)
         share = 1 / (1 + np.exp(-certainty))
-        found.append((1 - share) * np.exp(of_network) + share * np.array(told))
-    return found
+        distributions.append((1 - share) * np.exp(of_network) + share * np.array(of_memory))
+    return distributions
 
 
 @pytest.mark.parametrize("name", ["memory", "memory, mixed, with holes"])
@@ -97,15 +97,15 @@ def test_prediction_equals_formula(name):
         missing = rng.random(5) < 0.5
         missing[rng.integers(5)] = True
         expected = by_hand(model, x, missing)
-        found = level_probabilities(model, torch.tensor(np.where(missing, np.nan, x))[None])[0].numpy()
+        p = level_probabilities(model, torch.tensor(np.where(missing, np.nan, x))[None])[0].numpy()
         for j in np.flatnonzero(missing):
-            np.testing.assert_allclose(found[j, : model.levels[j]], expected[j], atol=1e-12)
+            np.testing.assert_allclose(p[j, : model.levels[j]], expected[j], atol=1e-12)
 
 
 def test_cell_without_stored_values_follows_network():
-    rows, known = codes(6), torch.ones(6, 5, dtype=torch.bool)
-    known[:, 1] = False
-    model = MemoryModel(network(), rows, known, decay=1.0, trust=(3.0, 1.0))
+    rows, observed = codes(6), torch.ones(6, 5, dtype=torch.bool)
+    observed[:, 1] = False
+    model = MemoryModel(network(), rows, observed, decay=1.0, trust=(3.0, 1.0))
     x, missing = codes(4, seed=9), torch.tensor([True, True, False, False, True]).expand(4, -1)
     alone, both = model.network(x, missing)[-1].softmax(-1), model(x, missing)[-1].softmax(-1)
     of_it = slice(1, 4)
@@ -118,10 +118,10 @@ def test_only_similar_rows_have_weight():
     model = MemoryModel(nade_k(30, hidden=(4,), generator=seeded()).double(), rows, decay=4.0, trust=(2.0, 1.0))
     missing = torch.arange(30) == 7
     like, unlike = torch.zeros(1, 30), torch.ones(1, 30)
-    for x, told in ((like, True), (unlike, False)):
+    for x, is_similar in ((like, True), (unlike, False)):
         difference = model(x, missing[None])[-1][0, 7] - model.network(x, missing[None])[-1][0, 7]
-        assert (difference < -1) == told
-        assert told or difference.abs() < 1e-12
+        assert (difference < -1) == is_similar
+        assert is_similar or difference.abs() < 1e-12
 
 
 def test_memory_is_exact_under_autocast():
@@ -153,16 +153,16 @@ def test_memory_config_delegates_to_network():
 def test_memory_is_saved_and_loaded(name, matrices, tmp_path):
     model = build(name, 5).float()
     save(tmp_path, SavedModel(model, Schema()), matrices=matrices)
-    found = load(tmp_path)
+    loaded = load(tmp_path)
     for key, value in model.state_dict().items():
-        told = found.state_dict()[key]
+        loaded_value = loaded.state_dict()[key]
         if value.dtype == torch.float32 and matrices is not None:
-            torch.testing.assert_close(told, value, rtol=1e-2, atol=1e-2)
+            torch.testing.assert_close(loaded_value, value, rtol=1e-2, atol=1e-2)
         else:
-            assert torch.equal(told, value)
+            assert torch.equal(loaded_value, value)
     if matrices is None:
         x = codes(5, model.levels)
-        assert torch.equal(log_prob(found, x, ordering=torch.arange(5)), log_prob(model, x, ordering=torch.arange(5)))
+        assert torch.equal(log_prob(loaded, x, ordering=torch.arange(5)), log_prob(model, x, ordering=torch.arange(5)))
 
 
 def test_memory_can_be_pickled():
@@ -219,10 +219,10 @@ def test_gain_equals_difference_of_costs(holes):
     (model, gain), rows, judges = learnt(x, others, levels=LEVELS)
     same = seeded()
     torch.randperm(len(rows.values), generator=same)
-    asked = prepare_validation(judges, model, "last_step", same, min_rows=FIT_MEMORY.FIT_ROWS)
-    for network_, told in ((model.network, gain.before), (model, gain.after)):
-        cost = step_costs(network_, asked.rows.values, asked.missing, asked.rows.observed)[-1].mean()
-        assert cost.item() == pytest.approx(told, abs=1e-10)
+    validation = prepare_validation(judges, model, "last_step", same, min_rows=FIT_MEMORY.FIT_ROWS)
+    for network_, expected in ((model.network, gain.before), (model, gain.after)):
+        cost = step_costs(network_, validation.rows.values, validation.missing, validation.rows.observed)[-1].mean()
+        assert cost.item() == pytest.approx(expected, abs=1e-10)
 
 
 def test_no_other_trust_is_better():
@@ -230,10 +230,10 @@ def test_no_other_trust_is_better():
     (model, gain), _, judges = learnt(x[:300], x[300:])
     same = seeded()
     torch.randperm(300, generator=same)
-    asked = prepare_validation(judges, model, "last_step", same, min_rows=FIT_MEMORY.FIT_ROWS)
+    validation = prepare_validation(judges, model, "last_step", same, min_rows=FIT_MEMORY.FIT_ROWS)
 
     def cost():
-        return step_costs(model, asked.rows.values, asked.missing)[-1].mean().item()
+        return step_costs(model, validation.rows.values, validation.missing)[-1].mean().item()
 
     assert cost() == pytest.approx(gain.after, abs=1e-10)
     for k, change in ((0, 0.2), (0, -0.2), (1, 0.05), (1, -0.05)):
@@ -257,8 +257,8 @@ def test_stored_rows_are_capped(monkeypatch):
 def test_different_missing_cells_make_different_rows():
     x = torch.tensor([[1.0, 0.0], [1.0, torch.nan], [1.0, 0.0], [1.0, torch.nan], [0.0, 1.0]])
     (model, _), *_ = learnt(x, x, levels=(2, 2))
-    told = sorted(zip(model.rows.tolist(), model.known.tolist(), model.seen.tolist(), strict=True))
-    assert told == [([0, 1], [True, True], 1), ([1, 0], [True, False], 2), ([1, 0], [True, True], 2)]
+    stored = sorted(zip(model.rows.tolist(), model.known.tolist(), model.seen.tolist(), strict=True))
+    assert stored == [([0, 1], [True, True], 1), ([1, 0], [True, False], 2), ([1, 0], [True, True], 2)]
 
 
 def test_fit_rows_are_capped(monkeypatch):
@@ -354,9 +354,9 @@ def test_missing_cell_is_not_stored():
     X = again_and_again(600)
     X[0, 3] = np.nan
     imputer = fitted(NADEkImputer, X, memory=True)
-    known = imputer.network_.known
-    assert known is not None
-    assert not known.all()
+    observed = imputer.network_.known
+    assert observed is not None
+    assert not observed.all()
     others = X[1:][(np.delete(X[1:], 3, 1) == np.delete(X[0], 3)).all(1), 3]
     assert abs(imputer.transform(X[:1])[0, 3] - others.mean()) < 0.2
 
@@ -432,8 +432,8 @@ def test_command_fit_adds_memory(tmp_path, capsys):
 
 def test_memory_recipe_needs_validation_rows(tmp_path, capsys):
     table(tmp_path / "t.csv")
-    told = ("--validation-fraction", 0, "--memory")
-    assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 1, *told) != 0
+    options = ("--validation-fraction", 0, "--memory")
+    assert nadek("fit", tmp_path / "t.csv", "-o", tmp_path / "m", "--epochs", 1, *options) != 0
     assert "memory: expected validation rows" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
 

@@ -153,7 +153,7 @@ def test_steps_equal_those_of_shared_parameters(options, optimizer, is_centred):
             ours.step()
         cost(twin).backward()
         theirs.step()
-    for name in ("W", "c") if model.V is None else ("W", "V", "c"):
+    for name in [name for name in ("W", "V", "A", "c") if getattr(model, name) is not None]:
         torch.testing.assert_close(getattr(model, name), getattr(twin, name), rtol=1e-8, atol=1e-9)
     assert not torch.allclose(model.W, before, atol=1e-3)
 
@@ -243,10 +243,10 @@ def test_a_model_keeps_its_order(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ordinal", "told"), [((0, 6), "from 0 to 5"), ((-1,), "from 0 to 5"), ((1, 1), "each place once")]
+    ("ordinal", "message"), [((0, 6), "from 0 to 5"), ((-1,), "from 0 to 5"), ((1, 1), "each place once")]
 )
-def test_wrong_ordinal_indices_are_refused(ordinal, told):
-    with pytest.raises(ValueError, match=f"ordinal: expected .*{told}"):
+def test_wrong_ordinal_indices_are_refused(ordinal, message):
+    with pytest.raises(ValueError, match=f"ordinal: expected .*{message}"):
         config(ordinal=ordinal)
 
 
@@ -274,8 +274,10 @@ def answers(n, *, ordered, seed=0):
     """A question with four answers, twice, and a colour."""
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=n)
-    told = [np.clip(np.round(1.5 + hidden + 0.5 * rng.normal(size=n)), 0, 3).astype(int) for _ in range(2)]
-    frame = {f"q{j}": pd.Categorical.from_codes(codes, ANSWERS, ordered=ordered) for j, codes in enumerate(told)}
+    codes_of_answers = [np.clip(np.round(1.5 + hidden + 0.5 * rng.normal(size=n)), 0, 3).astype(int) for _ in range(2)]
+    frame = {
+        f"q{j}": pd.Categorical.from_codes(codes, ANSWERS, ordered=ordered) for j, codes in enumerate(codes_of_answers)
+    }
     colours = pd.Categorical(rng.choice(["red", "green", "blue"], size=n))
     return pd.DataFrame(frame | {"colour": colours})
 

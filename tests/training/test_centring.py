@@ -1,4 +1,4 @@
-"""Centred training: the same model, and each step the one that plain descent takes in the centred parameters."""
+"""Centred training around its steps, which tests/models/test_ordinal_kernel.py holds to a centred twin."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from nadek.models.cores import DeepConfig
 from nadek.models.unet import ImageNetwork
 from nadek.models.unet_config import ImageConfig
 from nadek.training import SGD, Phase, TrainingConfig, fit, prepare
-from nadek.training.preconditioning import MEAN_FLAG, mean_input, preconditioned
+from nadek.training.preconditioning import mean_input, preconditioned
 
 D = 5
 PLAIN = SGD(lr=0.1, momentum=0.0)
@@ -34,34 +34,6 @@ def cost(model):
     return step_costs(model, rows().double(), missing)[-1].mean()
 
 
-STRUCTURES = {"mean fill": {}, "mask input": {"mask_input": True, "fill": "zero"}, "tied": {"tied": True}}
-
-
-@pytest.mark.parametrize("options", STRUCTURES.values(), ids=STRUCTURES)
-def test_step_equals_that_of_centred_parameters(options):
-    centre, lr = torch.rand(D, dtype=torch.float64, generator=seeded(4)), 0.1
-    model, moved = network(**options), network(**options)
-    cost(model).backward()
-    with torch.no_grad():
-        bias = model.c + model.W @ centre
-        gradient = model.c.grad
-        W = model.W - lr * (model.W.grad - torch.outer(gradient, centre))
-        c = bias - lr * gradient - W @ centre
-        if model.A is not None:
-            flags = torch.full((D,), MEAN_FLAG, dtype=torch.float64)
-            A = model.A - lr * (model.A.grad - torch.outer(gradient, flags))
-            c = c + model.A @ flags - A @ flags
-
-    optimizer = PLAIN.build(moved)
-    cost(moved).backward()
-    with preconditioned(moved, centre):
-        optimizer.step()
-    torch.testing.assert_close(moved.W.detach(), W, rtol=1e-12, atol=1e-14)
-    torch.testing.assert_close(moved.c.detach(), c, rtol=1e-12, atol=1e-14)
-    if moved.A is not None:
-        torch.testing.assert_close(moved.A.detach(), A, rtol=1e-12, atol=1e-14)
-
-
 def test_zero_centre_is_ordinary_step():
     model, moved = network(), network()
     for one, centre in ((model, None), (moved, torch.zeros(D, dtype=torch.float64))):
@@ -81,7 +53,7 @@ def test_centre_is_mean_of_inputs():
         torch.testing.assert_close(mean_input(model, prepare(x)), 0.5 * (mean + model.fill), rtol=1e-6, atol=1e-6)
 
 
-def test_training_uses_it():
+def test_training_uses_the_centre():
     config = TrainingConfig(phases=(Phase(epochs=2),), optimizer=PLAIN, batch_size=10, ema_decay=0.0)
     centred_config = TrainingConfig(phases=config.phases, optimizer=PLAIN, batch_size=10, ema_decay=0.0, centred=True)
     one, other = network(), network()

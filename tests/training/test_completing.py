@@ -40,23 +40,23 @@ def config(**options):
 def divergence(network):
     """KL from the table to the model in nats, exactly; the mean over all orderings."""
     orderings = torch.tensor([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
-    told = torch.stack([log_prob(network, ROWS, ordering=ordering) for ordering in orderings])
-    return float((TABLE.double() * (TABLE.double().log() - told)).sum(1).mean())
+    log_q = torch.stack([log_prob(network, ROWS, ordering=ordering) for ordering in orderings])
+    return float((TABLE.double() * (TABLE.double().log() - log_q)).sum(1).mean())
 
 
 @pytest.mark.slow
 def test_stochastic_em_learns_the_distribution():
-    found = {}
+    divergences = {}
     for missing in ("use", "complete"):
         network, valid = model(), prepare(with_holes(drawn(1000, 2), 3))
         fit(network, prepare(with_holes(drawn(N, 0), 1)), valid, config=config(missing=missing))
-        found[missing] = divergence(network)
-    assert found["complete"] < 0.01
-    assert found["use"] > 0.1
+        divergences[missing] = divergence(network)
+    assert divergences["complete"] < 0.01
+    assert divergences["use"] > 0.1
 
 
 def test_complete_rows_train_as_before():
-    told = []
+    weights = []
     for missing in ("use", "complete"):
         network = model()
         valid = prepare(drawn(50, 2))
@@ -66,8 +66,8 @@ def test_complete_rows_train_as_before():
             valid,
             config=config(missing=missing, phases=(Phase(epochs=3),), patience=1),
         )
-        told.append(torch.cat([value.flatten() for value in network.state_dict().values()]))
-    assert torch.equal(*told)
+        weights.append(torch.cat([value.flatten() for value in network.state_dict().values()]))
+    assert torch.equal(*weights)
 
 
 @pytest.mark.parametrize("n_variables", [5, 200])

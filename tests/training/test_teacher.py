@@ -75,8 +75,8 @@ def test_cost_is_expectation_under_teacher(name, tilt, generator):
         chance = torch.where(missing, chances.gather(-1, held.long().unsqueeze(-1)).squeeze(-1), 1.0).prod(1)
         again = torch.stack([chosen.sum() for chosen in missing_twins(rows, row, missing)])
         expected += chance / again * step_costs(model, held, missing, observed, masks=MaskDistribution(tilt=tilt))
-    told = step_costs(model, x, missing, observed, masks=MaskDistribution(tilt=tilt), teacher_logits=taught)
-    torch.testing.assert_close(told, expected, rtol=1e-10, atol=1e-10)
+    costs = step_costs(model, x, missing, observed, masks=MaskDistribution(tilt=tilt), teacher_logits=taught)
+    torch.testing.assert_close(costs, expected, rtol=1e-10, atol=1e-10)
 
 
 def missing_twins(rows, row, missing):
@@ -147,38 +147,25 @@ def test_resumed_training_with_teacher_is_identical(teacher, precision):
 
 
 @pytest.mark.parametrize(
-    ("make", "options", "told"),
+    ("make", "message"),
     [
-        (
-            lambda: nade_k(5, hidden=(4,)),
-            {},
-            "teacher: expected 6 variables of 2 levels as in the model, found 5 variables of 2 levels",
-        ),
+        (lambda: nade_k(5, hidden=(4,)), "6 variables of 2 levels as in the model, found 5 variables of 2 levels"),
         (
             lambda: IterativeNADE(ModelConfig(n_variables=D, levels=(2, 3, 2, 2, 2, 2))),
-            {},
-            "teacher: expected 6 variables of 2 levels as in the model, found 6 variables of 2 to 3 levels",
+            "6 variables of 2 levels as in the model, found 6 variables of 2 to 3 levels",
         ),
-        (
-            lambda: nade(D, hidden=4),
-            {},
-            "teacher: expected a model of every ordering, found one that knows one ordering only",
-        ),
+        (lambda: nade(D, hidden=4), "a model of every ordering, found one that knows one ordering only"),
     ],
 )
-def test_a_teacher_must_fit(make, options, told):
-    with pytest.raises(ValueError, match=told):
-        fit(small(0), prepare(bits(20, 1)), config=config(**options), teacher=make())
+def test_a_teacher_must_fit(make, message):
+    with pytest.raises(ValueError, match=f"teacher: expected {message}"):
+        fit(small(0), prepare(bits(20, 1)), config=config(), teacher=make())
 
 
-def test_nobody_teaches_itself():
-    """It would learn from what it changes, without dropout, and in eval mode."""
-    model = small(0)
+def test_unfit_students_are_refused(teacher):
+    model = small(0)  # it would learn from what it changes, without dropout, and in eval mode
     with pytest.raises(ValueError, match="teacher: expected another network, found the model itself"):
         fit(model, prepare(bits(20, 1)), config=config(), teacher=model)
-
-
-def test_a_fixed_order_takes_no_teacher(teacher):
     with pytest.raises(ValueError, match="teacher: expected objectives over all orderings, found fixed_order"):
         fit(nade(D, hidden=4), prepare(bits(20, 1)), config=config(phases=FIXED), teacher=teacher)
 
@@ -206,18 +193,18 @@ def test_command_line_takes_teacher_folder(table, folder, tmp_path):
     assert not torch.equal(saved.model.state_dict()["W"], load(tmp_path / "alone").state_dict()["W"])
 
 
-def test_absent_teacher_is_refused(table, tmp_path):
-    result = nadek("fit", table, "-o", tmp_path / "model", *FIT, "--set", "teacher=nobody")
+@pytest.mark.parametrize(
+    ("name", "messages"),
+    [
+        ("nobody", ("nobody", "those that come with nadek")),
+        ("mnist-nade5-2hl", ("teacher: expected 6 variables",)),
+    ],
+)
+def test_unfit_teachers_are_refused(name, messages, table, tmp_path):
+    result = nadek("fit", table, "-o", tmp_path / "model", *FIT, "--set", f"teacher={name}")
     assert result.code == 1
-    assert "nobody" in result.err
-    assert "those that come with nadek" in result.err
+    assert all(message in result.err for message in messages)
     assert not (tmp_path / "model").exists()
-
-
-def test_teacher_of_other_width_is_refused(table, tmp_path):
-    result = nadek("fit", table, "-o", tmp_path / "model", *FIT, "--set", "teacher=mnist-nade5-2hl")
-    assert result.code == 1
-    assert "teacher: expected 6 variables" in result.err
 
 
 NAMES = tuple("abcdef")
@@ -226,7 +213,7 @@ AGES = tuple(Numeric(edges=(j + 20.0,), means=(10.0, 60.0), low=0.0, high=90.0, 
 
 
 @pytest.mark.parametrize(
-    ("here", "there", "told"),
+    ("here", "there", "difference"),
     [
         ({"columns": NAMES}, {"columns": NAMES[::-1]}, "columns"),
         ({"columns": NAMES, "kinds": WORDS}, {"columns": NAMES, "kinds": AGES}, "kinds"),
@@ -235,7 +222,7 @@ AGES = tuple(Numeric(edges=(j + 20.0,), means=(10.0, 60.0), low=0.0, high=90.0, 
         ({}, {"columns": NAMES}, None),
     ],
 )
-def test_teacher_needs_same_columns(here, there, told, teacher, tmp_path):
+def test_teacher_needs_same_columns(here, there, difference, teacher, tmp_path):
     """Codes that mean something else there would be learnt without a word."""
     save(tmp_path / "teacher", SavedModel(teacher, Schema(**there)))
     recipe = Recipe(model=small(0).config, training=config(), teacher=str(tmp_path / "teacher"))
@@ -243,19 +230,11 @@ def test_teacher_needs_same_columns(here, there, told, teacher, tmp_path):
     def run():
         return train(recipe, tmp_path / "model", Source(bits(40, 1), Schema(**here)), None)
 
-    if told is None:
+    if difference is None:
         assert run().metrics["epochs"] == 4
         return
-    with pytest.raises(ValueError, match=rf"^teacher: expected a model of the same columns, found other {told} in "):
+    with pytest.raises(
+        ValueError, match=rf"^teacher: expected a model of the same columns, found other {difference} in "
+    ):
         run()
     assert not (tmp_path / "model").exists()
-
-
-def test_command_line_refuses_teacher_columns(table, tmp_path):
-    ok("fit", table, "-o", tmp_path / "teacher", *FIT)
-    header, rest = table.read_text().split("\n", 1)
-    turned = tmp_path / "turned.csv"
-    turned.write_text(",".join(header.split(",")[::-1]) + "\n" + rest)
-    result = nadek("fit", turned, "-o", tmp_path / "model", *FIT, "--set", f'teacher="{tmp_path / "teacher"}"')
-    assert result.code == 1
-    assert "teacher: expected a model of the same columns, found other columns in" in result.err

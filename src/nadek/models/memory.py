@@ -204,9 +204,9 @@ class MemoryModel(ConditionalModel):
         weight = self.seen.to(distance.dtype).log() - (self.decay if decay is None else decay) * distance
         largest = weight.amax(-1, keepdim=True)
         weight = weight.sub_(largest).exp_()
-        observed = torch.ones_like(stored.values) if stored.observed is None else stored.observed
-        total = weight.sum(-1, keepdim=True) if stored.observed is None else weight @ observed
-        sums = weight @ stored.values, weight @ (observed - stored.values)
+        total = weight.sum(-1, keepdim=True) if stored.observed is None else weight @ stored.observed
+        others = (1 if stored.observed is None else stored.observed) - stored.values
+        sums = weight @ stored.values, weight @ others
         means = LogMeans(*((one.log() - total.log()).nan_to_num(LOG_ZERO, neginf=LOG_ZERO) for one in sums))
         return means, (largest + total.log()).clamp(min=LOG_ZERO)
 
