@@ -597,6 +597,14 @@ def test_csv_text_is_quoted_if_needed():
     assert stream.getvalue() == 'x,"y,z"\na,1.5\n,\n"b""",2\n"c,d",0.1\n'
 
 
+@pytest.mark.parametrize("text", ["a\rb", "\r", "a\r\nb", "a\nb", "a\r"])
+def test_line_ends_in_csv_come_back(tmp_path, text):
+    write_table(tmp_path / "t.csv", [objects("c", text, "d"), np.arange(3)], columns=["first", text * 2 + "n"])
+    table = read(tmp_path / "t.csv")
+    assert table.columns == ("first", (text * 2 + "n").strip())
+    assert table.cells[0].to_pylist() == ["c", text, "d"]
+
+
 def test_one_column_csv_without_blank_lines():
     stream = io.StringIO()
     write_table(stream, [objects("a", None)])

@@ -77,7 +77,7 @@ def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> byt
     cells = [_to_text(column) for column in values]
     # a missing cell that is alone in its row has to differ from a blank line, which readers skip
     null = '""' if len(values) == 1 else ""
-    text = [] if columns is None else [_line(columns)]
+    text = [] if columns is None else [f"{_line(columns)}\n"]
     for start in range(0, len(values[0]), _ROWS):
         some = [pc.fill_null(column.slice(start, _ROWS), null) for column in cells]
         text += [f"{line}\n" for line in pc.binary_join_element_wise(*some, pa.scalar(",")).to_pylist()]
@@ -239,11 +239,11 @@ def _to_text(column: pa.Array) -> pa.Array:
     if not is_text(column.type):
         return column.cast(pa.string())
     encoded = column.cast(pa.string()).dictionary_encode()
-    words = [_line([word]).removesuffix("\n") for word in encoded.dictionary.to_pylist()]
+    words = [_line([word]) for word in encoded.dictionary.to_pylist()]
     return pa.array(words, pa.string()).take(encoded.indices)
 
 
 def _line(cells: Sequence[str]) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+    csv.writer(line, lineterminator="\r\n").writerow(cells)  # quotes cells with either
+    return line.getvalue().removesuffix("\r\n")
