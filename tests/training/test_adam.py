@@ -32,7 +32,7 @@ def train(network, optimizer, steps, average=None, first=0):
     for step in range(first, first + steps):
         for group in optimizer.param_groups:
             group["lr"] = 0.01 / (1 + step)
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad()
         for index, parameter in enumerate(network.parameters()):
             if (step + index) % 3:  # some have no gradient
                 parameter.grad = torch.sin(parameter.detach() * (1 + step) + index)

@@ -20,7 +20,7 @@ class FusedAdamW:
         self.param_groups = [{**group, "lr": lr} for group in groups]
         self.state: dict[Tensor, dict[str, Tensor]] = {}
 
-    def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002 - the interface of torch.optim
+    def zero_grad(self) -> None:
         """Drop all gradients."""
         for parameter in self._parameters():
             parameter.grad = None

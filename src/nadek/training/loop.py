@@ -245,7 +245,7 @@ class _Run:
         loss = reduce(costs, phase.objective)
         if self.config.l2:
             loss = loss + self.config.l2 * l2_penalty(self.model)
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         loss.backward()
         with preconditioned(self.model, self.centre):
             self.optimizer.step()
