@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -138,6 +137,7 @@ def _fit_trust(
     network: Tensor, memory: Tensor, evidence: Tensor, weight: Tensor
 ) -> tuple[Float[Tensor, " 2"], Float[Tensor, " V"]]:
     """Return the trust of the least mean cost, and the rows' costs."""
+    from scipy.optimize import minimize  # here: its import takes most of a second
 
     def trust(free: Tensor) -> Tensor:
         return torch.stack([free[0], free[1].exp()])  # a positive slope: more evidence never counts for less
