@@ -126,15 +126,11 @@ def test_unknown_name(use):
         use("xyz")
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("mnst", "mnist"), ("MNIST", "mnist"), ("caltech", "caltech101")])
-def test_unknown_name_with_a_close_one(typed, meant):
-    with pytest.raises(ValueError, match=rf"found '{typed}' \(did you mean '{meant}'\?\)"):
+@pytest.mark.parametrize(("typed", "meant"), [("mnst", "mnist"), ("MNIST", "mnist"), ("iris", None)])
+def test_unknown_name_suggests_close_one(typed, meant):
+    hint = "" if meant is None else rf" \(did you mean '{meant}'\?\)"
+    with pytest.raises(ValueError, match=rf", ad; found '{typed}'{hint}$"):
         load(typed)
-
-
-def test_unknown_name_without_suggestion():
-    with pytest.raises(ValueError, match=r", ad; found 'iris'$"):
-        load("iris")
 
 
 def test_sources_are_complete():
@@ -143,13 +139,6 @@ def test_sources_are_complete():
         assert len(source.sha256) == 64
         assert len(source.published) == (1 if source.form == "matlab" else 3)
         assert source.file.endswith(".npz")
-
-
-def test_debd_addresses():
-    home = "https://raw.githubusercontent.com/UCLA-StarAI/Density-Estimation-Datasets/master/datasets"
-    assert [raw.url for raw in find("kdd").published] == [
-        f"{home}/kdd/kdd.{part}.data" for part in ("train", "valid", "test")
-    ]
 
 
 # digits
@@ -201,12 +190,6 @@ def test_packed_form_comes_back(tmp_path, dim):
     assert_parts_equal(read_packed(tmp_path / "t.npz"), parts)
 
 
-def test_packed_form_is_the_documented_one(packed):
-    with np.load(packed / "toy.npz") as z:
-        train = np.unpackbits(z["train"], axis=1)[:, : int(z["dim"])]
-    np.testing.assert_array_equal(train, PARTS[0])
-
-
 def test_checksum_does_not_depend_on_compression(packed):
     arrays = {name: np.packbits(part, axis=1) for name, part in zip(("train", "valid", "test"), PARTS, strict=True)}
     np.savez(packed / "plain.npz", dim=16, **arrays)
@@ -219,12 +202,6 @@ def test_checksum_sees_every_part(part):
     changed = [values.copy() for values in PARTS]
     changed[part][-1, -1] ^= 1
     assert content_sha256(tuple(changed)) != TOY.sha256
-
-
-def test_checksum_sees_the_width():
-    narrow = (bits(4, 7), bits(2, 7), bits(2, 7))
-    wide = tuple(np.pad(part, [(0, 0), (0, 1)]) for part in narrow)
-    assert content_sha256(narrow) != content_sha256(wide)
 
 
 def test_checksum_sees_where_a_part_ends():
@@ -253,7 +230,8 @@ def test_packed_form_of_another_kind(tmp_path, arrays):
 
 
 def test_load(packed):
-    toy = load(TOY, packed)
+    toy, status = load(TOY, packed), check(TOY, packed)
+    assert (status.source, status.state, status.path) == (TOY, "ok", packed / "toy.npz")
     assert_parts_equal((toy.train, toy.valid, toy.test), PARTS)
     assert (toy.name, toy.title, toy.image_shape) == ("toy", "a made-up set", None)
     assert toy.columns == tuple(f"x{i}" for i in range(16))
@@ -265,18 +243,11 @@ def test_load_an_image(packed):
     assert (toy.columns[0], toy.columns[-1]) == ("pixel_r0_c0", "pixel_r3_c3")
 
 
-def test_loaded_parts_can_be_written_to(packed):
-    assert load(TOY, packed).train.flags.writeable
-
-
-def test_load_from_the_environment(packed, monkeypatch):
-    monkeypatch.setenv("NADEK_DATA", str(packed))
-    assert len(load(TOY).train) == 700
-
-
 def test_argument_wins_over_the_environment(packed, monkeypatch):
     monkeypatch.setenv("NADEK_DATA", "/nowhere")
-    assert len(load(TOY, str(packed)).train) == 700
+    assert load(TOY, str(packed)).train.flags.writeable
+    monkeypatch.setenv("NADEK_DATA", str(packed))
+    assert len(load(TOY).train) == 700
 
 
 @pytest.mark.parametrize("value", [None, ""])
@@ -333,11 +304,6 @@ def test_check_of_folder_instead_of_file(tmp_path):
     assert check(TOY, tmp_path).state == "differs"
 
 
-def test_check(packed):
-    status = check(TOY, packed)
-    assert (status.source, status.state, status.path) == (TOY, "ok", packed / "toy.npz")
-
-
 # Rows of 0 and 1 as text
 
 
@@ -383,16 +349,12 @@ def test_parse_bits_of_any_shape(shape, comma):
         (b"0 1\n1 2\n", False, "t: row 2, column 2: expected 0 or 1, found '2'"),
         (b"0 1\n10 1\n", False, "t: row 2, column 1: expected 0 or 1, found '10'"),
         (b"01\n10\n", False, "t: row 1, column 1: expected 0 or 1, found '01'"),
-        (b"0.0 1.0\n", False, "t: row 1, column 1: expected 0 or 1, found '0.0'"),
-        (b"0 1\n0 nan\n", False, "t: row 2, column 2: expected 0 or 1, found 'nan'"),
         (b"0 1\n\n0 1 1\n", False, "t: row 2: expected 2 values, found 3"),
-        (b"0 1 1\n0 1\n1\n", False, "t: row 2: expected 3 values, found 2"),
         (b"0 1 1\n0 1\n1 1 1 1\n", False, "t: row 2: expected 3 values, found 2"),
         (b"0,1\n", False, "t: row 1, column 1: expected 0 or 1, found '0,1'"),
         (b"0 1\n", True, "t: row 1, column 1: expected 0 or 1, found '0 1'"),
         (b"0,,1\n", True, "t: row 1, column 2: expected 0 or 1, found ''"),
         (b"0,1\n0,1,\n", True, "t: row 2, column 3: expected 0 or 1, found ''"),
-        (b"0,1\n1,-\n", True, "t: row 2, column 2: expected 0 or 1, found '-'"),
         (b"<!DOCTYPE html>\n<p>\n", True, "t: row 1, column 1: expected 0 or 1, found '<!DOCTYPE html>'"),
         (b"\xff\xfe0 1", False, "t: row 1, column 1: expected 0 or 1, found '\ufffd\ufffd0'"),
     ],
@@ -418,6 +380,7 @@ def test_fetch_from_text(server, tmp_path):
     assert fetch(TOY, tmp_path / "new" / "folder", base_url=server.url) == tmp_path / "new" / "folder" / "toy.npz"
     toy = load(TOY, tmp_path / "new" / "folder")
     assert_parts_equal((toy.train, toy.valid, toy.test), PARTS)
+    assert [p.name for p in (tmp_path / "new" / "folder").iterdir()] == ["toy.npz"]
 
 
 def test_fetch_from_commas(server, tmp_path):
@@ -439,11 +402,6 @@ def test_fetch_from_matlab(server, tmp_path):
     source = toy_source(server.files, "matlab")
     fetch(source, tmp_path / "data", base_url=server.url)
     assert check(source, tmp_path / "data").state == "ok"
-
-
-def test_fetch_leaves_only_the_set(server, tmp_path):
-    fetch(TOY, tmp_path, base_url=server.url)
-    assert [p.name for p in tmp_path.iterdir()] == ["toy.npz"]
 
 
 def test_fetch_skips_present_set(server, packed):
@@ -609,16 +567,6 @@ def test_fetch_of_mnist_from_its_text(server, tmp_path):
     assert check("mnist", tmp_path).state == "ok"
 
 
-def test_fetch_of_nltcs_from_its_text(server, tmp_path):
-    nltcs = real("nltcs")
-    server.files = {
-        raw.name: as_text(part, ",")
-        for raw, part in zip(find("nltcs").published, (nltcs.train, nltcs.valid, nltcs.test), strict=True)
-    }
-    fetch("nltcs", tmp_path, base_url=server.url)
-    assert check("nltcs", tmp_path).state == "ok"
-
-
 def test_caltech_is_upright():
     images = real("caltech101").train.reshape(-1, 28, 28)
     border = np.concatenate([images[:, 0], images[:, -1]], axis=1).mean()
@@ -627,10 +575,3 @@ def test_caltech_is_upright():
     data = real("caltech101")
     train = {row.tobytes() for row in data.train}
     assert sum(row.tobytes() in train for row in data.test) == 11
-
-
-def test_image_pixels_are_row_major():
-    mnist = real("mnist")
-    ink = mnist.train.reshape(-1, 28, 28).mean(axis=0)
-    # Digits are taller than wide, so more columns than rows at the sides are empty.
-    assert (ink.mean(axis=0) < 0.01).sum() > (ink.mean(axis=1) < 0.01).sum()

@@ -81,19 +81,8 @@ def test_stratified_batch_covers_every_count(generator):
     assert np.bincount(missing.sum(1), minlength=5).tolist() == [0, 3, 3, 3, 3]
 
 
-def test_unstratified_batch_varies_in_counts(generator):
-    missing = [PAPER.sample(torch.ones(12, 4, dtype=torch.bool), generator=generator) for _ in range(20)]
-    assert {tuple(np.bincount(m.sum(1), minlength=5)) for m in missing} != {(0, 3, 3, 3, 3)}
-
-
 def test_single_variable_is_always_hidden(generator):
     assert PAPER.sample(torch.ones(50, 1, dtype=torch.bool), generator=generator).all()
-
-
-def test_masks_leave_global_random_state(generator):
-    before = torch.random.get_rng_state()
-    STRATIFIED.sample(torch.ones(5, 3, dtype=torch.bool), generator=generator)
-    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 # Costs
@@ -169,16 +158,6 @@ def test_penalty_sums_squares_of_matrices(name):
     assert l2_penalty(model).item() == pytest.approx(expected, rel=1e-12)
 
 
-def test_penalty_leaves_biases_free():
-    model = build("nade-2 3hl", 4)
-    before = l2_penalty(model)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim == 1:
-                parameter += 100
-    assert torch.equal(l2_penalty(model), before)
-
-
 def test_bfloat16_logits_cost_float32():
     model = nade_k(4, hidden=(6,), steps=2, generator=torch.Generator().manual_seed(0))
     x, missing = torch.zeros(3, 4, dtype=torch.uint8), torch.ones(3, 4, dtype=torch.bool)
@@ -242,9 +221,10 @@ def test_dropout_depends_on_the_generator(dropping):
     assert torch.equal(*costs)
 
 
-def test_dropout_leaves_global_random_state(dropping):
+def test_costs_leave_global_random_state(dropping):
     model, x, missing = dropping
     before = torch.random.get_rng_state()
+    STRATIFIED.sample(missing, generator=seeded(1))
     step_costs(model.train(), x, missing, generator=seeded(1))
     fixed_order_costs(model.train(), x, torch.arange(6), generator=seeded(1))
     assert torch.equal(torch.random.get_rng_state(), before)

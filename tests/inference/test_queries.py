@@ -396,10 +396,6 @@ def test_impossible_answers_give_finite_information():
         model.V *= 1e5
     found = expected_information(model, torch.full((1, 4), NAN, dtype=torch.float64))
     close(found, torch.zeros(1, 4, dtype=torch.float64))
-
-
-def test_complete_row_has_no_information():
-    model = build("mixed", 4)
     assert expected_information(model, rows(model)[:2]).isnan().all()
     assert expected_information(model, rows(model)[:0]).shape == (0, 4)
 
@@ -485,24 +481,6 @@ def test_empty_table_gives_empty_answers(name):
     for completed in (best_of(model, nothing, n_draws=2), greedy(model, nothing), beam(model, nothing, width=2)):
         assert completed.x.shape == (0, 4)
         assert completed.log_prob.shape == (0,)
-
-
-def test_flags_must_be_bool(generator):
-    model = build("nade-5 1hl", 3)
-    with pytest.raises((ValueError, TypeError), match="given"):
-        log_prob(model, torch.zeros(2, 3), given=torch.tensor([1, 0, 0]), orderings=2, generator=generator)
-
-
-@pytest.mark.parametrize("orderings", [torch.empty(0, 3, dtype=torch.long), torch.tensor([[0, 0, 2]]), torch.arange(3)])
-def test_wrong_orderings_are_refused(orderings):
-    model, x = build("nade-5 1hl", 3), torch.zeros(2, 3)
-    if orderings.ndim == 2:
-        for ask in (lambda: sample(model, 4, orderings=orderings), lambda: log_prob(model, x, orderings=orderings)):
-            with pytest.raises(ValueError, match=r"orderings: expected permutations of 0\.\.2, at least one of them"):
-                ask()
-    else:
-        with pytest.raises((ValueError, TypeError)):
-            sample(model, 4, orderings=orderings)
 
 
 def test_wrong_inputs_are_named():
