@@ -54,13 +54,23 @@ def table(tmp_path):
     return str(path)
 
 
+def untrained(schema, *levels):
+    """A model of variables of so many levels."""
+    config = ModelConfig(n_variables=len(levels), core=DeepConfig(hidden=(4,)), levels=levels)
+    return SavedModel(IterativeNADE(config, generator=torch.Generator().manual_seed(0)), schema)
+
+
 @pytest.fixture
 def saved():
     """A model of the table, not trained."""
-    config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(4,)), levels=(2, 3, 3, 3, 2, 3))
-    network = IterativeNADE(config, torch.full((14,), 0.3), generator=torch.Generator().manual_seed(0))
     columns = ("smoker", "colour", "grade", "size", "happy", "zip")
-    return SavedModel(network, Schema(columns=columns, kinds=KINDS, dropped=("id",)))
+    return untrained(Schema(columns=columns, kinds=KINDS, dropped=("id",)), 2, 3, 3, 3, 2, 3)
+
+
+def reopened(source, path):
+    """The codes of a table for a model of the columns of a source."""
+    kinds = source.schema.kinds or (Binary(),) * source.x.shape[1]
+    return source_for(untrained(source.schema, *map(n_levels, kinds)), str(path)).x
 
 
 def opened(path, choices=None, **options):
@@ -152,10 +162,7 @@ def test_words_that_stand_for_nothing(suffix, tmp_path):
     assert source.schema.missing == ("?", "99", "99.0")
     assert [kind.kind for kind in source.schema.kinds] == ["binary", "numeric", "categorical", "binary", "categorical"]
     assert source.x.isnan().int().tolist() == [[0, 0, 0, 0, 0], [0, 1, 1, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]
-    levels = tuple(map(n_levels, source.schema.kinds))
-    model = IterativeNADE(ModelConfig(n_variables=5, core=DeepConfig(hidden=(4,)), levels=levels))
-    again = source_for(SavedModel(model, source.schema), str(path))
-    torch.testing.assert_close(again.x, source.x, equal_nan=True)
+    torch.testing.assert_close(reopened(source, path), source.x, equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -186,8 +193,7 @@ def test_levels_like_missing_words_are_kept(suffix, tmp_path):
     source = opened(tmp_path / "t.parquet", Choices(drop=(" id",), categorical=("a",)))
     path = tmp_path / f"again{suffix}"
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
-    model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,)), levels=(4, 2)))
-    torch.testing.assert_close(source_for(SavedModel(model, source.schema), str(path)).x, source.x)
+    torch.testing.assert_close(reopened(source, path), source.x)
 
 
 NONE = "pain,n,ok,drug\nNone,1.5,true,a\nMild,None,None,b\nNone,2,false,NA\n ,2.5,true,a\n"
@@ -217,10 +223,7 @@ def test_kept_words_are_answers_in_text(tmp_path):
     assert source.word_counts == (WordCount("NA", {"drug": 1}, declared=False),)
     assert source.schema.kinds[0] == Binary(levels=("Mild", "None"))
     assert source.x.isnan().int().tolist() == [[0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
-    levels = tuple(map(n_levels, source.schema.kinds))
-    model = IterativeNADE(ModelConfig(n_variables=4, core=DeepConfig(hidden=(4,)), levels=levels))
-    again = source_for(SavedModel(model, source.schema), str(tmp_path / "t.csv"))
-    torch.testing.assert_close(again.x, source.x, equal_nan=True)
+    torch.testing.assert_close(reopened(source, tmp_path / "t.csv"), source.x, equal_nan=True)
 
 
 def test_columns_of_kept_words_alone(tmp_path):
@@ -239,8 +242,7 @@ def test_kept_words_join_numeric_categories(tmp_path):
 def test_spaced_names_are_found_again(tmp_path):
     x = np.array([[0, 1], [1, 1], [0, 0]], dtype=np.float32)
     write_table(tmp_path / "t.csv", x[:, ::-1], columns=["b", " a "])
-    model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
-    source = source_for(SavedModel(model, Schema(columns=(" a ", "b"))), str(tmp_path / "t.csv"))
+    source = source_for(untrained(Schema(columns=(" a ", "b")), 2, 2), str(tmp_path / "t.csv"))
     np.testing.assert_array_equal(source.x.numpy(), x)
 
 
@@ -249,8 +251,7 @@ def test_missing_word_in_binary_table(tmp_path):
     path.write_text("a,b\n0,1\n9,1\n1,0\n")
     source = opened(path, Choices(missing=("9",)))
     assert source.schema == Schema(columns=("a", "b"), missing=("9",))
-    model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
-    torch.testing.assert_close(source_for(SavedModel(model, source.schema), str(path)).x, source.x, equal_nan=True)
+    torch.testing.assert_close(reopened(source, path), source.x, equal_nan=True)
 
 
 def test_a_matrix_of_words_has_words(tmp_path):
@@ -279,16 +280,10 @@ def test_binary_table_comes_back(suffix, named, tmp_path):
     "text",
     [
         "0,1,2\n0,1,1\n1,0,1\n",
-        "1,2,3\n0,1,1\n",
-        "0,1\n0,1\n",
-        ",\n0,1\n",
         "a,b\n 1,01\n0.0,1e0\n",
         "a,b\nNA,1\n1.0,null\n,0\n",
         "a,b\ntrue,1\n0,FALSE\n",
         "a,b\n-0.0,1\n1,+1\n",
-        "\ufeffa,b\r\n0,1\r\n1,\r\n",
-        'only\n1\n""\n0\n',
-        "a,b\n,1\n,0\n",
     ],
 )
 def test_every_spelling_of_binary_is_read(text, tmp_path):
@@ -325,22 +320,13 @@ def test_numbers_are_names_on_request(cell, tmp_path):
     (tmp_path / "t.csv").write_text(f"5,6\n0,1\n{cell},0\n1,1\n")
     source = opened(tmp_path / "t.csv", Choices(missing=("9",)), form=CsvFormat(header=True))
     assert source.schema == Schema(columns=("5", "6"), missing=("9",))
-    model = IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(4,))))
-    torch.testing.assert_close(
-        source_for(SavedModel(model, source.schema), str(tmp_path / "t.csv")).x, source.x, equal_nan=True
-    )
+    torch.testing.assert_close(reopened(source, tmp_path / "t.csv"), source.x, equal_nan=True)
 
 
 def test_padded_numbers_are_text_by_default(tmp_path):
     (tmp_path / "t.csv").write_text("a\n007\n7\n12\n007\n")
     assert opened(tmp_path / "t.csv").schema.kinds == (Categorical(levels=("007", "12", "7")),)
     assert opened(tmp_path / "t.csv", Choices(numeric=("a",))).schema.kinds[0].means == (7.0, 12.0)
-
-
-def test_categories_may_look_like_numbers(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b\n10,1\n9,3B\n10,2\n")
-    kinds = opened(tmp_path / "t.csv", Choices(categorical=("a", "b"))).schema.kinds
-    assert kinds == (Categorical(levels=(9, 10)), Categorical(levels=("1", "2", "3B")))
 
 
 def test_pandas_integers_with_gaps_are_integers(tmp_path):
@@ -366,11 +352,14 @@ def test_typed_categories_keep_their_type(values, tmp_path):
     torch.testing.assert_close(held_out.x, source.x, equal_nan=True)
 
 
-@pytest.mark.parametrize("words", [("1", "1.0", "2"), ("1.0", "2.50"), ("1.00", "2.0"), ("-0.0", "1.0"), ("1e0", "2")])
+@pytest.mark.parametrize(
+    "words",
+    [("1", "1.0", "2"), ("1.0", "2.50"), ("1.00", "2.0"), ("-0.0", "1.0"), ("1e0", "2"), ("1", "2", "3B"), ("10", "9")],
+)
 def test_non_integer_categories_stay_text(words, tmp_path):
     (tmp_path / "t.csv").write_text("a\n" + "\n".join(words) + "\n")
     (kind,) = opened(tmp_path / "t.csv", Choices(categorical=("a",))).schema.kinds
-    assert kind.levels == tuple(sorted(words))
+    assert kind.levels == ((9, 10) if "9" in words else tuple(sorted(words)))
 
 
 HASHES = ["14695981039346656037", "14695981039346656038", "99"]
@@ -413,8 +402,7 @@ def test_multiple_answers_are_no_decimals(tmp_path):
         Categorical(levels=("1", "1,2", "2")),
         Numeric(edges=(2.5,), means=(1.5, 2.5), low=1.5, high=2.5, integer=False),
     )
-    network = IterativeNADE(ModelConfig(n_variables=2, levels=(3, 2)), generator=torch.Generator().manual_seed(0))
-    saved = SavedModel(network, Schema(columns=("many", "size"), kinds=kinds))
+    saved = untrained(Schema(columns=("many", "size"), kinds=kinds), 3, 2)
     (tmp_path / "t.csv").write_text("many;size\n1,2;1,5\n2;2,5\n;1,5\n")
     source = source_for(saved, str(tmp_path / "t.csv"))
     np.testing.assert_array_equal(source.x.numpy(), [[1, 0], [2, 1], [NAN, 0]])
@@ -435,12 +423,6 @@ def test_nameless_columns_have_numbers(tmp_path):
     assert source.schema.columns is None
     assert [kind.kind for kind in source.schema.kinds] == ["categorical", "numeric"]
     assert source.schema.dropped == ("2",)
-
-
-def test_empty_name_becomes_number(tmp_path):
-    (tmp_path / "t.csv").write_text(",b\n0,1\n1,0\n2,1\n")
-    source = opened(tmp_path / "t.csv", Choices(drop=("1",)))
-    assert source.schema == Schema(columns=("b",), dropped=("",))
 
 
 def test_nameless_column_gets_no_duplicate_label(tmp_path):
@@ -520,9 +502,7 @@ def test_numeric_looking_levels_stay_text(saved, tmp_path):
 
 def test_spaced_levels_are_matched(tmp_path):
     kinds = (Categorical(levels=(" maybe", " yes", "no")), Binary(levels=("n", "y")))
-    config = ModelConfig(n_variables=2, levels=(3, 2))
-    network = IterativeNADE(config, torch.full((4,), 0.3), generator=torch.Generator().manual_seed(0))
-    saved = SavedModel(network, Schema(columns=("a", "b"), kinds=kinds))
+    saved = untrained(Schema(columns=("a", "b"), kinds=kinds), 3, 2)
     (tmp_path / "t.csv").write_text("a,b\n yes, y\nno,n\n,y\n maybe,\n")
     source = source_for(saved, str(tmp_path / "t.csv"))
     np.testing.assert_array_equal(source.x.numpy(), [[1, 1], [2, 0], [NAN, 1], [0, NAN]])
@@ -546,10 +526,7 @@ def test_other_columns_are_named(header, told, saved, tmp_path):
 
 
 def test_columns_without_names_are_counted(tmp_path):
-    network = IterativeNADE(
-        ModelConfig(n_variables=2), torch.full((2,), 0.3), generator=torch.Generator().manual_seed(0)
-    )
-    saved = SavedModel(network, Schema(dropped=("2",)))
+    saved = untrained(Schema(dropped=("2",)), 2, 2)
     np.save(tmp_path / "all.npy", np.array([[0, 9, 1]]))
     np.save(tmp_path / "kept.npy", np.array([[0, 1]]))
     np.save(tmp_path / "other.npy", np.array([[0, 1, 1, 0]]))
@@ -560,9 +537,7 @@ def test_columns_without_names_are_counted(tmp_path):
 
 
 def test_model_without_levels_takes_codes(tmp_path):
-    config = ModelConfig(n_variables=2, levels=(2, 3))
-    network = IterativeNADE(config, torch.full((4,), 0.3), generator=torch.Generator().manual_seed(0))
-    saved = SavedModel(network, Schema())
+    saved = untrained(Schema(), 2, 3)
     assert kinds_of(saved) == (Binary(), Categorical(levels=(0, 1, 2)))
     np.save(tmp_path / "t.npy", np.array([[0, 2.0], [NAN, 1]]))
     np.testing.assert_array_equal(rows_for(saved, str(tmp_path / "t.npy")).numpy(), [[0, 2], [NAN, 1]])
@@ -619,9 +594,8 @@ def test_observed_numbers_stay_exact():
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_booleans_fill_empty_column(suffix, tmp_path):
-    network = IterativeNADE(ModelConfig(n_variables=2), generator=torch.Generator().manual_seed(0))
     kinds = (Binary(levels=(False, True)), Binary(levels=(False, True)))
-    saved = SavedModel(network, Schema(columns=("a", "b"), kinds=kinds))
+    saved = untrained(Schema(columns=("a", "b"), kinds=kinds), 2, 2)
     path = tmp_path / f"t{suffix}"
     frame = pd.DataFrame({"a": [None, None], "b": [True, None]})
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
