@@ -22,20 +22,13 @@ Summary = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One row is better than another.
+    """One row is better than another."""
 
-    Attributes:
-        says: the claim in words.
-        table: where both rows stand.
-        better: name of the row that is said to be better.
-        worse: name of the other.
-        value: of single orderings, or of the ensembles.
-    """
-
-    says: str
-    table: str
-    better: str
-    worse: str
+    says: str  # the claim in words
+    table: str  # where both rows stand
+    better: str  # name of the row that is said to be better
+    worse: str  # name of the other
+    # of single orderings, or of the ensembles
     value: Literal["test_log_likelihood", "ensemble"] = "test_log_likelihood"
 
 

@@ -27,21 +27,13 @@ NAME, TEST_SEED = "meanfield", 0
 
 @dataclass(frozen=True, kw_only=True)
 class MeanField:
-    """The options of ``meanfield.toml``, but for its ``recipe``.
+    """The options of ``meanfield.toml``, but for its ``recipe``."""
 
-    Attributes:
-        title: shown above the table.
-        rbms: RBMs, by table and row.
-        steps: numbers of mean-field updates before training.
-        masks: masks of the unbiased estimate, for each row.
-        notes: what to know about it.
-    """
-
-    title: str
-    rbms: tuple[str, ...]
-    steps: tuple[int, ...]
-    masks: int = 8
-    notes: tuple[str, ...] = ()
+    title: str  # shown above the table
+    rbms: tuple[str, ...]  # RBMs, by table and row
+    steps: tuple[int, ...]  # numbers of mean-field updates before training
+    masks: int = 8  # masks of the unbiased estimate, for each row
+    notes: tuple[str, ...] = ()  # what to know about it
 
 
 def meanfield_study(workspace: Workspace) -> Study:

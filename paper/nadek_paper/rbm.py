@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nadek.kernels.linear import affine
+from nadek.utils.configs import check_choices, check_range
 
 MOST_UNITS = 20
 """Largest size of the smaller layer whose states are all summed over."""
@@ -69,46 +70,28 @@ def gibbs(rbm: RBM, v: Float[Tensor, "B D"], steps: int, generator: torch.Genera
 
 @dataclass(frozen=True, kw_only=True)
 class RBMConfig:
-    """Settings of a training.
+    """Settings of a training."""
 
-    Attributes:
-        hidden: number of hidden units H.
-        epochs: passes over the rows.
-        batch_size: rows a minibatch.
-        chains: "persistent" ones go on from minibatch to minibatch, one for each row of it (PCD); those from the
-            "data" start at the minibatch (contrastive divergence).
-        gibbs_steps: steps of the chains for each minibatch.
-        lr: learning rate; it falls linearly to zero.
-        momentum: of the gradient.
-        l2: coefficient of the sum of squares of the weights.
-        ema_decay: the result is an exponential moving average of the weights with this decay a minibatch, or a lower
-            one in a short training, so that it reaches over the last fifth of it at most.
-        seed: seed of everything random.
-    """
-
-    hidden: int
-    epochs: int
-    batch_size: int = 100
+    hidden: int  # number of hidden units H
+    epochs: int  # passes over the rows
+    batch_size: int = 100  # rows a minibatch
+    # "persistent" ones go on from minibatch to minibatch, one for each row of it (PCD); those from the "data" start
+    # at the minibatch (contrastive divergence)
     chains: Literal["persistent", "data"] = "persistent"
-    gibbs_steps: int = 1
-    lr: float = 0.05
+    gibbs_steps: int = 1  # steps of the chains for each minibatch
+    lr: float = 0.05  # learning rate; it falls linearly to zero
     momentum: float = 0.5
-    l2: float = 0.0
+    l2: float = 0.0  # coefficient of the sum of squares of the weights
+    # the result is an exponential moving average of the weights with this decay a minibatch, or a lower one in a
+    # short training, so that it reaches over the last fifth of it at most
     ema_decay: float = 0.999
-    seed: int = 0
+    seed: int = 0  # seed of everything random
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "epochs", "batch_size", "gibbs_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected at least 1, found {getattr(self, name)}")
-        if self.chains not in ("persistent", "data"):
-            raise ValueError(f"chains: expected persistent or data, found {self.chains!r}")
-        for name in ("lr", "l2", "seed"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name}: expected a number of at least 0, found {getattr(self, name)}")
-        for name in ("momentum", "ema_decay"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected at least 0 and below 1, found {getattr(self, name)}")
+        check_choices(self, "chains")
+        check_range(self, "hidden", "epochs", "batch_size", "gibbs_steps", least=1)
+        check_range(self, "lr", "l2", "seed", least=0)
+        check_range(self, "momentum", "ema_decay", least=0, below=1)
 
 
 @dataclass
@@ -184,14 +167,8 @@ def _begin(x: Float[Tensor, "N D"], config: RBMConfig) -> RBMState:
     return RBMState(rbm, rbm.copy(), still, chains)
 
 
-def _step(
-    state: RBMState,
-    v: Float[Tensor, "B D"],
-    config: RBMConfig,
-    lr: float,
-    ema_decay: float,
-    generator: torch.Generator,
-) -> None:
+def _step(state: RBMState, v: Tensor, config: RBMConfig, lr: float, decay: float, generator: torch.Generator) -> None:
+    """Take a step of the training on a minibatch [B, D]."""
     rbm = state.rbm
     start = state.chains if config.chains == "persistent" else v
     state.chains = gibbs(rbm, start, config.gibbs_steps, generator)
@@ -202,7 +179,7 @@ def _step(
         parameter, velocity = getattr(rbm, name), getattr(state.velocity, name)
         velocity.mul_(config.momentum).add_(getattr(gradient, name))
         parameter.add_(velocity, alpha=lr)
-        getattr(state.average, name).lerp_(parameter, 1 - ema_decay)
+        getattr(state.average, name).lerp_(parameter, 1 - decay)
 
 
 def _gradient(rbm: RBM, v: Float[Tensor, "B D"], chains: Float[Tensor, "C D"]) -> RBM:
@@ -221,23 +198,15 @@ def _gradient(rbm: RBM, v: Float[Tensor, "B D"], chains: Float[Tensor, "C D"]) -
 
 @dataclass(frozen=True, kw_only=True)
 class AISConfig:
-    """Settings of the annealing.
+    """Settings of the annealing."""
 
-    Attributes:
-        chains: number of independent runs; the error bar is over them.
-        temperatures: distributions between the base and the RBM, evenly spaced in their inverse temperature.
-        seed: of the runs.
-    """
-
-    chains: int = 100
-    temperatures: int = 10_000
-    seed: int = 0
+    chains: int = 100  # number of independent runs; the error bar is over them
+    temperatures: int = 10_000  # distributions between the base and the RBM, evenly spaced in their inverse temperature
+    seed: int = 0  # of the runs
 
     def __post_init__(self) -> None:
-        if self.chains < 2 or self.temperatures < 1:
-            raise ValueError(
-                f"expected at least 2 chains and 1 temperature, found {self.chains} and {self.temperatures}"
-            )
+        check_range(self, "chains", least=2)
+        check_range(self, "temperatures", least=1)
 
 
 @dataclass(frozen=True)
@@ -276,7 +245,10 @@ def log_partition(
         if progress is not None:
             progress(index, config.temperatures)
     base_constant = F.softplus(base).double().sum().item() + len(rbm.c) * math.log(2)
-    return Estimate(base_constant + _log_mean(log_weights), _relative_error(log_weights))
+    log_mean = log_weights.logsumexp(0).item() - math.log(config.chains)
+    weights = (log_weights - log_weights.max()).exp()
+    relative_error = float(weights.std() / weights.mean()) / math.sqrt(config.chains)
+    return Estimate(base_constant + log_mean, relative_error)
 
 
 def exact_log_partition(rbm: RBM) -> float:
@@ -290,13 +262,3 @@ def exact_log_partition(rbm: RBM) -> float:
     parts = torch.arange(2 ** len(place), device=rbm.W.device).split(STATES)
     sums = [rbm.log_weight(part[:, None] >> place & 1).logsumexp(0) for part in parts]
     return torch.stack(sums).logsumexp(0).item()
-
-
-def _log_mean(log_weights: Tensor) -> float:
-    return log_weights.logsumexp(0).item() - math.log(len(log_weights))
-
-
-def _relative_error(log_weights: Tensor) -> float:
-    """Return the relative standard error of the mean weight: to first order the error of its log."""
-    weights = (log_weights - log_weights.max()).exp()
-    return float(weights.std() / weights.mean()) / math.sqrt(len(weights))

@@ -15,15 +15,13 @@ from nadek.runs.provenance import provenance
 from nadek.training import Epoch, TrainingState, data_mean
 from nadek.utils.configs import encode
 from nadek_paper.rbm import RBM, RBMState, fit_rbm, log_partition
+from nadek_paper.result_records import ENSEMBLE
 from nadek_paper.rows import RBMRecipe, Row, read_table
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, same_result, write_changed
 from nadek_paper.workspace import Workspace
 
 QUICK_TEMPERATURES = 20
 """Temperatures of the annealing in a quick look."""
-
-NO_ENSEMBLE = ("orderings", "ensemble", "ensemble_standard_error", "ensemble_orderings", "ensemble_rows")
-"""Entries of a record that an RBM has no value for."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ def rbm_job(row: Row, workspace: Workspace) -> Job:
             "test_log_likelihood": scores.mean().item(),
             "standard_error": (rows_error**2 + constant.error**2) ** 0.5,
             "rows": len(scores),
-            **dict.fromkeys(NO_ENSEMBLE),
+            **dict.fromkeys(("orderings", *ENSEMBLE)),
             "log_partition": constant.value,
             "log_partition_error": constant.error,
             "best_validation": constant.value - rbm.log_weight(training.open("valid")).mean().item(),

@@ -15,14 +15,14 @@ from nadek_paper.markdown import NOT_RUN, NOTHING, insert, markdown, number, ove
 from nadek_paper.meanfield import NAME as MEANFIELD
 from nadek_paper.meanfield import meanfield_table
 from nadek_paper.recipe_files import read_config
-from nadek_paper.result_records import SHARED, RowRecord, records_of
+from nadek_paper.result_records import ENSEMBLE, SHARED, RowRecord, records_of
 from nadek_paper.rows import KINDS, Row, names_rbm, read_table, tables
 from nadek_paper.table3 import NAME as TABLE3
 from nadek_paper.table3 import read_spreads, spreads_summary, spreads_table
 from nadek_paper.workspace import Workspace
 
 COLUMNS = ("model", "recipe", "paper", "ours", "±", "over", "paper, ensemble", "ours, ensemble", "±", "over")
-NO_ENSEMBLE = dict.fromkeys(("ensemble", "ensemble_standard_error", "ensemble_orderings", "ensemble_rows"))
+NO_ENSEMBLE = dict.fromkeys(ENSEMBLE)
 """Entries on the ensemble of a model that has one ordering only."""
 
 
@@ -64,7 +64,7 @@ def markdown_table(workspace: Workspace, rows: list[Row]) -> str:
     """Return one line for each record, a dash for a missing value; cited values come last."""
     lines: list[tuple[str, ...]] = []
     for row in sorted(rows, key=lambda row: row.cited):
-        lines += [_line(row, record, workspace) for record in records_of(workspace, row)] or [_empty_line(row)]
+        lines += [_line(row, record, workspace) for record in records_of(workspace, row) or (None,)]
     return markdown(COLUMNS, lines, words=2)
 
 
@@ -125,21 +125,17 @@ def _extras(workspace: Workspace, page: Path) -> dict[str, str]:
     return blocks
 
 
-def _empty_line(row: Row) -> tuple[str, ...]:
-    title = f"{row.title} (cited)" if row.cited else row.title
-    return title, NOTHING, number(row.paper), *(NOTHING,) * 3, number(row.paper_ensemble), *(NOTHING,) * 3
-
-
-def _line(row: Row, record: RowRecord, workspace: Workspace) -> tuple[str, ...]:
-    content = record.content
+def _line(row: Row, record: RowRecord | None, workspace: Workspace) -> tuple[str, ...]:
+    """Return the line of a record, or of a row without one."""
+    content = dict.fromkeys(SHARED) if record is None else record.content
     ensemble = NO_ENSEMBLE if content["orderings"] == content["ensemble_orderings"] == 1 else content
     return (
-        row.title,
-        _recipe(record, workspace),
+        f"{row.title} (cited)" if row.cited else row.title,
+        NOTHING if record is None else _recipe(record, workspace),
         number(row.paper),
         number(content["test_log_likelihood"]),
         number(content["standard_error"]),
-        over(content["orderings"], content["rows"], in_turn=content.get("in_turn", False)),
+        over(content["orderings"], content["rows"], in_turn=bool(content.get("in_turn"))),
         number(row.paper_ensemble),
         number(ensemble["ensemble"]),
         number(ensemble["ensemble_standard_error"]),

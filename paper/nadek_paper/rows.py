@@ -8,7 +8,7 @@ from typing import Any, Literal
 from nadek import datasets
 from nadek.runs.recipe import merge, naming, read_recipe, trained_alike, with_kinds
 from nadek.training import Recipe
-from nadek.utils.configs import decode, encode
+from nadek.utils.configs import check_range, decode, encode
 from nadek_paper.rbm import AISConfig, RBMConfig
 from nadek_paper.recipe_files import files_of
 
@@ -36,82 +36,53 @@ class Recipes:
 
 @dataclass(frozen=True, kw_only=True)
 class RBMChoice:
-    """Choice of the epoch of an RBM that validation rows are likeliest under, by a short annealing.
+    """Choice of the epoch of an RBM that validation rows are likeliest under, by a short annealing."""
 
-    Attributes:
-        every: epochs between two estimates; there is one after the last epoch, too.
-        annealing: settings of the estimate.
-    """
-
-    every: int = 10
+    every: int = 10  # epochs between two estimates; there is one after the last epoch, too
+    # settings of the estimate
     annealing: AISConfig = field(default_factory=lambda: AISConfig(chains=50, temperatures=1000))
 
     def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ValueError(f"every: expected at least 1, found {self.every}")
+        check_range(self, "every", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RBMRecipe:
-    """Training of an RBM, choice of its epoch, and the estimate of its normalising constant.
+    """Training of an RBM, choice of its epoch, and the estimate of its normalising constant."""
 
-    Attributes:
-        training: settings of the training.
-        choice: choice of the epoch; None for the last.
-        annealing: settings of the estimate for the test rows.
-    """
-
-    training: RBMConfig
-    choice: RBMChoice | None = None
-    annealing: AISConfig = field(default_factory=AISConfig)
+    training: RBMConfig  # settings of the training
+    choice: RBMChoice | None = None  # choice of the epoch; None for the last
+    annealing: AISConfig = field(default_factory=AISConfig)  # settings of the estimate for the test rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One row of a table: a file ``recipes/TABLE/NAME.toml``.
+    """One row of a table: a file ``recipes/TABLE/NAME.toml``."""
 
-    Attributes:
-        table: the folder's name; not an option of the file.
-        name: the file's name without its suffix; not an option of the file.
-        title: shown in tables.
-        data: name of a known data set.
-        paper: the paper's test log-likelihood, nats a row.
-        paper_ensemble: the paper's value for the ensemble over orderings.
-        orderings: number of random orderings to average over, on all test rows.
-        in_turn: score each test row under one of the orderings only, in turn: an unbiased estimate of the same mean,
-            for models whose conditionals each take a whole network. Needs ``ensemble_orderings``.
-        ensemble_orderings: number of orderings to mix; None mixes those of ``orderings``.
-        ensemble_rows: number of test rows for the ensemble, a fixed random choice; None for all.
-        scoring_dtype: of the matrix products while scoring; with "bfloat16" the record has the difference to float32.
-        cited: True for a value that is only quoted, of a model that is not run here.
-        notes: differences from the paper, each with the reason.
-        recipes: the trainings. A table ``model`` of the file is the structure that all of them share.
-        rbm: the training of an RBM; it counts as modern.
-    """
-
-    table: str
-    name: str
-    title: str
-    data: str
-    paper: float | None = None
-    paper_ensemble: float | None = None
-    orderings: int = 10
+    table: str  # the folder's name; not an option of the file
+    name: str  # the file's name without its suffix; not an option of the file
+    title: str  # shown in tables
+    data: str  # name of a known data set
+    paper: float | None = None  # the paper's test log-likelihood, nats a row
+    paper_ensemble: float | None = None  # the paper's value for the ensemble over orderings
+    orderings: int = 10  # number of random orderings to average over, on all test rows
+    # score each test row under one of the orderings only, in turn: an unbiased estimate of the same mean, for
+    # models whose conditionals each take a whole network. Needs ``ensemble_orderings``
     in_turn: bool = False
-    ensemble_orderings: int | None = None
-    ensemble_rows: int | None = None
+    ensemble_orderings: int | None = None  # number of orderings to mix; None mixes those of ``orderings``
+    ensemble_rows: int | None = None  # number of test rows for the ensemble, a fixed random choice; None for all
+    # of the matrix products while scoring; with "bfloat16" the record has the difference to float32
     scoring_dtype: Literal["float32", "bfloat16"] = "float32"
-    cited: bool = False
-    notes: tuple[str, ...] = ()
+    cited: bool = False  # True for a value that is only quoted, of a model that is not run here
+    notes: tuple[str, ...] = ()  # differences from the paper, each with the reason
+    # the trainings. A table ``model`` of the file is the structure that all of them share
     recipes: Recipes = field(default_factory=Recipes)
-    rbm: RBMRecipe | None = None
+    rbm: RBMRecipe | None = None  # the training of an RBM; it counts as modern
 
     def __post_init__(self) -> None:
         if self.data not in datasets.names():
             raise ValueError(f"data: expected one of {', '.join(datasets.names())}, found {self.data!r}")
-        for name in ("orderings", "ensemble_orderings", "ensemble_rows"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name}: expected at least 1, found {value}")
+        check_range(self, "orderings", "ensemble_orderings", "ensemble_rows", least=1)
         for name in ("ensemble_rows", "in_turn"):
             if getattr(self, name) and self.ensemble_orderings is None:
                 raise ValueError(f"{name}: expected ensemble_orderings beside it, found none")
@@ -150,16 +121,8 @@ class Row:
 
     def about(self, kind: Kind, *, quick: bool) -> dict[str, Any]:
         """Return a record's entries on the row."""
-        return {
-            "table": self.table,
-            "row": self.name,
-            "recipe": kind,
-            "title": self.title,
-            "data": self.data,
-            "quick": quick,
-            "paper": self.paper,
-            "paper_ensemble": self.paper_ensemble,
-        }
+        place = {"table": self.table, "row": self.name, "recipe": kind, "title": self.title, "data": self.data}
+        return {**place, "quick": quick, "paper": self.paper, "paper_ensemble": self.paper_ensemble}
 
 
 def read_row(path: Path) -> Row:

@@ -17,36 +17,22 @@ COLUMNS = ("model", "recipe", *_PAPER_COLUMNS, "both over")
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """The paper's values for one model, in nats.
+    """The paper's values for one model, in nats."""
 
-    Attributes:
-        row: name of the model's row.
-        mean: of log p(x | o).
-        over_orderings: square root of E_x Var_o log p(x | o).
-        over_rows: square root of E_o Var_x log p(x | o).
-    """
-
-    row: str
-    mean: float
-    over_orderings: float
-    over_rows: float
+    row: str  # name of the model's row
+    mean: float  # of log p(x | o)
+    over_orderings: float  # square root of E_x Var_o log p(x | o)
+    over_rows: float  # square root of E_o Var_x log p(x | o)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spreads:
-    """The options of ``table3.toml``.
+    """The options of ``table3.toml``."""
 
-    Attributes:
-        title: shown above the table.
-        table: the table whose rows it is about.
-        rows: the paper's values.
-        notes: differences from the paper, each with the reason.
-    """
-
-    title: str
-    table: str
-    rows: tuple[Spread, ...]
-    notes: tuple[str, ...] = ()
+    title: str  # shown above the table
+    table: str  # the table whose rows it is about
+    rows: tuple[Spread, ...]  # the paper's values
+    notes: tuple[str, ...] = ()  # differences from the paper, each with the reason
 
     def read_rows(self, recipes: Path) -> list[Row]:
         """Return the rows that it is about."""
@@ -75,8 +61,14 @@ def spreads_summary(workspace: Workspace, spreads: Spreads) -> dict[str, dict[st
 
 def spreads_table(workspace: Workspace, spreads: Spreads) -> str:
     """Return the table in Markdown; a dash stands for a missing value."""
-    entries, rows = spreads_summary(workspace, spreads), spreads.read_rows(workspace.recipes)
-    lines = [_line(spread, row, entries.get(spread.row, {})) for spread, row in zip(spreads.rows, rows, strict=True)]
+    entries, lines = spreads_summary(workspace, spreads), []
+    for spread, row in zip(spreads.rows, spreads.read_rows(workspace.recipes), strict=True):
+        ours = entries.get(spread.row, {})
+        numbers = [number(spread.mean), number(ours.get("test_log_likelihood"))]
+        numbers += [number(spread.over_orderings, 1), number(ours.get("spread_over_orderings"))]
+        numbers += [number(spread.over_rows, 1), number(ours.get("spread_over_rows"))]
+        sizes = over(ours.get("spread_orderings"), ours.get("spread_rows"))
+        lines.append([row.title, ours.get("recipe", NOTHING), *numbers, sizes])
     return markdown(COLUMNS, lines, words=2)
 
 
@@ -99,17 +91,3 @@ def _entry(spread: Spread, row: Row, record: RowRecord) -> dict[str, Any]:
         "record": record.path.name,
         "stale": record.stale,
     }
-
-
-def _line(spread: Spread, row: Row, ours: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        row.title,
-        ours.get("recipe", NOTHING),
-        number(spread.mean),
-        number(ours.get("test_log_likelihood")),
-        number(spread.over_orderings, 1),
-        number(ours.get("spread_over_orderings")),
-        number(spread.over_rows, 1),
-        number(ours.get("spread_over_rows")),
-        over(ours["spread_orderings"], ours["spread_rows"]) if ours else NOTHING,
-    )

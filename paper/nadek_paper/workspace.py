@@ -32,24 +32,15 @@ PAGE = _default("../docs/results.md", "results.md")
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """Folders and device of a study.
+    """Folders and device of a study."""
 
-    Attributes:
-        recipes: folder of the TOML files.
-        results: folder of the records.
-        runs: folder of the trainings and their models.
-        pictures: folder of the pictures.
-        data_dir: folder of the known data sets; None for the environment variable NADEK_DATA.
-        device: where to compute.
-        quick: take a quick look: one epoch a phase, few rows; all output, also records, goes to ``runs/quick``.
-    """
-
-    recipes: Path = RECIPES
-    results: Path = RESULTS
-    runs: Path = Path("runs")
-    pictures: Path = PICTURES
-    data_dir: Path | None = None
-    device: torch.device | str = "cpu"
+    recipes: Path = RECIPES  # folder of the TOML files
+    results: Path = RESULTS  # folder of the records
+    runs: Path = Path("runs")  # folder of the trainings and their models
+    pictures: Path = PICTURES  # folder of the pictures
+    data_dir: Path | None = None  # folder of the known data sets; None for the environment variable NADEK_DATA
+    device: torch.device | str = "cpu"  # where to compute
+    # take a quick look: one epoch a phase, few rows; all output, also records, goes to ``runs/quick``
     quick: bool = False
 
     def folder(self, name: str) -> Path:

@@ -7,7 +7,6 @@ import errno
 import io
 import json
 import os
-import shutil
 import signal
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -19,7 +18,6 @@ import pytest
 import torch
 
 from nadek import checkpoints
-from nadek.checkpoints import load_saved
 from nadek.cli import main
 from support.command import COLUMNS, FIT, answers, nadek, ok, write_csv
 from support.damage import edit
@@ -131,23 +129,21 @@ def test_undecided_columns_are_asked_about(text, error, tmp_path, output):
     assert fails("fit", tmp_path / "t.csv", "-o", output) == f"{tmp_path / 't.csv'}: {error}"
 
 
-@pytest.mark.parametrize(("n", "more"), [(4, "1 more column"), (5, "2 more columns")])
-def test_many_questions_are_counted(n, more, tmp_path, output):
-    error = fails("fit", write_csv(tmp_path / "t.csv", 2 + answers(9)[:, :n], COLUMNS[:n]), "-o", output)
+@pytest.mark.parametrize(
+    ("n", "named", "more"),
+    [
+        (4, 'age,"b,c",ü,d', "1 more column"),
+        (5, 'age,"b,c",ü,d,e', "2 more columns"),
+        (30, ",".join(f"q{j}" for j in range(20)) + ",... (--dry-run shows all)", "27 more columns"),
+    ],
+)
+def test_many_questions_are_counted(n, named, more, tmp_path, output):
+    names = COLUMNS[:n] if n <= 5 else [f"q{j}" for j in range(n)]
+    table = write_csv(tmp_path / "t.csv", np.arange(8 * n).reshape(8, n), names)
+    error = fails("fit", table, "-o", output)
     assert error.count("say whether they are") == 3
-    named = 'age,"b,c",ü,d,e'[: 2 * n + 5]
     hint = f"use --categorical, --numeric or --drop {named}, --whole-numbers for all of them, or --missing with a word"
     assert error.endswith(f"; and {more}; {hint}")
-
-
-def test_many_undecided_columns_are_cut(tmp_path, output):
-    names = [f"q{j}" for j in range(30)]
-    table = write_csv(tmp_path / "t.csv", np.arange(240).reshape(8, 30), names)
-    error = fails("fit", table, "-o", output)
-    assert error.endswith(
-        f"and 27 more columns; use --categorical, --numeric or --drop {','.join(names[:20])},... (--dry-run shows"
-        " all), --whole-numbers for all of them, or --missing with a word"
-    )
 
 
 @pytest.mark.parametrize(
@@ -182,18 +178,12 @@ def test_known_set_takes_no_declarations(output):
 @pytest.mark.parametrize(
     ("arguments", "cells", "error"),
     [
-        ((), ("0.5", "inf"), 'row 2, column "b": expected a finite number or missing, found inf'),
         (("--numeric", "b"), ("1", "many"), "row 2, column \"b\": expected numbers or missing, found 'many'"),
         (
             ("--numeric", "b"),
             ("1", "14695981039346656037"),
             'row 2, column "b": expected a number that floats can hold, found 14695981039346656037,'
             " which they would round: drop the column, or say that it is categorical",
-        ),
-        (
-            ("--categorical", "b"),
-            tuple(str(i) for i in range(300)),
-            'column "b": expected at most 256 categories, found 300',
         ),
     ],
 )
@@ -238,9 +228,6 @@ def test_all_unreadable_columns_are_named(tmp_path, output):
     ("line", "error"),
     [
         ("purple,1,0.5", "row 2, column \"colour\": expected 'blue', 'green', 'red' or missing, found 'purple'"),
-        ("red,5,0.5", 'row 2, column "grade": expected 1, 2, 3 or missing, found 5'),
-        ("red,x,0.5", "row 2, column \"grade\": expected 1, 2, 3 or missing, found 'x'"),
-        ("red,1,big", "row 2, column \"size\": expected numbers or missing, found 'big'"),
         ("red,1,-inf", 'row 2, column "size": expected a finite number or missing, found -inf'),
     ],
 )
@@ -380,19 +367,7 @@ def test_empty_row_is_skipped_and_imputed(tmp_path):
     np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
 
 
-# Constant columns, and a single one
-
-
-def test_constant_columns_work_and_stay_finite(tmp_path):
-    x = answers(60)
-    x[:, 0], x[:, 3] = 0, 1
-    table = write_csv(tmp_path / "t.csv", x)
-    ok("fit", table, "-o", tmp_path / "model", *FIT)
-    saved = load_saved(tmp_path / "model")
-    assert all(value.isfinite().all() for value in saved.model.state_dict().values())
-    x[:, 0], x[:, 3] = 1, 0  # what never happened may: unlikely, but not impossible
-    record = json.loads(ok("evaluate", tmp_path / "model", write_csv(tmp_path / "u.csv", x), "--json").out)
-    assert -1e3 < record["test_log_likelihood"] < -1
+# A single column
 
 
 @pytest.mark.parametrize("header", [("only",), None])
@@ -456,8 +431,6 @@ def test_empty_validation_table_is_refused(table, tmp_path, output):
         (("evaluate", "x", "digits", "--split", "all"), "Invalid value for '--split': 'all' is not one of "),
         (("evaluate", "x", "digits", "--device", "tpu"), "Invalid value for '--device': "),
         (("score", "x", "digits", "--seed", "-1"), "Invalid value for '--seed': "),
-        (("impute", "x", "digits", "--seed", "4294967296"), "Invalid value for '--seed': "),
-        (("fit", "digits", "-o", "x", "--seed", "-1"), "Invalid value for '--seed': "),
         (("fit", "digits", "-o", "x", "--seed", str(2**70)), "Invalid value for '--seed': "),
         (("fit", "digits", "-o", ""), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
         (("draw", "x", "-o", " "), "Invalid value for '--output' / '-o': expected the name of a folder, found no"),
@@ -480,31 +453,21 @@ def test_wrong_command_line_points_to_help(arguments, error, tmp_path, monkeypat
         (("--set", "training.lr=2"), "unknown option training.lr; did you mean training.optimizer.lr?"),
         (("--set", "steps"), "expected path.to.option=value, found 'steps'"),
         (("--set", "model=5"), "model: expected a table of options, found 5"),
-        (("--set", "model.n_variables=7"), "the recipe is for 7 variables, the data have 64"),
+        (("--set", "model.core=deep"), "model.core: expected a table of options, found 'deep'"),
+        (("--set", "training.optimizer=adamw"), "training.optimizer: expected a table of options, found 'adamw'"),
+        (("--set", "model.steps=many"), "model.steps: expected int, found 'many'"),
+        (("--steps", "0"), "model: steps: expected at least 1, found 0"),
         (("--hidden", "5", "--set", "model.kind=images"), "unknown option model.core"),
         (("--set", "model.kind=pictures"), "model.kind: expected none or one of images, found 'pictures'"),
-        (("--steps", "0"), "model: steps: expected at least 1, found 0"),
         (("--batch-size", "0"), "training: batch_size: expected at least 1, found 0"),
         (("--hidden", "8,x"), "--hidden: expected widths such as 500,500, found '8,x'"),
         (("--lr", "nan"), "training.optimizer: lr: expected a number of at least 0, found nan"),
     ],
 )
-def test_wrong_value_names_its_option(arguments, error, output):
-    assert fails("fit", "digits", "-o", output, *arguments).startswith(error)
-
-
-@pytest.mark.parametrize(
-    ("setting", "error"),
-    [
-        ("model=1", "model: expected a table of options, found 1"),
-        ("model.core=deep", "model.core: expected a table of options, found 'deep'"),
-        ("training.optimizer=adamw", "training.optimizer: expected a table of options, found 'adamw'"),
-        ("model.steps=many", "model.steps: expected int, found 'many'"),
-        ("model.steps=0", "model: steps: expected at least 1, found 0"),
-    ],
-)
-def test_wrong_value_for_own_table(setting, error, table, output):
-    assert fails("fit", table, "-o", output, "--set", setting) == error
+def test_wrong_value_names_its_option(arguments, error, table, output):
+    """The known set has a recipe of its own, the table gets one by its size."""
+    for data in ("digits", table):
+        assert fails("fit", data, "-o", output, *arguments).startswith(error)
 
 
 @pytest.mark.parametrize(
@@ -544,22 +507,12 @@ every_verb = pytest.mark.parametrize("verb", WITH_MODEL, ids=lambda verb: verb[0
 
 
 @every_verb
-def test_a_folder_that_is_not_there(verb, tmp_path):
+def test_a_folder_that_is_no_model(verb, tmp_path):
     name, *rest = verb
     others = "those that come with nadek: caltech101-unet, mnist-nade5-2hl, mnist-nade5-2hl-taught, mnist-unet"
     assert fails(name, tmp_path / "none", *rest) == f"there is no model at {tmp_path / 'none'}; {others}"
-
-
-@every_verb
-def test_a_folder_that_is_no_model(verb, tmp_path):
-    name, *rest = verb
     assert fails(name, tmp_path, *rest) == f"{tmp_path} is not a model folder: it has no config.json"
-
-
-@every_verb
-def test_a_training_that_is_not_finished(verb, tmp_path):
     (tmp_path / "training.safetensors").touch()
-    name, *rest = verb
     assert fails(name, tmp_path, *rest).endswith("is not finished: go on with nadek fit ... --resume")
 
 
@@ -567,29 +520,11 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[:-20])
 
 
-DAMAGES = {
-    "truncated weights": (
-        lambda folder: truncate(folder / "model.safetensors"),
-        "{folder}/model.safetensors was damaged or changed since it was saved: its sha256 differs",
-    ),
-    "truncated config": (lambda folder: truncate(folder / "config.json"), "{folder}/config.json is not valid JSON: "),
-    "edited steps": (
-        lambda folder: edit(folder / "config.json", lambda config: config["model"].update(steps=7)),
-        "{folder}/config.json was changed since it was saved: it is not what the weights were trained as",
-    ),
-    "no metrics": (
-        lambda folder: (folder / "metrics.json").unlink(),
-        "{folder} is not a whole model: metrics.json is missing",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", list(DAMAGES))
-def test_damaged_model_names_the_file(name, model, table):
-    damage, error = DAMAGES[name]
-    damage(model)
+def test_damaged_model_names_the_file(model, table):
+    truncate(model / "model.safetensors")
+    error = f"{model}/model.safetensors was damaged or changed since it was saved: its sha256 differs"
     for arguments in (("info", model), ("evaluate", model, table), ("sample", model)):
-        assert fails(*arguments).startswith(error.format(folder=model))
+        assert fails(*arguments) == error
 
 
 # Outputs that exist, or cannot be
@@ -701,51 +636,9 @@ def test_a_model_below_a_file(table, tmp_path):
     assert (tmp_path / "file").read_text() == "precious"
 
 
-def test_pictures_below_a_file(trained, tmp_path):
-    (tmp_path / "file").touch()
-    assert fails("draw", trained, "-o", tmp_path / "file" / "x") == f"Not a directory: {tmp_path / 'file' / 'x'}"
-
-
 def test_pictures_need_images(trained, tmp_path):
     error = fails("sample", trained, "-o", tmp_path / "x.png")
     assert error == f"{tmp_path / 'x.png'}: the rows of this model are no images; write them as .csv or .parquet"
-
-
-@pytest.fixture
-def forbidden(tmp_path, monkeypatch):
-    """A folder that may not be written to (root may write anywhere, so the system's answer is played)."""
-    folder = tmp_path / "forbidden"
-    usual_open, usual_mkdir = Path.open, Path.mkdir
-
-    def refuse(path):
-        if folder in (path, *path.parents):
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    def open_(path, mode="r", *rest, **options):
-        if set(mode) & set("wx"):
-            refuse(path)
-        return usual_open(path, mode, *rest, **options)
-
-    def mkdir(path, *rest, **options):
-        refuse(path)
-        return usual_mkdir(path, *rest, **options)
-
-    folder.mkdir()
-    monkeypatch.setattr(Path, "open", open_)
-    monkeypatch.setattr(Path, "mkdir", mkdir)
-    return folder
-
-
-@every_writer
-def test_no_permission_to_write_a_file(verb, trained, table, forbidden):
-    command, suffix = writing(trained, table)[verb]
-    path = forbidden / f"x.{suffix}"
-    assert fails(*command, path, *(() if verb == "sample" else ("--quiet",))) == f"Permission denied: {path}"
-    assert list(forbidden.iterdir()) == []
-
-
-def test_no_permission_to_write_a_model(table, forbidden):
-    assert fails("fit", table, "-o", forbidden / "model", *FIT) == f"Permission denied: {forbidden / 'model'}"
 
 
 @pytest.fixture
@@ -786,24 +679,7 @@ def test_full_disk_in_training_resumes(table, tmp_path, full_disk, monkeypatch):
     assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
 
 
-def test_full_disk_at_end_keeps_state(table, tmp_path, full_disk, monkeypatch):
-    folder = tmp_path / "model"
-    full_disk(after=1)
-    error = fails("fit", table, "-o", folder, *FIT, "--quiet")
-    assert error == f"No space left on device: {folder / 'model.safetensors'}"
-    monkeypatch.undo()
-    ok("fit", table, "-o", folder, *FIT, "--resume")
-
-
 # A training that diverges
-
-
-def test_diverged_training_advises_and_clears(table, tmp_path):
-    error = fails("fit", table, "-o", tmp_path / "model", *FIT, "--batch-size", "5", "--lr", "1e30")
-    assert error.startswith("training diverged: the cost is ")
-    assert "Lower the learning rate (now 1e+30)" in error
-    assert error.endswith("Nothing was learnt before that")
-    ok("fit", table, "-o", tmp_path / "model", *FIT, "--lr", "0.01")
 
 
 def test_later_divergence_leaves_best_model(table, tmp_path):
@@ -882,34 +758,28 @@ def test_finished_training_stays(table, tmp_path):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-@pytest.mark.parametrize("what", ["another recipe", "other rows", "a training that diverged"])
+@pytest.mark.parametrize(
+    "what", ["another recipe", "other rows", "other validation rows", "a training that diverged", "none"]
+)
 def test_other_model_is_not_finished(what, table, tmp_path):
-    folder = tmp_path / "model"
-    ok("fit", table, "-o", folder, *FIT, "-q")
-    before = (folder / "model.safetensors").read_bytes()
-    other = ("--lr", "0.1") if what == "another recipe" else ()
-    if what == "other rows":
-        table = write_csv(tmp_path / "other.csv", answers(21))
-    if what == "a training that diverged":
-        edit(folder / "metrics.json", lambda metrics: metrics.update(diverged=True))
-    error = fails("fit", table, "-o", folder, *FIT, *other, "--resume")
-    assert error == f"{folder} already holds a model of {what}; use --force to replace it"
-    assert (folder / "model.safetensors").read_bytes() == before
-
-
-def test_equally_many_other_rows_are_noticed(table, tmp_path):
-    folder, held_out = tmp_path / "model", write_csv(tmp_path / "held.csv", answers(8))
-    turned = tmp_path / "turned.csv"
+    folder, held_out, turned = tmp_path / "model", write_csv(tmp_path / "held.csv", answers(8)), tmp_path / "turned.csv"
     header, *lines = table.read_text().splitlines(keepends=True)
     turned.write_text("".join([header, *lines[::-1]]))
-    command = ("-o", folder, *FIT, "-q", "--validation", held_out)
-    ok("fit", table, *command)
-    ok("fit", table, *command, "--resume")
-    for other, what in (((turned, *command), "other rows"), ((table, *command[:-1], turned), "other validation rows")):
-        error = fails("fit", *other, "--resume")
-        assert error == f"{folder} already holds a model of {what}; use --force to replace it"
-    edit(folder / "metrics.json", lambda metrics: metrics.pop("digests"))  # as all models were kept before
-    ok("fit", turned, *command, "--resume")
+    ok("fit", table, "-o", folder, *FIT, "-q", "--validation", held_out)
+    before = (folder / "model.safetensors").read_bytes()
+    if what == "a training that diverged":
+        edit(folder / "metrics.json", lambda metrics: metrics.update(diverged=True))
+    if what == "none":
+        edit(folder / "metrics.json", lambda metrics: metrics.pop("digests"))  # as all models were kept before
+    rows = turned if what in ("other rows", "none") else table
+    others = ("--lr", "0.1") if what == "another recipe" else ()
+    others = ("--validation", turned if what == "other validation rows" else held_out, *others)
+    command = ("fit", rows, "-o", folder, *FIT, "-q", *others, "--resume")
+    if what == "none":
+        ok(*command)
+    else:
+        assert fails(*command) == f"{folder} already holds a model of {what}; use --force to replace it"
+    assert (folder / "model.safetensors").read_bytes() == before
 
 
 def test_ctrl_c_ends_without_traceback(trained, table, monkeypatch):
@@ -956,47 +826,6 @@ def test_fetching_needs_a_folder(monkeypatch):
 # A state that does not fit
 
 
-def test_unfinished_training_is_never_mixed(table, tmp_path, ctrl_c):
-    folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
-    fails("fit", table, "-o", folder, *options, code=130)
-    error = fails("fit", table, "-o", folder, *options)
-    assert error == f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew"
-    error = fails("fit", table, "-o", folder, *options, "--resume", "--lr", "0.1")
-    assert (
-        error == f"the unfinished training in {folder} is of another recipe; use --force without --resume to begin anew"
-    )
-    assert fails("fit", table, "-o", folder, *options, "--resume", "--force", "--lr", "0.1") == error
-    error = fails("fit", "digits", "-o", folder, *options, "--resume")
-    assert error.startswith(f"the unfinished training in {folder} is of another recipe")
-    assert [path.name for path in folder.iterdir()] == ["training.safetensors"]
-
-
-def test_foreign_file_is_not_replaced(table, tmp_path):
-    (tmp_path / "metrics.json").write_text("my own")
-    assert fails("fit", table, "-o", tmp_path, *FIT, "--quiet").startswith(f"{tmp_path} holds a file metrics.json")
-    assert (tmp_path / "metrics.json").read_text() == "my own"
-    ok("fit", table, "-o", tmp_path, *FIT, "--quiet", "--force")
-
-
-@pytest.mark.parametrize("force", [(), ("--force",)])
-def test_two_trainings_in_one_folder(force, model, table, tmp_path, monkeypatch):
-    """The other one is finished while ours is under way."""
-    folder, usual = tmp_path / "both", checkpoints.save_state
-
-    def save_state(*arguments, **options):
-        shutil.copytree(model, folder, dirs_exist_ok=True)
-        usual(*arguments, **options)
-
-    monkeypatch.setattr("nadek.runs.train.save_state", save_state)
-    if force:
-        ok("fit", table, "-o", folder, *FIT, "--quiet", *force)
-    else:
-        error = fails("fit", table, "-o", folder, *FIT, "--quiet")
-        assert error.startswith(f"{folder} holds a model that was not there when this training began")
-    same = (folder / "model.safetensors").read_bytes() == (model / "model.safetensors").read_bytes()
-    assert same == (not force)
-
-
 def test_typing_error_keeps_unfinished_training(table, tmp_path, ctrl_c):
     folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--save-every", "0", "--quiet")
     fails("fit", table, "-o", folder, *options, code=130)
@@ -1014,12 +843,6 @@ def test_one_ordering_cannot_fill(table, tmp_path):
     x[1, 0] = NAN
     error = fails("impute", tmp_path / "model", write_csv(tmp_path / "t.csv", x))
     assert error.startswith("this model knows one ordering only, and can fill in cells that come last in it")
-
-
-def test_one_ordering_needs_its_objective(table, tmp_path):
-    settings = ("--set", "model.ordering=[0,1,2,3,4]", "--set", "training.phases=[{epochs=1}]", "--quiet")
-    error = fails("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", *settings)
-    assert error == "a model with one fixed ordering is trained with the fixed_order objective"
 
 
 # Seeing more

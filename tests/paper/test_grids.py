@@ -21,55 +21,12 @@ from nadek_paper.grids.table import grid_tables, mean_over_seeds
 from nadek_paper.report import write_report
 from nadek_paper.studies import run_study
 from nadek_paper.workspace import RECIPES, RESULTS, some_rows
-from support.paper_rows import forbidden, workspace_in, write_recipe
+from support.paper_rows import forbidden, recipe_text, workspace_in, write_recipe
 
 STUDY = sys.modules["nadek_paper.grids.study"]
 TRAININGS = sys.modules["nadek_paper.trainings"]
 
-TOML = """
-title = "Which?"
-seeds = [0, 1]
-keep = true
-
-[options.training]
-ema_decay = 0.9
-
-[sets.digits]
-label = "digits"
-data = "digits"
-n_variables = 64
-epochs = 1
-orderings = 2
-rows = 50
-train_rows = 100
-parameters = 1_500
-
-[axes.core.deep]
-label = "1 layer"
-model = { core = { kind = "deep", hidden = [1] } }
-
-[axes.core.block]
-label = "1 block"
-model = { core = { kind = "residual", blocks = 1 } }
-
-[axes.k.k1]
-label = "k = 1"
-model = { steps = 1 }
-
-[axes.k.long]
-label = "k = 1, twice as long"
-longer = 2
-model = { steps = 1 }
-
-[axes.k.k2]
-label = "k = 2"
-model = { steps = 2 }
-
-[[cells]]
-
-[[cells]]
-k = ["k2"]
-"""
+TOML = recipe_text("grid")
 
 
 def write_grid(folder, text=TOML):

@@ -8,10 +8,8 @@ import pytest
 
 from nadek_paper.cli import make_app
 from nadek_paper.workspace import RECIPES
-from support.paper_rows import TOML, paper, write_recipe, write_row
+from support.paper_rows import CITED, RBM, TOML, paper, write_recipe, write_row
 
-CITED = 'title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n'
-RBM = 'title = "RBM"\ndata = "digits"\n[rbm.training]\nhidden = 4\nepochs = 1\n'
 TRAININGS = sys.modules["nadek_paper.trainings"]
 
 

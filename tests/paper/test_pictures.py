@@ -17,66 +17,20 @@ from nadek_paper.figures.config import GridLines, Structures
 from nadek_paper.figures.panels import Line, lines
 from nadek_paper.grids.grid import read_grid
 from nadek_paper.grids.study import grid_study
-from nadek_paper.report import summary, write_report
+from nadek_paper.report import summary
 from nadek_paper.rows import read_row, tables
 from nadek_paper.steps_at_test import log_probs_by_steps
 from nadek_paper.studies import run_study
 from nadek_paper.table3 import read_spreads, spreads_table
 from nadek_paper.table_study import run_row
 from nadek_paper.workspace import RECIPES, Workspace
-from support.paper_rows import paper, workspace_in, write_recipe
+from support.paper_rows import paper, recipe_text, workspace_in, write_recipe
 
 SHIPPED = read_pictures(RECIPES)
 
-ROW = """
-title = "NADE-2"
-data = "digits"
-paper = -20.5
-orderings = 2
-ensemble_orderings = 3
-ensemble_rows = 10
-[model]
-n_variables = 64
-steps = 2
-core = { kind = "deep", hidden = [8] }
-[recipes.modern.training]
-phases = [{ objective = "all_steps", epochs = 1 }, { epochs = 1 }]
-"""
-GRID = """
-title = "Which?"
-keep = true
-[sets.digits]
-label = "digits"
-data = "digits"
-n_variables = 64
-epochs = 1
-orderings = 1
-rows = 20
-train_rows = 100
-[axes.k.k1]
-label = "k = 1"
-model = { steps = 1, core = { hidden = [4] } }
-[axes.k.k2]
-label = "k = 2"
-model = { steps = 2, core = { hidden = [4] } }
-[axes.k.k3]
-label = "k = 3"
-model = { steps = 3, core = { hidden = [4] } }
-"""
-SPREADS = """
-title = "Spreads"
-table = "table1"
-[[rows]]
-row = "one"
-mean = -20.5
-over_orderings = 2.0
-over_rows = 5.0
-[[rows]]
-row = "two"
-mean = -19.5
-over_orderings = 1.0
-over_rows = 4.0
-"""
+ROW = recipe_text("small-network")
+GRID = recipe_text("small-grid")
+SPREADS = recipe_text("spreads")
 FIGURES = {
     "curves": 'kind = "curves"\nmodels = ["table1/one", "which/digits-k1-s0", "table1/two"]\nlabels = ["a", "b", "c"]',
     "grid": 'kind = "grid"\ngrid = "which"\nalong = ["k1", "k2", "k3"]\nlevel = ["k3"]',
@@ -319,10 +273,3 @@ def test_command_runs_cells_and_spreads(folder):
     assert (code, json.loads(out)) == (0, {})
     code, out, err = paper("table3", "--quiet", "--row", "nope", folder=folder)
     assert (code, out, err) == (1, "", "nadek: table3 has no row 'nope'; known are: one, two\n")
-
-
-def test_report_has_all_tables(folder, tmp_path):
-    write_report(workspace_in(folder), tmp_path / "results.md")
-    text = (tmp_path / "results.md").read_text()
-    for name in ("table1", "table3", "which"):
-        assert f"<!-- generated: {name} -->" in text

@@ -23,7 +23,19 @@ from nadek_paper.rows import read_row, read_table, tables
 from nadek_paper.scoring import Scoring
 from nadek_paper.table_study import run_row
 from nadek_paper.workspace import RECIPES
-from support.paper_rows import TOML, StopError, Watched, forbidden, record_of, stop, workspace_in, write_row
+from support.paper_rows import (
+    CITED,
+    RBM,
+    TOML,
+    StopError,
+    Watched,
+    forbidden,
+    recipe_text,
+    record_of,
+    stop,
+    workspace_in,
+    write_row,
+)
 
 SHIPPED = [row for table in tables(RECIPES) for row in read_table(RECIPES / table)]
 EVERY_RECIPE = [
@@ -36,8 +48,6 @@ STUDIES = sys.modules["nadek_paper.studies"]
 TRAININGS = sys.modules["nadek_paper.trainings"]
 SCORING = sys.modules["nadek_paper.scoring"]
 
-CITED = 'title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n'
-MACHINE = 'title = "RBM"\ndata = "digits"\n[rbm.training]\nhidden = 4\nepochs = 1\n'
 KEYS = {
     "table", "row", "recipe", "title", "data", "quick", "paper", "paper_ensemble", "test_log_likelihood",
     "standard_error", "orderings", "rows", "ensemble", "ensemble_standard_error", "ensemble_orderings",
@@ -207,7 +217,7 @@ def test_finished_row_is_not_rerun(done, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [TOML, MACHINE], ids=["network", "RBM"])
+@pytest.mark.parametrize("text", [TOML, RBM], ids=["network", "RBM"])
 def test_record_follows_the_row_description(text, tmp_path, monkeypatch):
     place = workspace_in(tmp_path)
     before = run_row(read_row(write_row(tmp_path, text=text)), "modern", place)
@@ -232,10 +242,7 @@ def test_default_core_and_optimizer(tmp_path):
     row = read_row(write_row(tmp_path, text=text))
     assert row.recipe("modern").model.core == DeepConfig(hidden=(8,))
     assert row.recipe("modern").training.optimizer == AdamW(lr=0.01)
-    assert row.recipe("paper") == read_row(write_row(tmp_path)).recipe("paper")
-    image = TOML.replace('core = { kind = "deep", hidden = [8] }', 'kind = "images"\nimage_shape = [8, 8]')
-    image = image.replace("model = { init_std = 0.01 }", "").replace("n_variables = 64\n", "")
-    assert isinstance(read_row(write_row(tmp_path, text=image)).recipe("modern").model, ImageConfig)
+    assert isinstance(read_row(write_row(tmp_path, text=IMAGES)).recipe("modern").model, ImageConfig)
 
 
 def test_other_orderings_change_the_record(tmp_path, monkeypatch):
@@ -294,25 +301,7 @@ def test_scores_of_others_are_refused(other, tmp_path):
     assert scored(tmp_path / "a", **other) == alone
 
 
-IMAGES = """
-title = "U-Net"
-data = "digits"
-orderings = 2
-scoring_dtype = "bfloat16"
-notes = ["ours"]
-
-[model]
-kind = "images"
-image_shape = [8, 8]
-channels = [3, 4]
-dense = 0
-
-[recipes.modern]
-notes = "quick"
-
-[recipes.modern.training]
-phases = [{ epochs = 1 }]
-"""
+IMAGES = recipe_text("images")
 
 
 @pytest.mark.slow

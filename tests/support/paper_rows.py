@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -12,34 +13,17 @@ from nadek_paper.cli import main
 from nadek_paper.studies import Watcher
 from nadek_paper.workspace import Workspace
 
-TOML = """
-title = "NADE-2"
-data = "digits"
-paper = -20.5
-paper_ensemble = -19.25
-orderings = 3
-ensemble_orderings = 4
-ensemble_rows = 10
-notes = ["smaller"]
+FIXTURES = Path(__file__).parents[1] / "paper" / "recipes"
 
-[model]
-n_variables = 64
-steps = 2
-core = { kind = "deep", hidden = [8] }
 
-[recipes.modern.training]
-ema_decay = 0.9
-phases = [{ objective = "all_steps", epochs = 1 }, { epochs = 2 }]
+def recipe_text(name):
+    """The text of a recipe of the tests."""
+    return (FIXTURES / f"{name}.toml").read_text()
 
-[recipes.paper]
-seed = 3
-notes = "as it was"
-model = { init_std = 0.01 }
 
-[recipes.paper.training]
-phases = [{ epochs = 1 }]
-optimizer = { kind = "adadelta" }
-"""
+TOML = recipe_text("network")
+CITED = 'title = "RBM"\ndata = "digits"\npaper = -30\ncited = true\n'
+RBM = 'title = "RBM"\ndata = "digits"\n[rbm.training]\nhidden = 4\nepochs = 1\n'
 
 
 def write_recipe(folder, name, text):

@@ -11,19 +11,12 @@ from nadek_paper.rows import Kind
 
 @dataclass(frozen=True, kw_only=True)
 class Curves:
-    """Costs along the trainings of several models: training on the left, validation on the right.
+    """Costs along the trainings of several models: training on the left, validation on the right."""
 
-    Attributes:
-        models: rows of tables (``table1/nade-5-1hl``) or cells of grids (``ksweep/mnist-1hl-k5-s0``).
-        labels: their labels, in the same order.
-        recipe: of the rows.
-        skip: part of the epochs that the height need not fit.
-    """
-
-    models: tuple[str, ...]
-    labels: tuple[str, ...]
-    recipe: Kind = "modern"
-    skip: float = 0.1
+    models: tuple[str, ...]  # rows of tables (``table1/nade-5-1hl``) or cells of grids (``ksweep/mnist-1hl-k5-s0``)
+    labels: tuple[str, ...]  # their labels, in the same order
+    recipe: Kind = "modern"  # of the rows
+    skip: float = 0.1  # part of the epochs that the height need not fit
     kind: Literal["curves"] = "curves"
 
     def __post_init__(self) -> None:
@@ -33,66 +26,41 @@ class Curves:
 
 @dataclass(frozen=True, kw_only=True)
 class GridLines:
-    """Test log-likelihoods of a grid against the number of steps in training, a panel for each data set.
+    """Test log-likelihoods of a grid against the number of steps in training, a panel for each data set."""
 
-    Attributes:
-        grid: its name.
-        along: variants of its last axis to put along x, by their numbers of steps.
-        level: variants of its last axis to draw as level lines.
-    """
-
-    grid: str
-    along: tuple[str, ...]
-    level: tuple[str, ...] = ()
+    grid: str  # its name
+    along: tuple[str, ...]  # variants of its last axis to put along x, by their numbers of steps
+    level: tuple[str, ...] = ()  # variants of its last axis to draw as level lines
     kind: Literal["grid"] = "grid"
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfModel:
-    """Options of a picture of one model.
+    """Options of a picture of one model."""
 
-    Attributes:
-        model: a row or a cell, see `Curves`.
-        recipe: of a row.
-        seed: seed of everything random.
-    """
-
-    model: str
-    recipe: Kind = "modern"
-    seed: int = 0
+    model: str  # a row or a cell, see `Curves`
+    recipe: Kind = "modern"  # of a row
+    seed: int = 0  # seed of everything random
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepsAtTest(OfModel):
-    """Log-likelihoods of one model with other numbers of steps than it was trained with.
+    """Log-likelihoods of one model with other numbers of steps than it was trained with."""
 
-    Attributes:
-        steps: the largest number of steps, from 1.
-        split: rows to score.
-        masks: masks of the unbiased estimate for each row, the same for all numbers of steps.
-        rows: number of rows to score, a fixed random choice; None for all.
-    """
-
-    steps: int = 15
-    split: Split = "test"
-    masks: int = 8
-    rows: int | None = None
+    steps: int = 15  # the largest number of steps, from 1
+    split: Split = "test"  # rows to score
+    masks: int = 8  # masks of the unbiased estimate for each row, the same for all numbers of steps
+    rows: int | None = None  # number of rows to score, a fixed random choice; None for all
     kind: Literal["test_steps"] = "test_steps"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reconstructions(OfModel):
-    """States v⟨0⟩, v⟨1⟩, ... of partly hidden rows.
+    """States v⟨0⟩, v⟨1⟩, ... of partly hidden rows."""
 
-    Attributes:
-        steps: number of steps, perhaps more than in training.
-        split: rows to choose from.
-        hidden: part of the cells that is hidden, for each row of the picture.
-    """
-
-    steps: int = 10
-    split: Split = "test"
-    hidden: tuple[float, ...] = (0.5,)
+    steps: int = 10  # number of steps, perhaps more than in training
+    split: Split = "test"  # rows to choose from
+    hidden: tuple[float, ...] = (0.5,)  # part of the cells that is hidden, for each row of the picture
     kind: Literal["reconstructions"] = "reconstructions"
 
     def __post_init__(self) -> None:
@@ -102,27 +70,18 @@ class Reconstructions(OfModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Samples(OfModel):
-    """Samples, each drawn along an ordering of its own.
+    """Samples, each drawn along an ordering of its own."""
 
-    Attributes:
-        number: number of samples.
-    """
-
-    number: int = 100
+    number: int = 100  # number of samples
     kind: Literal["samples"] = "samples"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filters(OfModel):
-    """Weights of randomly chosen hidden units, as images.
+    """Weights of randomly chosen hidden units, as images."""
 
-    Attributes:
-        side: those that read the image (W), or those that write it (V).
-        number: number of units.
-    """
-
-    side: Literal["encoder", "decoder"]
-    number: int = 100
+    side: Literal["encoder", "decoder"]  # those that read the image (W), or those that write it (V)
+    number: int = 100  # number of units
     kind: Literal["filters"] = "filters"
 
 
@@ -135,19 +94,12 @@ class Structures:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A picture.
+    """A picture."""
 
-    Attributes:
-        name: the file's name without its suffix; not an option of the file.
-        title: caption, with the figure of the paper that it stands for.
-        shows: what is drawn.
-        notes: what to know about it.
-    """
-
-    name: str
-    title: str
-    shows: Curves | GridLines | StepsAtTest | Reconstructions | Samples | Filters | Structures
-    notes: tuple[str, ...] = ()
+    name: str  # the file's name without its suffix; not an option of the file
+    title: str  # caption, with the figure of the paper that it stands for
+    shows: Curves | GridLines | StepsAtTest | Reconstructions | Samples | Filters | Structures  # what is drawn
+    notes: tuple[str, ...] = ()  # what to know about it
 
 
 def read_pictures(recipes: Path, *, only: str | None = None) -> list[Picture]:

@@ -33,13 +33,13 @@ class Reference:
         """Return the last step's costs, "train" and "validation", an epoch an entry."""
         path = self.training.workspace.record(self.record)
         record: dict[str, Any] = read_record(path) if path.is_file() else {}
+        keys = ("train", "validation")
         if self.cell is None and "curve" in record:
-            keys = ("train", "validation")
             return {key: [epoch[key] and epoch[key][-1] for epoch in record["curve"]] for key in keys}
         line = {} if self.cell is None else record.get("cells", {}).get(self.cell.name, {})
-        if "train" not in line or self.cell is None or not is_current(self.cell, line):
+        if self.cell is None or not is_current(self.cell, line) or "train" not in line:
             raise FileNotFoundError(f"there is no curve of {self.training.name} in {path}: give {self.command} first")
-        return {"train": line["train"], "validation": line["validation"]}
+        return {key: line[key] for key in keys}
 
 
 def find(name: str, kind: Kind, workspace: Workspace) -> Reference:

@@ -15,6 +15,7 @@ from nadek.models.registry import NetworkConfig, build_meta
 from nadek.runs.recipe import make_recipe, merge, naming, phases, read_recipe
 from nadek.training import Recipe
 from nadek.utils.configs import decode
+from nadek_paper.recipe_files import choose
 
 SET, SEED = "set", "seed"
 """Keys of a cell, beside the axes."""
@@ -22,45 +23,28 @@ SET, SEED = "set", "seed"
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A data set of a grid, the length of its trainings and their scoring.
+    """A data set of a grid, the length of its trainings and their scoring."""
 
-    Attributes:
-        label: shown in tables.
-        data: name of a known data set.
-        n_variables: D.
-        epochs: of a variant that does not train longer; half on the cost of all steps, half on the last step's.
-        scored: "exact" log-likelihoods over some orderings, or an unbiased "estimate" from sampled positions, the same
-            for every cell.
-        orderings: of exact scores.
-        masks: of estimates, for each row.
-        train_rows: number of training rows, a fixed random choice; None for all.
-        rows: number of validation and of test rows to score, a fixed random choice; None for all.
-        parameters: make every model as wide as this number allows; None leaves widths alone.
-    """
-
-    label: str
-    data: str
-    n_variables: int
-    epochs: int
+    label: str  # shown in tables
+    data: str  # name of a known data set
+    n_variables: int  # D
+    epochs: int  # of a variant that does not train longer; half on the cost of all steps, half on the last step's
+    # "exact" log-likelihoods over some orderings, or an unbiased "estimate" from sampled positions, the same for
+    # every cell
     scored: Literal["exact", "estimate"] = "exact"
-    orderings: int = 4
-    masks: int = 16
-    train_rows: int | None = None
-    rows: int | None = None
-    parameters: int | None = None
+    orderings: int = 4  # of exact scores
+    masks: int = 16  # of estimates, for each row
+    train_rows: int | None = None  # number of training rows, a fixed random choice; None for all
+    rows: int | None = None  # number of validation and of test rows to score, a fixed random choice; None for all
+    parameters: int | None = None  # make every model as wide as this number allows; None leaves widths alone
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """A variant of an axis.
+    """A variant of an axis."""
 
-    Attributes:
-        label: shown in tables.
-        longer: factor on the number of epochs.
-    """
-
-    label: str
-    longer: int = 1
+    label: str  # shown in tables
+    longer: int = 1  # factor on the number of epochs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,11 +129,9 @@ def _axes(
 def _product(chosen: Mapping[str, Any], axes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
     """Return every combination of the chosen variants; an axis without a choice is taken whole."""
     for axis, names in chosen.items():
-        if axis not in axes:
-            raise ValueError(f"cells: unknown axis {axis!r}; known are: {', '.join(axes)}")
+        choose(axis, list(axes), "cells: unknown axis")
         for name in names:
-            if name not in axes[axis]:
-                raise ValueError(f"cells.{axis}: unknown variant {name!r}; known are: {', '.join(axes[axis])}")
+            choose(name, list(axes[axis]), f"cells.{axis}: unknown variant")
     lists = [chosen.get(axis, list(axes[axis])) for axis in axes]
     return [dict(zip(axes, names, strict=True)) for names in itertools.product(*lists)]
 

@@ -15,7 +15,7 @@ from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.inference.summary import summarise
 from nadek.runs.data import Split
 from nadek.runs.provenance import provenance
-from nadek.training import Recipe, TrainingDivergedError
+from nadek.training import TrainingDivergedError
 from nadek.utils.atomic import locked
 from nadek.utils.configs import encode
 from nadek.utils.records import read_record, write_record
@@ -73,7 +73,7 @@ def _job(cell: Cell, grid: Grid, workspace: Workspace) -> Job:
             return None  # a result, too
 
     def line(saved: SavedModel | None, force: bool, progress: Progress) -> Record:  # noqa: FBT001
-        about = {**cell.where, SEED: cell.seed, "digest": digest(cell), "steps": cell.recipe.model.steps}
+        about = {**cell.where, SEED: cell.seed, "digest": _digest(cell), "steps": cell.recipe.model.steps}
         if saved is None:
             return {**about, "diverged": True}
         about |= {"parameters": sum(p.numel() for p in saved.model.parameters()), **_history(saved)}
@@ -147,14 +147,9 @@ def _origin(origins: list[dict[str, Any]], now: dict[str, Any]) -> int:
     return origins.index(now)
 
 
-def digest(cell: Cell) -> str:
-    """Return a digest of everything that a cell's numbers depend on."""
-    return _digest(cell, _options(cell.recipe))
-
-
 def is_current(cell: Cell, line: Mapping[str, Any] | None) -> bool:
     """Return True if a line of a record is of the cell as it is today."""
-    return line is not None and line.get("digest") in (digest(cell), _digest(cell, _before(cell.recipe)))
+    return line is not None and line.get("digest") in (_digest(cell), _digest(cell, left_out=CAME_LATER))
 
 
 def current(grid: Grid, cells: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,18 +157,13 @@ def current(grid: Grid, cells: Mapping[str, Any]) -> dict[str, Any]:
     return {cell.name: cells[cell.name] for cell in grid.cells if is_current(cell, cells.get(cell.name))}
 
 
-def _options(recipe: Recipe) -> dict[str, Any]:
-    """Return the recipe's options; ``memory``, which came later, only where there is one."""
-    return {key: value for key, value in encode(recipe).items() if key != "memory" or value}
+def _digest(cell: Cell, left_out: Mapping[str, Any] | None = None) -> str:
+    """Return a digest of all that a cell's numbers depend on, without options that have these defaults.
 
-
-def _before(recipe: Recipe) -> dict[str, Any]:
-    """Return the recipe's options without those of `CAME_LATER` that are at their defaults."""
-    options = _options(recipe)
-    unused = {key for key, default in CAME_LATER.items() if options["training"].get(key) == default}
-    return {**options, "training": {key: value for key, value in options["training"].items() if key not in unused}}
-
-
-def _digest(cell: Cell, recipe: Mapping[str, Any]) -> str:
+    The option ``memory``, which came later, counts only where there is one.
+    """
+    recipe = {key: value for key, value in encode(cell.recipe).items() if key != "memory" or value}
+    unused = {key for key, default in (left_out or {}).items() if recipe["training"].get(key) == default}
+    recipe["training"] = {key: value for key, value in recipe["training"].items() if key not in unused}
     config = {"recipe": recipe, "part": {**asdict(cell.part), "label": None}}
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
