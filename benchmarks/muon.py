@@ -14,8 +14,8 @@ from common import seconds, show, write
 
 from nadek.inference.order_agnostic import reduce, step_costs
 from nadek.kernels.cpu import has_fast_bfloat16
+from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
-from nadek.models.unet_config import ImageConfig
 from nadek.training import AdamW, Muon
 
 BATCH = 100

@@ -17,8 +17,8 @@ from nadek.models import (
 )
 from nadek.models.cores import DeepConfig, ResidualConfig
 from nadek.models.memory import MemoryModel
+from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
-from nadek.models.unet_config import ImageConfig
 from nadek.models.variables import variables_of
 
 

@@ -28,8 +28,7 @@ from nadek.inference.sampling import (
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
-from nadek.models.mixed_variables import MixedVariables
-from nadek.models.variables import variables_of
+from nadek.models.variables import MixedVariables, variables_of
 from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
 
 every_model = pytest.mark.parametrize("name", list(ZOO))

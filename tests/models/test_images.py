@@ -11,8 +11,8 @@ from nadek.figures.model_card import draw_model
 from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.orderings import random_orderings
+from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
-from nadek.models.unet_config import ImageConfig
 from nadek.runs.data import Source
 from nadek.runs.recipe import make_recipe
 from nadek.runs.train import train

@@ -17,9 +17,9 @@ from nadek.checkpoints import SavedModel, load, save
 from nadek.inference.order_agnostic import step_costs
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import ResidualConfig
+from nadek.models.model_config import ImageConfig
 from nadek.models.ordinal_kernel import LENGTH_SCALE, NUGGET, OrdinalKernel
 from nadek.models.unet import ImageNetwork
-from nadek.models.unet_config import ImageConfig
 from nadek.models.variables import variables_of
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, describe
 from nadek.tabular.schema import Schema

@@ -12,8 +12,8 @@ from nadek.checkpoints import load_saved
 from nadek.inference.likelihood import log_prob
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
+from nadek.models.model_config import ImageConfig
 from nadek.models.registry import build
-from nadek.models.unet_config import ImageConfig
 from nadek.runs.data import open_data
 from nadek.runs.evaluate import evaluate
 from nadek.training import AdamW, Phase, fit, prepare

@@ -15,8 +15,8 @@ import torch
 from nadek.checkpoints import load_state, save_state
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k, residual_nade_k
 from nadek.models.cores import DeepConfig
+from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
-from nadek.models.unet_config import ImageConfig
 from nadek.runs.resume import sole_training
 from nadek.training import (
     SGD,

@@ -6,8 +6,8 @@ import torch
 from nadek.inference.order_agnostic import step_costs
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
+from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
-from nadek.models.unet_config import ImageConfig
 from nadek.training import SGD, Phase, TrainingConfig, fit, prepare
 from nadek.training.preconditioning import mean_input, preconditioned
 

@@ -10,8 +10,8 @@ from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
+from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
-from nadek.models.unet_config import ImageConfig
 from nadek.runs.data import Source
 from nadek.runs.recipe import Recipe
 from nadek.runs.train import train

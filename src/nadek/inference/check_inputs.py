@@ -1,4 +1,4 @@
-"""Checks of what a user passes: rows, flags, counts and orderings."""
+"""Checks of what a user passes: rows, flags, counts, dtypes and orderings."""
 
 from collections.abc import Sequence
 from numbers import Number
@@ -12,6 +12,9 @@ from nadek.inference.orderings import Ordering, Orderings, are_permutations, as_
 from nadek.models.base import ConditionalModel
 from nadek.models.codes import check_tensor, split_missing
 from nadek.utils.configs import is_whole
+
+REDUCED = (torch.bfloat16, torch.float16)
+"""Dtypes for the products of a float32 model."""
 
 
 def missing_cells(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Bool[Tensor, "B D"]:
@@ -54,6 +57,18 @@ def as_count(name: str, count: Any, *, of: str = "") -> int:  # noqa: ANN401 - a
 def check_chunk(chunk: Any) -> None:  # noqa: ANN401 - any value a user passes
     """Check the number of variables to visit at once."""
     as_count("chunk", chunk, of=" variable at once")
+
+
+def checked_dtype(own: torch.dtype, dtype: object) -> torch.dtype | None:
+    """Return the requested products' dtype; None for the model's."""
+    if dtype is not None and not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype: expected one of PyTorch's, such as torch.bfloat16, or None, found {dtype!r}")
+    if dtype is None or dtype == own:
+        return None
+    if own != torch.float32 or dtype not in REDUCED:
+        others = "".join(f" or {one}" for one in REDUCED) if own == torch.float32 else ""
+        raise ValueError(f"dtype: expected {own} (the model's own, as None){others}, found {dtype}")
+    return dtype
 
 
 def as_ordering(model: ConditionalModel, x: Shaped[Tensor, "B D"], ordering: Ordering | None) -> Int[Tensor, "*rows D"]:

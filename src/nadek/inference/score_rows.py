@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.cell_scores import cell_scores
-from nadek.inference.check_inputs import check_chunk
+from nadek.inference.check_inputs import check_chunk, checked_dtype
 from nadek.inference.decoders import (
     MAX_BYTES,
     NEAR_BYTES,
@@ -19,7 +19,6 @@ from nadek.inference.decoding import decode_rows
 from nadek.inference.missing_patterns import SCORE_FROM, UNSEEN, VISITED, groups, staged
 from nadek.inference.orderings import missing_at, rank_of
 from nadek.models.base import ConditionalModel
-from nadek.models.precision import checked_dtype
 
 DecoderName = Literal["auto", "incremental", "full", "batched"]
 FEW_ROWS = 8

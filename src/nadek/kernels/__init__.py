@@ -1,1 +1,1 @@
-"""Matrix products, activation checkpointing and facts about the processor."""
+"""Matrix products, and facts about the processor."""

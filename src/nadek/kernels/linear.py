@@ -51,6 +51,16 @@ def block_size(dtype: torch.dtype, device: torch.device | str, work: int) -> int
     return BLOCK if fused or dtype == torch.bfloat16 else 1  # PyTorch gives all products of bfloat16 to oneDNN
 
 
+def product_dtype(weight: Tensor) -> torch.dtype:
+    """Return the dtype of products with a weight.
+
+    An autocast leaves float64 alone.
+    """
+    device_type = weight.device.type
+    autocast = torch.is_autocast_enabled(device_type) and weight.dtype != torch.float64
+    return torch.get_autocast_dtype(device_type) if autocast else weight.dtype
+
+
 def affine(
     x: Float[Tensor, "*batch n"],
     weight: Float[Tensor, "m n"],

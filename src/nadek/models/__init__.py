@@ -1,7 +1,7 @@
 """NADE-k and its relatives: configs, models and presets."""
 
 from nadek.models.iterative_nade import IterativeNADE
-from nadek.models.model_config import ModelConfig
+from nadek.models.model_config import ImageConfig, ModelConfig
 from nadek.models.presets import (
     dbm_like,
     nade,
@@ -12,7 +12,6 @@ from nadek.models.presets import (
 )
 from nadek.models.rbm_init import begin_as_rbm, from_rbm
 from nadek.models.unet import ImageNetwork
-from nadek.models.unet_config import ImageConfig
 
 __all__ = [
     "ImageConfig",

@@ -5,15 +5,14 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.kernels.linear import affine
-from nadek.models.acceleration import accelerated
+from nadek.kernels.linear import affine, product_dtype
 from nadek.models.base import ConditionalModel, Inputs
 from nadek.models.cores import AnyCore, State
 from nadek.models.layers import is_modified
-from nadek.models.manual_backward import Weights
+from nadek.models.manual_backward import Weights, has_manual_backward, manual_backward_steps
 from nadek.models.model_config import ModelConfig
 from nadek.models.ordinal_kernel import OrdinalKernel
-from nadek.models.precision import product_dtype
+from nadek.models.steps import plain_steps
 from nadek.models.variables import Variables, masked_columns, variables_of
 
 
@@ -113,18 +112,12 @@ class IterativeNADE(ConditionalModel):
             [5, 2]
         """
         inputs, n_steps = self._inputs(x, missing), self.steps if steps is None else steps
-        weights = Weights(self.W, self.c, self.output_weight, self.b)
-        logits = accelerated(
-            self.step, self.core, self.variables, weights, inputs, n_steps, recompute=recompute, generator=generator
-        )
-        if logits is not None:
-            return logits
-        state, logits = None, []
-        for t in range(n_steps):
-            p = self.variables.probabilities(logits[-1]) if t else inputs.fill  # Eq. 8; before the first step, Eq. 5
-            output, state = self.step(inputs, p, state, generator)
-            logits.append(output)
-        return logits
+        # where gradients are recorded, but not of the rows, all steps can be one function with gradients by hand
+        only_weights = torch.is_grad_enabled() and x.ndim == 2 and not inputs.observed.requires_grad
+        if only_weights and not recompute and has_manual_backward(self.core, self.variables):
+            weights = Weights(self.W, self.c, self.output_weight, self.b)
+            return list(manual_backward_steps(self.core, weights, inputs, n_steps, generator))
+        return plain_steps(self.step, inputs, self.variables, n_steps, generator, recompute=recompute)
 
     def step(
         self, inputs: Inputs, p: Tensor, state: State, generator: torch.Generator | None = None

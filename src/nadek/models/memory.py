@@ -25,7 +25,7 @@ from nadek.models import ModelConfig
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LOG_ZERO, LogMeans
 from nadek.models.layers import is_modified
-from nadek.models.unet_config import ImageConfig
+from nadek.models.model_config import ImageConfig
 from nadek.models.variables import masked_columns
 from nadek.utils.configs import check_range
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.base import ConditionalModel
 from nadek.models.memory import MemoryConfig, MemoryModel
+from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
-from nadek.models.unet_config import ImageConfig
 
 NetworkConfig: TypeAlias = ModelConfig | ImageConfig
 """Structure of a model that can be trained; ``kind`` tells them apart, which `ModelConfig` does not have."""

@@ -1,20 +1,79 @@
 """Image network: an order-agnostic U-Net."""
 
-from functools import partial
-
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.kernels.activation_checkpointing import checkpointed_step
-from nadek.models.acceleration import plain_steps
+from nadek.kernels.linear import product_dtype
 from nadek.models.base import ConditionalModel, Inputs
 from nadek.models.binary_variables import BinaryVariables
-from nadek.models.precision import product_dtype
-from nadek.models.unet_config import ImageConfig
-from nadek.models.unet_layers import ConvBlock, DenseBlock, conv3x3, downsample, row_norm, upsample
+from nadek.models.layers import drop, uninitialised
+from nadek.models.model_config import ImageConfig
+from nadek.models.steps import plain_steps
 from nadek.models.variables import masked_columns
+
+
+def conv3x3(n_in: int, n_out: int) -> nn.Conv2d:
+    """Return a 3x3 convolution that keeps height and width."""
+    return uninitialised(nn.Conv2d, n_in, n_out, 3, padding=1)
+
+
+def downsample(n_in: int, n_out: int) -> nn.Conv2d:
+    """Return a layer that halves height and width."""
+    return uninitialised(nn.Conv2d, n_in, n_out, 2, stride=2)
+
+
+def upsample(n_in: int, n_out: int) -> nn.ConvTranspose2d:
+    """Return a layer that doubles height and width."""
+    return uninitialised(nn.ConvTranspose2d, n_in, n_out, 2, stride=2)
+
+
+def row_norm(stream: Float[Tensor, "B c h w"]) -> Float[Tensor, "B c h w"]:
+    """Normalise every row over channels and pixels.
+
+    On a CPU groups of channels, or pixels by themselves, would cost several times as much as the convolutions.
+    """
+    channels_last = stream.permute(0, 2, 3, 1)  # as it lies in memory
+    return F.layer_norm(channels_last, channels_last.shape[1:]).permute(0, 3, 1, 2)
+
+
+class ConvBlock(nn.Module):
+    """Residual block of two convolutions: ``s + outer(phi(inner(phi(norm(s)))))``."""
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.inner = conv3x3(channels, channels)
+        self.outer = conv3x3(channels, channels)
+
+    def forward(
+        self, stream: Float[Tensor, "B c h w"], *, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "B c h w"]:
+        """Return the stream plus the block's output."""
+        maps = F.silu(self.inner(F.silu(row_norm(stream))))
+        added: Tensor = self.outer(drop(maps, self.dropout if self.training else 0.0, generator, n_tied_axes=2))
+        return stream + added
+
+
+class DenseBlock(nn.Module):
+    """Residual block with a dense layer over the whole image; see `ConvBlock`."""
+
+    def __init__(self, channels: int, height: int, width: int, units: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.inner = uninitialised(nn.Linear, channels * height * width, units)
+        self.outer = uninitialised(nn.Linear, units, channels * height * width)
+
+    def forward(
+        self, stream: Float[Tensor, "B c h w"], *, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "B c h w"]:
+        """Return the stream plus the block's output."""
+        pixels = F.silu(row_norm(stream)).permute(0, 2, 3, 1)
+        units = F.silu(self.inner(pixels.flatten(1)))
+        added: Tensor = self.outer(drop(units, self.dropout if self.training else 0.0, generator))
+        return stream + added.view(pixels.shape).permute(0, 3, 1, 2)
+
 
 GAIN = 1.7
 """Factor by which a SiLU shrinks standard normal numbers."""
@@ -92,8 +151,10 @@ class ImageNetwork(ConditionalModel):
         size = max(1, CHUNK_PIXELS // self.n_variables if chunked else len(rows))
         chunks = zip(x.reshape(rows.shape).split(size), rows.split(size), strict=True)
         n_steps = self.steps if steps is None else steps
-        step = partial(checkpointed_step, self.step) if recompute and torch.is_grad_enabled() else self.step
-        outputs = [plain_steps(step, self._inputs(*chunk), self.variables, n_steps, generator) for chunk in chunks]
+        outputs = [
+            plain_steps(self.step, self._inputs(*chunk), self.variables, n_steps, generator, recompute=recompute)
+            for chunk in chunks
+        ]
         return [torch.cat(logits).view(x.shape) for logits in zip(*outputs, strict=True)]
 
     def step(

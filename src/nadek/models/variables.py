@@ -15,12 +15,191 @@ The layers above speak of variables, and call a `Variables` where columns matter
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 
-from jaxtyping import Bool, Shaped
-from torch import Tensor
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor, nn
+from torch.nn import functional as F
 
-from nadek.models.binary_variables import BinaryVariables
-from nadek.models.mixed_variables import MixedVariables
+from nadek.kernels.linear import affine
+from nadek.models.binary_variables import BinaryVariables, LogMeans, clamped_mean, log_mix
+
+MIN_SOFTMAX = 16
+"""Levels of a fast softmax: over fewer, PyTorch's softmax in float32 takes up to ten times as long on a CPU.
+
+Tables of less than half as many levels are not padded: they would outgrow what bounds on memory count with."""
+
+
+class MixedVariables(nn.Module):
+    """Binary variables with one column, others with a softmax.
+
+    All methods work with a table [D, L], where L is the largest number of levels: it holds the place of the logit of
+    each level of each variable. A binary variable is a softmax over (0, its logit). Levels that a variable does not
+    have score -infinity.
+    """
+
+    table: Tensor
+    absent: Tensor
+    variable: Tensor
+    level: Tensor
+    logistic: Tensor
+    top: Tensor
+
+    def __init__(self, levels: Sequence[int]) -> None:
+        super().__init__()
+        self.levels = tuple(levels)
+        self._starts = list(accumulate((1 if n == 2 else n for n in levels), initial=0))
+        self.n_columns, self._n_levels = self._starts[-1], max(levels)
+        self.table_size = len(levels) * self._n_levels  # every row has a table for itself
+        # level 0 of a binary variable has no column
+        columns = [(j, k) for j, n in enumerate(levels) for k in range(int(n == 2), n)]
+        variable, level = (torch.tensor(part) for part in zip(*columns, strict=True))
+        table = torch.zeros(len(levels), self._n_levels, dtype=torch.long)
+        table[variable, level] = 1 + torch.arange(self.n_columns)  # 0 stands for a logit of 0
+        n_levels = torch.tensor(self.levels)
+        self._add("table", table)
+        self._add("absent", torch.arange(self._n_levels) >= n_levels.unsqueeze(1))
+        self._add("variable", variable)
+        self._add("level", level)
+        self._add("logistic", (n_levels == 2)[variable])
+        self._add("top", n_levels - 1)
+
+    def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Bool[Tensor, "*batch C"]:
+        """See `BinaryVariables`."""
+        return self.expand(x, places) == (self.level if places is None else self.level[self._columns(places)])
+
+    def expand(self, mask: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
+        """See `BinaryVariables`."""
+        variable = self.variable if places is None else self.variable[self._columns(places)] - places.start
+        return mask.index_select(-1, variable)
+
+    def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
+        """See `BinaryVariables`."""
+        return self._of_columns(self._log_probs(logits).exp())
+
+    def probabilities_from(
+        self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, " c"], first: int
+    ) -> Float[Tensor, "B c"]:
+        """See `BinaryVariables`."""
+        logits = affine(h, V, b)
+        if logits.dtype == torch.float32 and self._n_levels >= MIN_SOFTMAX // 2:
+            scores = self.scores_at(logits, slice(first, len(self.levels)))
+            padding = max(0, MIN_SOFTMAX - self._n_levels)  # levels that no variable has
+            levels = F.pad(scores, (0, padding), value=-torch.inf).softmax(-1)
+        else:
+            levels = self._log_probs(logits, first).exp()
+        return self._of_columns(levels, first)
+
+    def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
+        """See `BinaryVariables`; 0 for levels that do not exist."""
+        return self._log_probs(logits).exp()
+
+    def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+        """See `BinaryVariables`."""
+        level = x.long().clamp(min=0).minimum(self.top).unsqueeze(-1)
+        return -self._log_probs(logits).gather(-1, level).squeeze(-1)
+
+    def cross_entropy(
+        self, logits: Float[Tensor, "*batch C"], teacher_logits: Float[Tensor, "*batch C"]
+    ) -> Float[Tensor, "*batch D"]:
+        """See `BinaryVariables`."""
+        probabilities, log_probs = self.level_probabilities(teacher_logits), self._log_probs(logits)
+        # a level that a variable does not have has 0 and -infinity
+        return -torch.where(~self.absent, probabilities * log_probs, 0).sum(-1)
+
+    def mix_logits(
+        self,
+        logits: Float[Tensor, "*batch C"],
+        means: LogMeans,
+        certainty: Float[Tensor, "*batch #C"],
+    ) -> Float[Tensor, "*batch C"]:
+        """See `BinaryVariables`."""
+        one = log_mix(self._of_columns(self._log_probs(logits)), means.one, certainty)
+        zero = log_mix(F.logsigmoid(-logits), means.zero, certainty)
+        return one - torch.where(self.logistic, zero, 0)
+
+    def mix_scores(
+        self, scores: Float[Tensor, "B w L"], means: LogMeans, certainty: Float[Tensor, "B _"], places: slice
+    ) -> Float[Tensor, "B w L"]:
+        """See `BinaryVariables`."""
+        first = [start - self._starts[places.start] for start in self._starts[places]]
+        levels, is_binary = self._gathered(means.one, places), self.top[places] == 1
+        levels[..., 0] = torch.where(is_binary, means.zero[:, first], levels[..., 0])  # it has no column
+        if certainty.shape[-1] > 1:  # all columns of a variable have the same
+            certainty = certainty[:, first]
+        mixed = log_mix(scores.log_softmax(-1), levels, certainty.unsqueeze(-1))
+        return mixed.masked_fill(self.absent[places], -torch.inf)
+
+    def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
+        """Return one variable's unnormalised log-probabilities a row."""
+        chosen = F.pad(logits, (1, 0)).gather(-1, self.table[variable])
+        return chosen.masked_fill(self.absent[variable], -torch.inf)
+
+    def scores_at(self, logits: Float[Tensor, "*batch c"], places: slice) -> Float[Tensor, "*batch w L"]:
+        """See `BinaryVariables`."""
+        return self._gathered(logits, places).masked_fill(self.absent[places], -torch.inf)
+
+    def log_prob(self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """See `BinaryVariables`."""
+        return self.level_log_probs(scores).gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
+
+    def level_log_probs(self, scores: Float[Tensor, "*batch L"]) -> Float[Tensor, "*batch L"]:
+        """See `BinaryVariables`; -infinity for levels that do not exist."""
+        return scores.log_softmax(-1)
+
+    def sample(
+        self, scores: Float[Tensor, "*batch L"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "*batch"]:
+        """See `BinaryVariables`."""
+        probabilities = scores.softmax(-1).reshape(-1, scores.shape[-1])
+        return probabilities.multinomial(1, generator=generator).reshape(scores.shape[:-1]).to(scores.dtype)
+
+    def permute(self, ordering: Int[Tensor, " D"]) -> "MixedVariables":
+        """See `BinaryVariables`."""
+        return MixedVariables([self.levels[j] for j in ordering.tolist()]).to(self.table.device)
+
+    def column_order(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
+        """See `BinaryVariables`."""
+        spans = [range(self._starts[j], self._starts[j + 1]) for j in ordering.tolist()]
+        return torch.tensor([column for span in spans for column in span], device=ordering.device)
+
+    def first_column(self, variable: int) -> int:
+        """See `BinaryVariables`."""
+        return self._starts[variable]
+
+    def uniform_mean(self) -> Float[Tensor, " C"]:
+        """See `BinaryVariables`."""
+        return (self.top + 1).to(torch.get_default_dtype()).reciprocal()[self.variable]
+
+    def logits_of_mean(self, mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
+        """See `BinaryVariables`."""
+        mean = clamped_mean(mean)
+        return torch.where(self.logistic, torch.logit(mean), mean.log())
+
+    def _log_probs(self, logits: Tensor, first: int = 0) -> Float[Tensor, "*batch D L"]:
+        """Return level log-probabilities from variable ``first`` on."""
+        return self.scores_at(logits, slice(first, len(self.levels))).log_softmax(-1)
+
+    def _gathered(self, columns: Tensor, places: slice) -> Float[Tensor, "*batch w L"]:
+        """Return columns as a table; 0 without a column."""
+        table = (self.table[places] - self._starts[places.start]).clamp(min=0)
+        gathered: Tensor = F.pad(columns, (1, 0)).index_select(-1, table.flatten()).unflatten(-1, table.shape)
+        return gathered
+
+    def _of_columns(self, levels: Float[Tensor, "*batch w L"], first: int = 0) -> Float[Tensor, "*batch c"]:
+        """Return table entries as columns, from variable ``first`` on."""
+        columns = slice(self._starts[first], None)
+        place = (self.variable[columns] - first) * levels.shape[-1] + self.level[columns]
+        return levels.flatten(-2).index_select(-1, place)
+
+    def _columns(self, places: slice) -> slice:
+        return slice(self._starts[places.start], self._starts[places.stop])
+
+    def _add(self, name: str, value: Tensor) -> None:
+        """Register a tensor that is not saved."""
+        self.register_buffer(name, value, persistent=False)
+
 
 Variables = BinaryVariables | MixedVariables
 

@@ -14,7 +14,7 @@ import torch
 
 from nadek.models import ModelConfig
 from nadek.models.base import Structure
-from nadek.models.unet_config import ImageConfig
+from nadek.models.model_config import ImageConfig
 from nadek.runs.data import Source
 from nadek.tabular.columns import n_levels, ordinal
 from nadek.training import Recipe as Recipe

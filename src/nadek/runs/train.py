@@ -10,7 +10,7 @@ import torch
 
 from nadek.checkpoints import SavedModel, forget_state, save, save_state
 from nadek.models.base import ConditionalModel
-from nadek.models.unet_config import ImageConfig
+from nadek.models.model_config import ImageConfig
 from nadek.runs.data import Source
 from nadek.runs.fingerprint import DIGESTS, OTHERS, as_trained, built_on, digests
 from nadek.runs.provenance import provenance
