@@ -9,10 +9,9 @@ import reference
 from nadek.inference import log_prob
 from nadek.inference import missing_patterns as patterns
 from nadek.inference.decoders import FullDecoder, IncrementalDecoder, RaggedDecoder, bytes_per_row
-from nadek.inference.decoding import decode, decode_rows
+from nadek.inference.decoding import SharedPrefixes, decode, decode_rows
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.missing_patterns import in_stages
-from nadek.inference.prefix_sharing import SharedPrefixes
 from nadek.inference.sampling import complete, draws, impute, level_probabilities, sample
 from nadek.models import nade_k
 from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of

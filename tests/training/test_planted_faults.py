@@ -125,19 +125,19 @@ FAULTS = {
     },
     "inference/test_decoding.py": {
         "what a row knows is predicted again": (
-            "inference/decoders/ragged.py",
+            "inference/decoders/incremental.py",
             "self.missing[:, columns] *= hidden",
             "pass",
             "ragged_rows or ragged_decoder",
         ),
         "columns that a row never sees are left out": (
-            "inference/decoders/ragged.py",
+            "inference/decoders/incremental.py",
             "min(position, self.all_seen)",
             "position",
             "ragged_rows or ragged_decoder",
         ),
         "rows pass for alike whatever they were told": (
-            "inference/prefix_sharing.py",
+            "inference/decoding.py",
             "(MAX_LEVELS + 1) + code)",
             "(MAX_LEVELS + 1))",
             "ragged_rows or ragged_decoder",

@@ -116,6 +116,10 @@ class BinaryVariables(nn.Module):
         """Return a variable's first column; C for D."""
         return variable
 
+    def columns(self, places: slice) -> slice:
+        """Return the columns of consecutive variables."""
+        return places
+
     def uniform_mean(self) -> Float[Tensor, " C"]:
         """Return column means under equally frequent levels."""
         return torch.full((self.n_columns,), 0.5)

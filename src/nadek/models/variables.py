@@ -10,8 +10,8 @@ The layers above speak of variables, and call a `Variables` where columns matter
 - ``probabilities``, ``level_probabilities``, ``costs``, ``cross_entropy``, ``mix_logits``: all variables at once, from
   the logits of all columns;
 - ``scores``, ``log_prob``, ``level_log_probs``, ``sample``: one variable a row, as decoding visits it;
-- ``permute``, ``column_order``, ``first_column``, ``scores_at``, ``probabilities_from``, ``mix_scores``, and ``places``
-  of ``encode`` and ``expand``: consecutive variables of a decoder that permuted the columns.
+- ``permute``, ``column_order``, ``first_column``, ``columns``, ``scores_at``, ``probabilities_from``, ``mix_scores``,
+  and ``places`` of ``encode`` and ``expand``: consecutive variables of a decoder that permuted the columns.
 """
 
 from collections.abc import Sequence
@@ -67,11 +67,11 @@ class MixedVariables(nn.Module):
 
     def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Bool[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
-        return self.expand(x, places) == (self.level if places is None else self.level[self._columns(places)])
+        return self.expand(x, places) == (self.level if places is None else self.level[self.columns(places)])
 
     def expand(self, mask: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
-        variable = self.variable if places is None else self.variable[self._columns(places)] - places.start
+        variable = self.variable if places is None else self.variable[self.columns(places)] - places.start
         return mask.index_select(-1, variable)
 
     def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
@@ -168,6 +168,10 @@ class MixedVariables(nn.Module):
         """See `BinaryVariables`."""
         return self._starts[variable]
 
+    def columns(self, places: slice) -> slice:
+        """See `BinaryVariables`."""
+        return slice(self._starts[places.start], self._starts[places.stop])
+
     def uniform_mean(self) -> Float[Tensor, " C"]:
         """See `BinaryVariables`."""
         return (self.top + 1).to(torch.get_default_dtype()).reciprocal()[self.variable]
@@ -192,9 +196,6 @@ class MixedVariables(nn.Module):
         columns = slice(self._starts[first], None)
         place = (self.variable[columns] - first) * levels.shape[-1] + self.level[columns]
         return levels.flatten(-2).index_select(-1, place)
-
-    def _columns(self, places: slice) -> slice:
-        return slice(self._starts[places.start], self._starts[places.stop])
 
     def _add(self, name: str, value: Tensor) -> None:
         """Register a tensor that is not saved."""

@@ -8,13 +8,10 @@
 All agree up to rounding.
 """
 
-from nadek.inference.decoders.base import ALL, Decoder, Rows
 from nadek.inference.decoders.chunking import MAX_BYTES, NEAR_BYTES, Progress, bytes_per_row, chunks
-from nadek.inference.decoders.full import FullDecoder, products_in
-from nadek.inference.decoders.incremental import IncrementalDecoder
-from nadek.inference.decoders.ragged import RaggedDecoder
-from nadek.inference.decoders.select import select_decoder
-from nadek.inference.decoders.with_memory import MemoryDecoder
+from nadek.inference.decoders.full import ALL, Decoder, FullDecoder, Rows, products_in
+from nadek.inference.decoders.incremental import IncrementalDecoder, RaggedDecoder
+from nadek.inference.decoders.select import MemoryDecoder, select_decoder
 
 __all__ = [
     "ALL",

@@ -1,4 +1,4 @@
-"""The incremental decoder: only the products that the next logit needs."""
+"""The incremental decoders: only the products that the next logit needs."""
 
 import copy
 
@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.decoders.base import ALL, Rows
+from nadek.inference.decoders.full import ALL, Rows
 from nadek.kernels.linear import add_product, block_size, prepack_weight, uses_sigmoid
 from nadek.models import IterativeNADE
 from nadek.models.cores import State
@@ -53,7 +53,7 @@ class IncrementalDecoder:
         h, state = self.core((seen + guess).to(self.dtype), None)
         if self.steps > 1:
             h = self._refined(h, state, positions.start, seen, chosen)
-        columns = self._columns(positions)
+        columns = self.variables.columns(positions)
         h = h if chosen is rows else h[: len(rows)]  # type: ignore[arg-type]
         logits = torch.addmm(self.b_exact[columns], h.to(seen.dtype), self.V_exact[columns].t())
         return self.variables.scores_at(logits, positions)
@@ -62,7 +62,7 @@ class IncrementalDecoder:
         """See `Decoder`; all rows are shown the same variables."""
         assert where is None
         shown = self.variables.encode(value, positions).to(self.seen.dtype)
-        self._add(positions, shown, self.fill[self._columns(positions)].unsqueeze(0))
+        self._add(positions, shown, self.fill[self.variables.columns(positions)].unsqueeze(0))
 
     def _refined(self, h: Tensor, state: State, position: int, seen: Tensor, rows: Rows) -> Tensor:
         """Return the hidden units of the last step, from those of the first."""
@@ -82,7 +82,7 @@ class IncrementalDecoder:
 
     def _add(self, positions: slice, shown: Tensor, filled: Tensor, where: Tensor | None = None) -> None:
         """Update the sums: ``shown`` stands where the fill stood."""
-        columns = self.W_exact[self._columns(positions)]
+        columns = self.W_exact[self.variables.columns(positions)]
         # a single column is an outer product, which is quicker
         add_ = Tensor.addcmul_ if len(columns) == 1 else Tensor.addmm_
         add_(self.seen, shown, columns)
@@ -109,10 +109,6 @@ class IncrementalDecoder:
         """Return 1 for the columns from `_low` on that a row misses, else 0; None if all miss those from here on."""
         return None
 
-    def _columns(self, positions: slice) -> slice:
-        """Return the permuted columns of variables at positions."""
-        return slice(self.variables.first_column(positions.start), self.variables.first_column(positions.stop))
-
     def _rounded(self, rows: Rows) -> Rows:
         """Repeat the first row up to a round number, where products are compiled for their shapes."""
         if isinstance(rows, slice) or self.block == 1:
@@ -120,3 +116,43 @@ class IncrementalDecoder:
         n_rows = len(self.seen)
         extra = -len(rows) % -(-n_rows // PARTS)
         return torch.cat([rows, rows[:1].expand(min(extra, n_rows - len(rows)))])
+
+
+class RaggedDecoder(IncrementalDecoder):
+    """Decode rows that share an ordering but differ in what is given, visited or never seen.
+
+    Given variables enter the sums at the start. Columns are left out where every row has them by then; among the
+    others, those that a row has are set to 0. ``stage`` is in visiting order.
+    """
+
+    def __init__(
+        self,
+        model: IterativeNADE,
+        ordering: Int[Tensor, " D"],
+        stage: Shaped[Tensor, "B D"],
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(model, ordering, len(stage), dtype=dtype)
+        self.guess = self.guess.repeat(len(stage), 1)
+        unseen = (stage == 2).any(0).nonzero()
+        self.all_seen = int(unseen[0]) if len(unseen) else stage.shape[1]
+        n_columns = len(self.b) if self.steps > 1 else 0
+        self.missing = torch.ones(len(stage), n_columns, dtype=self.dtype, device=self.b.device)
+
+    def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
+        """See `Decoder`."""
+        where = torch.ones_like(value, dtype=torch.bool) if where is None else where
+        columns, hidden = self.variables.columns(positions), ~self.variables.expand(where, positions)
+        shown = self.variables.encode(value, positions).to(self.seen.dtype).masked_fill(hidden, 0)
+        self._add(positions, shown, self.fill[columns] * ~hidden, where)
+        if self.steps > 1:
+            self.missing[:, columns] *= hidden
+
+    def _low(self, position: int) -> int:
+        """See `IncrementalDecoder`."""
+        return super()._low(min(position, self.all_seen))
+
+    def _missing(self, position: int, rows: Rows) -> Tensor | None:
+        """See `IncrementalDecoder`."""
+        return self.missing[rows, self.variables.first_column(self._low(position)) :]
