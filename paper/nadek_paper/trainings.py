@@ -9,9 +9,9 @@ import torch
 
 from nadek.checkpoints import CONFIG, SavedModel, holds_model, holds_state, load_saved, weights_digest
 from nadek.runs.data import Source, Split
-from nadek.runs.fingerprint import DIGESTS, built_on, other
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import is_recipe
+from nadek.runs.resume import DIGESTS, built_on, other
 from nadek.runs.train import train
 from nadek.runs.warm_start import Beginning
 from nadek.training import Recipe

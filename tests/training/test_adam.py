@@ -10,7 +10,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from nadek.models import nade_k
 from nadek.training.adam import FusedAdamW
-from nadek.training.weight_average import WeightAverage
+from nadek.training.state import WeightAverage
 
 FIT = """
 import sys, numpy as np, nadek

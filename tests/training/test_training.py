@@ -33,7 +33,7 @@ from nadek.training import (
 from nadek.training.defaults import defaults, imputation_phases
 from nadek.training.history import diverged_cost
 from nadek.training.muon import Orthogonalised, orthogonal
-from nadek.training.schedule import epoch_generator
+from nadek.training.training_config import epoch_generator
 from nadek.training.validation import prepare_validation, validation_costs
 
 NAN = torch.nan

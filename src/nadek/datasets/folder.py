@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from nadek.datasets.digits import read_digits
-from nadek.datasets.packed import Parts, content_sha256, read_packed
+from nadek.datasets.packed import Parts, content_sha256, read_digits, read_packed
 from nadek.datasets.sources import Dataset, Source, Status, find
 
 ENVIRONMENT_VARIABLE = "NADEK_DATA"

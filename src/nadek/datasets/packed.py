@@ -1,8 +1,10 @@
-"""Files of data sets: an npz of packed bits, and a checksum of its content."""
+"""Content of data sets: an npz of packed bits and its checksum, and the digits of scikit-learn."""
 
+import gzip
 import hashlib
 import zipfile
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -52,3 +54,22 @@ def _unpack(packed: NDArray[np.uint8], dim: int) -> NDArray[np.uint8]:
     if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != -(-dim // 8):
         raise ValueError(f"expected uint8 [N, {-(-dim // 8)}], found {packed.dtype} {packed.shape}")
     return np.unpackbits(packed, axis=1, count=dim)
+
+
+THRESHOLD = 8
+SIZES = (1197, 300, 300)
+
+
+def read_digits() -> Parts:
+    """Read the 1,797 digits in a fixed random order: 1 where a gray level is at least 8 of 16."""
+    spec = find_spec("sklearn")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("digits comes with scikit-learn, which is not installed: pip install scikit-learn")
+    # the file itself: importing scikit-learn takes most of a second
+    with gzip.open(Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz", "rt", encoding="ascii") as stream:
+        gray = np.loadtxt(stream, delimiter=",")[:, :-1]  # the last column is the class
+    bits = (gray >= THRESHOLD).astype(np.uint8)
+    # only the raw bits of a bit generator are promised never to change
+    order = np.argsort(np.random.PCG64(0).random_raw(len(bits)), kind="stable")
+    train, valid, test = np.split(bits[order], np.cumsum(SIZES)[:-1])
+    return train, valid, test

@@ -1,9 +1,9 @@
-"""Evaluation mode for functions of a model."""
+"""Modes in which functions of a model run: evaluation and training."""
 
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -68,3 +68,23 @@ def check_model(model: object) -> None:
     if not isinstance(model, nn.Module):
         message = f"expected a network, found {type(model).__name__}"
         raise TypeError(f"{message}: ask an estimator by its own methods, or pass its network_")
+
+
+@contextmanager
+def isolated(kind: str = "cpu", *, dtype: torch.dtype | None = None) -> Iterator[None]:
+    """Record gradients and switch the caller's autocast off; also a decorator.
+
+    Args:
+        kind: type of the device.
+        dtype: default dtype of new tensors; None leaves it.
+    """
+    with ExitStack() as stack:
+        if dtype is not None:
+            stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+            torch.set_default_dtype(dtype)
+        stack.enter_context(torch.inference_mode(mode=False))
+        stack.enter_context(torch.enable_grad())
+        if torch.is_autocast_enabled(kind):
+            # no cache: it would keep the weights of one minibatch until the caller's own autocast ends
+            stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
+        yield

@@ -12,9 +12,8 @@ from nadek.checkpoints import SavedModel, forget_state, save, save_state
 from nadek.models.base import ConditionalModel
 from nadek.models.model_config import ImageConfig
 from nadek.runs.data import Source
-from nadek.runs.fingerprint import DIGESTS, OTHERS, as_trained, built_on, digests
 from nadek.runs.provenance import provenance
-from nadek.runs.resume import model_in, sole_training, unfinished
+from nadek.runs.resume import DIGESTS, OTHERS, as_trained, built_on, digests, model_in, sole_training, unfinished
 from nadek.runs.warm_start import Beginning, begin_as_model, teacher_of
 from nadek.training import (
     Epoch,

@@ -1,9 +1,9 @@
 """Training configs (`TrainingConfig`) and the training loop (`fit`)."""
 
+from nadek.models.evaluation import isolated
 from nadek.training.checks import check_teacher
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.history import Epoch, TrainingDivergedError
-from nadek.training.isolation import isolated
 from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
 from nadek.training.prepare import EmptyColumnsError, Rows, data_mean, needed_rows, prepare

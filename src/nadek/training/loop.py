@@ -10,18 +10,16 @@ from torch import Tensor
 
 from nadek.inference.order_agnostic import l2_penalty, reduce
 from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import isolated
 from nadek.training.batch_loss import BatchLoss
 from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights
 from nadek.training.history import Epoch, TrainingDivergedError, diverged_cost
-from nadek.training.isolation import isolated
 from nadek.training.preconditioning import mean_input, preconditioned
 from nadek.training.prepare import Rows
-from nadek.training.schedule import EpochPlan, epoch_generator, plan_epochs
-from nadek.training.state import TrainingState, pack, unpack
+from nadek.training.state import TrainingState, WeightAverage, pack, unpack
 from nadek.training.stochastic_em import completion_due, draw_missing_values, first_completion
-from nadek.training.training_config import Phase, TrainingConfig
+from nadek.training.training_config import EpochPlan, Phase, TrainingConfig, epoch_generator, plan_epochs
 from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
-from nadek.training.weight_average import WeightAverage
 from nadek.utils.configs import encode
 
 CHECKED_ROWS = 256

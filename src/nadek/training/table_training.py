@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import isolated
 from nadek.models.registry import NetworkConfig, build
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.history import Epoch
-from nadek.training.isolation import isolated
 from nadek.training.loop import fit
 from nadek.training.prepare import Rows, data_mean, prepare
 from nadek.training.state import TrainingState
