@@ -17,12 +17,13 @@ from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
 from nadek.training import AdamW, Muon
+from nadek.training.muon import MuonAdamW
 
 BATCH = 100
 CONFIG = ImageConfig(image_shape=(28, 28), channels=(16, 32, 64), blocks=1, dense=256, steps=1)
 
 
-def torch_muon(ours: torch.optim.Optimizer) -> torch.optim.Optimizer:
+def torch_muon(ours: MuonAdamW) -> torch.optim.Optimizer:
     """Return torch's Muon for matrices of the same shapes."""
     moved = ours.param_groups[0]["params"]
     matrices = [torch.nn.Parameter(torch.randn(len(weight), weight[0].numel())) for weight in moved]

@@ -32,7 +32,7 @@ from nadek.training import (
 )
 from nadek.training.defaults import defaults, imputation_phases
 from nadek.training.history import diverged_cost
-from nadek.training.muon import Orthogonalised, orthogonal
+from nadek.training.muon import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator
 from nadek.training.validation import prepare_validation, validation_costs
 
@@ -189,7 +189,7 @@ def test_muon_takes_filters_for_a_matrix(layout, generator, monkeypatch):
         x = torch.randn(6, 3, 2, 2, dtype=torch.float64, generator=generator)
         given = torch.randn(6, 4, dtype=torch.float64, generator=generator)
         for optimizer in optimizers:
-            optimizer.zero_grad(set_to_none=True)
+            optimizer.zero_grad()
         ((filters(x).flatten(1) - given) ** 2).sum().backward()
         ((patches(x.permute(0, 2, 3, 1).flatten(1)) - given) ** 2).sum().backward()
         for optimizer in optimizers:
@@ -206,7 +206,7 @@ def test_muon_equals_torch_in_bfloat16(shape, generator, monkeypatch):
     ours, theirs = (torch.nn.Parameter(torch.ones(shape)) for _ in range(2))
     options = {"lr": 0.05, "weight_decay": 0.3, "momentum": 0.9}
     optimizers = (
-        Orthogonalised([ours], **options),
+        MuonAdamW([{"params": [ours], **options}], lr=0.05),
         torch.optim.Muon([theirs], adjust_lr_fn="match_rms_adamw", **options),
     )
     for _ in range(4):

@@ -29,24 +29,7 @@ class FusedAdamW:
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
-            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
-            states = [self._state_of(parameter) for parameter in parameters]
-            adamw(
-                parameters,
-                [parameter.grad for parameter in parameters if parameter.grad is not None],
-                [state["exp_avg"] for state in states],
-                [state["exp_avg_sq"] for state in states],
-                max_exp_avg_sqs=[],
-                state_steps=[state["step"] for state in states],
-                fused=True,
-                amsgrad=False,
-                beta1=0.9,
-                beta2=0.999,
-                lr=group["lr"],
-                weight_decay=group["weight_decay"],
-                eps=1e-8,
-                maximize=False,
-            )
+            self._step_group(group, [parameter for parameter in group["params"] if parameter.grad is not None])
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of each parameter by its number, and the groups, as torch.optim does."""
@@ -63,6 +46,26 @@ class FusedAdamW:
 
     def _parameters(self) -> list[Tensor]:
         return [parameter for group in self.param_groups for parameter in group["params"]]
+
+    def _step_group(self, group: Mapping[str, Any], parameters: list[Tensor]) -> None:
+        """Update parameters that have a gradient."""
+        states = [self._state_of(parameter) for parameter in parameters]
+        adamw(
+            parameters,
+            [parameter.grad for parameter in parameters if parameter.grad is not None],
+            [state["exp_avg"] for state in states],
+            [state["exp_avg_sq"] for state in states],
+            max_exp_avg_sqs=[],
+            state_steps=[state["step"] for state in states],
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            eps=1e-8,
+            maximize=False,
+        )
 
     def _state_of(self, parameter: Tensor) -> dict[str, Tensor]:
         if parameter not in self.state:

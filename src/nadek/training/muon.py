@@ -1,7 +1,7 @@
 """Muon: momentum with orthogonalised updates, for matrices and filters."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nadek.kernels.cpu import has_fast_bfloat16
+from nadek.training.adam import FusedAdamW
 
 ITERATIONS = 5
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -18,30 +19,28 @@ ADAMW_RMS = 0.2
 """Root mean square of AdamW's updates, to which Liu and others (2025) scale Muon's."""
 
 
-class Orthogonalised(torch.optim.Optimizer):
-    """Momentum with an orthogonalised update (Jordan and others 2024).
+class MuonAdamW(FusedAdamW):
+    """Momentum with an orthogonalised update (Jordan and others 2024) for groups with a ``momentum``, AdamW for others.
 
     All directions of a matrix move equally far. The filters of a convolution are a matrix with a row a channel. Where
     the processor has fast bfloat16 products, updates equal those of `torch.optim.Muon` to the bit; elsewhere products
     are float32.
     """
 
-    def __init__(self, params: Iterable[Tensor], *, lr: float, weight_decay: float, momentum: float) -> None:
-        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})
-
-    @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update every weight that has a gradient."""
-        for group in self.param_groups:
-            for weight in group["params"]:
-                if weight.grad is not None:
-                    gradient = _memory_order(weight.grad, weight).flatten(1)
-                    matrix = _memory_order(weight, weight).view(gradient.shape)
-                    _move(matrix, gradient, self.state[weight], group)
+    def _step_group(self, group: Mapping[str, Any], parameters: list[Tensor]) -> None:
+        """See `FusedAdamW`."""
+        if "momentum" not in group:
+            super()._step_group(group, parameters)
+            return
+        for weight in parameters:
+            assert weight.grad is not None
+            gradient = _memory_order(weight.grad, weight).flatten(1)
+            matrix = _memory_order(weight, weight).view(gradient.shape)
+            _move(matrix, gradient, self.state.setdefault(weight, {}), group)
 
 
 def _move(
-    matrix: Float[Tensor, "o i"], gradient: Float[Tensor, "o i"], state: dict[str, Tensor], group: dict[str, Any]
+    matrix: Float[Tensor, "o i"], gradient: Float[Tensor, "o i"], state: dict[str, Tensor], group: Mapping[str, Any]
 ) -> None:
     """Update one matrix in place, with Nesterov's momentum."""
     if "momentum_buffer" not in state:

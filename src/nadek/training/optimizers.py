@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nadek.training.adam import FusedAdamW
-from nadek.training.muon import Orthogonalised
+from nadek.training.muon import MuonAdamW
 from nadek.utils.configs import check_range
 
 Optimizer: TypeAlias = torch.optim.Optimizer | FusedAdamW
@@ -83,12 +83,9 @@ class Muon(_CosineSchedule):
     def build(self, model: nn.Module) -> Optimizer:
         """Build the optimizer of a model's parameters."""
         matrices = [p for p in model.parameters() if _is_matrix(p)]
-        others = _groups([p for p in model.parameters() if not _is_matrix(p)], self.weight_decay)
-        rest = torch.optim.AdamW(others, lr=self.lr, fused=True)
-        if not matrices:
-            return rest
-        first = Orthogonalised(matrices, lr=self.lr, weight_decay=self.weight_decay, momentum=self.momentum)
-        return _CombinedOptimizer(first, rest)
+        others = [p for p in model.parameters() if not _is_matrix(p)]
+        first = {"params": matrices, "weight_decay": self.weight_decay, "momentum": self.momentum}
+        return MuonAdamW([first, *_groups(others, self.weight_decay)], lr=self.lr)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,31 +148,6 @@ class SGD:
 
 
 OptimizerConfig = AdamW | Muon | AdaDelta | SGD
-
-
-class _CombinedOptimizer(torch.optim.Optimizer):
-    """Several optimizers of different parameters as one; they share groups and state."""
-
-    def __init__(self, *parts: torch.optim.Optimizer) -> None:
-        super().__init__([group for part in parts for group in part.param_groups], {})
-        self.parts = parts
-        self._share()
-
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Step all of them."""
-        for part in self.parts:
-            part.step()
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load a state; torch replaces groups and state by new objects."""
-        super().load_state_dict(state_dict)
-        self._share()
-
-    def _share(self) -> None:
-        start = 0
-        for part in self.parts:
-            end = start + len(part.param_groups)
-            part.param_groups, part.state, start = self.param_groups[start:end], self.state, end
 
 
 def _is_matrix(parameter: Tensor) -> bool:
