@@ -20,7 +20,8 @@ import torch
 from common import memory_peak, seconds, show, write
 
 from nadek.inference.check_inputs import complete_rows
-from nadek.inference.decoders import NEAR_BYTES, IncrementalDecoder, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import NEAR_BYTES, bytes_per_row, chunks
+from nadek.inference.decoders.incremental import IncrementalDecoder
 from nadek.inference.decoding import decode
 from nadek.inference.likelihood import log_prob
 from nadek.inference.order_agnostic import step_costs

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek.inference.check_inputs import as_orderings
-from nadek.inference.decoders import Progress
+from nadek.inference.decoders.chunking import Progress
 from nadek.inference.likelihood import log_prob
 from nadek.inference.summary import summarise
 from nadek.models.base import ConditionalModel

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.summary import Summary, summarise

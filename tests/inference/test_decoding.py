@@ -8,7 +8,9 @@ from scipy import stats
 import reference
 from nadek.inference import log_prob
 from nadek.inference import missing_patterns as patterns
-from nadek.inference.decoders import FullDecoder, IncrementalDecoder, RaggedDecoder, bytes_per_row
+from nadek.inference.decoders.chunking import bytes_per_row
+from nadek.inference.decoders.full import FullDecoder
+from nadek.inference.decoders.incremental import IncrementalDecoder, RaggedDecoder
 from nadek.inference.decoding import SharedPrefixes, decode, decode_rows
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.missing_patterns import in_stages

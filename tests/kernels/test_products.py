@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrizations, prune
 
-from nadek.inference.decoders import IncrementalDecoder
+from nadek.inference.decoders.incremental import IncrementalDecoder
 from nadek.inference.likelihood import log_prob
 from nadek.kernels import linear as products
 from nadek.kernels.cpu import has_fast_bfloat16

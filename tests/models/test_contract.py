@@ -12,7 +12,7 @@ from torch.nn.utils import prune
 
 import reference
 from nadek.inference import explain_cells, likelihood
-from nadek.inference.decoders import MAX_BYTES, bytes_per_row
+from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row
 from nadek.inference.likelihood import estimate_log_prob, log_prob, reduce_orderings
 from nadek.inference.order_agnostic import fixed_order_costs, reduce, step_costs
 from nadek.inference.orderings import missing_at, rank_of

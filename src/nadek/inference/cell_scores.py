@@ -7,7 +7,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.check_inputs import checked_dtype, missing_cells
-from nadek.inference.decoders import MAX_BYTES, Progress, bytes_per_row, chunks, products_in
+from nadek.inference.decoders.chunking import MAX_BYTES, Progress, bytes_per_row, chunks
+from nadek.inference.decoders.full import products_in
 from nadek.inference.missing_patterns import staged
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode

@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.decoders import ALL, Decoder, FullDecoder, select_decoder
+from nadek.inference.decoders.full import ALL, Decoder, FullDecoder
+from nadek.inference.decoders.select import select_decoder
 from nadek.inference.missing_patterns import GIVEN, VISITED, shared_stages
 from nadek.inference.orderings import rank_of
 from nadek.models.base import ConditionalModel

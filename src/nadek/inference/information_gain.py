@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from nadek.inference.check_inputs import check_flags, missing_cells
-from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from nadek.inference.check_inputs import as_count, as_ordering, as_orderings, check_flags, complete_rows, missing_cells
-from nadek.inference.decoders import MAX_BYTES, Progress, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import MAX_BYTES, Progress, bytes_per_row, chunks
 from nadek.inference.mask_distribution import MaskDistribution
 from nadek.inference.missing_patterns import GIVEN, UNSEEN, VISITED
 from nadek.inference.order_agnostic import step_costs

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.check_inputs import as_count, as_orderings, check_chunk, check_flags, missing_cells
-from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.decoding import decode_rows
 from nadek.inference.missing_patterns import groups, in_stages
 from nadek.inference.orderings import Orderings, random_orderings

@@ -8,13 +8,7 @@ from torch import Tensor
 
 from nadek.inference.cell_scores import cell_scores
 from nadek.inference.check_inputs import check_chunk, checked_dtype
-from nadek.inference.decoders import (
-    MAX_BYTES,
-    NEAR_BYTES,
-    Progress,
-    bytes_per_row,
-    chunks,
-)
+from nadek.inference.decoders.chunking import MAX_BYTES, NEAR_BYTES, Progress, bytes_per_row, chunks
 from nadek.inference.decoding import decode_rows
 from nadek.inference.missing_patterns import SCORE_FROM, UNSEEN, VISITED, groups, staged
 from nadek.inference.orderings import missing_at, rank_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.mask_distribution import PAPER
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LogMeans

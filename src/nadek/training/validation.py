@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.inference.decoders import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.likelihood import log_prob
 from nadek.inference.mask_distribution import MaskDistribution, MaskLaw
 from nadek.inference.order_agnostic import Objective, step_costs

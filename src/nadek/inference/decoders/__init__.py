@@ -7,25 +7,3 @@
 
 All agree up to rounding.
 """
-
-from nadek.inference.decoders.chunking import MAX_BYTES, NEAR_BYTES, Progress, bytes_per_row, chunks
-from nadek.inference.decoders.full import ALL, Decoder, FullDecoder, Rows, products_in
-from nadek.inference.decoders.incremental import IncrementalDecoder, RaggedDecoder
-from nadek.inference.decoders.select import MemoryDecoder, select_decoder
-
-__all__ = [
-    "ALL",
-    "MAX_BYTES",
-    "NEAR_BYTES",
-    "Decoder",
-    "FullDecoder",
-    "IncrementalDecoder",
-    "MemoryDecoder",
-    "Progress",
-    "RaggedDecoder",
-    "Rows",
-    "bytes_per_row",
-    "chunks",
-    "products_in",
-    "select_decoder",
-]
