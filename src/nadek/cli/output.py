@@ -8,7 +8,6 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nadek import figures
 from nadek.cli.console import standard_output
 from nadek.runs.data import Source
 from nadek.tabular.arrow_columns import AnyColumn
@@ -97,4 +96,6 @@ def write_pictures(x: Tensor, image_shape: tuple[int, int] | None, output: Path)
     """Draw rows that are images."""
     if image_shape is None:
         raise ValueError(f"{output}: the rows of this model are no images; write them as .csv or .parquet")
+    from nadek import figures  # on use: Matplotlib takes a quarter of the command line's start
+
     figures.save(figures.samples(x.cpu().numpy(), image_shape=image_shape), output)

@@ -22,7 +22,6 @@ from nadek.cli.arguments import (
 from nadek.cli.column_lines import schema_lines
 from nadek.cli.console import say, show_json, show_line, show_table
 from nadek.cli.progress import rows_progress
-from nadek.figures.model_card import draw_model, why_rows_are_not_drawn
 from nadek.runs.data import rows_for
 from nadek.utils.configs import encode
 
@@ -106,6 +105,8 @@ def draw(
 
     Example: [bold]nadek draw model mnist -o pictures[/]
     """
+    from nadek.figures.model_card import draw_model, why_rows_are_not_drawn  # on use, as Matplotlib takes its time
+
     saved = load_saved(model, device=pick_device(device))
     x = None if data is None else rows_for(saved, data, split=split, data_dir=data_dir)
     for path in draw_model(saved, output, x, hidden=hidden, seed=seed):

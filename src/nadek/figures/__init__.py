@@ -10,15 +10,11 @@ Example:
     (346, 346, 3)
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from nadek.figures.charts import model_comparison, reliability, training_curves
-    from nadek.figures.images import filters, inpainting, samples
-    from nadek.figures.style import save
+from nadek.figures.charts import model_comparison, reliability, training_curves
+from nadek.figures.images import filters, inpainting, samples
+from nadek.figures.style import save
 
 __all__ = [
     "Figure",
@@ -30,24 +26,3 @@ __all__ = [
     "save",
     "training_curves",
 ]
-
-_HOMES = {
-    "matplotlib.figure": ("Figure",),
-    "nadek.figures.charts": ("model_comparison", "reliability", "training_curves"),
-    "nadek.figures.images": ("filters", "inpainting", "samples"),
-    "nadek.figures.style": ("save",),
-}
-"""Matplotlib takes a quarter of the command line's start: it is loaded with the first picture.
-
-No module here is called as what it holds: Python would put the module in the place of the function."""
-
-
-def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
