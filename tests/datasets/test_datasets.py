@@ -19,7 +19,7 @@ from nadek import datasets
 from nadek.datasets import check, fetch, load
 from nadek.datasets.amat import parse_bits
 from nadek.datasets.download import read_matlab
-from nadek.datasets.packed import content_sha256, read_packed, write_packed
+from nadek.datasets.folder import content_sha256, read_packed, write_packed
 from nadek.datasets.sources import PublishedFile, Source, find
 
 DATA = Path(os.environ.get("NADEK_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -502,32 +502,6 @@ def test_read_matlab_turns_the_pixels(tmp_path):
     savemat(tmp_path / "t.mat", {"train_data": image, "val_data": image, "test_data": image})
     train, _, _ = read_matlab(tmp_path / "t.mat")
     np.testing.assert_array_equal(train.reshape(3, 3), [[0, 0, 0], [1, 0, 0], [0, 0, 0]])
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ({"X": np.eye(4)}, "expected train_data, val_data, test_data, found no train_data, val_data, test_data"),
-        ({"train_data": np.eye(4), "test_data": np.eye(4)}, "found no val_data"),
-        (
-            dict.fromkeys(["train_data", "val_data", "test_data"], np.eye(3)),
-            r"rows of square images, found shape \(3, 3\)",
-        ),
-        (dict.fromkeys(["train_data", "val_data", "test_data"], 2 * np.eye(4)), "train_data: expected 0 and 1 only"),
-    ],
-)
-def test_read_matlab_refuses(tmp_path, content, said):
-    savemat(tmp_path / "t.mat", content)
-    with pytest.raises(ValueError, match=rf"t\.mat.*{said}"):
-        read_matlab(tmp_path / "t.mat")
-
-
-@pytest.mark.parametrize("keep", [0, 50, 200])
-def test_read_matlab_of_a_broken_file(tmp_path, keep):
-    matlab(tmp_path / "t.mat", PARTS)
-    (tmp_path / "t.mat").write_bytes((tmp_path / "t.mat").read_bytes()[:keep])
-    with pytest.raises(ValueError, match=r"t\.mat: expected a MATLAB file \("):
-        read_matlab(tmp_path / "t.mat")
 
 
 # Real data

@@ -4,6 +4,8 @@ A row has exponentially many completions. Each search returns a good one, with i
 used. The best completion depends on the ordering: a model has one distribution for each.
 """
 
+from functools import partial
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -13,7 +15,7 @@ from nadek.inference.check_inputs import as_count, as_ordering, as_orderings, mi
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.missing_patterns import in_stages
 from nadek.inference.orderings import Ordering, as_tensor
-from nadek.inference.sampling import ABLE, Completed, complete, draws
+from nadek.inference.sampling import ABLE, Completed, complete
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.variables import Variables
@@ -56,7 +58,7 @@ def greedy(
             raise ValueError("most_certain_first: expected a model of every ordering, found one that knows one only")
         return _most_certain_first(model, x, max_bytes)
     ordering = _ordering(model, x, ordering, generator)
-    return complete(model, x, _most_probable, ordering=ordering, max_bytes=max_bytes)
+    return complete(model, x, partial(_most_probable, model.variables), ordering=ordering, max_bytes=max_bytes)
 
 
 @evaluation_mode
@@ -132,10 +134,11 @@ def best_of(
     """
     n_draws = as_count("n_draws", n_draws)
     ordering = _ordering(model, x, ordering, generator)
+    draw = partial(model.variables.sample, generator=generator)
     best = Completed(x, torch.full(x.shape[:1], -torch.inf, dtype=torch.float64, device=x.device))
     for some in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model), max_bytes):
         repeated = x.repeat(some.stop - some.start, 1)
-        drawn = complete(model, repeated, draws(generator), ordering=ordering, max_bytes=max_bytes)
+        drawn = complete(model, repeated, draw, ordering=ordering, max_bytes=max_bytes)
         tries = (1 + some.stop - some.start, x.shape[0])
         rows = torch.cat([best.x, drawn.x]).unflatten(0, tries)
         log_prob, which = torch.cat([best.log_prob, drawn.log_prob]).unflatten(0, tries).max(0)

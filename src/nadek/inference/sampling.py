@@ -4,7 +4,7 @@ Conditioning visits the observed variables first (the paper, after Eq. 9). So ev
 there is no Markov chain. Equations: Raiko, Yao, Cho and Bengio (2014).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -14,13 +14,12 @@ from torch import Tensor
 
 from nadek.inference.check_inputs import as_count, as_orderings, check_chunk, check_flags, missing_cells
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
-from nadek.inference.decoding import decode_rows
+from nadek.inference.decoding import Draw, decode_rows
 from nadek.inference.missing_patterns import groups, in_stages
 from nadek.inference.orderings import Orderings, random_orderings
 from nadek.models.base import ConditionalModel
 from nadek.models.codes import check_codes
 from nadek.models.evaluation import evaluation_mode
-from nadek.models.variables import Variables
 
 PROBABILITIES = 2**24
 """Number of level probabilities to hold at a time; see `rows_at_once`."""
@@ -30,9 +29,6 @@ ROWS_AN_ORDERING = 1024
 
 ABLE = "can fill in cells that come last in it; found observed cells after missing ones"
 
-Choose = Callable[[Variables, Tensor], Tensor]
-"""Function from the scores of one variable a row to codes [B] (see `nadek.models.variables`)."""
-
 
 class Completed(NamedTuple):
     """Completed rows, and the log-probability of each completion."""
@@ -41,11 +37,6 @@ class Completed(NamedTuple):
     """Codes; observed cells are unchanged."""
     log_prob: Float[Tensor, " B"]
     """float64, nats: log p(filled cells | observed cells); 0 for a complete row."""
-
-
-def draws(generator: torch.Generator | None) -> Choose:
-    """Return the choice that draws from the scores."""
-    return lambda variables, scores: variables.sample(scores, generator)
 
 
 @evaluation_mode
@@ -86,7 +77,7 @@ def sample(
     n_samples = as_count("n_samples", n_samples)
     check_chunk(chunk)
     device = model.b.device
-    choose = draws(generator)
+    draw = partial(model.variables.sample, generator=generator)
     out = torch.full((n_samples, model.n_variables), torch.nan, device=device)
     if orderings is None and model.config.ordering is None:
         drawn = impute(model, out, share=False, chunk=chunk, max_bytes=max_bytes, generator=generator)
@@ -95,7 +86,7 @@ def sample(
     chosen = torch.randint(choices.shape[0], (n_samples,), device=device, generator=generator)
     for index in range(choices.shape[0]):
         rows = (chosen == index).nonzero().squeeze(1)
-        out[rows] = _complete(model, out[rows], choices[index], choose, chunk, max_bytes).x
+        out[rows] = _complete(model, out[rows], choices[index], draw, chunk, max_bytes).x
     return out.to(torch.uint8)
 
 
@@ -133,15 +124,15 @@ def impute(
         >>> impute(nade_k(3, hidden=(4,)), torch.tensor([[1, torch.nan, 0]])).isnan().any()
         tensor(False)
     """
-    choose = draws(generator)
-    return complete(model, x, choose, share=share, chunk=chunk, max_bytes=max_bytes, generator=generator).x
+    draw = partial(model.variables.sample, generator=generator)
+    return complete(model, x, draw, share=share, chunk=chunk, max_bytes=max_bytes, generator=generator).x
 
 
 @evaluation_mode
 def complete(
     model: ConditionalModel,
     x: Float[Tensor, "B D"],
-    choose: Choose,
+    draw: Draw,
     *,
     ordering: Int[Tensor, " D"] | None = None,
     share: bool = True,
@@ -149,7 +140,7 @@ def complete(
     max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
-    """Fill the missing cells of each row one by one with a choice from their scores.
+    """Fill the missing cells of each row one by one with what ``draw`` makes of their scores.
 
     They are visited along ``ordering``, after all observed ones; None draws one (see `impute`).
     """
@@ -161,7 +152,7 @@ def complete(
         for part in group.split(ROWS_AN_ORDERING) if share and not same_pattern else (group,):
             rows = incomplete[part]
             along = _orderings(model, missing[rows], ordering, generator, share=share)
-            out[rows], log_prob[rows] = _complete(model, x[rows], along, choose, chunk, max_bytes)
+            out[rows], log_prob[rows] = _complete(model, x[rows], along, draw, chunk, max_bytes)
     return Completed(out, log_prob)
 
 
@@ -282,12 +273,11 @@ def _check_marginals(model: ConditionalModel, missing: Bool[Tensor, "B D"]) -> N
 
 
 def _complete(
-    model: ConditionalModel, x: Tensor, ordering: Tensor, choose: Choose, chunk: int, max_bytes: int
+    model: ConditionalModel, x: Tensor, ordering: Tensor, draw: Draw, chunk: int, max_bytes: int
 ) -> Completed:
     """Choose the missing values along one shared ordering [D] or one a row [B, D]."""
     out = torch.empty_like(x)
     log_prob = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
-    draw = partial(choose, model.variables)
     for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
         stage = x[rows].isnan().long()
         along = ordering if ordering.ndim == 1 else ordering[rows]

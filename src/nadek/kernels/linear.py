@@ -24,14 +24,6 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
 }
 IN_PLACE = {"tanh": torch.tanh_, "sigmoid": torch.sigmoid_, "relu": torch.relu_, "gelu": F.gelu}
-FUSED = {
-    None: ("none", ""),
-    "tanh": ("tanh", ""),
-    "sigmoid": ("sigmoid", ""),
-    "relu": ("relu", ""),
-    "gelu": ("gelu", "none"),
-}
-"""Names and variants of the activations in oneDNN."""
 
 BLOCK = 32
 """Columns to which shapes are rounded: few shapes, and little wasted work."""
@@ -71,8 +63,8 @@ def affine(
     if not _uses_onednn(x, weight):
         u = F.linear(x, weight, bias)
         return u if activation is None else activate(activation, u)
-    name, variant = FUSED[activation]
-    return _oneDNN()._linear_pointwise(x, weight, bias, name, [], variant)  # type: ignore[no-any-return]
+    variant = "none" if activation == "gelu" else ""
+    return _oneDNN()._linear_pointwise(x, weight, bias, activation or "none", [], variant)  # type: ignore[no-any-return]
 
 
 def add_product(

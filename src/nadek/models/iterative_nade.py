@@ -9,7 +9,7 @@ from nadek.kernels.linear import affine, product_dtype
 from nadek.models.base import ConditionalModel, Inputs
 from nadek.models.cores import AnyCore, State
 from nadek.models.layers import is_modified
-from nadek.models.manual_backward import Weights, has_manual_backward, manual_backward_steps
+from nadek.models.manual_backward import has_manual_backward, manual_backward_steps
 from nadek.models.model_config import ModelConfig
 from nadek.models.ordinal_kernel import OrdinalKernel
 from nadek.models.steps import plain_steps
@@ -115,7 +115,7 @@ class IterativeNADE(ConditionalModel):
         # where gradients are recorded, but not of the rows, all steps can be one function with gradients by hand
         only_weights = torch.is_grad_enabled() and x.ndim == 2 and not inputs.observed.requires_grad
         if only_weights and not recompute and has_manual_backward(self.core, self.variables):
-            weights = Weights(self.W, self.c, self.output_weight, self.b)
+            weights = (self.W, self.c, self.output_weight, self.b)
             return list(manual_backward_steps(self.core, weights, inputs, n_steps, generator))
         return plain_steps(self.step, inputs, self.variables, n_steps, generator, recompute=recompute)
 

@@ -11,8 +11,8 @@ layers, and at the end ``g(V) = sum_t g(l_t)' h_t`` as one product; likewise for
 layer reads the rescaled units of the layer below, and ``g(h)`` takes the same mask.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeGuard
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
 
 import torch
 from jaxtyping import Float
@@ -33,15 +33,6 @@ BACK: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 """From g(h) and h to the gradient of the pre-activation."""
 
 
-class Weights(NamedTuple):
-    """Weights outside the core."""
-
-    W: Float[Tensor, "H C"]
-    c: Float[Tensor, " H"]
-    V: Float[Tensor, "C H2"]
-    b: Float[Tensor, " C"]
-
-
 def has_manual_backward(core: Core, variables: Variables) -> TypeGuard[Deep]:
     """Return True if `manual_backward_steps` serves a core and variables.
 
@@ -57,9 +48,9 @@ def has_manual_backward(core: Core, variables: Variables) -> TypeGuard[Deep]:
 
 
 def manual_backward_steps(
-    core: Deep, weights: Weights, inputs: Inputs, n_steps: int, generator: torch.Generator | None = None
+    core: Deep, weights: Sequence[Tensor], inputs: Inputs, n_steps: int, generator: torch.Generator | None = None
 ) -> Float[Tensor, "k B D"]:
-    """Return the logits after every step."""
+    """Return the logits after every step; the weights are W, c, V and b."""
     W, c, V, b = weights
     base = c.unsqueeze(0) if inputs.offset is None else inputs.offset + c
     dropout = core.dropout if core.training else 0.0
