@@ -23,8 +23,9 @@ from safetensors.torch import save as serialise
 from torch import Tensor
 
 from nadek import pretrained
-from nadek.models.base import ConditionalModel, Structure
-from nadek.models.registry import AnyConfig, build, build_meta
+from nadek.models.base import ConditionalModel
+from nadek.models.model_config import AnyConfig
+from nadek.models.registry import build, build_meta
 from nadek.tabular.columns import n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
@@ -248,7 +249,7 @@ def _read_weights(folder: Path, config: dict[str, Any], expected: dict[str, Tens
     return tensors
 
 
-def _check_schema(path: Path, schema: Schema, structure: Structure) -> None:
+def _check_schema(path: Path, schema: Schema, structure: AnyConfig) -> None:
     n_variables = structure.n_variables
     for noun, values in (("columns", schema.columns), ("kinds of columns", schema.kinds)):
         if values is not None and len(values) != n_variables:

@@ -19,7 +19,8 @@ from nadek.inference.order_agnostic import step_costs
 from nadek.inference.sampling import impute, level_probabilities
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
 from nadek.models.cores import DeepConfig
-from nadek.models.memory import MemoryConfig, MemoryModel
+from nadek.models.memory import MemoryModel
+from nadek.models.model_config import MemoryConfig
 from nadek.models.registry import build as build_network
 from nadek.models.variables import variables_of
 from nadek.tabular.schema import Schema
@@ -219,7 +220,7 @@ def test_gain_equals_difference_of_costs(holes):
     (model, gain), rows, judges = learnt(x, others, levels=LEVELS)
     same = seeded()
     torch.randperm(len(rows.values), generator=same)
-    validation = prepare_validation(judges, model, "last_step", same, min_rows=FIT_MEMORY.FIT_ROWS)
+    validation = prepare_validation(judges, model, same, min_rows=FIT_MEMORY.FIT_ROWS)
     for network_, expected in ((model.network, gain.before), (model, gain.after)):
         cost = step_costs(network_, validation.rows.values, validation.missing, validation.rows.observed)[-1].mean()
         assert cost.item() == pytest.approx(expected, abs=1e-10)
@@ -230,7 +231,7 @@ def test_no_other_trust_is_better():
     (model, gain), _, judges = learnt(x[:300], x[300:])
     same = seeded()
     torch.randperm(300, generator=same)
-    validation = prepare_validation(judges, model, "last_step", same, min_rows=FIT_MEMORY.FIT_ROWS)
+    validation = prepare_validation(judges, model, same, min_rows=FIT_MEMORY.FIT_ROWS)
 
     def cost():
         return step_costs(model, validation.rows.values, validation.missing)[-1].mean().item()

@@ -465,7 +465,7 @@ def test_validation_costs_follow_their_masks():
     x, (model, _) = patterns(30, 6), trained(patterns(30, 6), phases=(Phase(epochs=1),))
     for law, hidden in (("orderings", 7 / 12), ("holes", 91 / 216)):
         generator = torch.Generator().manual_seed(0)
-        validation = prepare_validation(prepare(x), model, "last_step", generator, law=law, min_rows=60)
+        validation = prepare_validation(prepare(x), model, generator, law=law, min_rows=60)
         assert validation.missing.double().mean().item() == pytest.approx(hidden, abs=0.02)
         expected = (
             step_costs(model, validation.rows.values, validation.missing, masks=MaskDistribution(law)).double().mean(1)

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from nadek.models import ModelConfig
 from nadek.models.cores import ResidualConfig
-from nadek.models.registry import NetworkConfig, build_meta
+from nadek.models.model_config import NetworkConfig
+from nadek.models.registry import build_meta
 from nadek.runs.recipe import make_recipe, merge, naming, phases, read_recipe
 from nadek.training import Recipe
 from nadek.utils.configs import decode

@@ -40,7 +40,8 @@ from nadek.inference.sampling import impute
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
-from nadek.models.registry import AnyConfig, build
+from nadek.models.model_config import AnyConfig
+from nadek.models.registry import build
 from nadek.tabular.columns import Column, Numeric, draw, n_levels, read_cells
 from nadek.tabular.encode import encode_table
 from nadek.tabular.learn_schema import declared_names, learn_columns

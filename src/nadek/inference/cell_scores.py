@@ -9,7 +9,7 @@ from torch import Tensor
 from nadek.inference.check_inputs import checked_dtype, missing_cells
 from nadek.inference.decoders.chunking import MAX_BYTES, Progress, bytes_per_row, chunks
 from nadek.inference.decoders.full import products_in
-from nadek.inference.missing_patterns import staged
+from nadek.inference.missing_patterns import in_stages
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 
@@ -72,7 +72,7 @@ def explain_cells(
         r, j = row[part], variable[part]
         itself, unknown = j[:, None] == place, missing[r]
         if model.own_ordering is not None:
-            staged(model, model.own_ordering, unknown.long() * 2 + itself)  # refuses what it cannot answer
+            in_stages(model, model.own_ordering, unknown.long() * 2 + itself)  # refuses what it cannot answer
         levels = model.variables.level_log_probs(cell_scores(model, values[r], unknown | itself, j, dtype=dtype))
         cells.log_prob[r, j] = levels.gather(1, x[r, j].long()[:, None]).squeeze(1)
         best, level = levels.max(-1)

@@ -54,11 +54,6 @@ def as_count(name: str, count: Any, *, of: str = "") -> int:  # noqa: ANN401 - a
     return int(count)
 
 
-def check_chunk(chunk: Any) -> None:  # noqa: ANN401 - any value a user passes
-    """Check the number of variables to visit at once."""
-    as_count("chunk", chunk, of=" variable at once")
-
-
 def checked_dtype(own: torch.dtype, dtype: object) -> torch.dtype | None:
     """Return the requested products' dtype; None for the model's."""
     if dtype is not None and not isinstance(dtype, torch.dtype):

@@ -15,7 +15,7 @@ from nadek.inference.check_inputs import as_count, as_ordering, as_orderings, mi
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.missing_patterns import in_stages
 from nadek.inference.orderings import Ordering, as_tensor
-from nadek.inference.sampling import ABLE, Completed, complete
+from nadek.inference.sampling import ABLE_TO_FILL, Completed, complete
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.variables import Variables
@@ -93,7 +93,7 @@ def beam(
     """
     width = as_count("width", width)
     missing = missing_cells(model, x)
-    orderings = in_stages(model, _ordering(model, x, ordering, generator), missing, able=ABLE)
+    orderings = in_stages(model, _ordering(model, x, ordering, generator), missing, able=ABLE_TO_FILL)
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     a_beam = bytes_per_row(model) + 3 * x.element_size() * x.shape[1] + 32 * max(model.levels)

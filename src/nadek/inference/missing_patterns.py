@@ -18,6 +18,9 @@ SHARE_FROM = 8
 SCORE_FROM = 64
 """The same where rows are scored: there, decoding with others costs less."""
 
+ABLE = "answers where it visits what is given first, then what is asked for, and last what is missing; found others"
+"""What a message says that a fixed-order model can do."""
+
 
 def groups(
     pattern: Bool[Tensor, "B D"], *, share: bool = True, share_from: int | None = None
@@ -42,7 +45,7 @@ def groups(
 
 
 def in_stages(
-    model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"], *, able: str
+    model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"], *, able: str = ABLE
 ) -> Int[Tensor, "B D"]:
     """Return orderings that visit all cells of a lower stage first, otherwise in the same order."""
     ordering = ordering.expand(stage.shape)
@@ -53,14 +56,6 @@ def in_stages(
             raise ValueError(f"this model knows one ordering only, and {able} ({hint})")
         check_own(model, ordering)
     return ordering.gather(1, visited.argsort(dim=1, stable=True))
-
-
-def staged(
-    model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"]
-) -> Int[Tensor, "B D"]:
-    """Return `in_stages` for scoring."""
-    able = "answers where it visits what is given first, then what is asked for, and last what is missing; found others"
-    return in_stages(model, ordering, stage, able=able)
 
 
 def shared_stages(ordering: Int[Tensor, " D"], stage: Shaped[Tensor, "B D"]) -> tuple[Int[Tensor, " D"], int, int]:

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.check_inputs import as_count, as_orderings, check_chunk, check_flags, missing_cells
+from nadek.inference.check_inputs import as_count, as_orderings, check_flags, missing_cells
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.decoding import Draw, decode_rows
 from nadek.inference.missing_patterns import groups, in_stages
@@ -27,7 +27,7 @@ PROBABILITIES = 2**24
 ROWS_AN_ORDERING = 1024
 """Number of rows with different missing cells that share an ordering."""
 
-ABLE = "can fill in cells that come last in it; found observed cells after missing ones"
+ABLE_TO_FILL = "can fill in cells that come last in it; found observed cells after missing ones"
 
 
 class Completed(NamedTuple):
@@ -75,7 +75,7 @@ def sample(
         torch.Size([5, 3])
     """
     n_samples = as_count("n_samples", n_samples)
-    check_chunk(chunk)
+    as_count("chunk", chunk, of=" variable at once")
     device = model.b.device
     draw = partial(model.variables.sample, generator=generator)
     out = torch.full((n_samples, model.n_variables), torch.nan, device=device)
@@ -144,7 +144,7 @@ def complete(
 
     They are visited along ``ordering``, after all observed ones; None draws one (see `impute`).
     """
-    check_chunk(chunk)
+    as_count("chunk", chunk, of=" variable at once")
     missing = missing_cells(model, x)
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
@@ -303,7 +303,7 @@ def _orderings(
         along = ordering.expand(n, -1)
     if share and model.config.ordering is None:
         return along[0]
-    each = in_stages(model, along, missing, able=ABLE)
+    each = in_stages(model, along, missing, able=ABLE_TO_FILL)
     return along[0] if share else each
 
 

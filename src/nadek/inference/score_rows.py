@@ -7,10 +7,10 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.cell_scores import cell_scores
-from nadek.inference.check_inputs import check_chunk, checked_dtype
+from nadek.inference.check_inputs import as_count, checked_dtype
 from nadek.inference.decoders.chunking import MAX_BYTES, NEAR_BYTES, Progress, bytes_per_row, chunks
 from nadek.inference.decoding import decode_rows
-from nadek.inference.missing_patterns import SCORE_FROM, UNSEEN, VISITED, groups, staged
+from nadek.inference.missing_patterns import SCORE_FROM, UNSEEN, VISITED, groups, in_stages
 from nadek.inference.orderings import missing_at, rank_of
 from nadek.models.base import ConditionalModel
 
@@ -32,7 +32,7 @@ class Decoding(NamedTuple):
     def of(cls, model: ConditionalModel, **options: object) -> "Decoding":
         """Check the options against the model."""
         decoding = cls(**options)  # type: ignore[arg-type]
-        check_chunk(decoding.chunk)
+        as_count("chunk", decoding.chunk, of=" variable at once")
         if decoding.decoder not in get_args(DecoderName):
             expected = ", ".join(get_args(DecoderName))
             raise ValueError(f"decoder: expected one of {expected}, found {decoding.decoder!r}")
@@ -89,7 +89,7 @@ def _score_decoded(
     patterns = list(groups(stage == UNSEEN, share=not full, share_from=SCORE_FROM))
     for index, ordering in enumerate(orderings):
         if full or model.own_ordering is not None:
-            own = staged(model, ordering, stage)  # refuses what a fixed-order model cannot answer
+            own = in_stages(model, ordering, stage)  # refuses what a fixed-order model cannot answer
         for rows, _ in patterns:
             for part in chunks(len(rows), bytes_per_row(model), at_once):
                 some = rows[part]
@@ -115,7 +115,7 @@ def _score_cells(
     for part in chunks(len(out), x.shape[1] * a_cell, decoding.max_bytes):
         pair = torch.arange(part.start, part.stop, device=x.device)
         row = pair % n_rows
-        rank = rank_of(staged(model, own[pair // n_rows, row], stage[row]))
+        rank = rank_of(in_stages(model, own[pair // n_rows, row], stage[row]))
         place, variable = (stage[row] == VISITED).nonzero(as_tuple=True)
         for cells in chunks(len(place), a_cell, decoding.max_bytes):
             r, j = place[cells], variable[cells]

@@ -5,35 +5,15 @@ more than that. `nadek.models.registry` lists the kinds of models.
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from nadek.models.codes import check_tensor
+from nadek.models.model_config import AnyConfig
 from nadek.models.variables import Variables
-
-
-@runtime_checkable
-class Structure(Protocol):
-    """Part of a config that every conditional model has."""
-
-    @property
-    def n_variables(self) -> int:
-        """D."""
-
-    @property
-    def steps(self) -> int:
-        """K."""
-
-    @property
-    def ordering(self) -> tuple[int, ...] | None:
-        """Ordering of a fixed-order model; None for all others."""
-
-    @property
-    def levels(self) -> tuple[int, ...] | None:
-        """Levels of each variable; None: all are binary."""
 
 
 class Inputs(NamedTuple):
@@ -57,7 +37,7 @@ class ConditionalModel(nn.Module, ABC):
     first step.
     """
 
-    config: Structure
+    config: AnyConfig
     variables: Variables
     b: Tensor
     fill: Tensor

@@ -14,60 +14,17 @@ ordering still has an exact likelihood. Three numbers are learnt, on rows that a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
 from torch import Tensor
 
-from nadek.models import ModelConfig
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LOG_ZERO, LogMeans
 from nadek.models.layers import is_modified
-from nadek.models.model_config import ImageConfig
+from nadek.models.model_config import ImageConfig, MemoryConfig, ModelConfig
 from nadek.models.variables import masked_columns
-from nadek.utils.configs import check_range
-
-
-@dataclass(frozen=True, kw_only=True)
-class MemoryConfig:
-    """Structure of a `MemoryModel`.
-
-    Attributes:
-        network: structure of the base model.
-        n_rows: number of stored rows, all different.
-        holes: True if cells of these are missing.
-        kind: tells this config from others.
-    """
-
-    network: ModelConfig | ImageConfig
-    n_rows: int
-    holes: bool = False
-    kind: Literal["memory"] = "memory"
-
-    def __post_init__(self) -> None:
-        check_range(self, "n_rows", least=1)
-
-    @property
-    def n_variables(self) -> int:
-        """D."""
-        return self.network.n_variables
-
-    @property
-    def steps(self) -> int:
-        """K of the base model."""
-        return self.network.steps
-
-    @property
-    def ordering(self) -> tuple[int, ...] | None:
-        """The one ordering of a fixed-order model."""
-        return self.network.ordering
-
-    @property
-    def levels(self) -> tuple[int, ...] | None:
-        """Levels of each variable; None: all are binary."""
-        return self.network.levels
 
 
 class StoredColumns(NamedTuple):

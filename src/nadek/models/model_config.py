@@ -1,7 +1,7 @@
 """Structures of networks, saved in ``config.json``."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from nadek.models.codes import MAX_LEVELS
 from nadek.models.cores import CoreConfig, DeepConfig
@@ -105,3 +105,51 @@ class ImageConfig:
         factor = 2 ** (len(self.channels) - 1)
         height, width = (-(-size // factor) * factor for size in self.image_shape)
         return height, width
+
+
+NetworkConfig: TypeAlias = ModelConfig | ImageConfig
+"""Structure of a model that can be trained; ``kind`` tells them apart, which `ModelConfig` does not have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryConfig:
+    """Structure of a `MemoryModel`.
+
+    Attributes:
+        network: structure of the base model.
+        n_rows: number of stored rows, all different.
+        holes: True if cells of these are missing.
+        kind: tells this config from others.
+    """
+
+    network: NetworkConfig
+    n_rows: int
+    holes: bool = False
+    kind: Literal["memory"] = "memory"
+
+    def __post_init__(self) -> None:
+        check_range(self, "n_rows", least=1)
+
+    @property
+    def n_variables(self) -> int:
+        """D."""
+        return self.network.n_variables
+
+    @property
+    def steps(self) -> int:
+        """K of the base model."""
+        return self.network.steps
+
+    @property
+    def ordering(self) -> tuple[int, ...] | None:
+        """The one ordering of a fixed-order model."""
+        return self.network.ordering
+
+    @property
+    def levels(self) -> tuple[int, ...] | None:
+        """Levels of each variable; None: all are binary."""
+        return self.network.levels
+
+
+AnyConfig: TypeAlias = NetworkConfig | MemoryConfig
+"""Structure of any model; each has ``n_variables``, ``steps``, ``ordering`` and ``levels``."""

@@ -110,10 +110,7 @@ def dbm_like(
 ) -> IterativeNADE:
     """Return the deep Boltzmann structure of Fig. 1 (right).
 
-    The other arguments are those of `nade_k`.
-
-    Args:
-        tied: use each matrix both ways, as a Boltzmann machine does.
+    With ``tied`` each matrix is used both ways, as in a Boltzmann machine; the other arguments are those of `nade_k`.
     """
     core = AlternatingConfig(hidden=_widths(hidden), tied=tied)
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied)

@@ -1,22 +1,14 @@
 """Kinds of conditional models, built from their configs."""
 
-from typing import TypeAlias
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.base import ConditionalModel
-from nadek.models.memory import MemoryConfig, MemoryModel
-from nadek.models.model_config import ImageConfig
+from nadek.models.iterative_nade import IterativeNADE
+from nadek.models.memory import MemoryModel
+from nadek.models.model_config import AnyConfig, ImageConfig, MemoryConfig
 from nadek.models.unet import ImageNetwork
-
-NetworkConfig: TypeAlias = ModelConfig | ImageConfig
-"""Structure of a model that can be trained; ``kind`` tells them apart, which `ModelConfig` does not have."""
-
-AnyConfig: TypeAlias = NetworkConfig | MemoryConfig
-"""Structure of any model."""
 
 
 def build(

@@ -12,9 +12,7 @@ from typing import Any
 
 import torch
 
-from nadek.models import ModelConfig
-from nadek.models.base import Structure
-from nadek.models.model_config import ImageConfig
+from nadek.models.model_config import AnyConfig, ImageConfig, ModelConfig
 from nadek.runs.data import Source
 from nadek.tabular.columns import n_levels, ordinal
 from nadek.training import Recipe as Recipe
@@ -29,7 +27,7 @@ USUAL_MINIBATCHES = 6000
 """Number that the default number of epochs, 20 to 500, comes near to."""
 
 
-def trained_alike(model: Structure) -> Structure:
+def trained_alike(model: AnyConfig) -> AnyConfig:
     """Return the structure without options for training only."""
     if isinstance(model, ImageConfig):
         return replace(model, dropout=0.0)

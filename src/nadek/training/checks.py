@@ -22,6 +22,8 @@ def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what
     objectives = {phase.objective for phase in config.phases}
     if model.config.ordering is not None and objectives != {"fixed_order"}:
         raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")
+    if model.config.ordering is None and "fixed_order" in objectives:
+        raise ValueError("the fixed_order objective needs a model with an ordering (see nadek.nade)")
     if "fixed_order" in objectives and rows.observed is not None:
         raise ValueError(f"the fixed_order objective needs rows without missing values, found some in the {what} rows")
     if config.missing == "refuse" and (rows.observed is not None or rows.n_skipped):

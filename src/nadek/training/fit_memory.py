@@ -82,7 +82,7 @@ def add_memory(
     if network.config.ordering is not None:
         raise ValueError("memory: expected a network of every ordering, found one that knows one only")
     model, others = MemoryModel(network, *_unique_rows(train, generator)), _choose(others, generator)
-    validation = prepare_validation(others, network, "last_step", generator, min_rows=FIT_ROWS)
+    validation = prepare_validation(others, network, generator, min_rows=FIT_ROWS)
     parts = chunks(len(validation.missing), bytes_per_row(model), MAX_BYTES)
     scored = zip(*(_score(model, validation, rows) for rows in parts), strict=True)
     scores = _Scores(*(torch.cat(part, -2) for part in scored))

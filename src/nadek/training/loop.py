@@ -19,7 +19,7 @@ from nadek.training.prepare import Rows
 from nadek.training.state import TrainingState, WeightAverage, pack, unpack
 from nadek.training.stochastic_em import completion_due, draw_missing_values, first_completion
 from nadek.training.training_config import EpochPlan, Phase, TrainingConfig, epoch_generator, plan_epochs
-from nadek.training.validation import Validation, ordering_of, prepare_validation, validation_costs
+from nadek.training.validation import Validation, prepare_validation, validation_costs
 from nadek.utils.configs import encode
 
 CHECKED_ROWS = 256
@@ -108,9 +108,7 @@ class _Run:
     def __post_init__(self) -> None:
         config = self.config
         self.plans = plan_epochs(config.phases)
-        fixed_order = "fixed_order" in {phase.objective for phase in config.phases}
-        ordering = ordering_of(self.model) if fixed_order else None
-        self.batch_loss = BatchLoss(self.model, config, self.teacher, ordering)
+        self.batch_loss = BatchLoss(self.model, config, self.teacher, self.model.own_ordering)
         self.original_rows = self.train, self.validation_rows
         completes = config.missing == "complete" and self.train.observed is not None
         self.first_completion = first_completion(config.epochs, trained=self.trained) if completes else None
@@ -273,7 +271,7 @@ class _Run:
     def _with_masks(self, rows: Rows, **options: int) -> Validation:
         """Draw the last phase's masks for validation rows."""
         last = self.config.phases[-1]
-        return prepare_validation(rows, self.model, last.objective, self._generator(-1), law=last.mask_law, **options)
+        return prepare_validation(rows, self.model, self._generator(-1), law=last.mask_law, **options)
 
     def _current(self) -> ConditionalModel:
         """Return the model that training would return now: the average, if there is one."""

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
-from nadek.models.registry import NetworkConfig, build
+from nadek.models.model_config import NetworkConfig
+from nadek.models.registry import build
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.history import Epoch
 from nadek.training.loop import fit

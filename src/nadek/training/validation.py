@@ -9,7 +9,7 @@ from torch import Tensor
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.likelihood import log_prob
 from nadek.inference.mask_distribution import MaskDistribution, MaskLaw
-from nadek.inference.order_agnostic import Objective, step_costs
+from nadek.inference.order_agnostic import step_costs
 from nadek.models.base import ConditionalModel
 from nadek.training.prepare import Rows
 
@@ -30,7 +30,6 @@ class Validation(NamedTuple):
 def prepare_validation(
     rows: Rows,
     model: ConditionalModel,
-    objective: Objective,
     generator: torch.Generator,
     *,
     law: MaskLaw = "orderings",
@@ -41,8 +40,8 @@ def prepare_validation(
     A fixed-order model needs none: its cost is exact.
     """
     masks = MaskDistribution(law, stratified=True)
-    if objective == "fixed_order":
-        return Validation(rows, torch.empty(0), ordering_of(model), masks)
+    if (ordering := model.own_ordering) is not None:
+        return Validation(rows, torch.empty(0), ordering, masks)
     repeats = -(-min_rows // len(rows.values))
     values = rows.values.repeat(repeats, 1)
     observed = None if rows.observed is None else rows.observed.repeat(repeats, 1)
@@ -64,11 +63,3 @@ def validation_costs(model: ConditionalModel, validation: Validation) -> Float[T
         costs = step_costs(model, x, validation.missing[rows], observed, masks=validation.masks)
         total = total + costs.double().sum(1).cpu()
     return total / n_rows
-
-
-def ordering_of(model: ConditionalModel) -> Tensor:
-    """Return the ordering of a fixed-order model."""
-    ordering = model.own_ordering
-    if ordering is None:
-        raise ValueError("the fixed_order objective needs a model with an ordering (see nadek.nade)")
-    return ordering
