@@ -17,7 +17,7 @@ from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
 from nadek.training import AdamW, Muon
-from nadek.training.muon import MuonAdamW
+from nadek.training.optimizer_steps import MuonAdamW
 
 BATCH = 100
 CONFIG = ImageConfig(image_shape=(28, 28), channels=(16, 32, 64), blocks=1, dense=256, steps=1)

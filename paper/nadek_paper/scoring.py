@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nadek.inference.check_inputs import as_orderings
 from nadek.inference.decoders.chunking import Progress
 from nadek.inference.likelihood import log_prob
+from nadek.inference.orderings import as_orderings
 from nadek.inference.summary import summarise
 from nadek.models.base import ConditionalModel
 from nadek.utils.atomic import replacing

@@ -1,5 +1,7 @@
 """Rows with different holes that walk together, and several variables visited at once: against the slow twins."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -7,14 +9,14 @@ from scipy import stats
 
 import reference
 from nadek.inference import log_prob
-from nadek.inference import missing_patterns as patterns
+from nadek.inference import orderings as patterns
 from nadek.inference.decoders.chunking import bytes_per_row
 from nadek.inference.decoders.full import FullDecoder
 from nadek.inference.decoders.incremental import IncrementalDecoder, RaggedDecoder
 from nadek.inference.decoding import SharedPrefixes, decode, decode_rows
 from nadek.inference.likelihood import reduce_orderings
-from nadek.inference.missing_patterns import in_stages
-from nadek.inference.sampling import complete, draws, impute, level_probabilities, sample
+from nadek.inference.orderings import in_stages
+from nadek.inference.sampling import complete, impute, level_probabilities, sample
 from nadek.models import nade_k
 from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
 
@@ -117,7 +119,9 @@ def test_ragged_draws_follow_their_conditionals(name, generator, monkeypatch):
     x = torch.full((12_000, 3), NAN, dtype=torch.float64)
     x[::2, 1], x[1::2, 0] = 1 % model.levels[1], 0
     ordering = torch.tensor([2, 0, 1])
-    found = complete(model, x, draws(generator), ordering=ordering, generator=generator)
+    found = complete(
+        model, x, partial(model.variables.sample, generator=generator), ordering=ordering, generator=generator
+    )
     for part, own in ((slice(0, None, 2), (1, 2, 0)), (slice(1, None, 2), (0, 2, 1))):
         joint = log_prob(model, candidates, ordering=torch.tensor(own))
         fits = ((candidates == x[part][0]) | x[part][0].isnan()).all(1)
@@ -243,7 +247,7 @@ def test_one_chunk_equals_marginals(name, generator):
     model = build(name, 5)
     x = some_rows(model, 30, generator)
     x = x.masked_fill(torch.rand(x.shape, generator=generator) < 0.5, NAN)
-    found = complete(model, x, draws(generator), chunk=5, generator=generator)
+    found = complete(model, x, partial(model.variables.sample, generator=generator), chunk=5, generator=generator)
     each = level_probabilities(model, x).gather(2, found.x.long().unsqueeze(2)).squeeze(2)
     close(found.log_prob, each.masked_fill(~x.isnan(), 1).log().sum(1))
 

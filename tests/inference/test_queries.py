@@ -13,9 +13,8 @@ import torch
 
 import reference
 from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, log_prob
-from nadek.inference.check_inputs import as_orderings
 from nadek.inference.likelihood import estimate_log_prob
-from nadek.inference.missing_patterns import SCORE_FROM, SHARE_FROM
+from nadek.inference.orderings import SCORE_FROM, SHARE_FROM, as_orderings
 from nadek.inference.sampling import (
     impute,
     level_probabilities,

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrizations, prune
 
-from nadek.inference.decoders.incremental import IncrementalDecoder
+from nadek.inference.decoders.incremental import IncrementalDecoder, prepacked_core, sigmoid_core
 from nadek.inference.likelihood import log_prob
 from nadek.kernels import linear as products
 from nadek.kernels.cpu import has_fast_bfloat16
@@ -22,7 +22,6 @@ from nadek.kernels.linear import (
 )
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
-from nadek.models.fast_cores import prepacked_core, sigmoid_core
 
 ROWS, WIDE, NARROW = 512, 160, 128  # just large enough to be worth it
 DTYPES = [torch.float32, *([torch.bfloat16] if has_fast_bfloat16("cpu") else [])]

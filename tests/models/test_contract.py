@@ -3,6 +3,7 @@
 import itertools
 import math
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ from nadek.inference.order_agnostic import fixed_order_costs, reduce, step_costs
 from nadek.inference.orderings import missing_at, rank_of
 from nadek.inference.sampling import (
     complete,
-    draws,
     impute,
     level_probabilities,
     missing_probabilities,
@@ -97,7 +97,7 @@ def test_subclass_is_called_through_its_forward(steps, generator):
     with pytest.raises(ValueError, match="needs a network that single variables can be cut out of"):
         log_prob(model, x, ordering=ordering, decoder="incremental")
     nothing = torch.full((3, 8), torch.nan, dtype=torch.float64)
-    filled = complete(model, nothing, draws(generator), ordering=ordering)
+    filled = complete(model, nothing, partial(model.variables.sample, generator=generator), ordering=ordering)
     torch.testing.assert_close(
         filled.log_prob, log_prob(model, filled.x, ordering=ordering, decoder="full"), rtol=0, atol=1e-11
     )

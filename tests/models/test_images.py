@@ -235,7 +235,7 @@ def test_missing_cells_are_mirrored(monkeypatch):
         seen.append((x, observed))
         return step_costs(model, x, missing, observed, **options)
 
-    monkeypatch.setattr("nadek.training.batch_loss.step_costs", watched)
+    monkeypatch.setattr("nadek.training.costs.step_costs", watched)
     x = torch.tensor([[1.0, 1.0, torch.nan, torch.nan] * 4, [1.0] * 16]).repeat(20, 1)
     fit(network(), prepare(x), config=TrainingConfig(mirror=(4, 4), phases=(Phase(epochs=1),), batch_size=10))
     assert all(torch.equal(x == 1, observed) for x, observed in seen)

@@ -25,7 +25,7 @@ from nadek.models.registry import build as build_network
 from nadek.models.variables import variables_of
 from nadek.tabular.schema import Schema
 from nadek.training import Gain, Phase, TrainingConfig, add_memory, fit, prepare
-from nadek.training.validation import prepare_validation
+from nadek.training.costs import prepare_validation
 from zoo import build
 
 FIT_MEMORY = sys.modules["nadek.training.fit_memory"]

@@ -48,7 +48,7 @@ from nadek.inference import (
     reconstruction_probabilities,
     reduce_orderings,
 )
-from nadek.inference.check_inputs import as_orderings
+from nadek.inference.orderings import as_orderings
 from nadek.models import ImageConfig, ImageNetwork, IterativeNADE, ModelConfig, begin_as_rbm, dbm_like, from_rbm
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.models.memory import MemoryModel

@@ -9,7 +9,7 @@ import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from nadek.models import nade_k
-from nadek.training.adam import FusedAdamW
+from nadek.training.optimizer_steps import FusedAdamW
 from nadek.training.state import WeightAverage
 
 FIT = """

@@ -30,11 +30,11 @@ from nadek.training import (
     fit,
     prepare,
 )
+from nadek.training.costs import prepare_validation, validation_costs
 from nadek.training.defaults import defaults, imputation_phases
 from nadek.training.history import diverged_cost
-from nadek.training.muon import MuonAdamW, orthogonal
+from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator
-from nadek.training.validation import prepare_validation, validation_costs
 
 NAN = torch.nan
 CONSTANT = SGD(lr=0.1, momentum=0.0)
@@ -177,7 +177,7 @@ def test_muon_equalises_directions_of_matrices():
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_muon_takes_filters_for_a_matrix(layout, generator, monkeypatch):
     """As it moves the weights of a dense layer that reads the same patches; twice, so that momentum counts."""
-    monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: False)
+    monkeypatch.setattr("nadek.training.optimizer_steps.has_fast_bfloat16", lambda _: False)
     filters = torch.nn.Conv2d(3, 4, 2).double()
     patches = torch.nn.Linear(12, 4).double()
     patches.weight.data = filters.weight.detach().permute(0, 2, 3, 1).flatten(1).clone()
@@ -202,7 +202,7 @@ def test_muon_takes_filters_for_a_matrix(layout, generator, monkeypatch):
 @pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon to compare with")
 @pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
 def test_muon_equals_torch_in_bfloat16(shape, generator, monkeypatch):
-    monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: True)
+    monkeypatch.setattr("nadek.training.optimizer_steps.has_fast_bfloat16", lambda _: True)
     ours, theirs = (torch.nn.Parameter(torch.ones(shape)) for _ in range(2))
     options = {"lr": 0.05, "weight_decay": 0.3, "momentum": 0.9}
     optimizers = (
@@ -218,7 +218,7 @@ def test_muon_equals_torch_in_bfloat16(shape, generator, monkeypatch):
 
 @pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
 def test_orthogonal_keeps_directions_and_normalises_lengths(shape, generator, monkeypatch):
-    monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: False)
+    monkeypatch.setattr("nadek.training.optimizer_steps.has_fast_bfloat16", lambda _: False)
     matrix = torch.randn(shape, dtype=torch.float64, generator=generator)
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
     lengths = left.T @ orthogonal(matrix) @ right.T
@@ -228,7 +228,7 @@ def test_orthogonal_keeps_directions_and_normalises_lengths(shape, generator, mo
 
 @pytest.mark.parametrize(("quick", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
 def test_muon_uses_bfloat16_only_where_fast(quick, dtype, monkeypatch):
-    monkeypatch.setattr("nadek.training.muon.has_fast_bfloat16", lambda _: quick)
+    monkeypatch.setattr("nadek.training.optimizer_steps.has_fast_bfloat16", lambda _: quick)
     assert orthogonal(torch.eye(3)).dtype == dtype
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from nadek.inference.check_inputs import checked_dtype, missing_cells
 from nadek.inference.decoders.chunking import MAX_BYTES, Progress, bytes_per_row, chunks
 from nadek.inference.decoders.full import products_in
-from nadek.inference.missing_patterns import in_stages
+from nadek.inference.orderings import in_stages
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 

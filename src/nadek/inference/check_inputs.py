@@ -1,14 +1,12 @@
-"""Checks of what a user passes: rows, flags, counts, dtypes and orderings."""
+"""Checks of what a user passes: rows, flags, counts and dtypes."""
 
 from collections.abc import Sequence
-from numbers import Number
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Shaped
 from torch import Tensor
 
-from nadek.inference.orderings import Ordering, Orderings, are_permutations, as_tensor, random_orderings
 from nadek.models.base import ConditionalModel
 from nadek.models.codes import check_tensor, split_missing
 from nadek.utils.configs import is_whole
@@ -64,54 +62,3 @@ def checked_dtype(own: torch.dtype, dtype: object) -> torch.dtype | None:
         others = "".join(f" or {one}" for one in REDUCED) if own == torch.float32 else ""
         raise ValueError(f"dtype: expected {own} (the model's own, as None){others}, found {dtype}")
     return dtype
-
-
-def as_ordering(model: ConditionalModel, x: Shaped[Tensor, "B D"], ordering: Ordering | None) -> Int[Tensor, "*rows D"]:
-    """Return one ordering for the rows ``x`` [D], or one a row [B, D]; None stands for the model's own."""
-    ordering = model.own_ordering if ordering is None else ordering
-    if ordering is None:
-        raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
-    ordering = as_tensor(ordering).to(x.device)
-    if ordering.shape not in (x.shape[1:], x.shape) or not are_permutations(ordering):
-        raise ValueError(
-            f"ordering: expected a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row,"
-            f" found an array of shape {tuple(ordering.shape)} and type {ordering.dtype}"
-        )
-    check_own(model, ordering)
-    return ordering.long()
-
-
-def as_orderings(
-    model: ConditionalModel,
-    orderings: Orderings | int,
-    *,
-    device: torch.device | str | None = None,
-    generator: torch.Generator | None = None,
-) -> Int[Tensor, "M D"]:
-    """Return the given orderings, or so many drawn ones; a fixed-order model has only its own."""
-    if not isinstance(orderings, Number):
-        given = _permutations(as_tensor(orderings, "orderings").to(device), model.n_variables)
-        check_own(model, given, "orderings")
-        return given
-    count = as_count("orderings", orderings)
-    if model.own_ordering is not None:
-        return model.own_ordering.unsqueeze(0).to(device)
-    return random_orderings(count, model.n_variables, device=device, generator=generator)
-
-
-def check_own(model: ConditionalModel, ordering: Shaped[Tensor, "*rows D"], name: str = "ordering") -> None:
-    """Refuse orderings that a fixed-order model never learnt."""
-    own = model.own_ordering
-    if own is not None and not bool((ordering == own.to(ordering.device)).all()):
-        raise ValueError(f"{name}: this model knows one ordering only, expected that, found another")
-
-
-def _permutations(orderings: Shaped[Tensor, "..."], n_variables: int) -> Int[Tensor, "M D"]:
-    """Check that these are orderings of so many variables."""
-    fits = orderings.ndim == 2 and len(orderings) > 0 and orderings.shape[1] == n_variables
-    if not fits or not are_permutations(orderings):
-        raise ValueError(
-            f"orderings: expected permutations of 0..{n_variables - 1}, at least one of them, each a row,"
-            f" found an array of shape {tuple(orderings.shape)} and type {orderings.dtype}"
-        )
-    return orderings.long()

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from nadek.inference.decoders.full import ALL, Decoder, FullDecoder
 from nadek.inference.decoders.select import select_decoder
-from nadek.inference.missing_patterns import GIVEN, VISITED, shared_stages
-from nadek.inference.orderings import rank_of
+from nadek.inference.orderings import GIVEN, VISITED, rank_of, shared_stages
 from nadek.models.base import ConditionalModel
 from nadek.models.codes import MAX_LEVELS
 
@@ -95,8 +94,8 @@ def decode(
 ) -> Decoded:
     """Visit every variable once, **in visiting order**; NaN in ``given`` asks for a draw.
 
-    Positions before ``start`` are revealed without a score. Rows that differ have a stage a cell (`missing_patterns`).
-    Variables within a chunk are independent, given those before it.
+    Positions before ``start`` are revealed without a score. Rows that differ have a stage a cell (see
+    `nadek.inference.orderings`). Variables within a chunk are independent, given those before it.
     """
     values = given.double()
     log_probs = torch.zeros(given.shape, dtype=torch.float64, device=given.device)

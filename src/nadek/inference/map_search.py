@@ -11,10 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from nadek.inference.cell_scores import cell_scores
-from nadek.inference.check_inputs import as_count, as_ordering, as_orderings, missing_cells
+from nadek.inference.check_inputs import as_count, missing_cells
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
-from nadek.inference.missing_patterns import in_stages
-from nadek.inference.orderings import Ordering, as_tensor
+from nadek.inference.orderings import Ordering, as_ordering, as_orderings, as_tensor, in_stages
 from nadek.inference.sampling import ABLE_TO_FILL, Completed, complete
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode

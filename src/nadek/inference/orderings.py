@@ -1,22 +1,38 @@
-"""Orderings of variables, and the masks they imply.
+"""Orderings of variables: drawn, checked, shared by rows, and the masks they imply.
 
 ``ordering[i]`` is the variable visited i-th; ``rank[j]`` is when variable j is visited. ``missing`` is True
 where a value is to be predicted. Equation numbers are those of the paper: Raiko, Yao, Cho and Bengio (2014).
 """
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from numbers import Number
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
+from nadek.inference.check_inputs import as_count
+from nadek.models.base import ConditionalModel
+
 Ordering = Int[Tensor, "*rows D2"] | Int[np.ndarray, "*rows D2"] | Sequence[int] | Sequence[Sequence[int]]
 """One ordering for all rows, or one a row."""
 
 Orderings = Int[Tensor, "O D"] | Int[np.ndarray, "O D"] | Sequence[Sequence[int]]
 """Several orderings."""
+
+GIVEN, VISITED, UNSEEN = 0, 1, 2
+"""Stages of a cell: its value is given from the start, it is visited, or it is never seen."""
+
+SHARE_FROM = 8
+"""From so many rows with one pattern of missing cells on, it pays to decode them by themselves."""
+
+SCORE_FROM = 64
+"""The same where rows are scored: there, decoding with others costs less."""
+
+ABLE = "answers where it visits what is given first, then what is asked for, and last what is missing; found others"
+"""What a message says that a fixed-order model can do."""
 
 
 def random_orderings(
@@ -57,3 +73,104 @@ def are_permutations(orderings: Shaped[Tensor, "*batch D"]) -> bool:
 def missing_at(rank: Int[Tensor, "*ranks D"], position: int | Int[Tensor, "..."]) -> Bool[Tensor, "... D"]:
     """Return the mask of what is missing once ``position`` variables are visited."""
     return rank >= position
+
+
+def as_ordering(model: ConditionalModel, x: Shaped[Tensor, "B D"], ordering: Ordering | None) -> Int[Tensor, "*rows D"]:
+    """Return one ordering for the rows ``x`` [D], or one a row [B, D]; None stands for the model's own."""
+    ordering = model.own_ordering if ordering is None else ordering
+    if ordering is None:
+        raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
+    ordering = as_tensor(ordering).to(x.device)
+    if ordering.shape not in (x.shape[1:], x.shape) or not are_permutations(ordering):
+        raise ValueError(
+            f"ordering: expected a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row,"
+            f" found an array of shape {tuple(ordering.shape)} and type {ordering.dtype}"
+        )
+    check_own(model, ordering)
+    return ordering.long()
+
+
+def as_orderings(
+    model: ConditionalModel,
+    orderings: Orderings | int,
+    *,
+    device: torch.device | str | None = None,
+    generator: torch.Generator | None = None,
+) -> Int[Tensor, "M D"]:
+    """Return the given orderings, or so many drawn ones; a fixed-order model has only its own."""
+    if not isinstance(orderings, Number):
+        given = _permutations(as_tensor(orderings, "orderings").to(device), model.n_variables)
+        check_own(model, given, "orderings")
+        return given
+    count = as_count("orderings", orderings)
+    if model.own_ordering is not None:
+        return model.own_ordering.unsqueeze(0).to(device)
+    return random_orderings(count, model.n_variables, device=device, generator=generator)
+
+
+def check_own(model: ConditionalModel, ordering: Shaped[Tensor, "*rows D"], name: str = "ordering") -> None:
+    """Refuse orderings that a fixed-order model never learnt."""
+    own = model.own_ordering
+    if own is not None and not bool((ordering == own.to(ordering.device)).all()):
+        raise ValueError(f"{name}: this model knows one ordering only, expected that, found another")
+
+
+def _permutations(orderings: Shaped[Tensor, "..."], n_variables: int) -> Int[Tensor, "M D"]:
+    """Check that these are orderings of so many variables."""
+    fits = orderings.ndim == 2 and len(orderings) > 0 and orderings.shape[1] == n_variables
+    if not fits or not are_permutations(orderings):
+        raise ValueError(
+            f"orderings: expected permutations of 0..{n_variables - 1}, at least one of them, each a row,"
+            f" found an array of shape {tuple(orderings.shape)} and type {orderings.dtype}"
+        )
+    return orderings.long()
+
+
+def groups(
+    pattern: Bool[Tensor, "B D"], *, share: bool = True, share_from: int | None = None
+) -> Iterator[tuple[Int[Tensor, " n"], bool]]:
+    """Yield indices of rows with one pattern (True), one group each, then those of all others (False).
+
+    Fewer rows than ``share_from`` are among the others; without ``share`` all are.
+    """
+    n_rows, device = pattern.shape[0], pattern.device
+    if n_rows == 0:
+        return
+    if not share:
+        yield torch.arange(n_rows, device=device), False
+        return
+    _, group, count = torch.unique(pattern, dim=0, return_inverse=True, return_counts=True)
+    common = count >= (SHARE_FROM if share_from is None else share_from)
+    for index in common.nonzero().squeeze(1):
+        yield (group == index).nonzero().squeeze(1), True
+    rest = (~common[group]).nonzero().squeeze(1)
+    if len(rest):
+        yield rest, False
+
+
+def in_stages(
+    model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"], *, able: str = ABLE
+) -> Int[Tensor, "B D"]:
+    """Return orderings that visit all cells of a lower stage first, otherwise in the same order."""
+    ordering = ordering.expand(stage.shape)
+    visited = stage.gather(1, ordering).to(torch.uint8)
+    if model.own_ordering is not None and (visited[:, 1:] < visited[:, :-1]).any():
+        hint = "train a NADE-k to condition on anything"
+        raise ValueError(f"this model knows one ordering only, and {able} ({hint})")
+    return ordering.gather(1, visited.argsort(dim=1, stable=True))
+
+
+def shared_stages(ordering: Int[Tensor, " D"], stage: Shaped[Tensor, "B D"]) -> tuple[Int[Tensor, " D"], int, int]:
+    """Return an ordering that rows can share, and the positions from and to which any row visits a cell.
+
+    The visited variables of a row keep their relative order, so its distribution is the same.
+
+    Example:
+        >>> stage = torch.tensor([[1, 2, 0, 1], [0, 2, 0, 1]])
+        >>> shared_stages(torch.tensor([3, 1, 2, 0]), stage)
+        (tensor([2, 3, 0, 1]), 1, 3)
+    """
+    visited, given = (stage == VISITED).any(0), (stage == GIVEN).all(0)
+    turn = torch.where(visited, 1, torch.where(given, 0, 2))
+    start, n_visited = int((turn == 0).sum()), int(visited.sum())
+    return ordering[turn[ordering].argsort(stable=True)], start, start + n_visited

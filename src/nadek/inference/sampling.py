@@ -12,11 +12,10 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.check_inputs import as_count, as_orderings, check_flags, missing_cells
+from nadek.inference.check_inputs import as_count, check_flags, missing_cells
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.decoding import Draw, decode_rows
-from nadek.inference.missing_patterns import groups, in_stages
-from nadek.inference.orderings import Orderings, random_orderings
+from nadek.inference.orderings import Orderings, as_orderings, groups, in_stages, random_orderings
 from nadek.models.base import ConditionalModel
 from nadek.models.codes import check_codes
 from nadek.models.evaluation import evaluation_mode

@@ -10,8 +10,7 @@ from nadek.inference.cell_scores import cell_scores
 from nadek.inference.check_inputs import as_count, checked_dtype
 from nadek.inference.decoders.chunking import MAX_BYTES, NEAR_BYTES, Progress, bytes_per_row, chunks
 from nadek.inference.decoding import decode_rows
-from nadek.inference.missing_patterns import SCORE_FROM, UNSEEN, VISITED, groups, in_stages
-from nadek.inference.orderings import missing_at, rank_of
+from nadek.inference.orderings import SCORE_FROM, UNSEEN, VISITED, groups, in_stages, missing_at, rank_of
 from nadek.models.base import ConditionalModel
 
 DecoderName = Literal["auto", "incremental", "full", "batched"]

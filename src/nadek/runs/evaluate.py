@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
-from nadek.inference.check_inputs import as_orderings, complete_rows
+from nadek.inference.check_inputs import complete_rows
 from nadek.inference.decoders.chunking import Progress
 from nadek.inference.likelihood import log_prob
+from nadek.inference.orderings import as_orderings
 from nadek.inference.summary import Summary, summarise
 from nadek.runs.provenance import provenance
 

@@ -21,8 +21,8 @@ from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LogMeans
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.memory import MemoryModel
+from nadek.training.costs import Validation, prepare_validation
 from nadek.training.prepare import Rows
-from nadek.training.validation import Validation, prepare_validation
 
 DECAYS = (1.0, 2.0, 4.0, 8.0)
 """Candidates for the penalty of a differing cell, in nats."""

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from nadek.training.adam import FusedAdamW
-from nadek.training.muon import MuonAdamW
+from nadek.training.optimizer_steps import FusedAdamW, MuonAdamW
 from nadek.utils.configs import check_range
 
 Optimizer: TypeAlias = torch.optim.Optimizer | FusedAdamW
