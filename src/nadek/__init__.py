@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nadek.checkpoints import SavedModel, load, save
     from nadek.estimators import NADEk, NADEkImputer, NADEkOutlierDetector
-    from nadek.inference import (
-        impute,
-        log_prob,
-        missing_probabilities,
-        random_orderings,
-        sample,
-        summarise,
-    )
+    from nadek.inference import impute, log_prob, missing_probabilities, random_orderings, sample, summarise
     from nadek.models import (
         ImageConfig,
         ImageNetwork,

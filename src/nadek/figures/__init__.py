@@ -16,13 +16,4 @@ from nadek.figures.charts import model_comparison, reliability, training_curves
 from nadek.figures.images import filters, inpainting, samples
 from nadek.figures.style import save
 
-__all__ = [
-    "Figure",
-    "filters",
-    "inpainting",
-    "model_comparison",
-    "reliability",
-    "samples",
-    "save",
-    "training_curves",
-]
+__all__ = ["Figure", "filters", "inpainting", "model_comparison", "reliability", "samples", "save", "training_curves"]

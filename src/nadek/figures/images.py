@@ -9,20 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from nadek.figures.style import (
-    DPI,
-    FRAME,
-    IMPUTED,
-    INK,
-    LINE,
-    MARGIN,
-    MISSING,
-    PAPER,
-    SIGNED,
-    SPACE,
-    STYLE,
-    TILE,
-)
+from nadek.figures.style import DPI, FRAME, IMPUTED, INK, LINE, MARGIN, MISSING, PAPER, SIGNED, SPACE, STYLE, TILE
 
 SCALE = 0.99
 """The part of a filter's weights that its scale holds."""
