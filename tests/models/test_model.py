@@ -12,7 +12,7 @@ import nadek
 from nadek.inference.sampling import reconstruction_probabilities
 from nadek.models import IterativeNADE, ModelConfig, begin_as_rbm, dbm_like, from_rbm
 from nadek.models.cores import AlternatingConfig, Deep, DeepConfig, ResidualConfig
-from nadek.models.manual_backward import has_manual_backward
+from nadek.models.steps import has_manual_backward
 from nadek.models.variables import variables_of
 from zoo import WITH_COLUMNS, ZOO, build
 

@@ -9,10 +9,9 @@ from nadek.kernels.linear import affine, product_dtype
 from nadek.models.base import ConditionalModel, Inputs
 from nadek.models.cores import AnyCore, State
 from nadek.models.layers import is_modified
-from nadek.models.manual_backward import has_manual_backward, manual_backward_steps
 from nadek.models.model_config import ModelConfig
 from nadek.models.ordinal_kernel import OrdinalKernel
-from nadek.models.steps import plain_steps
+from nadek.models.steps import has_manual_backward, manual_backward_steps, plain_steps
 from nadek.models.variables import Variables, masked_columns, variables_of
 
 
