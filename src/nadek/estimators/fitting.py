@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from nadek.training import (
     fit_table,
     isolated,
     needed_rows,
-    prepare_rows,
+    prepare,
 )
 from nadek.training.defaults import Purpose, defaults
 
@@ -69,7 +70,8 @@ def fit_codes(
     recipe, start = (recipe, None) if network is None else _going_on(recipe, network.base_model, options)
     x, x_val = torch.from_numpy(codes[split.train]), torch.from_numpy(others) if len(others) else None
     levels = [n_levels(column) for column in columns]
-    rows, validation_rows = prepare_rows(x, x_val, levels=levels, columns=labels, device=device)
+    ready = partial(prepare, levels=levels, columns=labels, device=device)
+    rows, validation_rows = ready(x), None if x_val is None else ready(x_val, training=False)
     fitted = fit_table(
         recipe,
         rows,

@@ -2,8 +2,16 @@
 
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import ImageConfig, ModelConfig
-from nadek.models.presets import dbm_like, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
-from nadek.models.rbm_init import begin_as_rbm, from_rbm
+from nadek.models.presets import (
+    begin_as_rbm,
+    dbm_like,
+    from_rbm,
+    nade,
+    nade_k,
+    nade_mask,
+    orderless_nade,
+    residual_nade_k,
+)
 from nadek.models.unet import ImageNetwork
 
 __all__ = [

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from nadek.runs.data import Source
 from nadek.runs.recipe import is_recipe
 from nadek.runs.warm_start import Beginning
 from nadek.tabular.encode import schema_labels
-from nadek.training import Recipe, Rows, TrainingState, prepare_rows
+from nadek.training import Recipe, Rows, TrainingState, prepare
 from nadek.utils.atomic import locked
 from nadek.utils.configs import is_whole
 
@@ -46,8 +47,8 @@ def as_trained(
     """Prepare training and validation rows."""
     columns = source.schema.columns
     names = None if columns is None else schema_labels(source.schema, len(columns))
-    others = None if validation is None else validation.x
-    return prepare_rows(source.x, others, levels=recipe.model.levels, columns=names, device=device)
+    ready = partial(prepare, levels=recipe.model.levels, columns=names, device=device)
+    return ready(source.x), None if validation is None else ready(validation.x, training=False)
 
 
 def digests(rows: Rows, validation: Rows | None) -> dict[str, str | None]:

@@ -8,7 +8,7 @@ from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
 from nadek.training.prepare import EmptyColumnsError, Rows, data_mean, needed_rows, prepare
 from nadek.training.state import TrainingState
-from nadek.training.table_training import FittedTable, Recipe, fit_table, last_metrics, prepare_rows
+from nadek.training.table_training import FittedTable, Recipe, fit_table, last_metrics
 from nadek.training.training_config import Phase, TrainingConfig
 
 __all__ = [
@@ -35,5 +35,4 @@ __all__ = [
     "last_metrics",
     "needed_rows",
     "prepare",
-    "prepare_rows",
 ]

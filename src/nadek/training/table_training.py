@@ -18,7 +18,7 @@ from nadek.models.registry import build
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.history import Epoch
 from nadek.training.loop import fit
-from nadek.training.prepare import Rows, data_mean, prepare
+from nadek.training.prepare import Rows, data_mean
 from nadek.training.state import TrainingState
 from nadek.training.training_config import TrainingConfig
 
@@ -74,32 +74,6 @@ class FittedTable:
     n_remembered: int = 0
 
 
-def prepare_rows(
-    x: Tensor,
-    validation: Tensor | None,
-    *,
-    levels: Sequence[int] | None,
-    columns: Sequence[str] | None = None,
-    device: torch.device | str = "cpu",
-) -> tuple[Rows, Rows | None]:
-    """Prepare training and validation rows on the device.
-
-    Args:
-        x: training rows [N, D], codes and NaN for missing.
-        validation: rows [V, D] that choose the best epoch; None without.
-        levels: number of levels of each variable.
-        columns: names for the messages.
-        device: device of the training.
-
-    Raises:
-        ValueError: as `nadek.training.prepare`.
-    """
-    rows = prepare(x, levels=levels, columns=columns, device=device)
-    if validation is None:
-        return rows, None
-    return rows, prepare(validation, levels=levels, columns=columns, device=device, training=False)
-
-
 @isolated(dtype=torch.float32)
 def fit_table(
     recipe: Recipe,
@@ -120,7 +94,7 @@ def fit_table(
 
     Args:
         recipe: model, training, seed and memory.
-        rows: training rows, from `prepare_rows`.
+        rows: training rows, from `prepare`.
         validation: rows that choose the best epoch, and the trust in a memory.
         start: writes initial weights into the network; not called where ``resume`` is given.
         teacher: see `nadek.training.fit`.
