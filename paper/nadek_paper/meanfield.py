@@ -12,8 +12,8 @@ from nadek.runs.provenance import provenance
 from nadek.runs.recipe import make_recipe, naming, read_recipe
 from nadek.runs.warm_start import Beginning
 from nadek.training import Recipe
+from nadek.utils.atomic import read_record, write_record
 from nadek.utils.configs import decode
-from nadek.utils.records import read_record, write_record
 from nadek_paper.markdown import markdown, number
 from nadek_paper.rbm import RBM
 from nadek_paper.rbm_study import RBMTraining, rbm_row

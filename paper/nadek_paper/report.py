@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nadek.utils.atomic import replacing
-from nadek.utils.records import read_record
+from nadek.utils.atomic import read_record, replacing
 from nadek_paper.claims import Claims, claims_table
 from nadek_paper.figures import read_pictures
 from nadek_paper.grids.grid import grids, read_grid

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nadek.runs.recipe import is_recipe
-from nadek.utils.records import read_record
+from nadek.utils.atomic import read_record
 from nadek_paper.rows import KINDS, Kind, Row
 from nadek_paper.workspace import Workspace
 

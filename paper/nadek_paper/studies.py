@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from nadek.training import Epoch, TrainingConfig
-from nadek.utils.records import read_record, write_record
+from nadek.utils.atomic import read_record, write_record
 
 Record = dict[str, Any]
 OnEpoch = Callable[[Epoch], None] | None

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from nadek.checkpoints import load_saved, save
-from nadek.utils.records import read_record
+from nadek.utils.atomic import read_record
 from nadek_paper.workspace import RESULTS
 
 ROOT = Path(__file__).resolve().parents[2]

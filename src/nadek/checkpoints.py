@@ -29,9 +29,8 @@ from nadek.models.registry import build, build_meta
 from nadek.tabular.columns import n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
-from nadek.utils.atomic import replacing, write_and_sync
+from nadek.utils.atomic import read_record, read_whole, replacing, write_and_sync
 from nadek.utils.configs import decode, encode
-from nadek.utils.records import read_record, read_whole
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)

@@ -14,7 +14,7 @@ from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.models import IterativeNADE
 from nadek.runs.provenance import provenance
 from nadek.training import TrainingDivergedError, fit, prepare
-from nadek.utils.records import read_record, write_record
+from nadek.utils.atomic import read_record, write_record
 from nadek_paper.grids.grid import grids, n_parameters, read_grid, widest
 from nadek_paper.grids.study import current, grid_study, is_current, score, training_of_cell
 from nadek_paper.grids.table import grid_tables, mean_over_seeds

@@ -90,7 +90,7 @@ def test_text_files_are_utf8(tmp_path):
 import sys
 from nadek.checkpoints import load_saved
 from nadek.runs.recipe import read_recipe
-from nadek.utils.records import read_record
+from nadek.utils.atomic import read_record
 print(ascii([read_recipe(sys.argv[1]), read_record(sys.argv[2]), load_saved(sys.argv[3]).metrics]))
 """
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -6,7 +6,7 @@ from typing import Any
 
 from nadek import figures
 from nadek.models import IterativeNADE
-from nadek.utils.records import read_record
+from nadek.utils.atomic import read_record
 from nadek_paper.figures.config import Curves, GridLines, StepsAtTest
 from nadek_paper.figures.panels import Line, lines
 from nadek_paper.figures.references import find

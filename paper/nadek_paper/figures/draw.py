@@ -8,8 +8,8 @@ from typing import Any
 
 from nadek import figures
 from nadek.runs.provenance import provenance
+from nadek.utils.atomic import write_record
 from nadek.utils.configs import encode
-from nadek.utils.records import write_record
 from nadek_paper.figures import config, images
 from nadek_paper.figures.charts import Points, curves, grid_lines, steps_at_test
 from nadek_paper.figures.references import find

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nadek.checkpoints import SavedModel
-from nadek.utils.records import read_record
+from nadek.utils.atomic import read_record
 from nadek_paper.grids.grid import Cell, read_grid
 from nadek_paper.grids.study import is_current, record_name, training_of_cell
 from nadek_paper.rows import Kind, read_table

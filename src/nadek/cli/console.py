@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from nadek.utils.atomic import replacing
-from nadek.utils.records import finite
+from nadek.utils.atomic import finite, replacing
 
 messages = Console(stderr=True)
 results = Console()

@@ -52,7 +52,13 @@ def nade_mask(
 ) -> IterativeNADE:
     """Return NADE-mask (Uria, Murray and Larochelle 2014).
 
-    One step, zero fill, and a second matrix that reads the mask. The arguments are those of `nade_k`.
+    One step, zero fill, and a second matrix that reads the mask.
+
+    Args:
+        n_variables: D.
+        hidden: widths of the hidden layers, tanh as in the paper.
+        mean: data mean [D], see `IterativeNADE`.
+        generator: source of the initial weights.
     """
     config = ModelConfig(
         n_variables=n_variables, core=DeepConfig(hidden=_widths(hidden)), steps=1, fill="zero", mask_input=True
@@ -69,7 +75,13 @@ def orderless_nade(
 ) -> IterativeNADE:
     """Return orderless NADE: NADE-mask without the mask input.
 
-    The rows "NADE 1HL" and "NADE 2HL" of Table 1. The arguments are those of `nade_k`.
+    The rows "NADE 1HL" and "NADE 2HL" of Table 1.
+
+    Args:
+        n_variables: D.
+        hidden: widths of the hidden layers, tanh as in the paper.
+        mean: data mean [D], see `IterativeNADE`.
+        generator: source of the initial weights.
     """
     config = ModelConfig(n_variables=n_variables, core=DeepConfig(hidden=_widths(hidden)), steps=1, fill="zero")
     return IterativeNADE(config, mean, generator=generator)
@@ -112,7 +124,13 @@ def dbm_like(
 ) -> IterativeNADE:
     """Return the deep Boltzmann structure of Fig. 1 (right).
 
-    With ``tied`` each matrix is used both ways, as in a Boltzmann machine; the other arguments are those of `nade_k`.
+    Args:
+        n_variables: D.
+        hidden: widths of the hidden layers, tanh as in the paper.
+        steps: k.
+        tied: use each matrix both ways, as a Boltzmann machine does.
+        mean: data mean [D], see `IterativeNADE`.
+        generator: source of the initial weights.
     """
     core = AlternatingConfig(hidden=_widths(hidden), tied=tied)
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied)
