@@ -57,7 +57,10 @@ def expected_information(
     if target is not None:
         check_flags("target", target, x.shape[1:])
         target = target.to(x.device)
-        _check_unknown(missing, target)
+        if (settled := ~(missing & target).any(1)).any():
+            row = int(settled.nonzero()[0])
+            message = f"expected an unknown cell of it in every row, found none in the row at index {row}"
+            raise ValueError(f"target: {message}")
     out = torch.full(x.shape, torch.nan, dtype=torch.float64, device=x.device)
     levels = torch.tensor(model.levels, device=x.device)
     a_question = bytes_per_row(model) + 8 * x.shape[1] * (5 * max(model.levels) + 1)
@@ -66,14 +69,6 @@ def expected_information(
     for rows in chunks(len(x), max(1, n_answers) * a_question, max_bytes):
         out[rows] = _information(model, x[rows], missing[rows], target, levels, parts)
     return out
-
-
-def _check_unknown(missing: Bool[Tensor, "B D"], target: Bool[Tensor, " D"]) -> None:
-    """Check that every row has an unknown target."""
-    settled = ~(missing & target).any(1)
-    if settled.any():
-        row = int(settled.nonzero()[0])
-        raise ValueError(f"target: expected an unknown cell of it in every row, found none in the row at index {row}")
 
 
 def _information(

@@ -54,8 +54,12 @@ class MaskDistribution:
             u = (strata + u) / n_rows
         n_shown = (self._part_shown(u) * n_observed).long()  # 0..n-1; n where u was rounded to 1
         n_shown = n_shown.minimum((n_observed - 1).clamp(min=0))
-        keys = _random_keys(observed, generator)
-        return keys >= _sorted(keys).gather(1, n_shown)
+        # float64, as two equal keys would hide one cell too many; cells that were never observed come last
+        keys = torch.rand(observed.shape, dtype=torch.float64, device=device, generator=generator)
+        keys = keys.masked_fill_(~observed, 2.0)
+        # on a CPU by NumPy, whose sort is vectorised
+        ordered = torch.from_numpy(np.sort(keys.numpy(), axis=1)) if device.type == "cpu" else keys.sort(dim=1).values
+        return keys >= ordered.gather(1, n_shown)
 
     def _part_shown(self, u: Float[Tensor, "B 1"]) -> Float[Tensor, "B 1"]:
         """Transform uniform numbers to the part of each row that is shown."""
@@ -85,14 +89,3 @@ class MaskDistribution:
 
 PAPER = MaskDistribution()
 """The mask distribution of the paper's objective (Eq. 4)."""
-
-
-def _sorted(keys: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
-    """Sort each row; by NumPy on a CPU, whose sort is vectorised."""
-    return torch.from_numpy(np.sort(keys.numpy(), axis=1)) if keys.device.type == "cpu" else keys.sort(dim=1).values
-
-
-def _random_keys(observed: Bool[Tensor, "B D"], generator: torch.Generator | None) -> Float[Tensor, "B D"]:
-    """Draw sort keys, never-observed cells last; float64, as two equal keys would hide one cell too many."""
-    keys = torch.rand(observed.shape, dtype=torch.float64, device=observed.device, generator=generator)
-    return keys.masked_fill_(~observed, 2.0)

@@ -18,7 +18,6 @@ from nadek.models import IterativeNADE
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import BinaryVariables
 from nadek.models.cores import Core
-from nadek.models.variables import Variables
 
 Objective = Literal["last_step", "all_steps", "fixed_order"]
 
@@ -45,9 +44,16 @@ def step_costs(
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     weight = masks.weight(targets.sum(1), n_observed, dtype=_precise(model.b.dtype))
     outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator)
-    counted = outputs[-1:] if last_only else outputs
-    costs = [_hidden_cost(model.variables, logits, x, targets, teacher_logits) for logits in counted]
-    return torch.stack([weight * cost for cost in costs])
+    costs = list[Tensor]()
+    for output in outputs[-1:] if last_only else outputs:
+        logits = output.to(_precise(output.dtype))
+        if teacher_logits is None:
+            cell_costs = model.variables.costs(logits, x)
+        else:
+            cell_costs = model.variables.cross_entropy(logits, teacher_logits.to(logits.dtype))
+        # a product with the 0/1 targets, not a selection: missing cells may hold anything finite, and shapes stay fixed
+        costs.append(weight * (cell_costs * targets).sum(1))
+    return torch.stack(costs)
 
 
 def fixed_order_costs(
@@ -88,19 +94,6 @@ def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:
 def _precise(dtype: torch.dtype) -> torch.dtype:
     """Return the dtype of costs: at least float32, as rounded weights leave a bias."""
     return torch.promote_types(dtype, torch.float32)
-
-
-def _hidden_cost(
-    variables: Variables, logits: Tensor, x: Tensor, targets: Tensor, teacher_logits: Tensor | None
-) -> Tensor:
-    """Return the negative log-probability of the targets by row, or their cross-entropy with a teacher."""
-    logits = logits.to(_precise(logits.dtype))
-    if teacher_logits is None:
-        costs = variables.costs(logits, x)
-    else:
-        costs = variables.cross_entropy(logits, teacher_logits.to(logits.dtype))
-    # a product with the 0/1 targets, not a selection: missing cells may hold anything finite, and shapes stay fixed
-    return (costs * targets).sum(1)
 
 
 def _one_step_conditionals(

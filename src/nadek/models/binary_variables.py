@@ -90,8 +90,8 @@ class BinaryVariables(nn.Module):
         return logits
 
     def log_prob(self, scores: Float[Tensor, "*batch"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """Return one level's log-probability a row, in nats."""
-        return log_bernoulli(scores, level)
+        """Return one level's log-probability a row, in nats: the logarithm of Eq. 8, finite for every finite logit."""
+        return -F.softplus(scores * (1 - 2 * level.to(scores.dtype)))
 
     def level_log_probs(self, scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
         """Return the log-probability of every level, in nats."""
@@ -127,19 +127,6 @@ class BinaryVariables(nn.Module):
     def logits_of_mean(self, mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:
         """Return the logits of clamped column means."""
         return torch.logit(clamped_mean(mean))
-
-
-def log_bernoulli(logits: Float[Tensor, "*shape"], x: Shaped[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Return the log-probability of binary values in nats.
-
-    ``log p(x) = -softplus(-logit)`` for x = 1 and ``-softplus(logit)`` for x = 0 (the logarithm of
-    Eq. 8 of the paper), in the dtype of the logits; finite for every finite logit.
-
-    Example:
-        >>> log_bernoulli(torch.tensor([0.0, 800.0]), torch.tensor([1, 0])).tolist()
-        [-0.6931471824645996, -800.0]
-    """
-    return -F.softplus(logits * (1 - 2 * x.to(logits.dtype)))
 
 
 def clamped_mean(mean: Float[Tensor, " C"]) -> Float[Tensor, " C"]:

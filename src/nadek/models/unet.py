@@ -19,16 +19,6 @@ def conv3x3(n_in: int, n_out: int) -> nn.Conv2d:
     return uninitialised(nn.Conv2d, n_in, n_out, 3, padding=1)
 
 
-def downsample(n_in: int, n_out: int) -> nn.Conv2d:
-    """Return a layer that halves height and width."""
-    return uninitialised(nn.Conv2d, n_in, n_out, 2, stride=2)
-
-
-def upsample(n_in: int, n_out: int) -> nn.ConvTranspose2d:
-    """Return a layer that doubles height and width."""
-    return uninitialised(nn.ConvTranspose2d, n_in, n_out, 2, stride=2)
-
-
 def row_norm(stream: Float[Tensor, "B c h w"]) -> Float[Tensor, "B c h w"]:
     """Normalise every row over channels and pixels.
 
@@ -119,10 +109,12 @@ class ImageNetwork(ConditionalModel):
         self.stem = conv3x3(2, widths[0])
         self.place = nn.Parameter(torch.empty(widths[0], *config.padded))
         self.down = nn.ModuleList(self._blocks(width) for width in widths)
-        self.shrink = nn.ModuleList(downsample(widths[i - 1], widths[i]) for i in coarser)
+        self.shrink = nn.ModuleList(uninitialised(nn.Conv2d, widths[i - 1], widths[i], 2, stride=2) for i in coarser)
         height, width = (size >> len(coarser) for size in config.padded)
         self.whole = DenseBlock(widths[-1], height, width, config.dense, config.dropout) if config.dense else None
-        self.grow = nn.ModuleList(upsample(widths[i], widths[i - 1]) for i in coarser)
+        self.grow = nn.ModuleList(
+            uninitialised(nn.ConvTranspose2d, widths[i], widths[i - 1], 2, stride=2) for i in coarser
+        )
         self.up = nn.ModuleList(self._blocks(width) for width in widths)
         self.head = nn.Parameter(torch.empty(1, widths[0]))
         self.b = nn.Parameter(torch.empty(config.n_variables))

@@ -36,13 +36,15 @@ class BatchLoss:
             masks = self.config.mask_distribution(phase)
             shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
             missing = masks.sample(shown, generator=generator)
+            with torch.no_grad():
+                teacher_logits = None if self.teacher is None else self.teacher(x, missing)[-1]
             return step_costs(
                 self.model,
                 x,
                 missing,
                 observed,
                 masks=masks,
-                teacher_logits=self._teacher_logits(x, missing),
+                teacher_logits=teacher_logits,
                 steps=phase.steps,
                 last_only=phase.objective == "last_step",
                 recompute=self.config.recompute,
@@ -55,10 +57,6 @@ class BatchLoss:
         stride = self.config.stride
         start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
         return fixed_order_costs(self.model, x, self.ordering, start=start, stride=stride, generator=generator)
-
-    @torch.no_grad()
-    def _teacher_logits(self, x: Tensor, missing: Tensor) -> Tensor | None:
-        return None if self.teacher is None else self.teacher(x, missing)[-1]
 
     def _batch(self, rows: Rows, indices: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """Return values and observed cells of a minibatch, half of its images mirrored if the config says so."""
