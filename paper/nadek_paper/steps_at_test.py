@@ -7,8 +7,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
-from nadek.inference.mask_distribution import MaskDistribution
-from nadek.inference.order_agnostic import step_costs
+from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.summary import Summary, summarise
 from nadek.models import IterativeNADE
 from nadek.models.evaluation import evaluation_mode

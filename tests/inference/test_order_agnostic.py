@@ -8,8 +8,15 @@ import torch
 from scipy import stats
 
 import reference
-from nadek.inference.mask_distribution import MEAN_ROOT, PAPER, MaskDistribution
-from nadek.inference.order_agnostic import fixed_order_costs, l2_penalty, reduce, step_costs
+from nadek.inference.order_agnostic import (
+    MEAN_ROOT,
+    PAPER,
+    MaskDistribution,
+    fixed_order_costs,
+    l2_penalty,
+    reduce,
+    step_costs,
+)
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
 from zoo import ZOO, build

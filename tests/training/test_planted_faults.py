@@ -13,13 +13,13 @@ ROOT = Path(__file__).parents[2]
 FAULTS = {
     "models/test_contract.py": {
         "loss weight D/(D-d+2)": (
-            "inference/mask_distribution.py",
+            "inference/order_agnostic.py",
             "weight: Tensor = n_observed / n_hidden.to(dtype)",
             "weight: Tensor = n_observed / (n_hidden + 1).to(dtype)",
             "expected_cost_is_mean_log_prob",
         ),
         "loss weight D/(D-d)": (
-            "inference/mask_distribution.py",
+            "inference/order_agnostic.py",
             "weight: Tensor = n_observed / n_hidden.to(dtype)",
             "weight: Tensor = n_observed / (n_hidden - 1).clamp(min=1).to(dtype)",
             "expected_cost_is_mean_log_prob",

@@ -6,8 +6,7 @@ import torch
 import reference
 from nadek.checkpoints import SavedModel, load, load_saved, save
 from nadek.inference.likelihood import log_prob
-from nadek.inference.mask_distribution import MaskDistribution
-from nadek.inference.order_agnostic import step_costs
+from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
 from nadek.models.model_config import ImageConfig

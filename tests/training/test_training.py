@@ -12,8 +12,7 @@ from torch import nn
 
 import reference
 from nadek.inference.likelihood import log_prob
-from nadek.inference.mask_distribution import MaskDistribution
-from nadek.inference.order_agnostic import step_costs
+from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
 from nadek.models.cores import DeepConfig
@@ -32,8 +31,8 @@ from nadek.training import (
 )
 from nadek.training.costs import prepare_validation, validation_costs
 from nadek.training.defaults import defaults, imputation_phases
-from nadek.training.history import diverged_cost
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
+from nadek.training.state import diverged_cost
 from nadek.training.training_config import epoch_generator
 
 NAN = torch.nan

@@ -19,7 +19,7 @@ from nadek.tabular.columns import Binary, Column, is_plain
 from nadek.tabular.schema import Schema
 from nadek.tabular.template import Template
 from nadek.training import Epoch, last_metrics
-from nadek.training.history import read_history
+from nadek.training.state import read_history
 
 KEY = "estimator"
 METRICS = ("epochs", "seconds", "best_validation")

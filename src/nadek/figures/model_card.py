@@ -11,7 +11,7 @@ from nadek import figures
 from nadek.checkpoints import SavedModel
 from nadek.inference.sampling import impute, reconstruction_probabilities, sample
 from nadek.models.iterative_nade import IterativeNADE
-from nadek.training.history import read_history
+from nadek.training.state import read_history
 
 
 def draw_model(

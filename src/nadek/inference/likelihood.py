@@ -13,8 +13,7 @@ from torch import Tensor
 
 from nadek.inference.check_inputs import as_count, check_flags, complete_rows, missing_cells
 from nadek.inference.decoders.chunking import MAX_BYTES, Progress, bytes_per_row, chunks
-from nadek.inference.mask_distribution import MaskDistribution
-from nadek.inference.order_agnostic import step_costs
+from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import GIVEN, UNSEEN, VISITED, Ordering, Orderings, as_ordering, as_orderings
 from nadek.inference.score_rows import DecoderName, Decoding, score_rows
 from nadek.models.base import ConditionalModel

@@ -3,11 +3,10 @@
 from nadek.models.evaluation import isolated
 from nadek.training.checks import check_teacher
 from nadek.training.fit_memory import Gain, add_memory
-from nadek.training.history import Epoch, TrainingDivergedError
 from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
 from nadek.training.prepare import EmptyColumnsError, Rows, data_mean, needed_rows, prepare
-from nadek.training.state import TrainingState
+from nadek.training.state import Epoch, TrainingDivergedError, TrainingState
 from nadek.training.table_training import FittedTable, Recipe, fit_table, last_metrics
 from nadek.training.training_config import Phase, TrainingConfig
 

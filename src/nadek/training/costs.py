@@ -9,8 +9,7 @@ from torch import Tensor
 
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.likelihood import log_prob
-from nadek.inference.mask_distribution import MaskDistribution, MaskLaw
-from nadek.inference.order_agnostic import fixed_order_costs, step_costs
+from nadek.inference.order_agnostic import MaskDistribution, MaskLaw, fixed_order_costs, step_costs
 from nadek.models.base import ConditionalModel
 from nadek.training.prepare import Rows, mirror_images
 from nadek.training.training_config import Phase, TrainingConfig

@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 
-from nadek.inference.mask_distribution import MaskLaw
+from nadek.inference.order_agnostic import MaskLaw
 from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.models import ModelConfig
 from nadek.models.cores import ResidualConfig

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
-from nadek.inference.mask_distribution import PAPER
+from nadek.inference.order_agnostic import PAPER
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LogMeans
 from nadek.models.evaluation import evaluation_mode

@@ -13,10 +13,9 @@ from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
 from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights
 from nadek.training.costs import BatchLoss, Validation, prepare_validation, validation_costs
-from nadek.training.history import Epoch, TrainingDivergedError, diverged_cost
 from nadek.training.preconditioning import mean_input, preconditioned
 from nadek.training.prepare import Rows
-from nadek.training.state import TrainingState, WeightAverage, pack, unpack
+from nadek.training.state import Epoch, TrainingDivergedError, TrainingState, WeightAverage, diverged_cost, pack, unpack
 from nadek.training.stochastic_em import completion_due, draw_missing_values, first_completion
 from nadek.training.training_config import EpochPlan, Phase, TrainingConfig, epoch_generator, plan_epochs
 from nadek.utils.configs import encode

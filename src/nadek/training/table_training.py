@@ -16,10 +16,9 @@ from nadek.models.evaluation import isolated
 from nadek.models.model_config import NetworkConfig
 from nadek.models.registry import build
 from nadek.training.fit_memory import Gain, add_memory
-from nadek.training.history import Epoch
 from nadek.training.loop import fit
 from nadek.training.prepare import Rows, data_mean
-from nadek.training.state import TrainingState
+from nadek.training.state import Epoch, TrainingState
 from nadek.training.training_config import TrainingConfig
 
 ENOUGH_ROWS = 50

@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 
-from nadek.inference.mask_distribution import MaskDistribution, MaskLaw
-from nadek.inference.order_agnostic import Objective
+from nadek.inference.order_agnostic import MaskDistribution, MaskLaw, Objective
 from nadek.training.optimizers import AdamW, OptimizerConfig
 from nadek.utils.configs import check_choices, check_range, check_whole
 
@@ -27,7 +26,7 @@ class Phase:
         epochs: number of epochs.
         steps: use the network so many times only; None for as many as it has. One step takes a third of the time of
             three and trains W, the core and V nearly as well. Such a phase is not validated and cannot be the last one.
-        masks: law of the hidden cells, see `nadek.inference.mask_distribution`: "orderings" for the likelihood of
+        masks: law of the hidden cells, see `nadek.inference.order_agnostic`: "orderings" for the likelihood of
             rows, "holes" (missing cells) for imputation. None is "orderings".
         fresh: begin with a new optimizer and schedule, as the paper's fine-tuning did; otherwise both go on.
     """
