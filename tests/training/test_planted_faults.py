@@ -105,13 +105,13 @@ FAULTS = {
             "marginals_are_sums",
         ),
         "a cell is explained by itself": (
-            "inference/cell_scores.py",
+            "inference/cells.py",
             "values[r], unknown | itself, j",
             "values[r], unknown, j",
             "cell_given_others",
         ),
         "answers weigh the same, however probable": (
-            "inference/information_gain.py",
+            "inference/cells.py",
             "weight[:, None, None] * then",
             "then",
             "information_equals_brute_force",

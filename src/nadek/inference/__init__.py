@@ -1,7 +1,6 @@
 """Inference: log-likelihoods, samples, imputations and other queries of a trained model."""
 
-from nadek.inference.cell_scores import Explanation, explain_cells
-from nadek.inference.information_gain import expected_information
+from nadek.inference.cells import Explanation, expected_information, explain_cells
 from nadek.inference.likelihood import DecodingOptions, estimate_log_prob, log_prob, reduce_orderings
 from nadek.inference.map_search import beam, best_of, greedy
 from nadek.inference.orderings import random_orderings

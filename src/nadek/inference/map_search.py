@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nadek.inference.cell_scores import cell_scores
+from nadek.inference.cells import cell_scores
 from nadek.inference.check_inputs import as_count, missing_cells
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.orderings import Ordering, as_ordering, as_orderings, as_tensor, in_stages

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.cell_scores import cell_scores
+from nadek.inference.cells import cell_scores
 from nadek.inference.check_inputs import as_count, checked_dtype
 from nadek.inference.decoders.chunking import MAX_BYTES, NEAR_BYTES, Progress, bytes_per_row, chunks
 from nadek.inference.decoding import decode_rows
