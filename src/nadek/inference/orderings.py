@@ -99,9 +99,15 @@ def as_orderings(
 ) -> Int[Tensor, "M D"]:
     """Return the given orderings, or so many drawn ones; a fixed-order model has only its own."""
     if not isinstance(orderings, Number):
-        given = _permutations(as_tensor(orderings, "orderings").to(device), model.n_variables)
+        given, n = as_tensor(orderings, "orderings").to(device), model.n_variables
+        fits = given.ndim == 2 and len(given) > 0 and given.shape[1] == n
+        if not fits or not are_permutations(given):
+            raise ValueError(
+                f"orderings: expected permutations of 0..{n - 1}, at least one of them, each a row,"
+                f" found an array of shape {tuple(given.shape)} and type {given.dtype}"
+            )
         check_own(model, given, "orderings")
-        return given
+        return given.long()
     count = as_count("orderings", orderings)
     if model.own_ordering is not None:
         return model.own_ordering.unsqueeze(0).to(device)
@@ -113,17 +119,6 @@ def check_own(model: ConditionalModel, ordering: Shaped[Tensor, "*rows D"], name
     own = model.own_ordering
     if own is not None and not bool((ordering == own.to(ordering.device)).all()):
         raise ValueError(f"{name}: this model knows one ordering only, expected that, found another")
-
-
-def _permutations(orderings: Shaped[Tensor, "..."], n_variables: int) -> Int[Tensor, "M D"]:
-    """Check that these are orderings of so many variables."""
-    fits = orderings.ndim == 2 and len(orderings) > 0 and orderings.shape[1] == n_variables
-    if not fits or not are_permutations(orderings):
-        raise ValueError(
-            f"orderings: expected permutations of 0..{n_variables - 1}, at least one of them, each a row,"
-            f" found an array of shape {tuple(orderings.shape)} and type {orderings.dtype}"
-        )
-    return orderings.long()
 
 
 def groups(

@@ -35,6 +35,7 @@ def build_meta(config: AnyConfig) -> ConditionalModel:
     """Return a model on the meta device, without numbers.
 
     Example:
+        >>> from nadek.models import ModelConfig
         >>> build_meta(ModelConfig(n_variables=1000)).state_dict()["W"].shape
         torch.Size([500, 1000])
     """

@@ -1,6 +1,5 @@
 """Costs in training: of minibatches, whose masks are drawn anew, and of validation rows, whose masks stay the same."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -14,61 +13,62 @@ from nadek.models.base import ConditionalModel
 from nadek.training.prepare import Rows, mirror_images
 from nadek.training.training_config import Phase, TrainingConfig
 
-
-@dataclass(frozen=True)
-class BatchLoss:
-    """Costs of minibatches under one training config; ``ordering`` [D] is a fixed-order network's."""
-
-    model: ConditionalModel
-    config: TrainingConfig
-    teacher: ConditionalModel | None
-    ordering: Tensor | None
-
-    def costs(
-        self, rows: Rows, indices: Int[Tensor, " B"], phase: Phase, generator: torch.Generator
-    ) -> Float[Tensor, "k B"]:
-        """Return the costs after every step that the phase counts, with their gradient."""
-        x, observed = self._batch(rows, indices, generator)
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
-            if phase.objective == "fixed_order":
-                return self._fixed_order_costs(x, generator)
-            masks = self.config.mask_distribution(phase)
-            shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
-            missing = masks.sample(shown, generator=generator)
-            with torch.no_grad():
-                teacher_logits = None if self.teacher is None else self.teacher(x, missing)[-1]
-            return step_costs(
-                self.model,
-                x,
-                missing,
-                observed,
-                masks=masks,
-                teacher_logits=teacher_logits,
-                steps=phase.steps,
-                last_only=phase.objective == "last_step",
-                recompute=self.config.recompute,
-                generator=generator,
-            )
-
-    def _fixed_order_costs(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the costs of every stride-th conditional, from a random start."""
-        assert self.ordering is not None  # checked when the run began
-        stride = self.config.stride
-        start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
-        return fixed_order_costs(self.model, x, self.ordering, start=start, stride=stride, generator=generator)
-
-    def _batch(self, rows: Rows, indices: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
-        """Return values and observed cells of a minibatch, half of its images mirrored if the config says so."""
-        x, observed = rows.batch(indices)
-        shape = self.config.mirror
-        if shape is None:
-            return x, observed
-        chosen = torch.rand(len(x), device=x.device, generator=generator) < 0.5
-        return mirror_images(x, chosen, shape), None if observed is None else mirror_images(observed, chosen, shape)
-
-
 MIN_ROWS = 4096
 """Smaller validation sets are repeated, with other masks."""
+
+
+def batch_costs(
+    model: ConditionalModel,
+    rows: Rows,
+    indices: Int[Tensor, " B"],
+    phase: Phase,
+    config: TrainingConfig,
+    *,
+    teacher: ConditionalModel | None,
+    generator: torch.Generator,
+) -> Float[Tensor, "k B"]:
+    """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
+    x, observed = _batch(rows, indices, config.mirror, generator)
+    with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+        if phase.objective == "fixed_order":
+            return _fixed_order_costs(model, x, config.stride, generator)
+        masks = config.mask_distribution(phase)
+        shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
+        missing = masks.sample(shown, generator=generator)
+        with torch.no_grad():
+            teacher_logits = None if teacher is None else teacher(x, missing)[-1]
+        return step_costs(
+            model,
+            x,
+            missing,
+            observed,
+            masks=masks,
+            teacher_logits=teacher_logits,
+            steps=phase.steps,
+            last_only=phase.objective == "last_step",
+            recompute=config.recompute,
+            generator=generator,
+        )
+
+
+def _fixed_order_costs(model: ConditionalModel, x: Tensor, stride: int, generator: torch.Generator) -> Tensor:
+    """Return the costs of every stride-th conditional, from a random start."""
+    ordering = model.own_ordering
+    assert ordering is not None  # checked when the run began
+    start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
+    return fixed_order_costs(model, x, ordering, start=start, stride=stride, generator=generator)
+
+
+def _batch(
+    rows: Rows, indices: Tensor, image_shape: tuple[int, int] | None, generator: torch.Generator
+) -> tuple[Tensor, Tensor | None]:
+    """Return values and observed cells of a minibatch, half of its images mirrored if their shape is given."""
+    x, observed = rows.batch(indices)
+    if image_shape is None:
+        return x, observed
+    mirrored = torch.rand(len(x), device=x.device, generator=generator) < 0.5
+    flags = None if observed is None else mirror_images(observed, mirrored, image_shape)
+    return mirror_images(x, mirrored, image_shape), flags
 
 
 class Validation(NamedTuple):

@@ -12,7 +12,7 @@ from nadek.inference.order_agnostic import l2_penalty, reduce
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
 from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights
-from nadek.training.costs import BatchLoss, Validation, prepare_validation, validation_costs
+from nadek.training.costs import Validation, batch_costs, prepare_validation, validation_costs
 from nadek.training.preconditioning import mean_input, preconditioned
 from nadek.training.prepare import Rows
 from nadek.training.state import Epoch, TrainingDivergedError, TrainingState, WeightAverage, diverged_cost, pack, unpack
@@ -106,7 +106,6 @@ class _Run:
     def __post_init__(self) -> None:
         config = self.config
         self.plans = plan_epochs(config.phases)
-        self.batch_loss = BatchLoss(self.model, config, self.teacher, self.model.own_ordering)
         self.original_rows = self.train, self.validation_rows
         completes = config.missing == "complete" and self.train.observed is not None
         self.first_completion = first_completion(config.epochs, trained=self.trained) if completes else None
@@ -235,13 +234,14 @@ class _Run:
 
     def _step(self, phase: Phase, rows: Tensor, generator: torch.Generator) -> Tensor:
         """Train on one minibatch and return its summed costs by step."""
-        costs = self.batch_loss.costs(self.train, rows, phase, generator)
+        model, config = self.model, self.config
+        costs = batch_costs(model, self.train, rows, phase, config, teacher=self.teacher, generator=generator)
         loss = reduce(costs, phase.objective)
-        if self.config.l2:
-            loss = loss + self.config.l2 * l2_penalty(self.model)
+        if config.l2:
+            loss = loss + config.l2 * l2_penalty(model)
         self.optimizer.zero_grad()
         loss.backward()
-        with preconditioned(self.model, self.centre):
+        with preconditioned(model, self.centre):
             self.optimizer.step()
         if self.average is not None:
             self.average.update()
