@@ -10,7 +10,7 @@ from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import make_recipe, naming, read_recipe
-from nadek.runs.warm_start import Beginning
+from nadek.runs.resume import Beginning
 from nadek.training import Recipe
 from nadek.utils.atomic import read_record, write_record
 from nadek.utils.configs import decode

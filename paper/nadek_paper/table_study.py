@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from nadek.checkpoints import SavedModel
-from nadek.runs.warm_start import Beginning
+from nadek.runs.resume import Beginning
 from nadek_paper.markdown import number
 from nadek_paper.rbm_study import begin_as_rbm_row, rbm_digest, rbm_job
 from nadek_paper.rows import Kind, Row, names_rbm, read_table

@@ -11,9 +11,8 @@ from nadek.checkpoints import CONFIG, SavedModel, holds_model, holds_state, load
 from nadek.runs.data import Source, Split
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import is_recipe
-from nadek.runs.resume import DIGESTS, built_on, other
+from nadek.runs.resume import DIGESTS, Beginning, built_on, other
 from nadek.runs.train import train
-from nadek.runs.warm_start import Beginning
 from nadek.training import Recipe
 from nadek_paper.studies import OnEpoch
 from nadek_paper.workspace import Workspace

@@ -13,8 +13,8 @@ from nadek.inference.likelihood import estimate_log_prob
 from nadek.models import IterativeNADE, from_rbm
 from nadek.models.registry import build
 from nadek.runs.data import Source, open_data
+from nadek.runs.resume import Beginning
 from nadek.runs.train import train
-from nadek.runs.warm_start import Beginning
 from nadek.tabular.schema import Schema
 from nadek.training import fit, prepare
 from nadek_paper.meanfield import meanfield_study, read_meanfield, recipe_for

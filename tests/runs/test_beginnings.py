@@ -12,8 +12,7 @@ from nadek.models.cores import DeepConfig
 from nadek.runs.data import Source
 from nadek.runs.recipe import Recipe
 from nadek.runs.resume import finished
-from nadek.runs.train import train
-from nadek.runs.warm_start import begin_as_model
+from nadek.runs.train import begin_as_model, train
 from nadek.tabular.columns import Categorical
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig

@@ -2,8 +2,9 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,9 @@ from nadek.checkpoints import (
     load_state,
     weights_digest,
 )
+from nadek.models.base import ConditionalModel
 from nadek.runs.data import Source
 from nadek.runs.recipe import is_recipe
-from nadek.runs.warm_start import Beginning
 from nadek.tabular.encode import schema_labels
 from nadek.training import Recipe, Rows, TrainingState, prepare
 from nadek.utils.atomic import locked
@@ -39,6 +40,14 @@ OTHERS = {
     "teacher": "another teacher",
 }
 """Each part with a digest, and the words for another one."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Writer of initial weights, and their digest."""
+
+    begin: Callable[[ConditionalModel], object]
+    digest: Callable[[], str | None]
 
 
 def as_trained(

@@ -1,4 +1,4 @@
-"""Training by a recipe in a folder."""
+"""Training by a recipe in a folder, from the trained models that it builds on."""
 
 import os
 from collections.abc import Callable
@@ -8,13 +8,25 @@ from typing import Any
 
 import torch
 
-from nadek.checkpoints import SavedModel, forget_state, save, save_state
+from nadek.checkpoints import SavedModel, forget_state, load_saved, save, save_state
 from nadek.models.base import ConditionalModel
 from nadek.models.model_config import ImageConfig
+from nadek.models.registry import build_meta
 from nadek.runs.data import Source
 from nadek.runs.provenance import provenance
-from nadek.runs.resume import DIGESTS, OTHERS, as_trained, built_on, digests, model_in, sole_training, unfinished
-from nadek.runs.warm_start import Beginning, begin_as_model, teacher_of
+from nadek.runs.recipe import trained_alike
+from nadek.runs.resume import (
+    DIGESTS,
+    OTHERS,
+    Beginning,
+    as_trained,
+    built_on,
+    digests,
+    model_in,
+    sole_training,
+    unfinished,
+)
+from nadek.tabular.schema import Schema
 from nadek.training import (
     Epoch,
     FittedTable,
@@ -22,11 +34,12 @@ from nadek.training import (
     Rows,
     TrainingDivergedError,
     TrainingState,
+    check_teacher,
     fit_table,
     isolated,
     last_metrics,
 )
-from nadek.utils.configs import encode
+from nadek.utils.configs import difference, encode
 
 
 @isolated()
@@ -121,3 +134,40 @@ def _metrics(
         **provenance(device),
         "history": [epoch.asdict() for epoch in fitted.history],
     }
+
+
+def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schema: Schema) -> None:
+    """Copy a trained model's weights into a network like it."""
+    saved = load_saved(start)
+    trained = saved.model.base_model
+    first = difference(encode(trained_alike(trained.config)), encode(trained_alike(model.config)))
+    if first is not None:
+        option, there, here = first
+        message = f"model.{option} is {_shown(there)} there and {_shown(here)} in the recipe"
+        raise ValueError(f"start: expected a model of the recipe's structure, found another in {start}: {message}")
+    _check_columns("start", start, saved.schema, schema)
+    model.load_state_dict(trained.state_dict())
+
+
+def teacher_of(recipe: Recipe, schema: Schema, device: torch.device) -> ConditionalModel | None:
+    """Load a recipe's teacher; None without one."""
+    if recipe.teacher is None:
+        return None
+    saved = load_saved(recipe.teacher, device=device)
+    check_teacher(build_meta(recipe.model), recipe.training, saved.model)
+    _check_columns("teacher", recipe.teacher, saved.schema, schema)
+    return saved.model
+
+
+def _check_columns(option: str, where: str | os.PathLike[str], schema: Schema, expected: Schema) -> None:
+    """Refuse a model of other columns or types."""
+    for what in ("columns", "kinds"):
+        here, there = getattr(expected, what), getattr(schema, what)
+        if here is not None and there is not None and here != there:
+            raise ValueError(f"{option}: expected a model of the same columns, found other {what} in {where}")
+
+
+def _shown(value: object) -> str:
+    """Return a value for messages, cut to 60 characters."""
+    text = "not given" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
