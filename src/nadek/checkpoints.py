@@ -172,7 +172,7 @@ def forget_state(folder: str | os.PathLike[str]) -> None:
 
 
 def holds_model(folder: str | os.PathLike[str]) -> bool:
-    """Return True if a folder holds a model, damaged or not."""
+    """Return True if a folder holds a model."""
     return (Path(folder) / CONFIG).is_file()
 
 
@@ -195,7 +195,7 @@ def holds_state(folder: str | os.PathLike[str]) -> bool:
 
 
 def weights_digest(folder: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a model's weights from its config."""
+    """Return the SHA-256 of weights that a config names."""
     return str(_read_config(pretrained.find(Path(folder)))["weights_sha256"])
 
 
@@ -219,7 +219,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def damage_in(path: Path) -> Iterator[None]:
-    """Turn errors of other code into a ValueError with the path."""
+    """Turn other errors into ValueErrors with the path."""
     try:
         yield
     except (OSError, MemoryError):
@@ -263,7 +263,7 @@ def _check_schema(path: Path, schema: Schema, structure: AnyConfig) -> None:
 
 
 def _structure_of(model: ConditionalModel) -> dict[str, Any]:
-    """Return a network's config as JSON that builds it again."""
+    """Return a config as JSON that builds it again."""
     config_class = type(model.config)
     if config_class not in get_args(AnyConfig):
         raise TypeError(f"{SAVED}; found {type(model).__name__} with a config of class {config_class.__name__}")
@@ -291,7 +291,7 @@ def _expected_weights(folder: Path, structure: AnyConfig) -> dict[str, Tensor]:
 
 
 def _difference(expected: dict[str, Tensor], weights: dict[str, Tensor]) -> tuple[str, str] | None:
-    """Describe the first weights that differ in name or shape."""
+    """Describe the first difference in name or shape."""
     shapes = [{name: tuple(value.shape) for name, value in tensors.items()} for tensors in (expected, weights)]
     for name in sorted(expected.keys() | weights.keys()):
         wanted_shape, actual_shape = (shape.get(name) for shape in shapes)

@@ -1,4 +1,4 @@
-"""Fetch data sets from their public homes into a data folder."""
+"""Fetch data sets from their public homes."""
 
 import hashlib
 import math
@@ -22,7 +22,7 @@ TIMEOUT = 30.0
 def fetch(
     dataset: str | Source, data_dir: Folder, *, progress: Progress | None = None, base_url: str | None = None
 ) -> Path:
-    """Fetch a data set into a folder, unless it is there.
+    """Fetch a data set into a folder.
 
     A published file that was put into the folder by hand is used instead of a download, and stays.
 
@@ -121,7 +121,7 @@ def _parse(source: Source, folder: Path) -> Parts:
 
 
 def read_matlab(path: Path) -> Parts:
-    """Read a Caltech-101 Silhouettes split, whose checksum was verified, in row-major order."""
+    """Read a verified Caltech-101 Silhouettes split, row by row."""
     keys = ("train_data", "val_data", "test_data")
     content = loadmat(path, variable_names=keys, appendmat=False)
     train, valid, test = (_row_major(content[key]) for key in keys)

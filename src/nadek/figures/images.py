@@ -107,7 +107,7 @@ def inpainting(
 
 
 def _check_images(name: str, x: Real[np.ndarray, "..."], image_shape: tuple[int, int]) -> None:
-    """Refuse what is not a table of images of this shape."""
+    """Refuse what is no table of such images."""
     if x.ndim != 2 or x.size == 0:
         raise ValueError(f"{name} must be a table of at least one image, found shape {x.shape}")
     height, width = image_shape

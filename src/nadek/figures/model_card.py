@@ -39,7 +39,7 @@ def draw_model(
 
 
 def why_rows_are_not_drawn(saved: SavedModel) -> str | None:
-    """Return the reason why a model has no inpainting picture, or None."""
+    """Return why a model has no inpainting picture."""
     if saved.schema.image_shape is None:
         return "the rows of this model are no images"
     return None if saved.model.config.ordering is None else "this model knows one ordering and cannot fill in any cells"

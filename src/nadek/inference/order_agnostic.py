@@ -71,7 +71,7 @@ class MaskDistribution:
         return keys >= ordered.gather(1, n_shown)
 
     def _part_shown(self, u: Float[Tensor, "B 1"]) -> Float[Tensor, "B 1"]:
-        """Transform uniform numbers to the part of each row that is shown."""
+        """Transform uniform numbers to the part that is shown."""
         if self.law == "holes":
             return u.sqrt()
         return 1 - (1 - u) ** (1 / (1 - self.tilt)) if self.tilt else u
@@ -91,7 +91,7 @@ class MaskDistribution:
         return weight
 
     def _probability(self, n_hidden: Int[Tensor, "*B"], n_observed: Int[Tensor, "*B"] | int) -> Float[Tensor, "*B"]:
-        """Return the probability of hiding so many cells under the tilted law."""
+        """Return the tilted law's probability of hiding so many."""
         most, least = n_hidden.double() / n_observed, (n_hidden.double() - 1) / n_observed
         return most ** (1 - self.tilt) - least ** (1 - self.tilt)
 
@@ -162,7 +162,7 @@ def fixed_order_costs(
 
 
 def reduce(costs: Float[Tensor, "k B"], objective: Objective) -> Float[Tensor, ""]:
-    """Return the mean cost of the last step, or of all steps."""
+    """Return the mean cost of the last or all steps."""
     return costs.mean() if objective == "all_steps" else costs[-1].mean()
 
 

@@ -59,7 +59,7 @@ def affine(
     bias: Float[Tensor, " m"] | None = None,
     activation: str | None = None,
 ) -> Float[Tensor, "*batch m"]:
-    """Return ``phi(x weight' + bias)``, differentiable if gradients are recorded."""
+    """Return ``phi(x weight' + bias)``, with gradients if recorded."""
     if not _uses_onednn(x, weight):
         u = F.linear(x, weight, bias)
         return u if activation is None else activate(activation, u)

@@ -98,7 +98,7 @@ class ConditionalModel(nn.Module, ABC):
         """
 
     def _begin_at(self, mean: Float[Tensor, " C"] | None) -> Float[Tensor, " C"]:
-        """Set the visible bias from column means; unknown ones are uniform."""
+        """Set the visible bias from means; unknown is uniform."""
         uniform = self.variables.uniform_mean().to(self.b)
         if mean is not None:
             _check_mean(mean, self.variables.n_columns)

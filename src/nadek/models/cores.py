@@ -150,7 +150,7 @@ class Alternating(nn.Module):
         return layers[0], tuple(layers[1:])
 
     def _down(self, i: int) -> Tensor:
-        """Return the matrix from layer i + 1 to layer i."""
+        """Return the matrix from the layer above layer i."""
         layer = self.up[i] if self.down is None else self.down[i]
         weight: Tensor = layer.weight  # type: ignore[assignment]
         return weight.t() if self.down is None else weight

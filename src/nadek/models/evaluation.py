@@ -64,7 +64,7 @@ def _eval_mode(model: nn.Module) -> Iterator[None]:
 
 
 def check_model(model: object) -> None:
-    """Check that an argument is no estimator but a model."""
+    """Check that an argument is a model."""
     if not isinstance(model, nn.Module):
         message = f"expected a network, found {type(model).__name__}"
         raise TypeError(f"{message}: ask an estimator by its own methods, or pass its network_")

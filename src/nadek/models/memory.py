@@ -126,7 +126,7 @@ class MemoryModel(ConditionalModel):
 
     @property
     def units_per_row(self) -> int:
-        """See `ConditionalModel`; adds distances and weights of all stored rows."""
+        """See `ConditionalModel`; adds distances and weights of rows."""
         return self.network.units_per_row + 3 * len(self.rows) + 6 * self.variables.n_columns
 
     @property
@@ -189,5 +189,5 @@ class MemoryModel(ConditionalModel):
 
 
 def _store_again(model: MemoryModel, _: object) -> None:
-    """Make `stored` of loaded rows; a function can be pickled."""
+    """Make `stored` of loaded rows (can be pickled)."""
     model._store()

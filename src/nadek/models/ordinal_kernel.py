@@ -62,7 +62,7 @@ def _root(
     dtype: torch.dtype,
     device: torch.device,
 ) -> Float[Tensor, "L L"]:
-    """Return the symmetric root R of the kernel, or its inverse.
+    """Return the kernel's symmetric root R, or its inverse.
 
     Its rows have length 1, which keeps the size of weights; `NUGGET` keeps the inverse within reach of float32.
     """

@@ -1,4 +1,4 @@
-"""Trained models that come with the package, by folder name."""
+"""Trained models that come with the package."""
 
 from pathlib import Path
 

@@ -47,7 +47,7 @@ class Source:
 
 
 def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
-    """Return the types of a model's columns, or its codes."""
+    """Return the types of a model's columns."""
     if saved.schema.kinds is not None:
         return saved.schema.kinds
     return tuple(Binary() if n == 2 else Categorical(levels=tuple(range(n))) for n in saved.model.levels)
@@ -104,7 +104,7 @@ def open_training(
 def source_for(
     saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None, form: CsvFormat | None = None
 ) -> Source:
-    """Read rows by the columns and codes of a model."""
+    """Read rows by the columns of a model."""
     return _read(data, split, data_dir, saved.schema, kinds_of(saved), form)
 
 
@@ -128,7 +128,7 @@ def _read(
 
 
 def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source | None]:
-    """Split rows at random, if the smaller part has values."""
+    """Split rows at random; both parts need values."""
     order = torch.randperm(len(train.x), generator=torch.Generator().manual_seed(seed))
     chosen, others = order.tensor_split([int(fraction * len(train.x))])
     needed = needed_rows(~train.x.isnan(), chosen)
@@ -147,7 +147,7 @@ def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | No
 
 
 def open_table(data: str, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
-    """Read a table from a file or standard input (CSV)."""
+    """Read a table from a file or standard input."""
     if data == "-":
         return parse_csv(sys.stdin.buffer.read(), where="standard input", form=form, model_names=model_names)
     if not data.lower().endswith(SUFFIXES) and not Path(data).exists():

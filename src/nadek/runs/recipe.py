@@ -36,7 +36,7 @@ def trained_alike(model: AnyConfig) -> AnyConfig:
 
 
 def is_recipe(recipe: Recipe, record: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Return True if a record is of this recipe, without notes."""
+    """Return True if a record is of this recipe."""
     try:
         recorded = decode(Recipe, record)
     except ValueError:
@@ -45,7 +45,7 @@ def is_recipe(recipe: Recipe, record: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the options in a TOML file, not yet checked."""
+    """Read the options in a TOML file, unchecked."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -56,7 +56,7 @@ def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put a file's name, if any, before an error's message."""
+    """Put a file's name before an error's message."""
     try:
         yield
     except ValueError as error:
@@ -122,7 +122,7 @@ def choose_recipe(
     device: torch.device | str = "cpu",
     where: str = "",
 ) -> Recipe:
-    """Make the recipe for training rows from options and changes.
+    """Make the recipe for rows from options and changes.
 
     With ``by_shape``, `nadek.training.defaults` replaces the options, unless the changes describe another kind of
     network. A number of epochs goes before all phases; without any, one that suits the rows is taken.

@@ -125,7 +125,7 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
 
 @contextmanager
 def sole_training(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if need be, for one training."""
+    """Make and hold a folder for one training."""
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -138,7 +138,7 @@ def sole_training(folder: Path) -> Iterator[None]:
 
 
 def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None) -> SavedModel:
-    """Return the model of a finished training, or refuse another."""
+    """Return the finished model, or refuse another."""
     folder, saved = Path(folder), load_saved(folder)
     difference = None
     if not is_recipe(recipe, saved.metrics.get("config")):
@@ -156,7 +156,7 @@ def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, val
 
 
 def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> tuple[TrainingState, str | None] | None:
-    """Return an unfinished training, and the model it may replace.
+    """Return an unfinished training and what it may replace.
 
     The identity is the recipe and the digests of `nadek.runs.resume`; a ValueError if they differ.
     """
@@ -173,7 +173,7 @@ def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> tuple[
 
 
 def model_in(folder: Path) -> str | None:
-    """Return a digest of the model in a folder; None without one."""
+    """Return a digest of the model in a folder."""
     # not `weights_digest`: a model may be replaced though this version cannot read it
     return hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest() if holds_model(folder) else None
 
@@ -187,7 +187,7 @@ def _is_of_rows(saved: SavedModel, source: Source) -> bool:
 
 
 def _is_own(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> bool:
-    """Return True if a model is of the training beside it."""
+    """Return True if a model is of this training."""
     try:
         metrics = load_saved(folder).metrics
     except (OSError, ValueError):

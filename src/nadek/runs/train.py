@@ -137,7 +137,7 @@ def _metrics(
 
 
 def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schema: Schema) -> None:
-    """Copy a trained model's weights into a network like it."""
+    """Copy a model's weights into a network like it."""
     saved = load_saved(start)
     trained = saved.model.base_model
     first = difference(encode(trained_alike(trained.config)), encode(trained_alike(model.config)))

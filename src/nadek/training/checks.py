@@ -1,4 +1,4 @@
-"""Checks that rows, model and config fit together before a training begins."""
+"""Checks that rows, model and config fit together."""
 
 import math
 from typing import Any

@@ -57,7 +57,7 @@ class AdamW(_CosineSchedule):
 
 @dataclass(frozen=True, kw_only=True)
 class Muon(_CosineSchedule):
-    """Muon (Jordan et al. 2024) for matrices, AdamW for vectors.
+    """Muon (Jordan 2024) for matrices, AdamW for vectors.
 
     A step takes longer than AdamW's and brings more with large minibatches. Updates have the size of AdamW's, so
     learning rates and decays compare.
@@ -155,7 +155,7 @@ def _is_matrix(parameter: Tensor) -> bool:
 
 
 def _groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict[str, Any]]:
-    """Split parameters into matrices, which decay, and vectors, which do not."""
+    """Split parameters into matrices, which decay, and vectors."""
     parameters = list(parameters)
     return [
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": weight_decay},

@@ -48,7 +48,7 @@ class Rows(NamedTuple):
         return self._replace(values=values, observed=observed)
 
     def filled(self, values: Tensor) -> "Rows":
-        """Return the same rows with all values, codes [N, D]."""
+        """Return the same rows with all values [N, D]."""
         return self._replace(values=values.to(self.values), observed=None)
 
     def name(self, column: int) -> str:

@@ -47,7 +47,7 @@ def first_completion(epochs: int, *, trained: bool = False) -> int:
 
 
 def draw_missing_values(model: ConditionalModel, rows: Rows, generator: torch.Generator) -> Rows:
-    """Draw the missing values of each row given its observed ones."""
+    """Draw missing values of rows given observed ones."""
     if rows.observed is None:
         return rows
     x = rows.values.to(model.b.dtype).masked_fill(~rows.observed, torch.nan)

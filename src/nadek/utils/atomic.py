@@ -57,7 +57,7 @@ def write_and_sync(stream: BinaryIO, content: bytes, path: Path) -> None:
 
 @contextmanager
 def locked(folder: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
-    """Lock a folder until the block or the process ends.
+    """Lock a folder until block or process ends.
 
     Where another process has it, wait for its end, or raise a BlockingIOError.
     """
@@ -98,7 +98,7 @@ LARGEST_RECORD = 2**28
 
 
 def read_whole(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """Read a regular file of at most so many bytes."""
+    """Read a regular file of limited size."""
     status = Path(path).stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path}: expected a file, found a folder, a pipe or a device")

@@ -33,7 +33,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
-    """Return path and both values of the first differing option.
+    """Return path and values of the first differing option.
 
     An option that one dictionary lacks is None there. Tables of different kinds differ by their kind.
     """
@@ -166,7 +166,7 @@ def _join(where: str, name: str) -> str:
 
 
 def _suggest(key: str, cls: type, where: str) -> str:
-    """Suggest an option of that name or a similar one."""
+    """Suggest an option of a similar name."""
     here = {field.name: [field.name] for field in dataclasses.fields(cls)}
     options = _nested_options(cls, where) | here
     close = [key] if key in options else difflib.get_close_matches(key, options, n=1)
@@ -174,7 +174,7 @@ def _suggest(key: str, cls: type, where: str) -> str:
 
 
 def _nested_options(cls: Any, where: str) -> dict[str, list[str]]:  # noqa: ANN401 - any dataclass
-    """Return the paths of nested options by name, shortest first."""
+    """Return paths of nested options, shortest first."""
     options: dict[str, set[str]] = {}
     for name, hint in typing.get_type_hints(cls).items():
         path = _join(where, name)
