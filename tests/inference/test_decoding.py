@@ -2,10 +2,9 @@
 
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
-from scipy import stats
+from support.models import any_order, every_model, frequencies, p_value, with_columns
 
 import reference
 from nadek.inference import log_prob
@@ -18,12 +17,9 @@ from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.orderings import in_stages
 from nadek.inference.sampling import complete, impute, level_probabilities, sample
 from nadek.models import nade_k
-from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
+from zoo import build, decoders_of, orderings_of
 
 NAN = torch.nan
-every_model = pytest.mark.parametrize("name", list(ZOO))
-with_columns = pytest.mark.parametrize("name", list(WITH_COLUMNS))
-any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fixed-order nade"])
 
 
 def rows(model):
@@ -46,16 +42,6 @@ def stages(model, n, ordering, generator):
 
 def close(found, expected, atol=1e-11):
     torch.testing.assert_close(found, expected, rtol=0, atol=atol)
-
-
-def frequencies(model, drawn):
-    code = np.ravel_multi_index(tuple(drawn.long().t().numpy()), model.levels)
-    return np.bincount(code, minlength=int(np.prod(model.levels)))
-
-
-def p_value(counts, probabilities):
-    p = probabilities.numpy()
-    return stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue
 
 
 # Rows with different stages

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from support.models import every_model, seeded
 
 import reference
 from nadek.inference.order_agnostic import (
@@ -14,16 +15,13 @@ from nadek.inference.order_agnostic import (
     MaskDistribution,
     fixed_order_costs,
     l2_penalty,
-    reduce,
     step_costs,
 )
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
-from zoo import ZOO, build
+from zoo import build
 
 STRATIFIED = MaskDistribution(stratified=True)
-
-every_model = pytest.mark.parametrize("name", list(ZOO))
 
 
 def code(rows):
@@ -151,13 +149,6 @@ def test_missing_values_change_no_cost(name, generator):
     assert torch.equal(a, b)
 
 
-def test_objectives_reduce_over_steps():
-    costs = torch.tensor([[8.0, 6.0], [4.0, 2.0]])
-    assert reduce(costs, "all_steps") == 5
-    assert reduce(costs, "last_step") == 3
-    assert reduce(costs, "fixed_order") == 3
-
-
 @every_model
 def test_penalty_sums_squares_of_matrices(name):
     model = build(name, 4)
@@ -207,10 +198,6 @@ def dropping(request, generator):
     model = IterativeNADE(ModelConfig(n_variables=6, core=CORES[request.param], steps=2), generator=generator)
     x = torch.from_numpy(reference.all_rows((2,) * 6))
     return model, x, PAPER.sample(torch.ones(x.shape, dtype=torch.bool), generator=generator)
-
-
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
 
 
 def test_dropout_acts_while_training_only(dropping):

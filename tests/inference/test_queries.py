@@ -25,11 +25,10 @@ from nadek.inference.sampling import (
 from nadek.inference.score_rows import FEW_ROWS
 from nadek.inference.summary import summarise
 from nadek.training import prepare
-from zoo import ZOO, build, orderings_of
+from support.models import any_order, every_model, seeded
+from zoo import build, orderings_of
 
 NAN = torch.nan
-ANY_ORDER = [name for name in ZOO if name != "fixed-order nade"]
-any_order = pytest.mark.parametrize("name", ANY_ORDER)
 three_kinds = pytest.mark.parametrize("name", ["nade-5 1hl", "categorical", "mixed", "mixed, residual"])
 
 
@@ -85,8 +84,8 @@ def test_marginals_are_sums_of_joints(name, generator):
 def test_complete_and_empty_rows_agree(name, generator):
     model = build(name, 4)
     x = rows(model)
-    found = log_prob(model, x, orderings=3, generator=torch.Generator().manual_seed(5))
-    close(found, log_prob(model, x, orderings=3, generator=torch.Generator().manual_seed(5)))
+    found = log_prob(model, x, orderings=3, generator=seeded(5))
+    close(found, log_prob(model, x, orderings=3, generator=seeded(5)))
     nothing = torch.full((SCORE_FROM + 1, 4), NAN)
     for few in (1, len(nothing)):
         assert (log_prob(model, nothing[:few], orderings=2, generator=generator) == 0).all()
@@ -105,7 +104,7 @@ def test_mixture_of_marginals_sums_to_one(name, generator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(ZOO))
+@every_model
 def test_marginals_in_chunks_report_progress(name, generator):
     model = build(name, 4)
     x = rows(model)[:24]
@@ -334,8 +333,8 @@ def test_best_of_returns_best_draw(name, generator):
     model = build(name, 4)
     x = holed(model, generator)[:30]
     ordering = orderings_of(model, 1, generator)[0]
-    best = best_of(model, x, n_draws=6, ordering=ordering, generator=torch.Generator().manual_seed(3))
-    draws = best_of(model, x.repeat(6, 1), n_draws=1, ordering=ordering, generator=torch.Generator().manual_seed(3))
+    best = best_of(model, x, n_draws=6, ordering=ordering, generator=seeded(3))
+    draws = best_of(model, x.repeat(6, 1), n_draws=1, ordering=ordering, generator=seeded(3))
     of_row = draws.log_prob.unflatten(0, (6, -1))  # the same draws: six of each row in one batch
     close(best.log_prob, of_row.max(0).values)
     assert (of_row.min(0).values < best.log_prob).any()
@@ -559,23 +558,18 @@ def test_counts_must_be_whole_numbers(count, found, generator):
     model, ordering = build("nade-5 1hl", 3), torch.arange(3)
     x = torch.zeros(2, 3)
     asked = {
-        "n_samples": lambda: behind_the_hook(sample)(model, count),
-        "width": lambda: behind_the_hook(beam)(model, x, width=count),
-        "n_draws": lambda: behind_the_hook(best_of)(model, x, n_draws=count),
-        "n_masks": lambda: behind_the_hook(estimate_log_prob)(model, x, n_masks=count),
-        "chunk": lambda: behind_the_hook(log_prob)(model, x, ordering=ordering, chunk=count, decoder="batched"),
+        "n_samples": lambda count: behind_the_hook(sample)(model, count),
+        "width": lambda count: behind_the_hook(beam)(model, x, width=count),
+        "n_draws": lambda count: behind_the_hook(best_of)(model, x, n_draws=count),
+        "n_masks": lambda count: behind_the_hook(estimate_log_prob)(model, x, n_masks=count),
+        "chunk": lambda n: behind_the_hook(log_prob)(model, x, ordering=ordering, chunk=n, decoder="batched"),
     }
     if not isinstance(count, str | None):
-        asked["orderings"] = lambda: behind_the_hook(as_orderings)(model, count, generator=generator)
+        asked["orderings"] = lambda count: behind_the_hook(as_orderings)(model, count, generator=generator)
     for name, ask in asked.items():
+        ask(np.int64(2))
         with pytest.raises(TypeError, match=f"^{name}: expected a whole number, found {re.escape(found)}$"):
-            ask()
-
-
-def test_numpy_integers_are_counts(generator):
-    model = build("nade-5 1hl", 3)
-    assert behind_the_hook(as_orderings)(model, np.int64(2), generator=generator).shape == (2, 3)
-    assert behind_the_hook(sample)(model, np.int32(2), generator=generator).shape == (2, 3)
+            ask(count)
 
 
 @any_order
@@ -612,10 +606,6 @@ def test_orderings_need_integer_dtype():
 
 
 # What is asked stays as it is
-
-
-def seeded():
-    return torch.Generator().manual_seed(0)
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])

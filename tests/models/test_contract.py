@@ -1,14 +1,13 @@
 """The contract of the design: what must hold for every model and for every decoder (exact, by enumeration)."""
 
 import itertools
-import math
 import sys
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from scipy import stats
+from support.models import any_order, every_model, frequencies, p_value, with_columns
 from torch.nn.utils import prune
 
 import reference
@@ -31,12 +30,9 @@ from nadek.models.cores import DeepConfig
 from nadek.models.variables import MixedVariables, variables_of
 from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
 
-every_model = pytest.mark.parametrize("name", list(ZOO))
 every_decoder = pytest.mark.parametrize(
     ("name", "decoder"), [(name, decoder) for name in ZOO for decoder in decoders_of(name)]
 )
-with_columns = pytest.mark.parametrize("name", WITH_COLUMNS)
-any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fixed-order nade"])
 
 
 def rows(model):
@@ -461,8 +457,8 @@ def test_imputations_keep_the_evidence(name, share, generator):
     if share:  # all rows went along one of them: take the frequencies for what they are under each
         p = [log_prob(model, candidates, ordering=torch.tensor(o))[fits].exp() for o in firsts]
         conditionals = [q / q.sum() for q in p]
-        observed = _counts(model, drawn)[fits.numpy()]
-        assert max(_p_value(observed, q) for q in conditionals) > 1e-3
+        observed = frequencies(model, drawn)[fits.numpy()]
+        assert max(p_value(observed, q) for q in conditionals) > 1e-3
     else:
         p = torch.stack([log_prob(model, candidates, ordering=torch.tensor(o))[fits].exp() for o in firsts])
         _assert_frequencies(model, drawn, (p / p.sum(1, keepdim=True)).mean(0), fits)
@@ -577,19 +573,8 @@ def test_evaluation_restores_mode(generator):
     assert not model.training
 
 
-def _counts(model, drawn):
-    """How often each row of the enumeration was drawn."""
-    code = np.ravel_multi_index(tuple(drawn.long().t().numpy()), model.levels)
-    return np.bincount(code, minlength=math.prod(model.levels))
-
-
-def _p_value(counts, probabilities):
-    p = np.asarray(probabilities)
-    return stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue
-
-
 def _assert_frequencies(model, drawn, probabilities, only=None):
     """Chi-square of the drawn rows against their exact probabilities."""
-    counts = _counts(model, drawn) if only is None else _counts(model, drawn)[only.numpy()]
+    counts = frequencies(model, drawn) if only is None else frequencies(model, drawn)[only.numpy()]
     assert counts.sum() == len(drawn)
-    assert _p_value(counts, probabilities.numpy()) > 1e-3
+    assert p_value(counts, probabilities.numpy()) > 1e-3

@@ -19,13 +19,9 @@ from nadek.runs.train import train
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
 from nadek.training.prepare import mirror_images
-from nadek.utils.configs import encode
+from support.models import seeded
 
 SMALL = {"channels": (4, 6), "dense": 8}
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def network(shape=(4, 4), mean=None, **options):
@@ -76,8 +72,6 @@ def test_image_config_properties():
     [
         ({"kind": "pictures"}, "model.kind: expected none or one of images, found 'pictures'"),
         ({"kind": "images", "chanels": [4]}, "unknown option model.chanels; did you mean channels?"),
-        ({"kind": "images", "image_shape": [4]}, "model.image_shape: expected a list of 2, found [4]"),
-        ({"kind": "images", "blocks": 0}, "model: blocks: expected at least 1, found 0"),
         ({"kind": "images", "image_shape": [4, 5]}, "the recipe is for 20 variables, the data have 16"),
         ({"kind": "images", "core": {"kind": "deep"}}, "unknown option model.core; known are blocks, channels, dense"),
     ],
@@ -249,16 +243,6 @@ def test_mirror_of_wrong_size_is_refused():
 
 
 # Around it
-
-
-def test_image_network_is_saved_and_loaded(tmp_path):
-    model = network()
-    save(tmp_path, SavedModel(model, Schema(image_shape=(4, 4))))
-    loaded = load_saved(tmp_path).model
-    assert encode(loaded.config)["kind"] == "images"
-    x = stripes(3)
-    with torch.no_grad():
-        assert torch.equal(loaded(x, some_missing(x))[-1], model.eval()(x, some_missing(x))[-1])
 
 
 @pytest.mark.slow

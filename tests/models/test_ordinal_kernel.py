@@ -26,14 +26,11 @@ from nadek.tabular.schema import Schema
 from nadek.training import SGD, AdamW, Phase, TrainingConfig, fit, prepare
 from nadek.training.preconditioning import MEAN_FLAG, preconditioned
 from nadek.utils.configs import decode, encode
+from support.models import seeded
 
 LEVELS = (2, 5, 3, 5, 16, 4)
 ORDINAL = (0, 1, 3, 4)
 """The first is binary, which has no neighbours; one of five levels, one of three and one of four are none of them."""
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def config(**options):
