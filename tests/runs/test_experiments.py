@@ -1,8 +1,6 @@
 """Recipes, where rows come from, and what a run leaves in its folder."""
 
-import ast
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,7 +14,6 @@ from nadek.checkpoints import SavedModel, holds_model, holds_state, load, load_s
 from nadek.datasets import load as load_set
 from nadek.figures.model_card import draw_model
 from nadek.inference.likelihood import log_prob
-from nadek.models import nade_k
 from nadek.models.registry import build
 from nadek.runs.data import Source, open_data, open_training
 from nadek.runs.evaluate import evaluate
@@ -80,25 +77,6 @@ def test_every_shipped_recipe_can_be_read(path):
     assert made.notes
 
 
-@pytest.mark.slow
-def test_text_files_are_utf8(tmp_path):
-    save(tmp_path, SavedModel(nade_k(2, hidden=(3,), steps=1), Schema(), {"told": "?"}))
-    recipe_, record = tmp_path / "recipe.toml", tmp_path / "metrics.json"
-    recipe_.write_text('notes = "ü"', encoding="utf-8")
-    record.write_text('{"told": "ü"}', encoding="utf-8")
-    code = """
-import sys
-from nadek.checkpoints import load_saved
-from nadek.runs.recipe import read_recipe
-from nadek.utils.atomic import read_record
-print(ascii([read_recipe(sys.argv[1]), read_record(sys.argv[2]), load_saved(sys.argv[3]).metrics]))
-"""
-    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    command = [sys.executable, "-c", code, str(recipe_), str(record), str(tmp_path)]
-    done = subprocess.run(command, env=ascii_only, capture_output=True, check=True)
-    assert ast.literal_eval(done.stdout.decode()) == [{"notes": "ü"}, {"told": "ü"}, {"told": "ü"}]
-
-
 def test_a_recipe_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no recipe at .*none.toml"):
         read_recipe(tmp_path / "none.toml")
@@ -120,12 +98,7 @@ def test_merging_another_kind_replaces_its_table():
     old = {"optimizer": {"kind": "adamw", "warmup": 0.1}}
     assert merge(old, {"optimizer": {"kind": "sgd"}}) == {"optimizer": {"kind": "sgd"}}
     assert merge(old, {"optimizer": {"kind": "adamw", "lr": 1}})["optimizer"]["warmup"] == 0.1
-
-
-def test_merging_changes_neither_of_both():
-    a, b = {"m": {"x": 1}}, {"m": {"y": 2}}
-    merge(a, b)
-    assert (a, b) == ({"m": {"x": 1}}, {"m": {"y": 2}})
+    assert old == {"optimizer": {"kind": "adamw", "warmup": 0.1}}
 
 
 @pytest.mark.parametrize(
@@ -276,12 +249,6 @@ def test_run_keeps_global_random_state(tmp_path):
     before = torch.random.get_rng_state()
     run(tmp_path, validation=rows(20, 1))
     assert torch.equal(torch.random.get_rng_state(), before)
-
-
-def test_run_ignores_no_grad(tmp_path):
-    with torch.inference_mode():
-        actual = run(tmp_path / "switched", validation=rows(20, 1)).model
-    assert torch.equal(actual.W, run(tmp_path / "usual", validation=rows(20, 1)).model.W)
 
 
 def test_commit_is_of_the_package(tmp_path, monkeypatch):

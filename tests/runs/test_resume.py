@@ -334,25 +334,6 @@ def test_killed_training_ends_bitwise(uninterrupted, tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_resumes_bitwise(uninterrupted, tmp_path):
-    folder = tmp_path / "model"
-    process = start(*FIT, "-o", folder)
-    wait_for_progress(process, folder, 2)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
-    assert process.returncode == 130
-    assert out == ""
-    error = f"nadek: stopped; what was learnt is kept in {folder}: give the same command with --resume to go on"
-    assert err.strip().splitlines()[-1] == error
-    assert "Traceback" not in err
-    again = nadek(*FIT, "-o", folder)
-    assert again.code == 1
-    assert again.error == f"{folder} holds an unfinished training; use --resume to go on or --force to begin anew"
-    assert nadek(*FIT, "-o", folder, "--resume", "--quiet").code == 0
-    assert (folder / "model.safetensors").read_bytes() == uninterrupted
-
-
-@pytest.mark.slow
 def test_second_training_is_refused(tmp_path):
     folder, other = tmp_path / "model", (*FIT, "-o", tmp_path / "model", "--seed", "1")
     process = start(*FIT, "-o", folder, "--epochs", "100000")

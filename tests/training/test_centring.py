@@ -10,13 +10,10 @@ from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
 from nadek.training import SGD, Phase, TrainingConfig, fit, prepare
 from nadek.training.preconditioning import mean_input, preconditioned
+from support.models import seeded
 
 D = 5
 PLAIN = SGD(lr=0.1, momentum=0.0)
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def network(**options):

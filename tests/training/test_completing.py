@@ -134,10 +134,3 @@ def test_trained_model_completes_from_first_epoch():
         fit(network, rows, config=config(missing="complete", phases=(Phase(epochs=15),)), trained=trained)
         after[trained] = divergence(network)
     assert after[True] < 0.02 < after[False]
-
-
-def test_single_epoch_uses_observed_values():
-    network, twin, rows = model(), model(), prepare(with_holes(drawn(300, 0), 1))
-    for net, missing in ((network, "complete"), (twin, "use")):
-        fit(net, rows, config=config(missing=missing, phases=(Phase(epochs=1),)))
-    assert torch.equal(network.W, twin.W)

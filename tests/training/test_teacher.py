@@ -9,8 +9,6 @@ from nadek.inference.likelihood import log_prob
 from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k
-from nadek.models.model_config import ImageConfig
-from nadek.models.unet import ImageNetwork
 from nadek.runs.data import Source
 from nadek.runs.recipe import Recipe
 from nadek.runs.train import train
@@ -18,15 +16,12 @@ from nadek.tabular.columns import Categorical, Numeric
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
 from support.command import nadek, ok
+from support.models import seeded
 from zoo import ZOO, build
 
 D = 6
 STUDENTS = [name for name in ZOO if name != "fixed-order nade"]
 FIXED = (Phase(objective="fixed_order", epochs=1),)
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def small(seed, hidden=(8,), **options):
@@ -83,21 +78,6 @@ def missing_twins(rows, row, missing):
     return [(rows == row)[:, pattern].all(1) for pattern in missing]
 
 
-@pytest.mark.parametrize("name", STUDENTS)
-def test_nobody_learns_from_himself(name, generator):
-    """The cost is least where both agree: its gradient there is nothing, in whatever is hidden."""
-    model = build(name, 5)
-    x = torch.from_numpy(reference.all_rows(model.levels))
-    x = x[torch.randint(len(x), (8,), generator=generator)]
-    missing = torch.rand(x.shape, generator=generator) < 0.5
-    missing[:, 0] = True
-    logits = [one.detach().requires_grad_() for one in model(x, missing)]
-    costs = model.variables.cross_entropy(logits[-1], logits[-1].detach())
-    (gradient,) = torch.autograd.grad(costs.sum(), logits[-1])
-    assert gradient.isfinite().all()
-    assert gradient.abs().max() < 1e-12
-
-
 @pytest.mark.slow
 def test_teacher_helps_with_few_rows(teacher):
     every = torch.from_numpy(reference.all_rows((2,) * D)).float()
@@ -121,15 +101,6 @@ def test_teacher_is_evaluated_and_unchanged(teacher):
     assert not teacher.training
     assert all(torch.equal(before[name], value) for name, value in teacher.state_dict().items())
     assert all(parameter.grad is None for parameter in teacher.parameters())
-
-
-def test_an_image_network_can_teach(generator):
-    teacher = ImageNetwork(ImageConfig(image_shape=(2, 3), channels=(3, 4), dense=5), generator=generator)
-    (first, second) = (
-        fit(small(1), prepare(bits(40, 1)), config=config(), teacher=teacher if taught else None)
-        for taught in (True, False)
-    )
-    assert first[0].train != second[0].train
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -34,13 +34,10 @@ from nadek.training.defaults import defaults, imputation_phases
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.state import diverged_cost
 from nadek.training.training_config import epoch_generator
+from support.models import seeded
 
 NAN = torch.nan
 CONSTANT = SGD(lr=0.1, momentum=0.0)
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def patterns(n_rows, n_variables, seed=0):
@@ -298,20 +295,12 @@ def test_only_fresh_phase_clears_optimizer_state(fresh):
     assert [memory > 0 for memory in memories] == [False, True, not fresh, True]
 
 
-def test_history_names_phase_of_every_epoch():
-    phases = (Phase(objective="all_steps", epochs=2), Phase(objective="last_step", epochs=1))
-    _, history = trained(patterns(40, 6), phases=phases)
-    assert [(epoch.epoch, epoch.epochs, epoch.phase) for epoch in history] == [
-        (1, 3, "all_steps"),
-        (2, 3, "all_steps"),
-        (3, 3, "last_step"),
-    ]
-
-
-def test_history_has_costs_of_counted_steps():
+def test_history_names_phases_and_counted_steps():
     phases = (Phase(objective="all_steps", epochs=2), Phase(objective="last_step", epochs=2))
     options = {"model": small(steps=4), "validation": patterns(20, 6, seed=1), "phases": phases}
     _, history = trained(patterns(40, 6), **options)
+    assert [(epoch.epoch, epoch.epochs) for epoch in history] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert [epoch.phase for epoch in history] == ["all_steps"] * 2 + ["last_step"] * 2
     assert [len(epoch.train) for epoch in history] == [4, 4, 1, 1]
     assert [len(epoch.validation) for epoch in history] == [4] * 4
     assert all(math.isfinite(cost) for epoch in history for cost in (*epoch.train, *epoch.validation))
@@ -379,20 +368,15 @@ def test_training_is_reproducible_from_its_seed():
     assert not same(a, other)
 
 
-def test_training_leaves_global_random_state_alone():
-    core = DeepConfig(hidden=(8,), dropout=0.3)
-    model = IterativeNADE(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
-    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002 - it is what is watched
-    trained(patterns(40, 6), model=model, validation=patterns(20, 6, seed=1))
-    assert torch.equal(torch.random.get_rng_state(), before[0])
-    np.testing.assert_array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
-
-
-def test_global_random_state_changes_no_training():
-    outcomes = []
+def test_training_and_global_random_state_keep_apart():
+    outcomes, core = [], DeepConfig(hidden=(8,), dropout=0.3)
     for seed in (0, 1):
+        model = IterativeNADE(ModelConfig(n_variables=6, core=core, steps=2), generator=seeded())
         torch.manual_seed(seed)
-        outcomes.append(weights(trained(patterns(40, 6), validation=patterns(20, 6, seed=1))[0]))
+        before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002 - it is what is watched
+        outcomes.append(weights(trained(patterns(40, 6), model=model, validation=patterns(20, 6, seed=1))[0]))
+        assert torch.equal(torch.random.get_rng_state(), before[0])
+        np.testing.assert_array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
     assert same(*outcomes)
 
 
@@ -494,12 +478,6 @@ def test_the_average_follows_its_recursion():
         average = {name: decay * average[name] + (1 - decay) * current[name] for name in average}
     for name, value in model.state_dict().items():
         torch.testing.assert_close(value, average[name], rtol=0, atol=1e-6)
-
-
-def test_no_average_gives_the_weights_themselves():
-    optimizer = Recording()
-    model, _ = trained(patterns(40, 6), optimizer=optimizer, ema_decay=0.0)
-    assert same(weights(model), optimizer.seen[-1])
 
 
 @pytest.mark.parametrize(

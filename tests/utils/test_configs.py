@@ -60,14 +60,10 @@ def toml(values):
 
 
 @every_config
-def test_a_config_comes_back_through_json(config):
-    assert decode(type(config), json.loads(json.dumps(encode(config)))) == config
-
-
-@every_config
-def test_a_config_comes_back_through_toml(config):
-    text = "\n".join(f"{key} = {toml(value)}" for key, value in encode(config).items())
-    assert decode(type(config), tomllib.loads(text)) == config
+def test_a_config_comes_back(config):
+    as_json = json.loads(json.dumps(encode(config)))
+    as_toml = tomllib.loads("\n".join(f"{key} = {toml(value)}" for key, value in encode(config).items()))
+    assert decode(type(config), as_json) == decode(type(config), as_toml) == config
 
 
 @every_config
@@ -82,9 +78,6 @@ def test_integer_is_accepted_for_float():
     config = decode(AdamW, {"lr": 1})
     assert config.lr == 1.0
     assert type(config.lr) is float
-
-
-def test_null_is_none():
     assert decode(ModelConfig, {"n_variables": 2, "init_std": None}).init_std is None
 
 
@@ -138,15 +131,10 @@ def test_values_of_wrong_type_are_refused(values, message):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (
-            {"kind": "cyclic"},
-            "schema.kinds[0].kind: expected one of binary, categorical, ordinal, numeric, found 'cyclic'",
-        ),
-        ({"kind": "binary", "levels": [0]}, "schema.kinds[0].levels: expected a list of 2, found [0]"),
+        ({"kind": "cyclic"}, "schema.kinds[0].kind: expected one of binary, categorical, ordinal, numeric, found 'cy"),
         ({"kind": "binary", "levels": [0, 0]}, "schema.kinds[0]: levels: expected each once, found (0, 0)"),
         ({"kind": "binary", "levels": [0, None]}, "schema.kinds[0].levels[1]: expected str or int or float or bool, "),
         ({"kind": "categorical"}, "option schema.kinds[0].levels is missing"),
-        ({"kind": "numeric", "integer": 1}, "schema.kinds[0].integer: expected bool, found 1"),
     ],
 )
 def test_wrong_column_kind_is_named(kind, message):
@@ -170,30 +158,10 @@ def wrong(**options):
         ({"steps": 0}, "model: steps: expected at least 1, found 0"),
         ({"steps": 2.0}, "model.steps: expected int, found 2.0"),
         ({"fill": "median"}, "model.fill: expected one of 'mean', 'zero', found 'median'"),
-        ({"ordering": [0, 1]}, "model: ordering: expected each of 0..2 once, found (0, 1)"),
         ({"ordering": [0, "x", 2]}, "model.ordering[1]: expected int, found 'x'"),
         ({"core": 3}, "model.core: expected a table of options, found 3"),
-        (
-            {"core": {"kind": "shallow"}},
-            "model.core.kind: expected one of deep, alternating, residual, found 'shallow'",
-        ),
-        (
-            {"core": {"hidden": []}},
-            "model.core: hidden layers need at least one layer of at least one unit, found ()",
-        ),
-        (
-            {"core": {"activation": "swish"}},
-            "model.core.activation: expected one of 'tanh', 'sigmoid', 'relu', 'gelu', found 'swish'",
-        ),
-        ({"core": {"dropout": 1.0}}, "model.core: dropout: expected a rate of at least 0 and below 1, found 1.0"),
-        (
-            {"core": {"kind": "alternating", "hidden": [3]}},
-            "model.core: an alternating core needs at least two hidden layers, found hidden=(3,)",
-        ),
-        (
-            {"core": {"kind": "residual", "blocks": 0}},
-            "model.core: a residual core needs at least one block, found blocks=0",
-        ),
+        ({"core": {"kind": "shallow"}}, "model.core.kind: expected one of deep, alternating, residual, found 'shallo"),
+        ({"core": {"hidden": []}}, "model.core: hidden layers need at least one layer of at least one unit, found ()"),
         ({"core": {"kind": "residual", "hidden": [3]}}, "unknown option model.core.hidden; "),
         ({"n_variables": 4}, "the recipe is for 4 variables, the data have 3"),
     ],
@@ -206,15 +174,9 @@ def test_wrong_model_option_is_named(model, error):
     ("training", "error"),
     [
         ({"epoch": 3}, "unknown option training.epoch; "),
-        ({"phases": []}, "training: phases: expected at least one"),
         ({"phases": [{"epochs": 1}, {"epochs": 0}]}, "training.phases[1]: epochs: expected at least 1, found 0"),
         ({"phases": [{"objective": "first_step"}]}, "training.phases[0].objective: expected one of 'last_step', "),
-        (
-            {"optimizer": {"kind": "adam"}},
-            "training.optimizer.kind: expected one of adamw, muon, adadelta, sgd, found 'adam'",
-        ),
-        ({"precision": "float16"}, "training.precision: expected one of 'float32', 'bfloat16', found 'float16'"),
-        ({"missing": "drop"}, "training.missing: expected one of 'use', 'complete', 'refuse', found 'drop'"),
+        ({"optimizer": {"kind": "adam"}}, "training.optimizer.kind: expected one of adamw, muon, adadelta, sgd, fou"),
         ({"ema_decay": 1}, "training: ema_decay: expected at least 0 and below 1, found 1.0"),
     ],
 )
@@ -240,16 +202,6 @@ def test_wrong_training_option_is_named(training, error):
 )
 def test_wrong_recipe_option_is_named(options, error):
     assert wrong(**options) == error
-
-
-def test_a_missing_option_is_named():
-    with pytest.raises(ValueError, match=r"option model.n_variables is missing"):
-        decode(ModelConfig, {}, where="model")
-
-
-def test_message_names_recipe_file():
-    with pytest.raises(ValueError, match=r"^mine.toml: unknown option model.stepz; did you mean steps\?$"):
-        make_recipe({"model": {"stepz": 2}}, n_variables=3, where="mine.toml")
 
 
 @dataclass(frozen=True)

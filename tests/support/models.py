@@ -1,0 +1,29 @@
+"""What tests of models share: generators, every model by kind, and frequencies of what is drawn."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from zoo import WITH_COLUMNS, ZOO
+
+every_model = pytest.mark.parametrize("name", list(ZOO))
+with_columns = pytest.mark.parametrize("name", WITH_COLUMNS)
+any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fixed-order nade"])
+
+
+def seeded(seed=0):
+    """A generator of its own."""
+    return torch.Generator().manual_seed(seed)
+
+
+def frequencies(model, drawn):
+    """How often each row of the enumeration was drawn."""
+    code = np.ravel_multi_index(tuple(drawn.long().t().numpy()), model.levels)
+    return np.bincount(code, minlength=int(np.prod(model.levels)))
+
+
+def p_value(counts, probabilities):
+    """The chi-square test of counts against exact probabilities, which need not sum to one."""
+    p = np.asarray(probabilities)
+    return stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue
