@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 import torch
-from support.models import any_order, every_model, frequencies, p_value, with_columns
 
 import reference
 from nadek.inference import log_prob
@@ -17,6 +16,7 @@ from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.orderings import in_stages
 from nadek.inference.sampling import complete, impute, level_probabilities, sample
 from nadek.models import nade_k
+from support.models import any_order, every_model, frequencies, p_value, with_columns
 from zoo import build, decoders_of, orderings_of
 
 NAN = torch.nan

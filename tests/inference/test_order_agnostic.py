@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from support.models import every_model, seeded
 
 import reference
 from nadek.inference.order_agnostic import (
@@ -19,6 +18,7 @@ from nadek.inference.order_agnostic import (
 )
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
+from support.models import every_model, seeded
 from zoo import build
 
 STRATIFIED = MaskDistribution(stratified=True)

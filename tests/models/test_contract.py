@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from support.models import any_order, every_model, frequencies, p_value, with_columns
 from torch.nn.utils import prune
 
 import reference
@@ -28,6 +27,7 @@ from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
 from nadek.models.variables import MixedVariables, variables_of
+from support.models import any_order, every_model, frequencies, p_value, with_columns
 from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
 
 every_decoder = pytest.mark.parametrize(

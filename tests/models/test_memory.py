@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.models import seeded
 
 import reference
 from nadek import NADEk, NADEkImputer
@@ -26,6 +25,7 @@ from nadek.tabular.schema import Schema
 from nadek.training import Gain, Phase, TrainingConfig, add_memory, fit, prepare
 from nadek.training.costs import prepare_validation
 from support.command import nadek, ok
+from support.models import seeded
 from zoo import build
 
 FIT_MEMORY = sys.modules["nadek.training.fit_memory"]
