@@ -20,7 +20,7 @@ from nadek.datasets import check, fetch, load
 from nadek.datasets.amat import parse_bits
 from nadek.datasets.download import read_matlab
 from nadek.datasets.folder import content_sha256, read_packed, write_packed
-from nadek.datasets.sources import PublishedFile, Source, find
+from nadek.datasets.sources import Source, find
 
 DATA = Path(os.environ.get("NADEK_DATA") or Path(__file__).parents[3] / "shared" / "data")
 DOWNLOADS = [name for name in datasets.names() if name != "digits"]
@@ -53,10 +53,10 @@ COMMAS = {name: text.replace(b" ", b",") for name, text in TEXTS.items()}
 
 
 def toy_source(texts, form, *, checksums=True):
-    raw = tuple(
-        PublishedFile(f"http://nowhere.invalid/{name}", hashlib.sha256(text).hexdigest() if checksums else None)
+    raw = {
+        f"http://nowhere.invalid/{name}": hashlib.sha256(text).hexdigest() if checksums else None
         for name, text in texts.items()
-    )
+    }
     sizes = tuple(len(part) for part in PARTS)
     return Source("toy", "a made-up set", sizes, 16, content_sha256(PARTS), file="toy.npz", form=form, published=raw)
 
@@ -526,15 +526,15 @@ def test_mnist_means():
 
 def test_mnist_text_equals_published_files():
     mnist = real("mnist")
-    for raw, part in zip(find("mnist").published, (mnist.train, mnist.valid, mnist.test), strict=True):
-        assert hashlib.sha256(as_text(part)).hexdigest() == raw.sha256
+    for sha256, part in zip(find("mnist").published.values(), (mnist.train, mnist.valid, mnist.test), strict=True):
+        assert hashlib.sha256(as_text(part)).hexdigest() == sha256
 
 
 def test_fetch_of_mnist_from_its_text(server, tmp_path):
     mnist = real("mnist")
     server.files = {
-        raw.name: as_text(part)
-        for raw, part in zip(find("mnist").published, (mnist.train, mnist.valid, mnist.test), strict=True)
+        file.name: as_text(part)
+        for file, part in zip(find("mnist").files(tmp_path), (mnist.train, mnist.valid, mnist.test), strict=True)
     }
     path = fetch("mnist", tmp_path, base_url=server.url)
     assert path == tmp_path / "mnist_binarized.npz"

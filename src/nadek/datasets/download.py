@@ -12,7 +12,7 @@ from scipy.io import loadmat
 
 from nadek.datasets.amat import parse_bits, read_plain
 from nadek.datasets.folder import Folder, Parts, check, compare, content_differs, write_packed
-from nadek.datasets.sources import PublishedFile, Source, find
+from nadek.datasets.sources import Source, find
 
 Progress = Callable[[int, int | None], None]
 CHUNK = 1 << 16
@@ -48,13 +48,12 @@ def fetch(
         return target
     downloaded: list[Path] = []
     try:
-        for published in source.published:
-            file = folder / published.name
+        for (url, sha256), file in zip(source.published.items(), source.files(folder), strict=True):
             if file.exists():
-                _verify(published, file)
+                _verify(file, sha256)
             else:
                 downloaded.append(file)
-                _download(published, file, progress, base_url)
+                _download(url if base_url is None else f"{base_url.rstrip('/')}/{file.name}", sha256, file, progress)
         write_packed(target, _parse(source, folder))
     finally:
         for file in downloaded:
@@ -82,15 +81,14 @@ class _ProgressBar:
         pass
 
 
-def _download(published: PublishedFile, file: Path, progress: Progress | None, base_url: str | None) -> None:
+def _download(url: str, sha256: str | None, file: Path, progress: Progress | None) -> None:
     import pooch  # on use: it takes a tenth of a second
 
-    url = published.url if base_url is None else f"{base_url.rstrip('/')}/{published.name}"
     pooch.get_logger().setLevel("WARNING")
     bar = False if progress is None else _ProgressBar(progress)
     downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=CHUNK, timeout=TIMEOUT)
     try:
-        pooch.retrieve(url, published.sha256, fname=file.name, path=file.parent, downloader=downloader)
+        pooch.retrieve(url, sha256, fname=file.name, path=file.parent, downloader=downloader)
     except OSError as error:
         by_hand = f"try it again, or download the file by hand and put it at {file}"
         raise ConnectionError(f"could not download {url}: {error}; {by_hand}") from error
@@ -98,17 +96,17 @@ def _download(published: PublishedFile, file: Path, progress: Progress | None, b
         raise ValueError(f"{url} is not the published file: {error}") from error
 
 
-def _verify(published: PublishedFile, file: Path) -> None:
-    if published.sha256 is None:
+def _verify(file: Path, sha256: str | None) -> None:
+    if sha256 is None:
         return
     with file.open("rb") as stream:
         actual = hashlib.file_digest(stream, "sha256").hexdigest()
-    if actual != published.sha256:
-        raise ValueError(f"{file}: {compare(published.sha256, actual)}; it is not the published file")
+    if actual != sha256:
+        raise ValueError(f"{file}: {compare(sha256, actual)}; it is not the published file")
 
 
 def _parse(source: Source, folder: Path) -> Parts:
-    files = [folder / published.name for published in source.published]
+    files = source.files(folder)
     if source.form == "matlab":
         parts = read_matlab(files[0])
     else:

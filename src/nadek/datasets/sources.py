@@ -1,6 +1,7 @@
 """Table of data sets: content, public home, checksums."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
@@ -8,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-_MNIST_HOME = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist"
-_CALTECH_HOME = "https://people.cs.umass.edu/~marlin/data"
+_MNIST_HOME = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/binarized_mnist"
+_CALTECH_URL = "https://people.cs.umass.edu/~marlin/data/caltech101_silhouettes_28_split1.mat"
 _DEBD_HOME = "https://raw.githubusercontent.com/UCLA-StarAI/Density-Estimation-Datasets/master/datasets"
 
 
@@ -37,24 +38,12 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class PublishedFile:
-    """A published file: its address, and the SHA-256 of its bytes if known."""
-
-    url: str
-    sha256: str | None = None
-
-    @property
-    def name(self) -> str:
-        """Last part of the address."""
-        return self.url.rsplit("/", 1)[-1]
-
-
-@dataclass(frozen=True)
 class Source:
     """Description of a data set, before it is read.
 
-    ``file`` is the npz in the data folder, None where none is needed; ``sha256`` that of its content (see `packed`).
-    ``published`` are the public files: train, valid, test, or one MATLAB file with all of them.
+    ``file`` is the npz in the data folder, None where none is needed; ``sha256`` that of its content.
+    ``published`` are the addresses of the public files, with the SHA-256 of their bytes if known: train, valid, test,
+    or one MATLAB file with all of them.
     """
 
     name: str
@@ -64,8 +53,12 @@ class Source:
     sha256: str
     file: str | None = None
     form: Literal["text", "comma", "matlab"] = "comma"
-    published: tuple[PublishedFile, ...] = ()
+    published: Mapping[str, str | None] = field(default_factory=dict)
     image_shape: tuple[int, int] | None = None
+
+    def files(self, folder: Path) -> list[Path]:
+        """Return where the published files lie in a folder."""
+        return [folder / url.rsplit("/", 1)[-1] for url in self.published]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,14 +100,11 @@ _MNIST = Source(
     "5652cd5673f2d12d78906c880804a13835b3fe73e12310368ae4588b2ada37f6",
     file="mnist_binarized.npz",
     form="text",
-    published=tuple(
-        PublishedFile(f"{_MNIST_HOME}/binarized_mnist_{part}.amat", sha256)
-        for part, sha256 in (
-            ("train", "ad693b29f94c14277b095f5238ddefbbdaaae0939789dd2f4f0205278cee3e4d"),
-            ("valid", "1de3d397c40fe8eeb33dafd4099a1f665ec01e96d9be234aaeeac8a34930e2e2"),
-            ("test", "e6687bfea3f820c174f33b7865140b2a2dd2930ef786f35d45795fc193b5ab2c"),
-        )
-    ),
+    published={
+        f"{_MNIST_HOME}_train.amat": "ad693b29f94c14277b095f5238ddefbbdaaae0939789dd2f4f0205278cee3e4d",
+        f"{_MNIST_HOME}_valid.amat": "1de3d397c40fe8eeb33dafd4099a1f665ec01e96d9be234aaeeac8a34930e2e2",
+        f"{_MNIST_HOME}_test.amat": "e6687bfea3f820c174f33b7865140b2a2dd2930ef786f35d45795fc193b5ab2c",
+    },
     image_shape=(28, 28),
 )
 _CALTECH = Source(
@@ -125,12 +115,7 @@ _CALTECH = Source(
     "c12f6bb5b808f1058112da1ef82166b42b967cfbb002d96ec7cdc06efa449845",
     file="caltech101_silhouettes_28.npz",
     form="matlab",
-    published=(
-        PublishedFile(
-            f"{_CALTECH_HOME}/caltech101_silhouettes_28_split1.mat",
-            "eb6735e8d84b1850fabc5590124aab1755e90c9fd28123585324398405e1e42a",
-        ),
-    ),
+    published={_CALTECH_URL: "eb6735e8d84b1850fabc5590124aab1755e90c9fd28123585324398405e1e42a"},
     image_shape=(28, 28),
 )
 
@@ -149,7 +134,7 @@ ad 2461 327 491 1556 7751540e66f053933053900f2b8090fb626dbf4af8d75ff615c8ac902bc
 
 def _debd(line: str) -> Source:
     name, train, valid, test, dim, sha256, title = line.split(maxsplit=6)
-    files = tuple(PublishedFile(f"{_DEBD_HOME}/{name}/{name}.{part}.data") for part in ("train", "valid", "test"))
+    files = {f"{_DEBD_HOME}/{name}/{name}.{part}.data": None for part in ("train", "valid", "test")}
     rows = (int(train), int(valid), int(test))
     return Source(name, f"{title} (DEBD)", rows, int(dim), sha256, file=f"debd_{name}.npz", published=files)
 
