@@ -172,32 +172,20 @@ def _information(
     gain = torch.full(missing.shape, torch.nan, dtype=torch.float64, device=x.device)
     for part in parts(len(row)):
         r, j = row[part], variable[part]
-        gain[r, j] = _gained(model, x[r], missing[r], j, now[r, j], target, levels[j])
+        # a question: a cell, and a level that may be the answer
+        cell, level = (torch.arange(now.shape[2], device=x.device) < levels[j][:, None]).nonzero(as_tuple=True)
+        question = torch.arange(len(cell), device=x.device)
+        answered, unknown = x[r[cell]], missing[r[cell]]
+        answered[question, j[cell]] = level.to(x.dtype)
+        unknown[question, j[cell]] = False
+        then = model.variables.level_probabilities(model(answered, unknown)[-1].double())  # [Q, D, L]
+        weight = now[r[cell], j[cell], level]
+        counted = unknown if target is None else unknown & target
+        gained = weight * (_divergence(then, weight, cell) * counted).sum(1)
+        gain[r, j] = torch.zeros(len(r), dtype=torch.float64, device=x.device).index_add_(0, cell, gained)
     if target is not None:
         gain += -torch.xlogy(now, now).sum(2) * target
     return gain
-
-
-def _gained(
-    model: ConditionalModel,
-    x: Tensor,
-    missing: Tensor,
-    variable: Int[Tensor, " N"],
-    likely: Float[Tensor, "N L"],
-    target: Tensor | None,
-    levels: Int[Tensor, " N"],
-) -> Float[Tensor, " N"]:
-    """Return the expected information of one cell a row about other cells of the row."""
-    here, level = (torch.arange(likely.shape[1], device=x.device) < levels[:, None]).nonzero(as_tuple=True)
-    question = torch.arange(len(here), device=x.device)
-    answered, unknown = x[here], missing[here]
-    answered[question, variable[here]] = level.to(x.dtype)
-    unknown[question, variable[here]] = False
-    then = model.variables.level_probabilities(model(answered, unknown)[-1].double())  # [Q, D, L]
-    weight = likely[here, level]
-    counted = unknown if target is None else unknown & target
-    gained = weight * (_divergence(then, weight, here) * counted).sum(1)
-    return torch.zeros(len(x), dtype=torch.float64, device=x.device).index_add_(0, here, gained)
 
 
 def _divergence(

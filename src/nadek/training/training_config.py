@@ -10,7 +10,7 @@ import torch
 
 from nadek.inference.order_agnostic import MaskDistribution, MaskLaw, Objective
 from nadek.training.optimizers import AdamW, OptimizerConfig
-from nadek.utils.configs import check_choices, check_range, check_whole
+from nadek.utils.configs import check_choices, check_range
 
 EMA_DECAY = 0.999
 """Default decay of the averaged weights, a minibatch."""
@@ -39,8 +39,7 @@ class Phase:
 
     def __post_init__(self) -> None:
         check_choices(self, "objective", "masks")
-        check_whole(self, "epochs", "steps")
-        check_range(self, "epochs", "steps", least=1)
+        check_range(self, "epochs", "steps", least=1, whole=True)
         if self.steps is not None and self.objective == "fixed_order":
             raise ValueError("steps: the fixed_order objective takes all steps of the network, leave the option out")
         if self.masks is not None and self.objective == "fixed_order":
@@ -103,10 +102,9 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_choices(self, "precision", "missing")
-        counts = "batch_size", "validate_every", "stride", "patience"
-        check_whole(self, *counts, "seed")
-        check_range(self, *counts, least=1)
-        check_range(self, "seed", "l2", least=0)
+        check_range(self, "batch_size", "validate_every", "stride", "patience", least=1, whole=True)
+        check_range(self, "seed", least=0, whole=True)
+        check_range(self, "l2", least=0)
         check_range(self, "ema_decay", "tilt", least=0, below=1)
         if self.mirror is not None and (len(self.mirror) != 2 or min(self.mirror) < 1):
             raise ValueError(f"mirror: expected the height and width of an image, found {self.mirror}")

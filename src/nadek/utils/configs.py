@@ -56,18 +56,18 @@ def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any datac
             raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
 
 
-def check_whole(config: Any, *names: str) -> None:  # noqa: ANN401 - any dataclass
-    """Check that options are whole numbers or None."""
+def check_range(
+    config: Any,  # noqa: ANN401 - any dataclass
+    *names: str,
+    least: int,
+    below: int | None = None,
+    whole: bool = False,
+) -> None:
+    """Check that options are finite (or whole), at least ``least`` and less than ``below``; None passes."""
     for name in names:
         value = getattr(config, name)
-        if value is not None and not is_whole(value):
+        if whole and value is not None and not is_whole(value):
             raise ValueError(f"{name}: expected a whole number, found {value!r}")
-
-
-def check_range(config: Any, *names: str, least: int, below: int | None = None) -> None:  # noqa: ANN401 - any dataclass
-    """Check that options are finite, at least ``least`` and less than ``below``; None passes."""
-    for name in names:
-        value = getattr(config, name)
         if value is not None and not least <= value < (math.inf if below is None else below):
             number = "a number of " if below is None and not is_whole(value) else ""
             top = "" if below is None else f" and below {below}"
