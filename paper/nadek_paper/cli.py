@@ -114,15 +114,8 @@ def _command(recipes: Path, work: Work) -> Callable[..., None]:
         as_json: Json = False,
         quiet: Quiet = False,
     ) -> None:
-        workspace = Workspace(
-            recipes=recipes,
-            results=results,
-            runs=runs,
-            pictures=pictures,
-            data_dir=data_dir,
-            device=pick_device(device),
-            quick=quick,
-        )
+        folders = {"recipes": recipes, "results": results, "runs": runs, "pictures": pictures}
+        workspace = Workspace(**folders, data_dir=data_dir, device=pick_device(device), quick=quick)
         try:
             work(Request(row, recipe, force, as_json, quiet), workspace)
         except KeyboardInterrupt:

@@ -246,14 +246,6 @@ def test_spaced_names_are_found_again(tmp_path):
     np.testing.assert_array_equal(source.x.numpy(), x)
 
 
-def test_missing_word_in_binary_table(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("a,b\n0,1\n9,1\n1,0\n")
-    source = opened(path, Choices(missing=("9",)))
-    assert source.schema == Schema(columns=("a", "b"), missing=("9",))
-    torch.testing.assert_close(reopened(source, path), source.x, equal_nan=True)
-
-
 def test_a_matrix_of_words_has_words(tmp_path):
     np.save(tmp_path / "t.npy", np.array([["a", "b"], ["b", "b"], ["c", "b"], ["a", "b"]]))
     source = opened(tmp_path / "t.npy")
@@ -323,12 +315,6 @@ def test_numbers_are_names_on_request(cell, tmp_path):
     torch.testing.assert_close(reopened(source, tmp_path / "t.csv"), source.x, equal_nan=True)
 
 
-def test_padded_numbers_are_text_by_default(tmp_path):
-    (tmp_path / "t.csv").write_text("a\n007\n7\n12\n007\n")
-    assert opened(tmp_path / "t.csv").schema.kinds == (Categorical(levels=("007", "12", "7")),)
-    assert opened(tmp_path / "t.csv", Choices(numeric=("a",))).schema.kinds[0].means == (7.0, 12.0)
-
-
 def test_pandas_integers_with_gaps_are_integers(tmp_path):
     frame = pd.DataFrame({"stage": [1, 2, 10, 2], "b": [0, 1, 1, 0]})
     frame.to_csv(tmp_path / "whole.csv", index=False)
@@ -387,14 +373,6 @@ def test_decimal_commas_beside_missing_words(tmp_path):
         assert many == Categorical(levels=("1", "1,2"))  # answers that hold several
     with pytest.raises(ValueError, match=r"row 2, column \"size\": expected numbers or missing, found 'k\.A\.'"):
         opened(tmp_path / "t.csv", Choices(categorical=("many",), numeric=("size",)))
-
-
-def test_commas_beside_points_are_asked_about(tmp_path):
-    (tmp_path / "t.csv").write_text("size;many\n999.5;1\n1,234;0\n12,500;1\n")
-    with pytest.raises(
-        UndecidedColumnsError, match="row 2, column \"size\": expected numbers or missing, found '1,234'"
-    ):
-        opened(tmp_path / "t.csv")
 
 
 def test_multiple_answers_are_no_decimals(tmp_path):
@@ -553,12 +531,6 @@ def completed(values, missing, kinds, codes, *, rng):
     return [
         filled_column(table, j, old, (where, new[where]), "t.parquet") for j, (old, where, new) in enumerate(fillings)
     ]
-
-
-def test_drawn_codes_become_words():
-    codes = torch.tensor([[1, 2, 0, 1, 1, 0]], dtype=torch.uint8)
-    values = decoded(KINDS, codes.numpy(), rng=np.random.default_rng(0))
-    assert [column.tolist() for column in values] == [["yes"], ["red"], [1], [0.5], [True], ["01234"]]
 
 
 def test_observed_cells_stay_what_they_are(table, saved):

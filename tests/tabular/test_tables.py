@@ -48,8 +48,10 @@ def objects(*values):
     return np.array(values, dtype=object)
 
 
-def message(error, path):
-    """The message without the folder, after a check that it is one line and names the file."""
+def refusal(path, use=read_matrix, kind=ValueError):
+    """The message that a file is refused with, without the folder; it is one line and names the file."""
+    with pytest.raises(kind) as error:
+        use(path)
     text = str(error.value)
     assert str(path) in text
     assert "\n" not in text
@@ -306,10 +308,7 @@ def test_csv_true_late_in_column(csv_file):
     ],
 )
 def test_csv_names_the_first_wrong_cell(csv_file, text, said):
-    path = csv_file(text)
-    with pytest.raises(ValueError, match="row") as error:
-        read_matrix(path)
-    assert message(error, path) == f"file.csv: {said}"
+    assert refusal(csv_file(text)) == f"file.csv: {said}"
 
 
 @pytest.mark.parametrize(
@@ -331,10 +330,7 @@ def test_csv_names_the_first_wrong_cell(csv_file, text, said):
     ],
 )
 def test_csv_of_wrong_shape(csv_file, text, said):
-    path = csv_file(text)
-    with pytest.raises(ValueError, match=r"expected|found") as error:
-        read(path)
-    assert message(error, path) == f"file.csv: {said}"
+    assert refusal(csv_file(text), read) == f"file.csv: {said}"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -345,10 +341,7 @@ def test_blank_line_in_one_column_csv(csv_file, end):
 
 @pytest.mark.parametrize("rest", ["", "\n", "\n1,0\n", "\n1,0\n" * 10, "\n1,0" * 500_000])
 def test_csv_open_quote_is_refused(csv_file, rest):
-    path = csv_file(f'a,b\n1,0\n1,"0{rest}')
-    with pytest.raises(ValueError, match=r"row 2: found a quote that is never closed$") as error:
-        read(path)
-    message(error, path)
+    assert re.search(r"row 2: found a quote that is never closed$", refusal(csv_file(f'a,b\n1,0\n1,"0{rest}'), read))
 
 
 def test_csv_cells_may_have_quotes_and_lines(csv_file):
@@ -372,10 +365,7 @@ LONG = "x" * 200_000  # more than the csv module takes for one cell
     ids=["open quote", "long cell", "open quote in the first row"],
 )
 def test_csv_wrong_shape_with_long_cell(csv_file, text, said):
-    path = csv_file(text)
-    with pytest.raises(ValueError, match=r"expected|found|Expected") as error:
-        read(path)
-    assert message(error, path).endswith(said)
+    assert refusal(csv_file(text), read).endswith(said)
 
 
 @pytest.mark.parametrize(
@@ -389,10 +379,7 @@ def test_csv_wrong_shape_with_long_cell(csv_file, text, said):
     ],
 )
 def test_csv_that_is_no_text(csv_file, data, why):
-    path = csv_file(data)
-    with pytest.raises(ValueError, match=rf"expected CSV text in UTF-8, found something else \({why}") as error:
-        read(path)
-    message(error, path)
+    assert re.search(rf"expected CSV text in UTF-8, found something else \({why}", refusal(csv_file(data), read))
 
 
 def test_large_csv_is_read_fast(tmp_path):
@@ -486,11 +473,8 @@ def test_matrix_columns_come_back(tmp_path, suffix):
 @pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
 def test_text_is_refused_in_matrix_files(tmp_path, suffix):
     path = tmp_path / f"t{suffix}"
-    with pytest.raises(
-        ValueError, match=r"this form holds numbers only, found text; write \.csv or \.parquet$"
-    ) as error:
-        write_table(path, [objects("a", None)])
-    message(error, path)
+    said = refusal(path, lambda path: write_table(path, [objects("a", None)]))
+    assert said.endswith("this form holds numbers only, found text; write .csv or .parquet")
     assert not path.exists()
 
 
@@ -507,12 +491,6 @@ def test_line_ends_in_csv_come_back(tmp_path, text):
     table = read(tmp_path / "t.csv")
     assert table.columns == ("first", (text * 2 + "n").strip())
     assert table.cells[0].to_pylist() == ["c", text, "d"]
-
-
-def test_parquet_columns_have_types(tmp_path):
-    write_table(tmp_path / "t.parquet", list(COLUMNS.values()), columns=list(COLUMNS))
-    types = pq.ParquetFile(tmp_path / "t.parquet").read().schema.types
-    assert types == [pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.bool_()]
 
 
 WORDS = {
@@ -602,10 +580,8 @@ def test_header_of_pandas_numbers(csv_file, first, named):
     ],
 )
 def test_header_repeated_below_is_refused(csv_file, text):
-    raw = read(path := csv_file(text))
-    with pytest.raises(ValueError, match=r'expected names in the first row, found "(yes|b)"') as error:
-        check_header(raw)
-    message(error, path)
+    said = refusal(csv_file(text), lambda path: check_header(read(path)))
+    assert re.search(r'expected names in the first row, found "(yes|b)"', said)
 
 
 @pytest.mark.parametrize(
@@ -774,10 +750,10 @@ def parquet(tmp_path, **columns):
 
 
 def test_parquet_names_the_first_wrong_cell(tmp_path):
-    path = parquet(tmp_path, age=[0.0, 0.5], b=[0, 1])
-    with pytest.raises(ValueError, match="row") as error:
-        read_matrix(path)
-    assert message(error, path) == 'file.parquet: row 2, column "age": expected 0, 1 or missing, found 0.5'
+    assert (
+        refusal(parquet(tmp_path, age=[0.0, 0.5], b=[0, 1]))
+        == 'file.parquet: row 2, column "age": expected 0, 1 or missing, found 0.5'
+    )
 
 
 @pytest.mark.parametrize("index", [[7, 3], ["x", "y"], [[0, 1], ["x", "y"]]], ids=["numbers", "words", "levels"])
@@ -843,16 +819,13 @@ def test_parquet_index_like_column_is_kept(tmp_path):
 def test_parquet_with_a_name_twice(tmp_path):
     path = tmp_path / "file.parquet"
     pq.write_table(pa.table([pa.array([0]), pa.array([1])], names=["a", "a"]), path)
-    with pytest.raises(ValueError, match='expected every column name once, found more of "a"') as error:
-        read_matrix(path)
-    message(error, path)
+    assert 'expected every column name once, found more of "a"' in refusal(path)
 
 
 def test_parquet_without_rows(tmp_path):
-    path = parquet(tmp_path, a=pa.array([], pa.int8()))
-    with pytest.raises(ValueError, match=r"expected rows and columns, found shape \(0, 1\)") as error:
-        read_matrix(path)
-    message(error, path)
+    assert re.search(
+        r"expected rows and columns, found shape \(0, 1\)", refusal(parquet(tmp_path, a=pa.array([], pa.int8())))
+    )
 
 
 # Reading npy and npz
@@ -874,9 +847,7 @@ def test_parquet_without_rows(tmp_path):
 def test_wrong_arrays(tmp_path, suffix, values, said):
     path = tmp_path / f"file{suffix}"
     (np.save if suffix == ".npy" else np.savez)(path, values)
-    with pytest.raises(ValueError, match=said) as error:
-        read_matrix(path)
-    message(error, path)
+    assert re.search(said, refusal(path))
 
 
 def test_npz_array_of_any_name(tmp_path):
@@ -897,18 +868,14 @@ def test_npz_array_of_any_name(tmp_path):
 def test_wrong_npz_is_described(tmp_path, arrays, said):
     path = tmp_path / "file.npz"
     np.savez(path, **arrays)
-    with pytest.raises(ValueError, match=said) as error:
-        read_matrix(path)
-    message(error, path)
+    assert re.search(said, refusal(path))
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz"])
 def test_pickled_arrays_are_refused(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
     (np.save if suffix == ".npy" else np.savez)(path, np.array([[None]]))
-    with pytest.raises(ValueError, match=r"expected a whole np[yz] file of numbers") as error:
-        read_matrix(path)
-    message(error, path)
+    assert re.search(r"expected a whole np[yz] file of numbers", refusal(path))
 
 
 # Wrong files, for every form
@@ -918,9 +885,9 @@ def test_pickled_arrays_are_refused(tmp_path, suffix):
 def test_text_under_another_suffix(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
     path.write_text("a,b\n0,1\n1,0\n")
-    with pytest.raises(ValueError, match="expected") as error:
-        read_matrix(path)
-    assert "pickle" not in message(error, path)
+    said = refusal(path)
+    assert "expected" in said
+    assert "pickle" not in said
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".npy", ".csv.gz", ".amat.gz"])
@@ -930,9 +897,7 @@ def test_truncated_files(tmp_path, suffix, keep):
     write_table(path, np.tile(COMPLETE, (50, 1)))
     data = path.read_bytes()
     path.write_bytes(data[: int(keep * len(data))])
-    with pytest.raises(ValueError, match=r"expected|empty") as error:
-        read_matrix(path)
-    message(error, path)
+    assert re.search(r"expected|empty", refusal(path))
 
 
 def test_damaged_npz(tmp_path):
@@ -941,26 +906,20 @@ def test_damaged_npz(tmp_path):
     data = bytearray(path.read_bytes())
     data[60:80] = bytes(20)
     path.write_bytes(data)
-    with pytest.raises(ValueError, match="expected a whole npz file of numbers") as error:
-        read_matrix(path)
-    message(error, path)
+    assert "expected a whole npz file of numbers" in refusal(path)
 
 
 @every_form
 def test_file_that_is_not_there(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
-    with pytest.raises(FileNotFoundError, match="there is no such file") as error:
-        read_matrix(path)
-    message(error, path)
+    assert "there is no such file" in refusal(path, kind=FileNotFoundError)
 
 
 @every_form
 def test_folder_in_place_of_a_file(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
     path.mkdir()
-    with pytest.raises(IsADirectoryError, match=r"is a folder, expected a file that ends in \.csv") as error:
-        read_matrix(path)
-    message(error, path)
+    assert re.search(r"is a folder, expected a file that ends in \.csv", refusal(path, kind=IsADirectoryError))
     with pytest.raises(IsADirectoryError, match="is a folder"):
         write_table(path, COMPLETE)
 
@@ -969,9 +928,7 @@ def test_folder_in_place_of_a_file(tmp_path, suffix):
 def test_unknown_suffix(tmp_path, name):
     for use in (read_matrix, lambda path: write_table(path, COMPLETE)):
         path = tmp_path / name
-        with pytest.raises(ValueError, match=r"expected a file that ends in \.csv, .*\.amat\.gz, found") as error:
-            use(path)
-        message(error, path)
+        assert re.search(r"expected a file that ends in \.csv, .*\.amat\.gz, found", refusal(path, use))
 
 
 # Wrong arguments of write_table
