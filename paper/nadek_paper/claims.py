@@ -40,14 +40,11 @@ class Claims:
 
 
 def claims_table(recipes: Path, claims: Claims, summary: Summary) -> str:
-    """Return a line for each claim: the difference in nats in the paper and here, and a verdict.
+    """Return a line for each claim: the difference in nats in the paper and here, and a verdict ("level": see `LEVEL`).
 
-    "level" stands where the difference is below `LEVEL`.
-
-    Trainings with a teacher are left out: the claims are about structures that learn from the same rows. A row that
-    was not run here, or an RBM of ours that is behind the quoted one, is compared by its value in the paper, and the
-    verdict says so. Ensembles are compared if they are over as many orderings, on as many rows. Beside a row with one
-    value, for all test rows, an ensemble's gain over its single orderings is added to their mean over all rows.
+    A row that was not run here, or an RBM of ours that is behind the quoted one, is compared by its value in the paper.
+    Ensembles are compared if they are over as many orderings and rows. Beside a row with one value, for all test rows,
+    an ensemble's gain over its single orderings is added to their mean over all rows.
     """
     lines = []
     for claim in claims.claims:

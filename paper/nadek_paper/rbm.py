@@ -34,10 +34,6 @@ class RBM:
     b: Tensor
     c: Tensor
 
-    def copy(self) -> "RBM":
-        """Return a copy of the parameters."""
-        return RBM(self.W.clone(), self.b.clone(), self.c.clone())
-
     def log_weight(self, v: Shaped[Tensor, "B D"]) -> Float[Tensor, " B"]:
         """Return log p(v) without the normalising constant (nats, float64)."""
         v = v.to(self.W)
@@ -130,10 +126,8 @@ def fit_rbm(
 ) -> RBMState:
     """Train an RBM.
 
-    The gradient is the centred one: units are measured from their means over the data, a near relative of the enhanced
-    gradient of Cho, Raiko and Ilin (2013), which measures them from the mean of data and model. Randomness is
-    a function of the seed and the epoch's number, so a training that goes on from a state ends as if it had not been
-    stopped.
+    The gradient is the centred one: units are measured from their means over the data. The enhanced gradient of Cho,
+    Raiko and Ilin (2013) measures them from the mean of data and model. Randomness depends on seed and epoch only.
     """
     x = x.float()
     if x.isnan().any():
@@ -164,7 +158,7 @@ def _begin(x: Float[Tensor, "N D"], config: RBMConfig) -> RBMState:
     rbm = RBM(W, torch.logit(x.mean(0).clamp(1e-2, 1 - 1e-2)), torch.zeros(config.hidden, device=device))
     still = RBM(*(torch.zeros_like(p) for p in (rbm.W, rbm.b, rbm.c)))
     chains = x[torch.randperm(len(x), generator=generator, device=device)[: config.batch_size]].clone()
-    return RBMState(rbm, rbm.copy(), still, chains)
+    return RBMState(rbm, copy.deepcopy(rbm), still, chains)
 
 
 def _step(state: RBMState, v: Tensor, config: RBMConfig, lr: float, decay: float, generator: torch.Generator) -> None:
@@ -225,9 +219,8 @@ def log_partition(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Estimate:
-    """Estimate the log normalising constant (Salakhutdinov and Murray 2008).
+    """Estimate the log normalising constant by annealed importance sampling (Salakhutdinov and Murray 2008).
 
-    Annealed importance sampling from independent units to the RBM.
     The distribution at inverse temperature t is ``exp((1 - t) a'v + t (b'v + c'h + h'Wv))``, where a are the log-odds
     of ``mean``: at t = 0 the visible units are independent with those means, and its constant is known.
     """

@@ -1,5 +1,6 @@
 """Rows that are RBMs: train one, estimate its normalising constant; other rows may begin as one."""
 
+import copy
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,7 +73,7 @@ class RBMTraining:
             if choice is not None and (state.epochs % choice.every == 0 or state.epochs == config.epochs):
                 constant = log_partition(state.average, train.mean(0), choice.annealing).value
                 cost = point["validation"] = constant - state.average.log_weight(valid).mean().item()
-                state.best = state.average.copy() if state.lowest is None or cost < state.lowest else state.best
+                state.best = copy.deepcopy(state.average) if state.lowest is None or cost < state.lowest else state.best
                 costs = [cost]
             state.curve.append(point)
             self._save(state)

@@ -21,8 +21,6 @@ from nadek_paper.table3 import read_spreads, spreads_summary, spreads_table
 from nadek_paper.workspace import Workspace
 
 COLUMNS = ("model", "recipe", "paper", "ours", "±", "over", "paper, ensemble", "ours, ensemble", "±", "over")
-NO_ENSEMBLE = dict.fromkeys(ENSEMBLE)
-"""Entries on the ensemble of a model that has one ordering only."""
 
 
 def summary(workspace: Workspace) -> dict[str, dict[str, Any]]:
@@ -41,8 +39,7 @@ def write_report(workspace: Workspace, page: Path) -> list[RowRecord]:
     """Write ``summary.json`` beside the records, and update the tables of a Markdown page.
 
     Text between ``<!-- generated: TABLE -->`` and ``<!-- /generated -->`` is replaced. A table without such a place is
-    added at the page's end, and a page that does not exist is begun. Claims, notes (``notes TABLE``) and pictures
-    (``figure NAME``) are shown where the page has a place for them.
+    added at the page's end; claims, notes (``notes TABLE``) and pictures (``figure NAME``) need one.
     """
     names = tables(workspace.recipes)
     if not names:
@@ -127,7 +124,8 @@ def _extras(workspace: Workspace, page: Path) -> dict[str, str]:
 def _line(row: Row, record: RowRecord | None, workspace: Workspace) -> tuple[str, ...]:
     """Return the line of a record, or of a row without one."""
     content = dict.fromkeys(SHARED) if record is None else record.content
-    ensemble = NO_ENSEMBLE if content["orderings"] == content["ensemble_orderings"] == 1 else content
+    has_one_ordering = content["orderings"] == content["ensemble_orderings"] == 1
+    ensemble = dict.fromkeys(ENSEMBLE) if has_one_ordering else content
     return (
         f"{row.title} (cited)" if row.cited else row.title,
         NOTHING if record is None else _recipe(record, workspace),

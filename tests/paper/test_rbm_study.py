@@ -1,5 +1,6 @@
 """Rows that are RBMs, and RBMs turned into networks by mean field."""
 
+import copy
 import json
 import math
 import sys
@@ -120,7 +121,9 @@ def test_best_validation_epoch_is_chosen(costs, epochs, tmp_path, monkeypatch):
     assert [point.get("validation") for point in curve] == [None, *map(pytest.approx, costs)]
     assert [epoch.best for epoch in seen] == [None, pytest.approx(costs[0]), pytest.approx(min(costs))]
     averages = []
-    fit_rbm(job.open("train"), job.recipe.training, on_epoch=lambda state, _: averages.append(state.average.copy()))
+    fit_rbm(
+        job.open("train"), job.recipe.training, on_epoch=lambda state, _: averages.append(copy.deepcopy(state.average))
+    )
     assert torch.equal(machine.W, averages[epochs - 1].W)
     assert torch.equal(job.finished().W, machine.W)
     assert not torch.equal(averages[1].W, averages[2].W)

@@ -46,9 +46,7 @@ def lines(
     """Draw lines in panels; a line looks the same in all of them, and short ones show their points.
 
     A vertical line stands at ``mark``. The height need not fit the first part ``skip`` (0 to 1) of the lines: the start
-    of a training is steep.
-
-    Where there are more lines than colours, those that take a colour again are dashed and have hollow points.
+    of a training is steep. Lines that take a colour again are dashed and have hollow points.
     """
     if not panels:
         raise ValueError("panels must hold at least one panel, found none")
