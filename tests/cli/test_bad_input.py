@@ -300,12 +300,6 @@ def test_other_names_of_columns(verb, trained, tmp_path):
     )
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
-def test_too_few_columns_without_names(verb, trained, tmp_path):
-    table = write_csv(tmp_path / "t.csv", answers(4)[:, :4], None)
-    assert fails(verb, trained, table) == f"{table}: expected 5 columns as in the model, found 4"
-
-
 def test_ambiguous_first_row_is_refused(tmp_path, output):
     (tmp_path / "t.csv").write_text("yes,no\nno,no\nno,yes\nyes,yes\n" * 10)
     error = fails("fit", tmp_path / "t.csv", "-o", output)
@@ -490,14 +484,6 @@ def test_cli_mistake_spares_the_recipe(tmp_path, output):
     (tmp_path / "recipe.toml").write_text("[model]\nsteps = 2\n")
     error = fails("fit", "digits", "-o", output, "--config", tmp_path / "recipe.toml", "--steps", "0")
     assert error == "model: steps: expected at least 1, found 0"
-
-
-def test_broken_or_absent_recipe(tmp_path, output):
-    recipe = tmp_path / "recipe.toml"
-    assert fails("fit", "digits", "-o", output, "--config", recipe) == f"there is no recipe at {recipe}"
-    recipe.write_text("steps = = 2")
-    error = fails("fit", "digits", "-o", output, "--config", recipe)
-    assert error.startswith(f"{recipe} is not valid TOML: ")
 
 
 # Folders that are no models, and damaged ones
@@ -794,19 +780,6 @@ def test_ctrl_c_ends_without_traceback(trained, table, monkeypatch):
 # Data that are not there, or not what they should be
 
 
-@pytest.fixture
-def no_data(monkeypatch):
-    monkeypatch.delenv("NADEK_DATA", raising=False)
-
-
-@pytest.mark.usefixtures("no_data")
-def test_set_without_folder_is_explained(output):
-    error = fails("fit", "mnist", "-o", output)
-    assert "the data set 'mnist' lies in a data folder, and none is given" in error
-    assert "NADEK_DATA" in error
-    assert "`nadek data --fetch mnist --data-dir DIR` fetches the set" in error
-
-
 @pytest.mark.parametrize("verb", ["fit", "evaluate"])
 def test_unknown_data_is_refused(verb, trained, output):
     arguments = ("fit", "mnits", "-o", output) if verb == "fit" else ("evaluate", trained, "mnits")
@@ -834,15 +807,6 @@ def test_typing_error_keeps_unfinished_training(table, tmp_path, ctrl_c):
 
 
 # What one ordering cannot do
-
-
-def test_one_ordering_cannot_fill(table, tmp_path):
-    settings = ("--set", "model.ordering=[0,1,2,3,4]", "--set", "model.fill=zero", "--steps", "1", "--quiet")
-    ok("fit", table, "-o", tmp_path / "model", *FIT, *settings)
-    x = answers(3)
-    x[1, 0] = NAN
-    error = fails("impute", tmp_path / "model", write_csv(tmp_path / "t.csv", x))
-    assert error.startswith("this model knows one ordering only, and can fill in cells that come last in it")
 
 
 # Seeing more

@@ -65,13 +65,6 @@ def test_folder_hides_shipped_model(tmp_path, monkeypatch):
         load("other")
 
 
-def test_missing_model_lists_shipped_ones():
-    with pytest.raises(
-        FileNotFoundError, match=rf"there is no model at none; those that come with nadek: .*{MODELS[0]}"
-    ):
-        load("none")
-
-
 @pytest.mark.slow
 def test_command_samples_from_shipped_model(tmp_path):
     file = tmp_path / "rows.csv"

@@ -77,15 +77,11 @@ def test_one_column_or_row_comes_back(tmp_path, suffix, column):
     np.testing.assert_array_equal(read_matrix(tmp_path / f"t{suffix}").values, values)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".npz", ".npy", ".amat", ".amat.gz"])
+@pytest.mark.parametrize("suffix", [".csv", ".npz", ".npy", ".amat", ".amat.gz", ".parquet"])
 def test_no_names_stay_none(tmp_path, suffix):
     write_table(tmp_path / f"t{suffix}", COMPLETE)
-    assert read_matrix(tmp_path / f"t{suffix}").columns is None
-
-
-def test_parquet_without_names_gets_them(tmp_path):
-    write_table(tmp_path / "t.parquet", COMPLETE)
-    assert read_matrix(tmp_path / "t.parquet").columns == ("x0", "x1", "x2")
+    names = read_matrix(tmp_path / f"t{suffix}").columns
+    assert names == (("x0", "x1", "x2") if suffix == ".parquet" else None)
 
 
 @with_missing
@@ -104,39 +100,21 @@ def test_every_binary_dtype_is_written(tmp_path, suffix, dtype):
     np.testing.assert_array_equal(read_matrix(tmp_path / f"t{suffix}").values, COMPLETE)
 
 
-# What is written
-
-
-def test_parquet_holds_integers_and_nulls(tmp_path):
+def test_files_hold_what_they_should(tmp_path):
     write_table(tmp_path / "t.parquet", WITH_MISSING, columns=NAMES)
     table = pq.ParquetFile(tmp_path / "t.parquet").read()
     assert set(table.schema.types) == {pa.int8()}
     assert table["age"].to_pylist() == [0, None, 1, 0]
-
-
-def test_parquet_holds_floats_and_nulls(tmp_path):
     write_table(tmp_path / "t.parquet", np.array([[0.5, 1.0], [NAN, 0.0]]))
-    table = pq.ParquetFile(tmp_path / "t.parquet").read()
-    assert table.to_pydict() == {"x0": [0.5, None], "x1": [1.0, 0.0]}
-
-
-def test_amat_text(tmp_path):
+    assert pq.read_table(tmp_path / "t.parquet").to_pydict() == {"x0": [0.5, None], "x1": [1.0, 0.0]}
     write_table(tmp_path / "t.amat", COMPLETE)
     assert (tmp_path / "t.amat").read_text() == "0 1 1\n1 0 0\n"
-
-
-def test_compressed_files_have_no_time(tmp_path):
     write_table(tmp_path / "t.csv.gz", COMPLETE)
-    assert (tmp_path / "t.csv.gz").read_bytes()[4:8] == bytes(4)
+    assert (tmp_path / "t.csv.gz").read_bytes()[4:8] == bytes(4)  # no time
     assert gzip.decompress((tmp_path / "t.csv.gz").read_bytes()) == b"0,1,1\n1,0,0\n"
 
 
-def test_failed_write_leaves_the_old_file(tmp_path):
-    path = tmp_path / "t.amat"
-    write_table(path, COMPLETE)
-    with pytest.raises(ValueError, match="expected 0 or 1"):
-        write_table(path, WITH_MISSING)
-    np.testing.assert_array_equal(read_matrix(path).values, COMPLETE)
+# What is written
 
 
 # Reading CSV
@@ -182,11 +160,6 @@ def test_first_line_may_name_delimiter(csv_file, line):
         read(csv_file(line))
 
 
-def test_named_semicolons_allow_decimal_commas(csv_file):
-    np.testing.assert_array_equal(read(csv_file("sep=;\na;b\n1,5;2,5\n")).column(1), [2.5])
-    assert read_matrix(csv_file("a,sep=;\n0,1\n")).columns == ("a", "sep=;")
-
-
 def test_semicolon_csv_keeps_commas(csv_file):
     np.testing.assert_array_equal(read(csv_file("w;x\n1,5;0\na,b;1\n")).column(0), objects("1,5", "a,b"))
     np.testing.assert_array_equal(read(csv_file("w;x\n1,5;0\n1,5,2;1\n")).column(0), objects("1,5", "1,5,2"))
@@ -198,6 +171,28 @@ def test_semicolons_allow_decimal_commas(csv_file):
     raw = read(csv_file("w;x\n1,5;0\n-,25;\n;1\n1,5;7\n"))
     np.testing.assert_array_equal(raw.column(0), [1.5, -0.25, NAN, 1.5])
     np.testing.assert_array_equal(raw.column(1), [0, NAN, 1, 7])
+    np.testing.assert_array_equal(read(csv_file("sep=;\na;b\n1,5;2,5\n")).column(1), [2.5])
+    assert read_matrix(csv_file("a,sep=;\n0,1\n")).columns == ("a", "sep=;")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"whatever": COMPLETE}, None),
+        ({"values": COMPLETE, "other": np.zeros(3)}, None),
+        ({"values": COMPLETE, "columns": np.array(["a", "b"])}, "expected 3 column names, found 2"),
+        ({"values": COMPLETE, "columns": np.arange(3)}, 'expected "columns" to hold text, found int64'),
+        ({"values": [[0, 2]], "columns": np.array(["a", "b"])}, 'row 1, column "b": expected 0, 1 or missing, found 2'),
+        ({"train": COMPLETE, "test": COMPLETE}, 'expected one array, or one called "values"; found test, train'),
+    ],
+)
+def test_npz_has_one_array_called_values(tmp_path, arrays, said):
+    path = tmp_path / "file.npz"
+    np.savez(path, **arrays)
+    if said is None:
+        np.testing.assert_array_equal(read_matrix(path).values, COMPLETE)
+    else:
+        assert said in refusal(path)
 
 
 def test_commas_beside_points_are_kept(csv_file):
@@ -470,14 +465,6 @@ def test_matrix_columns_come_back(tmp_path, suffix):
     np.testing.assert_array_equal([raw.column(j) for j in range(3)], [[3, 1], [0.5, NAN], [NAN, 1]])
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".npy", ".amat"])
-def test_text_is_refused_in_matrix_files(tmp_path, suffix):
-    path = tmp_path / f"t{suffix}"
-    said = refusal(path, lambda path: write_table(path, [objects("a", None)]))
-    assert said.endswith("this form holds numbers only, found text; write .csv or .parquet")
-    assert not path.exists()
-
-
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())], ids=str)
 def test_csv_quotes_text_of_any_type(tmp_path, kind):
     words = pa.chunked_array([pa.array(["a, b", None, "c"]).cast(kind)])
@@ -712,12 +699,6 @@ def test_long_decimals_are_no_categories(tmp_path):
     assert raw.column(0, reading="text").tolist() == words
 
 
-def test_exact_integers_stay_numbers(tmp_path):
-    raw = read(parquet(tmp_path, a=pa.array([2**60 + 1, 5], pa.uint64()), b=pa.array([2**63, 2**63], pa.uint64())))
-    assert raw.column(0, reading="text").tolist() == [2**60 + 1, 5]
-    assert raw.column(1).tolist() == [2**63, 2**63]
-
-
 def test_large_integers_with_missing_come_back(tmp_path):
     path = tmp_path / "t.parquet"
     write_table(path, [objects(2**63 + 2048, None, 1), objects(-1, 2**64, None)], columns=["a", "b"])
@@ -749,11 +730,38 @@ def parquet(tmp_path, **columns):
     return path
 
 
-def test_parquet_names_the_first_wrong_cell(tmp_path):
-    assert (
-        refusal(parquet(tmp_path, age=[0.0, 0.5], b=[0, 1]))
-        == 'file.parquet: row 2, column "age": expected 0, 1 or missing, found 0.5'
-    )
+@pytest.mark.parametrize(
+    ("columns", "names", "said"),
+    [
+        ([[0.0, 0.5], [0, 1]], ["age", "b"], 'row 2, column "age": expected 0, 1 or missing, found 0.5'),
+        ([[0], [1]], ["a", "a"], 'expected every column name once, found more of "a"'),
+        ([pa.array([], pa.int8())], ["a"], "expected rows and columns, found shape (0, 1)"),
+    ],
+)
+def test_wrong_parquet_is_described(tmp_path, columns, names, said):
+    pq.write_table(pa.table(columns, names=names), tmp_path / "file.parquet")
+    assert refusal(tmp_path / "file.parquet").endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "error", "said"),
+    [
+        ("t.amat", WITH_MISSING, ValueError, r"t\.amat: row 1, column 3: expected 0 or 1, found nan; \.amat holds"),
+        *(
+            (f"t.{form}", [objects("a", None)], ValueError, "holds numbers only, found text; write .csv or .parquet")
+            for form in ("npz", "npy", "amat")
+        ),
+        ("nowhere/t.csv", COMPLETE, FileNotFoundError, r"the folder .*nowhere does not exist"),
+    ],
+)
+def test_refused_table_leaves_the_old_file(tmp_path, name, values, error, said):
+    path = tmp_path / name
+    if path.parent == tmp_path:
+        write_table(path, COMPLETE)
+    with pytest.raises(error, match=said):
+        write_table(path, values)
+    if path.parent == tmp_path:
+        np.testing.assert_array_equal(read_matrix(path).values, COMPLETE)
 
 
 @pytest.mark.parametrize("index", [[7, 3], ["x", "y"], [[0, 1], ["x", "y"]]], ids=["numbers", "words", "levels"])
@@ -816,18 +824,6 @@ def test_parquet_index_like_column_is_kept(tmp_path):
     assert read(parquet(tmp_path, __index_level_0__=[0, 1])).columns == ("__index_level_0__",)
 
 
-def test_parquet_with_a_name_twice(tmp_path):
-    path = tmp_path / "file.parquet"
-    pq.write_table(pa.table([pa.array([0]), pa.array([1])], names=["a", "a"]), path)
-    assert 'expected every column name once, found more of "a"' in refusal(path)
-
-
-def test_parquet_without_rows(tmp_path):
-    assert re.search(
-        r"expected rows and columns, found shape \(0, 1\)", refusal(parquet(tmp_path, a=pa.array([], pa.int8())))
-    )
-
-
 # Reading npy and npz
 
 
@@ -847,27 +843,6 @@ def test_parquet_without_rows(tmp_path):
 def test_wrong_arrays(tmp_path, suffix, values, said):
     path = tmp_path / f"file{suffix}"
     (np.save if suffix == ".npy" else np.savez)(path, values)
-    assert re.search(said, refusal(path))
-
-
-def test_npz_array_of_any_name(tmp_path):
-    for arrays in ({"whatever": COMPLETE}, {"values": COMPLETE, "other": np.zeros(3)}):
-        np.savez(tmp_path / "t.npz", **arrays)
-        np.testing.assert_array_equal(read_matrix(tmp_path / "t.npz").values, COMPLETE)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "said"),
-    [
-        ({"values": COMPLETE, "columns": np.array(["a", "b"])}, "expected 3 column names, found 2"),
-        ({"values": COMPLETE, "columns": np.arange(3)}, 'expected "columns" to hold text, found int64'),
-        ({"values": [[0, 2]], "columns": np.array(["a", "b"])}, 'row 1, column "b": expected 0, 1 or missing, found 2'),
-        ({"train": COMPLETE, "test": COMPLETE}, 'expected one array, or one called "values"; found test, train'),
-    ],
-)
-def test_wrong_npz_is_described(tmp_path, arrays, said):
-    path = tmp_path / "file.npz"
-    np.savez(path, **arrays)
     assert re.search(said, refusal(path))
 
 
@@ -949,21 +924,7 @@ def test_write_refuses(values, columns, said):
         write_table(io.StringIO(), np.array(values), columns=columns)
 
 
-def test_amat_cannot_hold_missing(tmp_path):
-    with pytest.raises(ValueError, match=r"t\.amat: row 1, column 3: expected 0 or 1, found nan; \.amat holds"):
-        write_table(tmp_path / "t.amat", WITH_MISSING)
-
-
-def test_write_into_absent_folder(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
-        write_table(tmp_path / "nowhere" / "t.csv", COMPLETE)
-
-
 # Where columns stand
-
-
-def test_columns_are_found_by_their_names():
-    assert places_of(("c", "a", "b"), ("a", "b", "c"), where="t.csv") == [2, 0, 1]
 
 
 @pytest.mark.parametrize(
