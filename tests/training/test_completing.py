@@ -6,7 +6,7 @@ import torch
 from nadek.inference.likelihood import log_prob
 from nadek.models import residual_nade_k
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
-from nadek.training.stochastic_em import completion_due, draw_missing_values, first_completion
+from nadek.training.stochastic_em import completion_epochs, draw_missing_values
 from reference import all_rows
 
 D, N = 3, 3000
@@ -87,7 +87,7 @@ def test_only_missing_cells_are_drawn(n_variables):
 def test_patience_waits_until_rows_were_completed():
     rows = prepare(with_holes(drawn(50, 0), 1))
     standing = config(missing="complete", patience=2, optimizer=AdamW(lr=0.0), phases=(Phase(epochs=20),))
-    assert len(fit(model(), rows, rows, config=standing)) == first_completion(20) + 2
+    assert len(fit(model(), rows, rows, config=standing)) == completion_epochs(20).start + 2
     leaving_out = config(patience=2, optimizer=AdamW(lr=0.0), phases=(Phase(epochs=20),))
     assert len(fit(model(), rows, rows, config=leaving_out)) == 3
 
@@ -119,7 +119,7 @@ def test_completion_continues_from_best_weights(ema_decay):
     ("epochs", "which"), [(1, []), (2, [1]), (3, [2]), (8, [5, 6, 7]), (60, [40, 43, 46, 49, 52, 55, 58])]
 )
 def test_last_third_of_run_is_completed(epochs, which):
-    assert [number for number in range(epochs) if completion_due(number, epochs, first_completion(epochs))] == which
+    assert list(completion_epochs(epochs)) == which
 
 
 @pytest.mark.slow

@@ -74,10 +74,6 @@ class MemoryModel(ConditionalModel):
     seen: Tensor  # `counts`, by its name in saved models
     decay: Tensor
     trust: Tensor
-    _values: Tensor
-    _observed: Tensor | None
-    _difference: Tensor
-    _logistic: Tensor
 
     def __init__(
         self,
@@ -132,7 +128,7 @@ class MemoryModel(ConditionalModel):
     @property
     def stored(self) -> StoredColumns:
         """The stored rows as columns of the model."""
-        return StoredColumns(self._values, self._observed, self._difference, self._logistic)
+        return StoredColumns(**{name: getattr(self, f"_{name}") for name in StoredColumns._fields})
 
     def forward(
         self,
@@ -182,10 +178,9 @@ class MemoryModel(ConditionalModel):
         n_observed = count.sum() if observed is None else (count * observed).sum(0)
         mean = (count * values).sum(0) / n_observed.clamp(min=1)
         logistic = variables.expand(logistic).to(dtype)
-        self.register_buffer("_values", values, persistent=False)
-        self.register_buffer("_observed", observed, persistent=False)
-        self.register_buffer("_difference", (1 + logistic) * mean * (1 - mean), persistent=False)
-        self.register_buffer("_logistic", logistic, persistent=False)
+        stored = StoredColumns(values, observed, (1 + logistic) * mean * (1 - mean), logistic)
+        for name, columns in stored._asdict().items():
+            self.register_buffer(f"_{name}", columns, persistent=False)
 
 
 def _store_again(model: MemoryModel, _: object) -> None:

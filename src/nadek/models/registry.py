@@ -14,14 +14,7 @@ from nadek.models.unet import ImageNetwork
 def build(
     config: AnyConfig, mean: Float[Tensor, " C"] | None = None, *, generator: torch.Generator | None = None
 ) -> ConditionalModel:
-    """Return a model with fresh weights.
-
-    The arguments are those of `IterativeNADE`.
-
-    Example:
-        >>> type(build(ImageConfig(image_shape=(2, 4)))).__name__
-        'ImageNetwork'
-    """
+    """Return a model with fresh weights; the arguments are those of `IterativeNADE`."""
     if isinstance(config, MemoryConfig):
         rows = torch.zeros(config.n_rows, config.n_variables, dtype=torch.uint8)
         observed = torch.ones_like(rows, dtype=torch.bool) if config.holes else None
@@ -32,12 +25,6 @@ def build(
 
 
 def build_meta(config: AnyConfig) -> ConditionalModel:
-    """Return a model on the meta device, without numbers.
-
-    Example:
-        >>> from nadek.models import ModelConfig
-        >>> build_meta(ModelConfig(n_variables=1000)).state_dict()["W"].shape
-        torch.Size([500, 1000])
-    """
+    """Return a model on the meta device, without numbers."""
     with torch.device("meta"):
         return build(config)

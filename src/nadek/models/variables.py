@@ -206,12 +206,7 @@ Variables = BinaryVariables | MixedVariables
 
 
 def variables_of(levels: Sequence[int]) -> Variables:
-    """Return the variables with these numbers of levels.
-
-    Example:
-        >>> variables_of((2, 2)).n_columns, variables_of((2, 3, 1)).n_columns
-        (2, 5)
-    """
+    """Return the variables with these numbers of levels."""
     return BinaryVariables(len(levels)) if set(levels) == {2} else MixedVariables(levels)
 
 

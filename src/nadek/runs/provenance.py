@@ -13,12 +13,12 @@ import torch
 
 def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
     """Return versions, commit of the source tree (None outside one) and hardware."""
-    packages = ("nade-k", "torch", "numpy")
+    packages, device = ("nade-k", "torch", "numpy"), torch.device(device)
     return {
         "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}},
         "commit": _commit(),
         "hardware": {
-            "device": _device_name(torch.device(device)),
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
             "processor": _processor(),
             "cores": os.cpu_count(),
             "threads": torch.get_num_threads(),
@@ -40,10 +40,6 @@ def _commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return f"{commit}+" if changes else str(commit)
-
-
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 def _processor() -> str:

@@ -16,7 +16,7 @@ from nadek.training.costs import Validation, batch_costs, prepare_validation, va
 from nadek.training.preconditioning import mean_input, preconditioned
 from nadek.training.prepare import Rows
 from nadek.training.state import Epoch, TrainingDivergedError, TrainingState, WeightAverage, diverged_cost, pack, unpack
-from nadek.training.stochastic_em import completion_due, draw_missing_values, first_completion
+from nadek.training.stochastic_em import completion_epochs, draw_missing_values
 from nadek.training.training_config import EpochPlan, Phase, TrainingConfig, epoch_generator, plan_epochs
 from nadek.utils.configs import encode
 
@@ -108,7 +108,7 @@ class _Run:
         self.plans = plan_epochs(config.phases)
         self.original_rows = self.train, self.validation_rows
         completes = config.missing == "complete" and self.train.observed is not None
-        self.first_completion = first_completion(config.epochs, trained=self.trained) if completes else None
+        self.completions = completion_epochs(config.epochs, trained=self.trained) if completes else range(0)
         self.average: WeightAverage | None = None
         if (decay := config.average_decay(len(self.train.values))) > 0:
             self.average = WeightAverage(self.model, decay)
@@ -133,7 +133,7 @@ class _Run:
     def finished(self) -> bool:
         """True if all epochs are done, or the patience of the last phase is used up."""
         n_done, config = len(self.history), self.config
-        in_last_phase = n_done > max(config.epochs - config.phases[-1].epochs, self.first_completion or 0)
+        in_last_phase = n_done > max(config.epochs - config.phases[-1].epochs, self.completions.start)
         stops = config.patience is not None and in_last_phase and self.since_best >= config.patience
         return n_done == config.epochs or stops
 
@@ -145,8 +145,7 @@ class _Run:
             self.since_best = 0
             if plan.phase.fresh:
                 self.optimizer = self.config.optimizer.build(self.model)
-        first = self.first_completion
-        if first is not None and completion_due(number, self.config.epochs, first):
+        if number in self.completions:
             self._complete_rows(number)
         before = self.weights()
         train = self._train_epoch(plan, number)
@@ -178,7 +177,7 @@ class _Run:
             "config": encode(self.config),
         }
         extra = {"best": self.best, "good": self.last_good if self.best is None else None}
-        if self.first_completion is not None and self.train.observed is None:
+        if self.completions and self.train.observed is None:
             parts = {"train": self.train, "validation": self.validation_rows}
             extra["completed"] = {name: rows.values for name, rows in parts.items() if rows is not None}
         return pack(self.model, self.optimizer, self.average, extra, info)
@@ -202,7 +201,7 @@ class _Run:
     def _complete_rows(self, number: int) -> None:
         """Draw the missing values anew; the first time from the best weights, which training goes on from."""
         model, (train, validation), generator = self._current(), self.original_rows, self._generator(number, 1)
-        if number == self.first_completion:
+        if number == self.completions.start:
             self.since_best = 0
             if self.best is not None:
                 self.model.load_state_dict(self.best)
@@ -269,7 +268,9 @@ class _Run:
     def _with_masks(self, rows: Rows, **options: int) -> Validation:
         """Draw the last phase's masks for validation rows."""
         last = self.config.phases[-1]
-        return prepare_validation(rows, self.model, self._generator(-1), law=last.mask_law, **options)
+        return prepare_validation(
+            rows, self.model, self._generator(-1), law=self.config.mask_distribution(last).law, **options
+        )
 
     def _current(self) -> ConditionalModel:
         """Return the model that training would return now: the average, if there is one."""

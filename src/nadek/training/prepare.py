@@ -132,12 +132,7 @@ def needed_rows(observed: Bool[Tensor, "N D"], held_out: Int[Tensor, " V"]) -> B
 def mirror_images(
     x: Shaped[Tensor, "B D"], chosen: Bool[Tensor, " B"], image_shape: tuple[int, int]
 ) -> Shaped[Tensor, "B D"]:
-    """Exchange left and right of some images.
-
-    Example:
-        >>> mirror_images(torch.tensor([[0, 1, 2, 3]] * 2), torch.tensor([True, False]), (2, 2)).tolist()
-        [[1, 0, 3, 2], [0, 1, 2, 3]]
-    """
+    """Exchange left and right of some images."""
     return torch.where(chosen[:, None], x.unflatten(1, image_shape).flip(2).flatten(1), x)
 
 

@@ -21,29 +21,17 @@ MAX_PASSES = 64
 """Network passes of a completion, about; rows of more variables have several cells drawn at once."""
 
 
-def completion_due(number: int, epochs: int, first: int) -> bool:
-    """Check that rows are completed anew before an epoch.
-
-    Example:
-        >>> [number for number in range(100) if completion_due(number, 100, 66)]
-        [66, 71, 76, 81, 86, 91, 96]
-        >>> [number for number in range(5) if completion_due(number, 5, 3)]
-        [3, 4]
-    """
-    since = number - first
-    return since >= 0 and since % max(1, epochs // COMPLETIONS) == 0
-
-
-def first_completion(epochs: int, *, trained: bool = False) -> int:
-    """Return the first epoch that learns from completed rows.
+def completion_epochs(epochs: int, *, trained: bool = False) -> range:
+    """Return the epochs that begin with rows completed anew.
 
     A model that is trained already begins at once, another one after at least one epoch.
 
     Example:
-        >>> first_completion(100), first_completion(1), first_completion(100, trained=True)
-        (66, 1, 0)
+        >>> list(completion_epochs(100)), list(completion_epochs(5)), list(completion_epochs(2, trained=True))
+        ([66, 71, 76, 81, 86, 91, 96], [3, 4], [0, 1])
     """
-    return 0 if trained else max(1, epochs - -(-epochs // PART))
+    first = 0 if trained else max(1, epochs - -(-epochs // PART))
+    return range(first, epochs, max(1, epochs // COMPLETIONS))
 
 
 def draw_missing_values(model: ConditionalModel, rows: Rows, generator: torch.Generator) -> Rows:

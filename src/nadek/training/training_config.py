@@ -45,11 +45,6 @@ class Phase:
         if self.masks is not None and self.objective == "fixed_order":
             raise ValueError("masks: the fixed_order objective hides what its ordering says, leave the option out")
 
-    @property
-    def mask_law(self) -> MaskLaw:
-        """Law of the hidden cells: ``masks``, or its default."""
-        return self.masks or "orderings"
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
@@ -123,7 +118,7 @@ class TrainingConfig:
 
     def mask_distribution(self, phase: Phase) -> MaskDistribution:
         """Return the distribution of a phase's masks."""
-        return MaskDistribution(phase.mask_law, self.tilt, self.stratified)
+        return MaskDistribution(phase.masks or "orderings", self.tilt, self.stratified)
 
     def average_decay(self, n_rows: int) -> float:
         """Return the decay of a run's averaged weights.

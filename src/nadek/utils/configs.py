@@ -148,17 +148,12 @@ def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN4
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"{where}: expected a table of options, found {value!r}")
-    by_kind = {_kind(member): member for member in members}
+    by_kind = {getattr(member, "kind", None): member for member in members}  # the default of the field, if there is one
     kind = value.get("kind")
     if not isinstance(kind, str | None) or kind not in by_kind:
         expected = "none or one of" if None in by_kind else "one of"
         raise ValueError(f"{where}.kind: expected {expected} {', '.join(filter(None, by_kind))}, found {kind!r}")
     return decode(by_kind[kind], value, where=where)
-
-
-def _kind(cls: Any) -> str | None:  # noqa: ANN401
-    """Return the ``kind`` of a config class, or None."""
-    return next((str(field.default) for field in dataclasses.fields(cls) if field.name == "kind"), None)
 
 
 def _join(where: str, name: str) -> str:
