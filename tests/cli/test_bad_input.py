@@ -96,7 +96,8 @@ def test_closed_standard_output(arguments, trained, monkeypatch):
 def test_first_wrong_value_names_its_cell(verb, trained, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text('age,"b,c",ü,d,e\n0,1,0,1,1\n1,0,2,1,0\n5,0,0,0,0\n')
-    assert fails(verb, trained, table) == f'{table}: row 3, column "age": expected 0, 1 or missing, found 5'
+    error = fails(verb, trained, table, "--unknown", "error")
+    assert error == f'{table}: row 3, column "age": expected 0, 1 or missing, found 5'
 
 
 # Columns that the user is asked about
@@ -234,7 +235,30 @@ def test_all_unreadable_columns_are_named(tmp_path, output):
 def test_new_value_names_its_cell(line, error, coloured, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text(f"colour,grade,size\nred,1,0.25\n{line}\n")
-    assert fails("score", coloured, table) == f"{table}: {error}"
+    assert fails("score", coloured, table, "--unknown", "error") == f"{table}: {error}"
+
+
+def test_new_values_are_missing_once_named(coloured, tmp_path):
+    table, same = tmp_path / "t.csv", tmp_path / "same.csv"
+    table.write_text("colour,grade,size\nred,1,0.25\npurple,,0.5\n,x,0.5\npurple,5,\n")
+    same.write_text("colour,grade,size\nred,1,0.25\n,,0.5\n,,0.5\n,,\n")
+    message = (
+        f'{table}: cells with values that the model does not know are taken as missing: 2 in column "colour", such as'
+        " 'purple' in row 2; 2 in column \"grade\", such as 'x' in row 3"
+    )
+    for verb in ("score", "explain", "suggest"):
+        result = nadek(verb, coloured, table)
+        assert result.err.splitlines()[0] == message
+        assert result.out == nadek(verb, coloured, same).out
+    for verb in ("impute", "complete"):
+        result = nadek(verb, coloured, table)
+        rows = [line.split(",") for line in result.out.splitlines()[1:]]
+        assert [row[0] for row in rows] == ["red", "purple", rows[2][0], "purple"]
+        assert [row[1] for row in rows] == ["1", rows[1][1], "x", "5"]
+        assert all(cell for row in rows for cell in row)
+        assert "filled 3 of 12 cells in 4 rows" in result.err
+    message = 'row 2, column "colour": expected complete rows, found a value that the model does not know;'
+    assert nadek("evaluate", coloured, table).err.splitlines()[-1].startswith(f"nadek: {table}: {message}")
 
 
 @pytest.mark.parametrize(

@@ -954,7 +954,7 @@ def test_the_options_are_these():
             expected += READS_TABLE.split()
         expected += [] if name == "info" else ["--quiet", "-q"]
         expected += [] if name in ("info", "sample") else ["--data-dir"]
-        expected += [] if name in ("data", "draw", "fit", "info", "sample") else ["--split"]
+        expected += [] if name in ("data", "draw", "fit", "info", "sample") else ["--split", "--unknown"]
         options = [option for p in verb.params if p.param_type_name == "option" for option in p.opts]
         assert sorted(options) == sorted([*expected, *({"--help"} & set(options))]), name
 

@@ -1086,7 +1086,7 @@ def test_rare_counts_can_be_declared_numbers():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"children": rng.integers(0, 2, 60), "yes": rng.integers(0, 2, 60)})
     with pytest.raises(ValueError, match=r'column "children": expected 0, 1 or missing, found 2$'):
-        nadek.NADEk(**QUICK).fit(table).score_samples(table.assign(children=2))
+        nadek.NADEk(**QUICK, handle_unknown="error").fit(table).score_samples(table.assign(children=2))
     for which in (["children"], [0], [True, False]):
         model = nadek.NADEk(**QUICK, numeric_features=which).fit(table)
         assert [type(column) for column in model.columns_] == [Numeric, Binary]
@@ -1435,7 +1435,7 @@ def test_validation_rows_can_be_given(copies):
 )
 def test_validation_rows_are_named_in_messages(rows, message, copies):
     with pytest.raises((ValueError, TypeError), match=message):
-        nadek.NADEk(**QUICK).fit(copies, X_val=np.asarray(rows))
+        nadek.NADEk(**QUICK, handle_unknown="error").fit(copies, X_val=np.asarray(rows))
 
 
 def test_training_is_told_on_standard_output(copies, capsys):
@@ -1810,10 +1810,6 @@ def test_empty_column_is_refused(estimator, copies):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda table: table.assign(city=["Ulm", "Genf", "Basel"] * 40),
-            r'^row 3, column "city": expected \'Bern\', \'Genf\', \'Ulm\' or missing, found \'Basel\'$',
-        ),
         (lambda table: table.drop(columns="age"), "Feature names seen at fit time, yet now missing:\n- age"),
         (lambda table: table[table.columns[::-1]], "Feature names must be in the same order"),
     ],

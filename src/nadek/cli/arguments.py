@@ -1,6 +1,7 @@
 """Arguments and options that several verbs share."""
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,6 +11,7 @@ import typer
 
 from nadek import pretrained
 from nadek.checkpoints import SavedModel, load_saved
+from nadek.cli.console import say
 from nadek.runs.data import Source, Split, source_for
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import SUFFIXES
@@ -77,6 +79,11 @@ Decimal = Annotated[
     typer.Option("--decimal", help="CSV: the decimal mark. [dim]\\[point; comma between semicolons][/]"),
 ]
 
+UnknownOption = Annotated[
+    Literal["missing", "error"],
+    typer.Option("--unknown", help="Values that are no levels of a column: missing with a message, or an error."),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class FileOptions:
@@ -99,6 +106,7 @@ class TableOptions(FileOptions):
 
     split: SplitOption = "test"
     output: OutputFile = None
+    unknown: UnknownOption = "missing"
     device: DeviceOption = "auto"
     force: Force = False
     quiet: Quiet = False
@@ -110,7 +118,14 @@ class TableOptions(FileOptions):
 
     def read(self, saved: SavedModel, data: str) -> Source:
         """Read the table for a model."""
-        return source_for(saved, data, split=self.split, data_dir=self.data_dir, form=self.form)
+        with warnings.catch_warnings(record=True) as messages:
+            warnings.simplefilter("always")
+            source = source_for(
+                saved, data, split=self.split, data_dir=self.data_dir, form=self.form, unknown=self.unknown
+            )
+        for message in messages:
+            say(str(message.message), quiet=self.quiet)
+        return source
 
 
 def pick_device(device: Device) -> torch.device:

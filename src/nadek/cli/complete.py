@@ -49,10 +49,9 @@ def complete(
         raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
     x = source.x.to(saved.model.b.device)
     best = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
-    missing = x.isnan()
     values = decoded(kinds, best.x.cpu().numpy())
-    mean = float(best.log_prob.sum()) / max(1, int(missing.any(1).sum()))
-    say(f"{how_many(missing)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
+    mean = float(best.log_prob.sum()) / max(1, int(x.isnan().any(1).sum()))
+    say(f"{how_many(source.missing)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
     whole.write(whole.filled(values), **({"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}))
 
 

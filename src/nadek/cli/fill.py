@@ -106,7 +106,6 @@ def impute(
     source = table.read(saved, data)
     whole = None if probabilities and not all(map(is_plain, kinds)) else Whole(source, table.output)
     x = source.x.to(saved.model.b.device)
-    missing = x.isnan()
     columns: Sequence[AnyColumn]
     if whole is None:
         columns = _level_columns(saved, x)
@@ -115,7 +114,7 @@ def impute(
     else:
         filled = impute_rows(saved.model, x, generator=torch.Generator(x.device).manual_seed(seed))
         columns = whole.filled(decoded(kinds, filled.cpu().numpy(), rng=np.random.default_rng(seed)))
-    say(how_many(missing), quiet=table.quiet)
+    say(how_many(source.missing), quiet=table.quiet)
     if whole is None:
         write_values(columns, headers, table.output)
     else:

@@ -61,7 +61,7 @@ class Whole:
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
         """Fill the missing cells out of D arrays [N]."""
         assert self._source.values is not None, "a source that is read for a model has values"
-        missing = self._source.x.isnan().numpy().T
+        missing = self._source.missing.numpy().T
         columns = zip(self._source.places, self._source.values, missing, new, strict=True)
         return [
             filled_column(self._table, j, values, (where, filling[where]), self._target)

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import torch
 import typer
-from torch import Tensor
 
 from nadek.cli.arguments import NUMBERS, DataArgument, Json, ModelArgument, Orderings, Seed, TableOptions
 from nadek.cli.console import say, show_json, show_table
@@ -16,6 +15,7 @@ from nadek.datasets import names
 from nadek.inference import log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.summary import Summary, deviation
+from nadek.runs.data import Source
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.tabular.encode import schema_labels
 
@@ -63,8 +63,9 @@ def evaluate(
     """
     n_orderings = orderings or (USUAL if until_error is None else MOST)
     saved = table.load(model, (".json",))
-    x = table.read(saved, data).x.to(saved.model.b.device)
-    _check_complete(x, schema_labels(saved.schema, x.shape[1]), data)
+    source = table.read(saved, data)
+    _check_complete(source, schema_labels(saved.schema, source.x.shape[1]), data)
+    x = source.x.to(saved.model.b.device)
     if rows is not None and rows < len(x):
         x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
     with rows_progress("scoring", quiet=table.quiet) as progress:
@@ -138,10 +139,11 @@ def score(
     write_values([column.cpu().numpy() for column in columns.values()], list(columns), table.output)
 
 
-def _check_complete(x: Tensor, names: Sequence[str], data: str) -> None:
+def _check_complete(source: Source, names: Sequence[str], data: str) -> None:
     """Refuse rows with missing cells."""
-    missing = x.isnan().nonzero()
+    missing = source.x.isnan().nonzero()
     if len(missing):
         row, column = missing[0].tolist()
-        message = f'row {row + 1}, column "{names[column]}": expected complete rows, found a missing value'
+        cell = "a missing value" if source.missing[row, column] else "a value that the model does not know"
+        message = f'row {row + 1}, column "{names[column]}": expected complete rows, found {cell}'
         raise ValueError(f"{data}: {message}; nadek score sums out what is missing")

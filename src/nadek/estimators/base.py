@@ -26,7 +26,9 @@ from nadek.estimators.options import (
     Randomness,
     Switch,
     TrainingOptions,
+    Unknown,
     Whole,
+    check_choice,
     check_options,
     options_of,
     pick_device,
@@ -83,6 +85,8 @@ SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows 
             - ``validation_fraction``: 0.1 of the rows; none are held out where none would be left to train on.
             - ``n_iter_no_change``: "auto" is a fifth of all validations of the run, at least 5. None never stops
               early, but still keeps the best weights.
+        handle_unknown: "missing" takes a value that is no level of its column (a category that training did not have)
+            as missing, and warns; "error" refuses it.
         device: "auto", "cpu", "cuda" or another device of PyTorch.
         random_state: seed or source of everything random in `fit`; an int makes it repeatable.
         verbose: 1 writes about ten lines a training, 2 one an epoch."""
@@ -129,6 +133,7 @@ class NADEkBase(BaseEstimator):
         categorical_features: WhichOrNone = None,
         numeric_features: WhichOrNone = None,
         training: TrainingOptions = None,
+        handle_unknown: Unknown = "missing",
         device: DeviceName = "auto",
         random_state: Randomness = None,
         verbose: Count = 0,
@@ -140,6 +145,7 @@ class NADEkBase(BaseEstimator):
         self.categorical_features = categorical_features
         self.numeric_features = numeric_features
         self.training = training
+        self.handle_unknown = handle_unknown
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -218,7 +224,7 @@ class NADEkBase(BaseEstimator):
         if not nonempty:
             raise ValueError("expected a table with some values, found all cells missing")
         fitted, split = fit_codes(
-            encode_table(table, self.columns_)[1],
+            self._encode(table),
             [column for _, column in nonempty],
             validation=None if X_val is None else self._validation(X_val),
             purpose=self._purpose,
@@ -239,7 +245,7 @@ class NADEkBase(BaseEstimator):
     def _validation(self, X_val: MatrixLike) -> Float[np.ndarray, "V D"]:
         """Return codes of validation rows; messages begin with X_val."""
         try:
-            codes = encode_table(self._table(X_val), self.columns_)[1]
+            codes = self._encode(self._table(X_val))
         except (TypeError, ValueError) as error:
             error.args = (f"X_val: {error}",)
             raise
@@ -354,7 +360,11 @@ class NADEkBase(BaseEstimator):
 
     def _codes(self, table: Table) -> Float[Tensor, "N D"]:
         """Encode a table in the device and dtype of the network."""
-        return torch.from_numpy(encode_table(table, self.columns_)[1]).to(self.network_.b)
+        return torch.from_numpy(self._encode(table)).to(self.network_.b)
+
+    def _encode(self, table: Table) -> Float[np.ndarray, "N D"]:
+        check_choice("handle_unknown", self.handle_unknown, ("missing", "error"))
+        return encode_table(table, self.columns_, unknown=self.handle_unknown)[1]
 
     def _under_orderings(self, codes: Float[Tensor, "N D"]) -> Float[Tensor, "O N"]:
         """Return log-probabilities of the observed cells; equal rows are scored once."""

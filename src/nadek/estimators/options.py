@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     MaybeSwitch = bool | Literal["auto"]
     Count = int
     Choice = str
+    Unknown = Literal["missing", "error"]
     TrainingOptions = Mapping[str, Any] | None
     DeviceName = str | torch.device
     Randomness = int | np.random.RandomState | None
 else:  # a constructor stores whatever it is given, also where the tests check types
-    Whole = Fraction = Switch = MaybeSwitch = Count = Choice = TrainingOptions = DeviceName = Randomness = Any
+    Whole = Fraction = Switch = MaybeSwitch = Count = Choice = Unknown = Any
+    TrainingOptions = DeviceName = Randomness = Any
 
 TRAINING: dict[str, Any] = {
     "steps": "auto",
@@ -84,6 +86,7 @@ def check_options(options: Mapping[str, Any]) -> None:
         check_whole(name, options[name], also=("auto",))
     check_whole("n_iter_no_change", options["n_iter_no_change"], also=("auto", None))
     check_choice("missing", options["missing"], ("use", "complete"))
+    check_choice("handle_unknown", options["handle_unknown"], ("missing", "error"))
     check_whole("n_bins", options["n_bins"], least=2)
     check_whole("verbose", options["verbose"], least=0, also=(True, False))
     for name in ("early_stopping", "warm_start"):

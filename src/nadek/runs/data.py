@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nadek import datasets
 from nadek.checkpoints import SavedModel
-from nadek.tabular.columns import Binary, Categorical, Column
+from nadek.tabular.columns import Binary, Categorical, Column, Unknown, is_missing
 from nadek.tabular.csv import CsvFormat, check_header, parse_csv
 from nadek.tabular.encode import encode_by_schema, encode_table
 from nadek.tabular.files import SUFFIXES, matrix_table
@@ -44,6 +44,12 @@ class Source:
     places: tuple[int, ...] = ()
     word_counts: tuple[WordCount, ...] = ()
     trained_on: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> Tensor:
+        """Where the table has no value, [N, D]; values that a model does not know are there."""
+        assert self.values is not None, "a source that is read for a model has values"
+        return torch.from_numpy(np.column_stack([is_missing(cells) for cells in self.values]))
 
 
 def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
@@ -102,10 +108,16 @@ def open_training(
 
 
 def source_for(
-    saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None, form: CsvFormat | None = None
+    saved: SavedModel,
+    data: str,
+    *,
+    split: Split = "test",
+    data_dir: Folder = None,
+    form: CsvFormat | None = None,
+    unknown: Unknown = "error",
 ) -> Source:
-    """Read rows by the columns of a model."""
-    return _read(data, split, data_dir, saved.schema, kinds_of(saved), form)
+    """Read rows by the columns and codes of a model; ``unknown`` values are refused or missing, with a warning."""
+    return _read(data, split, data_dir, saved.schema, kinds_of(saved), form, unknown)
 
 
 def rows_for(
@@ -116,14 +128,20 @@ def rows_for(
 
 
 def _read(
-    data: str, split: Split, data_dir: Folder, schema: Schema, columns: Sequence[Column], form: CsvFormat | None
+    data: str,
+    split: Split,
+    data_dir: Folder,
+    schema: Schema,
+    columns: Sequence[Column],
+    form: CsvFormat | None,
+    unknown: Unknown = "error",
 ) -> Source:
     if data in datasets.names():
         source = open_data(data, split=split, data_dir=data_dir)
         table = matrix_table(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
     else:
         table = open_table(data, form, schema.columns or ())
-    values, codes, places = encode_by_schema(table, schema, columns)
+    values, codes, places = encode_by_schema(table, schema, columns, unknown=unknown)
     return Source(torch.from_numpy(codes), schema, values, table, tuple(places))
 
 

@@ -1,5 +1,6 @@
 """The one way from a table to codes, which the network sees."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from nadek.tabular.columns import Column, Numeric, encode
+from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_missing, shown
 from nadek.tabular.names import as_known, labels_of, places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -22,10 +23,12 @@ def encode_table(
     places: Sequence[int] | None = None,
     *,
     dtype: DTypeLike = np.float64,
+    unknown: Unknown = "error",
 ) -> tuple[list[NDArray[Any]], NDArray[Any]]:
     """Return the K columns that have a type as values, arrays [N], and as codes [N, K], NaN where missing.
 
     Columns without a type (None) are left out. ``places`` says where they stand in the table; as they are by default.
+    ``unknown="missing"`` takes values that are no levels of their columns as missing, and warns about them once.
     """
     places = range(len(columns)) if places is None else places
     typed = [(j, column) for j, column in zip(places, columns, strict=True) if column is not None]
@@ -35,12 +38,30 @@ def encode_table(
         for k, (j, column) in enumerate(typed):
             texts = texts_of(column)
             values.append(table.column(j, reading=_reading(texts), levels=texts))
-            codes[:, k] = encode(column, values[k], name=table.labels[j])
+            codes[:, k] = encode(column, values[k], name=table.labels[j], unknown=unknown)
+    if unknown == "missing":
+        _warn_about_unknown(table, [table.labels[j] for j, _ in typed], values, codes)
     return values, codes
 
 
+def _warn_about_unknown(
+    table: Table, labels: Sequence[str], values: Sequence[NDArray[Any]], codes: NDArray[Any]
+) -> None:
+    """Warn about observed cells without a code."""
+    lines = []
+    for label, cells, column_codes in zip(labels, values, codes.T, strict=True):
+        rows = np.flatnonzero(np.isnan(column_codes) & ~is_missing(cells))
+        if len(rows):
+            lines.append(f'{len(rows)} in column "{label}", such as {shown(cells[rows[0]])} in row {rows[0] + 1}')
+    if lines:
+        more = f"; and in {len(lines) - 6} more columns" if len(lines) > 6 else ""
+        start = f"{table.where}: " if table.where else ""
+        message = f"{start}cells with values that the model does not know are taken as missing: "
+        warnings.warn(message + "; ".join(lines[:6]) + more, UserWarning, stacklevel=3)
+
+
 def encode_by_schema(
-    table: Table, schema: Schema, columns: Sequence[Column]
+    table: Table, schema: Schema, columns: Sequence[Column], *, unknown: Unknown = "error"
 ) -> tuple[list[NDArray[Any]], NDArray[np.float32], list[int]]:
     """Return a model's columns in a table: values, arrays [N], codes [N, D] with NaN for missing, and places.
 
@@ -52,7 +73,7 @@ def encode_by_schema(
     if table.columns is None and schema.columns is not None:
         name_at = dict(zip(places, schema.columns, strict=True))
         table = replace(table, labels=tuple(name_at.get(j, label) for j, label in enumerate(table.labels)))
-    values, codes = encode_table(table, columns, places, dtype=np.float32)
+    values, codes = encode_table(table, columns, places, dtype=np.float32, unknown=unknown)
     return values, codes, places
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool
 from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import AnyColumn, choose, to_arrow
-from nadek.tabular.columns import LARGEST_EXACT, Column, decode, draw
+from nadek.tabular.columns import LARGEST_EXACT, Column, decode, draw, shown
 from nadek.tabular.files import Target, is_matrix_file, is_parquet, suffix_of
 from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
 from nadek.tabular.table import Table
@@ -35,10 +35,13 @@ def decoded(
 def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array or a frame
     """Return an array or a data frame with some cells replaced, and types kept if these can hold them.
 
-    A column of integers that is given other numbers becomes one of floats; if floats would change its own, the others
-    are rounded. A categorical type that lists its categories is given those that it lacks. A column whose type cannot
-    hold a new value (300 in bytes, text in an empty column of numbers) gets a type that can.
+    Observed cells are what they were, also where the model did not know their values. A column of integers that is
+    given other numbers becomes one of floats; if floats would change its own, the others are rounded. A categorical
+    type that lists its categories is given those that it lacks. A column whose type cannot hold a new value (300 in
+    bytes, text in an empty column of numbers) gets a type that can.
     """
+    missing = {j: where & table.is_missing(j) for j, (where, _) in fillings.items()}
+    fillings = {j: (missing[j], new[missing[j][where]]) for j, (where, new) in fillings.items()}
     columns = {j: replaced(table.column(j), where, new) for j, (where, new) in fillings.items() if where.any()}
     if isinstance(table.native, np.ndarray):
         return _filled_array(table.native, columns)
@@ -65,7 +68,7 @@ def filled_column(
         values = values.astype(np.float64)
     if new.dtype.kind == "i" and not where.all():
         values = _as_integers(values, where)
-    whole = replaced(values, where, new)
+    whole = _of_one_sort(replaced(values, where, new))
     if not table.is_text_file:
         try:
             return choose(pa.array(where), to_arrow(whole).cast(cells.type), cells)
@@ -171,6 +174,7 @@ def array_like(empty: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[
 
 def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series
     """Return a series of new values under the name of another, in its type if that holds them."""
+    values = values if native_type(like) == np.dtype(object) else _of_one_sort(values)
     old, holds = like.to_native(), _holds(like, values)
     typed = _series_of(_converted(values, like) if holds else _of_one_type(values), like)
     if holds and like.implementation.is_pyarrow():
@@ -274,6 +278,14 @@ def _converted(values: NDArray[Any], like: Any) -> NDArray[Any]:  # noqa: ANN401
     if like.dtype == nw.Boolean:
         return values.astype(np.bool_)
     return values.astype(np.float64) if like.dtype.is_float() or decimal_digits(like) else values
+
+
+def _of_one_sort(values: NDArray[Any]) -> NDArray[Any]:
+    """Return text and numbers, which no typed column holds together, as text; all else as it is."""
+    if values.dtype != object or len({isinstance(value, str) for value in values if value is not None}) < 2:
+        return values
+    texts = [None if value is None else value if isinstance(value, str) else shown(value) for value in values]
+    return np.array(texts, dtype=object)
 
 
 def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:

@@ -3,9 +3,9 @@
 from nadek.tabular.columns.bin_density import log_density_within, log_fall_within, within_bins
 from nadek.tabular.columns.dequantize import draw
 from nadek.tabular.columns.describe import describe, level_names
-from nadek.tabular.columns.encoding import decode, encode, expected
+from nadek.tabular.columns.encoding import Unknown, decode, encode, expected
 from nadek.tabular.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
-from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, is_missing, read_cells, widened
+from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, is_missing, read_cells, shown, widened
 from nadek.tabular.columns.types import (
     MOST_LEVELS,
     Binary,
@@ -32,6 +32,7 @@ __all__ = [
     "Ordinal",
     "TickedColumnError",
     "UndecidedColumnError",
+    "Unknown",
     "decode",
     "describe",
     "draw",
@@ -46,6 +47,7 @@ __all__ = [
     "n_levels",
     "ordinal",
     "read_cells",
+    "shown",
     "widened",
     "within_bins",
 ]

@@ -1,33 +1,40 @@
 """Encode the values of a column, and decode them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nadek.tabular.columns.infer import numbers_of
-from nadek.tabular.columns.parsing import Cells, Sort, listed, place_of, read_cells, shown
+from nadek.tabular.columns.parsing import Cells, Sort, listed, place_of, read_cells, shown, without_other_sorts
 from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ordinal, n_levels
 
+Unknown = Literal["error", "missing"]
+"""Refuse a value that is no level of its column, or take it as missing."""
 
-def encode(column: Column, values: NDArray[Any], *, name: str, first_row: int = 1) -> NDArray[np.float64]:
+
+def encode(
+    column: Column, values: NDArray[Any], *, name: str, first_row: int = 1, unknown: Unknown = "error"
+) -> NDArray[np.float64]:
     """Return codes of values, places of levels or bins, [N]; NaN where missing.
 
-    Numbers outside the range of a numeric column go to its outer bins. A value that is no level is an error that names
-    its cell, with rows counted from ``first_row``.
+    Numbers outside the range of a numeric column go to its outer bins. A value that is no level is missing, or an error
+    that names its cell, with rows counted from ``first_row``.
     """
     levels = None if isinstance(column, Numeric) else listed(column.levels)
+    if unknown == "missing" and levels is not None and values.dtype.kind in "OUT":
+        values = without_other_sorts(values.astype(object), is_text=_sort_of(column) == "text")
     cells = read_cells(values, name=name, first_row=first_row, expected_sort=_sort_of(column), expected=levels)
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
         codes[cells.rows] = column.bin_of(numbers_of(cells, name=name, first_row=first_row))
         return codes
     places = _places(column.levels, cells)
-    unknown = np.flatnonzero(np.isnan(places))
-    if len(unknown):
-        place = place_of(name, first_row + int(cells.rows[unknown[0]]))
-        value = cells.values[unknown[0]]
+    strange = np.flatnonzero(np.isnan(places))
+    if len(strange) and unknown == "error":
+        place = place_of(name, first_row + int(cells.rows[strange[0]]))
+        value = cells.values[strange[0]]
         raise ValueError(f"{place}: expected {levels} or missing, found {shown(value)}")
     codes[cells.rows] = places
     return codes

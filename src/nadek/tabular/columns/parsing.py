@@ -80,6 +80,15 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([can_be[type(value)] and _is_missing(value) for value in values], dtype=np.bool_)
 
 
+def without_other_sorts(values: NDArray[np.object_], *, is_text: bool) -> NDArray[np.object_]:
+    """Return values [N] without numbers and booleans in a column of text, or without text in another one."""
+    sorts = {kind: _sort_of(kind) for kind in set(map(type, values))}
+    others = {kind for kind, sort in sorts.items() if sort is not None and (sort == "text") != is_text}
+    out = values.copy()
+    out[np.array([type(value) in others for value in values], dtype=np.bool_)] = None
+    return out
+
+
 def place_of(name: str, row: int) -> str:
     """Return a cell's place for messages."""
     return f'row {row}, column "{name}"'

@@ -1,0 +1,98 @@
+"""Values that a model does not know: missing, with one warning, or an error."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import cross_val_score
+
+import nadek
+
+QUICK = {"max_iter": 3, "training": {"width": 16}, "random_state": 0}
+
+
+def people(n=60):
+    """A table with a column of words, one of 0 and 1 in words, and one of few numbers; some cells are missing."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "smoker": rng.choice(["yes", "no"], n),
+            "city": rng.choice(["Bern", "Genf", "Ulm"], n),
+            "visits": rng.integers(0, 2, n),
+            "age": rng.normal(40, 9, n),
+        }
+    )
+    return table.mask(rng.random(table.shape) < 0.1)
+
+
+def with_strange_cells(table):
+    """The same table with values that its model does not know, and with these missing."""
+    strange, holed = table.copy(), table.copy()
+    for column, row, value in (("city", 3, "Basel"), ("city", 8, "Oslo"), ("smoker", 0, 7), ("visits", 5, 9)):
+        strange[column] = strange[column].astype(object)
+        strange.loc[row, column], holed.loc[row, column] = value, None
+    return strange, holed
+
+
+STRANGE = "cells with values that the model does not know are taken as missing: "
+
+
+@pytest.fixture(scope="module")
+def density():
+    return nadek.NADEk(**QUICK, n_orderings=4).fit(people())
+
+
+def test_unknown_categories_are_missing(density):
+    strange, holed = with_strange_cells(people())
+    other = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(people())
+    for estimator in (density, other):
+        with pytest.warns(
+            UserWarning, match=f"^{STRANGE}1 in column .smoker., such as 7 in row 1; 2 in column"
+        ) as record:
+            scores = estimator.score_samples(strange)
+        assert len(record) == 1
+        np.testing.assert_array_equal(scores, estimator.score_samples(holed))
+
+
+def test_unknown_categories_stay_in_tables(density):
+    strange, holed = with_strange_cells(people())
+    there = strange.notna().to_numpy()
+    for strategy in ("mean", "mode", "sample"):
+        imputer = nadek.NADEkImputer(**QUICK, strategy=strategy, add_indicator=True).fit(people())
+        with pytest.warns(UserWarning, match=f"^{STRANGE}"):
+            filled, expected = imputer.transform(strange), imputer.transform(holed)
+        own = filled[strange.columns]
+        assert not own.isna().any(axis=None)
+        own, same = own.to_numpy(dtype=object), expected[strange.columns].to_numpy(dtype=object)
+        assert own[there].tolist() == strange.to_numpy(dtype=object)[there].tolist()
+        assert own[~there].tolist() == same[~there].tolist()
+        assert filled["missingindicator_city"].tolist() == strange["city"].isna().tolist()
+    with pytest.warns(UserWarning, match=f"^{STRANGE}"):
+        tables = [density.complete(strange)[0], *density.sample_conditional(strange, 2, random_state=0)]
+    assert all(table["city"][3] == "Basel" and table["smoker"][0] == 7 for table in tables)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_rare_levels_never_stop_cross_validation(seed):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "species": rng.choice(["a", "b", "c", "d", "e"], 60, p=[0.5, 0.42, 0.04, 0.02, 0.02]),
+            "island": rng.choice(["x", "y"], 60, p=[0.97, 0.03]),
+            "eggs": rng.choice([0, 1, 2], 60, p=[0.5, 0.47, 0.03]),
+            "mass": rng.normal(size=60),
+        }
+    ).mask(rng.random((60, 4)) < 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert np.isfinite(cross_val_score(nadek.NADEk(**QUICK, n_orderings=2), table, cv=5)).all()
+
+
+def test_errors_name_the_unknown_value():
+    strict = nadek.NADEk(**QUICK, handle_unknown="error").fit(people())
+    with pytest.raises(ValueError, match=r"^row 1, column \"smoker\": expected 'no', 'yes' or missing, found 7$"):
+        strict.score_samples(with_strange_cells(people())[0])
+    with pytest.raises(ValueError, match=r"^handle_unknown: expected one of 'missing', 'error', found 'ignore'"):
+        strict.set_params(handle_unknown="ignore").score_samples(people())
