@@ -18,6 +18,7 @@ from nadek.tabular.csv import CsvFormat, check_header
 from nadek.tabular.files import SUFFIXES, write_table
 from nadek.tabular.names import places_of
 from nadek.tabular.read import read
+from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import fill_words
 from nadek.tabular.writeback import filled_column
@@ -260,8 +261,8 @@ def test_names_with_line_breaks_come_back(tmp_path, suffix):
 def test_names_of_model_are_a_header(csv_file):
     path = csv_file("2019,2020\n5,7.5\n6,2\n")
     assert read(path).columns is None
-    assert read(path, model_names=("2020", "2019")).columns == ("2019", "2020")
-    assert read(path, model_names=("a", "b")).columns is None
+    assert read(path, model=Schema(columns=("2020", "2019"))).columns == ("2019", "2020")
+    assert read(path, model=Schema(columns=("a", "b"))).columns is None
 
 
 def test_csv_header_can_be_overridden(csv_file):

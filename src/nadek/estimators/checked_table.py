@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from nadek.tabular.frames import frame_columns, is_frame, plain_table, select_columns
 from nadek.tabular.read import read
+from nadek.tabular.schema import Schema
 from nadek.tabular.selection import MatrixLike
 from nadek.tabular.table import Table
 
@@ -30,7 +31,7 @@ def checked_table(
     options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
     array: NDArray[Any] = validate_data(estimator, X, **options)
     labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
-    return read(array, model_names=labels).without(words)
+    return read(array, model=Schema(columns=labels or None)).without(words)
 
 
 def _checked_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, dropped: Sequence[str]) -> Table:

@@ -140,7 +140,7 @@ def _read(
         source = open_data(data, split=split, data_dir=data_dir)
         table = matrix_table(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
     else:
-        table = open_table(data, form, schema.columns or ())
+        table = open_table(data, form, replace(schema, kinds=tuple(columns)))
     values, codes, places = encode_by_schema(table, schema, columns, unknown=unknown)
     return Source(torch.from_numpy(codes), schema, values, table, tuple(places))
 
@@ -164,11 +164,11 @@ def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | No
     return source
 
 
-def open_table(data: str, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
+def open_table(data: str, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
     """Read a table from a file or standard input."""
     if data == "-":
-        return parse_csv(sys.stdin.buffer.read(), where="standard input", form=form, model_names=model_names)
+        return parse_csv(sys.stdin.buffer.read(), where="standard input", form=form, model=model)
     if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
         names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
         raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")
-    return read(data, form=form, model_names=model_names)
+    return read(data, form=form, model=model)

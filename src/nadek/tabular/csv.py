@@ -14,9 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from nadek.tabular.arrow_columns import is_text
-from nadek.tabular.names import as_known, check_names, quoted
+from nadek.tabular.columns import Binary, Column, Numeric
+from nadek.tabular.names import as_known, check_names, labels_of, quoted
+from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
-from nadek.tabular.text_cells import number, point
+from nadek.tabular.text_cells import MISSING, number, point
 
 SEPARATORS = (",", ";", "\t")
 """Delimiters to try; spreadsheets write semicolons if numbers have decimal commas."""
@@ -30,6 +32,8 @@ _OPEN_QUOTE = "a quote in the first row is never closed"
 _SEPARATOR_LINE = re.compile(rb"sep=([!-~\t])[\r\n]+", re.IGNORECASE)
 """A first line by which a spreadsheet names the delimiter; it belongs to no row."""
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_QUOTED = re.compile(r'[",;\t\r\n]|^\s|\s$|^\ufeff|^sep=', re.IGNORECASE)
+"""What makes quotes needed: delimiters, quotes, line ends, spaces at the ends, and what may begin a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +41,10 @@ class CsvFormat:
     """The form of CSV text; None follows a rule.
 
     Attributes:
-        header: whether the first row holds names. By rule it does if it has the names that a model knows, if one of its
-            cells is no number, or if its numbers count the columns (from 0 as pandas does, or from 1) or stand above a
-            table of 0 and 1.
+        header: whether the first row holds names. By rule it does if it has the names that a model knows, or if its
+            cells count the columns (from 0 as pandas does, or from 1). For a model without names it does not if one of
+            its cells is a value of its column. Otherwise it does if one of its cells is no number, or if numbers stand
+            above a table of 0 and 1.
         delimiter: what separates cells. By rule the first line names it (``sep=;``), or it is the first of comma,
             semicolon and tab that cuts the first two rows into the same number of cells.
         decimal: what stands before the decimals of a number. By rule a point, and between semicolons a comma in columns
@@ -55,13 +60,14 @@ class CsvFormat:
             raise ValueError(f"delimiter: expected one character, found {self.delimiter!r}")
 
 
-def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
+def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
     """Read CSV text in UTF-8; `CsvFormat` has the rules."""
     form = form or CsvFormat()
     data, delimiter = _split_delimiter(data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n"), where, form.delimiter)
     first, body = _split_first(data, where, delimiter)
-    header = form.header if form.header is not None else _is_header(first, body, where, delimiter, model_names)
-    names = check_names([cell.strip() for cell in first], len(first), where=where) if header else None
+    header = form.header if form.header is not None else _is_header(first, body, where, delimiter, model)
+    known = () if model is None else (*(model.columns or ()), *(model.dropped or ()))
+    names = check_names(as_known([cell.strip() for cell in first], known), len(first), where=where) if header else None
     rows = body if header else data
     if not rows.strip():
         raise ValueError(f"{where}: expected rows, found only a header")
@@ -73,11 +79,16 @@ def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model_n
 
 
 def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> bytes:
-    """Write CSV text: a header if there are names, empty cells for null, quotes where needed."""
+    """Write CSV text: a header if there are names, empty cells for null, quotes where needed.
+
+    Without names it has one nevertheless, numbers from 1, if its first row would be taken for one.
+    """
     cells = [_to_text(column) for column in values]
     # a missing cell that is alone in its row has to differ from a blank line, which readers skip
     null = '""' if len(values) == 1 else ""
-    text = [] if columns is None else [f"{_line(columns)}\n"]
+    if columns is None and _counts_columns([column[0].as_py() or "" for column in cells]):
+        columns = labels_of(None, len(cells))
+    text = [] if columns is None else [",".join(_quoted(name) or null for name in columns) + "\n"]
     for start in range(0, len(values[0]), _ROWS):
         some = [pc.fill_null(column.slice(start, _ROWS), null) for column in cells]
         text += [f"{line}\n" for line in pc.binary_join_element_wise(*some, pa.scalar(",")).to_pylist()]
@@ -161,22 +172,43 @@ def _lines(data: bytes) -> Iterator[str]:
     raise ValueError(_OPEN_QUOTE)
 
 
-def _is_header(first: list[str], body: bytes, where: str, delimiter: str, model_names: Sequence[str]) -> bool:
+def _is_header(first: list[str], body: bytes, where: str, delimiter: str, model: Schema | None) -> bool:
     """Apply the rule of `CsvFormat.header`."""
     cells = [cell.strip() for cell in first]
     numbers = [number(cell) for cell in cells]
-    if None in numbers or (model_names and set(model_names) <= set(as_known(cells, model_names))):
+    names = model.columns if model is not None else None
+    if _counts_columns(cells) or (names and set(names) <= set(as_known(cells, names))):
         return True
-    if _are_0_or_1(cells) or len(set(cells)) < len(cells):
-        return False
-    from_0 = [str(j) for j in range(len(cells))]
-    from_1 = [str(j + 1) for j in range(len(cells))]
-    if cells in (from_0, ["", *from_0[:-1]]) or (cells == from_1 and len(cells) >= 3):  # fewer are often values
+    if model is not None and names is None and (values := _are_values(cells, model)):
+        return not any(values)
+    if None in numbers:
         return True
-    if not body.strip():
+    if _are_0_or_1(cells) or len(set(cells)) < len(cells) or not body.strip():
         return False
     below = _arrow_columns(body, len(first), where, delimiter)
     return all(_are_0_or_1(pc.unique(column).to_pylist()) for column in below)
+
+
+def _counts_columns(cells: Sequence[str]) -> bool:
+    """Return True if cells count the columns, from 0 or 1; one or two are often values."""
+    from_0 = [str(j) for j in range(len(cells))]
+    return len(cells) > 2 and list(cells) in (from_0, ["", *from_0[:-1]], [str(j + 1) for j in range(len(cells))])
+
+
+def _are_values(cells: Sequence[str], model: Schema) -> list[bool]:
+    """Return for each cell that is not missing whether its column of a model without names can hold it."""
+    dropped, columns = model.dropped or (), model.kinds or (Binary(),) * len(cells)
+    if len(cells) > len(columns):
+        cells = [cell for j, cell in enumerate(cells) if str(j + 1) not in dropped]
+    return [_holds(column, cell) for column, cell in zip(columns, cells, strict=False) if cell not in MISSING]
+
+
+def _holds(column: Column, cell: str) -> bool:
+    """Return True if a word is a value of a column."""
+    value = number(cell)
+    if isinstance(column, Numeric):
+        return value is not None
+    return any(cell == level.strip() if isinstance(level, str) else value == level for level in column.levels)
 
 
 def _are_0_or_1(words: Sequence[str]) -> bool:
@@ -239,11 +271,10 @@ def _to_text(column: pa.Array) -> pa.Array:
     if not is_text(column.type):
         return column.cast(pa.string())
     encoded = column.cast(pa.string()).dictionary_encode()
-    words = [_line([word]) for word in encoded.dictionary.to_pylist()]
+    words = [_quoted(word) for word in encoded.dictionary.to_pylist()]
     return pa.array(words, pa.string()).take(encoded.indices)
 
 
-def _line(cells: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(cells)  # quotes cells with either
-    return line.getvalue().removesuffix("\r\n")
+def _quoted(word: str) -> str:
+    """Return a word in quotes if readers would take it for something else without."""
+    return '"{}"'.format(word.replace('"', '""')) if _QUOTED.search(word) else word

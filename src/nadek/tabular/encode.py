@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_missing, shown
-from nadek.tabular.names import as_known, labels_of, places_of
+from nadek.tabular.names import labels_of, places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Reading
@@ -116,9 +116,8 @@ def _places(table: Table, schema: Schema, n_columns: int) -> list[int]:
     dropped = schema.dropped or ()
     everything = range(len(table.cells))
     if table.columns is not None and schema.columns is not None:
-        columns = as_known(table.columns, (*schema.columns, *dropped))
-        rest = [j for j in everything if columns[j] not in dropped]
-        return [rest[place] for place in places_of(schema.columns, [columns[j] for j in rest], where=table.where)]
+        rest = [j for j in everything if table.columns[j] not in dropped]
+        return [rest[place] for place in places_of(schema.columns, [table.columns[j] for j in rest], where=table.where)]
     if schema.columns is None and len(everything) == n_columns + len(dropped):
         return [j for j in everything if str(j + 1) not in dropped]
     if len(everything) != n_columns:

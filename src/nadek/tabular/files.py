@@ -19,6 +19,7 @@ from nadek.datasets import read_amat, read_plain
 from nadek.tabular.arrow_columns import AnyColumn, native, to_arrow
 from nadek.tabular.csv import CsvFormat, format_csv, parse_csv
 from nadek.tabular.names import check_names
+from nadek.tabular.schema import Schema
 from nadek.tabular.table import Index, Table
 from nadek.utils.atomic import replacing
 
@@ -40,7 +41,7 @@ class TextStream(Protocol):
 Target = str | os.PathLike[str] | TextStream
 
 
-def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, model_names: Sequence[str] = ()) -> Table:
+def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
     """Read a table from a file that ends in one of `SUFFIXES`.
 
     Missing are an empty cell, NaN, nan, NA, null or None in CSV, null or NaN in Parquet, and NaN in npy and npz. An npz
@@ -53,7 +54,7 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, mo
     if not file.exists():
         raise FileNotFoundError(f"{file}: there is no such file")
     if suffix.startswith(".csv"):
-        return parse_csv(read_plain(file), where=str(file), form=form, model_names=model_names)
+        return parse_csv(read_plain(file), where=str(file), form=form, model=model)
     if suffix.startswith(".amat"):
         return matrix_table(read_amat(file), None, where=str(file))
     if suffix == ".parquet":

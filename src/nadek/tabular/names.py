@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) -> list[int]:
     """Return the places of a model's columns in a table that has the same ones in any order."""
-    columns = as_known(columns, expected)
     place = {name: j for j, name in enumerate(columns)}
     lacking = [name for name in expected if name not in place]
     model = set(expected)

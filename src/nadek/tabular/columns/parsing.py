@@ -70,9 +70,9 @@ def widened(numbers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where values are missing (None, NaN, or what pandas has for them), [N]."""
-    if values.dtype.kind == "f":
-        missing: NDArray[np.bool_] = np.isnan(values)
+    """Return where values are missing (None, NaN, what pandas has for them, or an empty text), [N]."""
+    if values.dtype.kind in "fUT":
+        missing: NDArray[np.bool_] = np.isnan(values) if values.dtype.kind == "f" else values == ""
         return missing
     if values.dtype != object:
         return np.zeros(len(values), dtype=np.bool_)
@@ -179,10 +179,13 @@ def _sort_of(kind: type) -> Sort | None:
 
 def _can_be_missing(kind: type) -> bool:
     # pandas' own words for missing are known by their names, as pandas need not be there to be imported
-    return issubclass(kind, type(None) | float | np.floating | Decimal) or kind.__name__ in ("NAType", "NaTType")
+    plain = issubclass(kind, type(None) | float | np.floating | Decimal | str)
+    return plain or kind.__name__ in ("NAType", "NaTType")
 
 
 def _is_missing(value: Any) -> bool:  # noqa: ANN401 - of a type that can be missing
+    if isinstance(value, str):
+        return not value
     return bool(value != value) if isinstance(value, float | np.floating | Decimal) else True
 
 
