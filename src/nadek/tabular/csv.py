@@ -190,9 +190,10 @@ def _is_header(first: list[str], body: bytes, where: str, delimiter: str, model:
 
 
 def _counts_columns(cells: Sequence[str]) -> bool:
-    """Return True if cells count the columns, from 0 or 1; one or two are often values."""
+    """Return True if cells count the columns, from 0 or 1; a few small numbers are often values."""
     from_0 = [str(j) for j in range(len(cells))]
-    return len(cells) > 2 and list(cells) in (from_0, ["", *from_0[:-1]], [str(j + 1) for j in range(len(cells))])
+    counts = (from_0, ["", *from_0[:-1]], [str(j + 1) for j in range(len(cells))])
+    return len(cells) > 2 and list(cells) in counts and not _are_0_or_1(cells)
 
 
 def _are_values(cells: Sequence[str], model: Schema) -> list[bool]:
