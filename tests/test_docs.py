@@ -168,6 +168,8 @@ def test_unknown_names_are_noticed():
     assert exists("nadek.NADEk.score_samples")
     assert not exists("nadek.nothing")
     assert not exists("nadek.NADEk.nothing")
+    assert list(unknown_arguments("nadek.NADEk(nothing=1)")) == ["nadek.NADEk(nothing=1)"]
+    assert list(unknown_arguments("nadek.nothing()")) == ["nadek.nothing()"]
 
 
 def unknown_arguments(code):
@@ -188,11 +190,6 @@ def unknown_arguments(code):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_calls_in_pages_have_valid_arguments(page):
     assert [call for code in blocks(page, "python") for call in unknown_arguments(code)] == []
-
-
-def test_unknown_arguments_are_noticed():
-    assert list(unknown_arguments("nadek.NADEk(nothing=1)")) == ["nadek.NADEk(nothing=1)"]
-    assert list(unknown_arguments("nadek.nothing()")) == ["nadek.nothing()"]
 
 
 @pytest.mark.parametrize(("name", "kind"), ESTIMATORS.items())
@@ -220,7 +217,4 @@ def test_style_of_pages(page):
 def test_faults_of_style_are_noticed(text, fault):
     (problem,) = STYLE["faults"]("page.md", text)
     assert fault in problem
-
-
-def test_style_counts_words_without_comments():
     assert STYLE["count_words"]("two <!--=record.key d-->words<!--.-->") == 2

@@ -84,9 +84,6 @@ def test_stratified_rows_follow_the_law(generator):
 def test_stratified_batch_covers_every_count(generator):
     missing = STRATIFIED.sample(torch.ones(12, 4, dtype=torch.bool), generator=generator)
     assert np.bincount(missing.sum(1), minlength=5).tolist() == [0, 3, 3, 3, 3]
-
-
-def test_single_variable_is_always_hidden(generator):
     assert PAPER.sample(torch.ones(50, 1, dtype=torch.bool), generator=generator).all()
 
 

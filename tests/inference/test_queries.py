@@ -580,7 +580,8 @@ def test_the_global_random_state_is_untouched(name, generator):
 def test_orderings_need_integer_dtype():
     model = build("nade-5 1hl", 3)
     x, ordering = rows(model), torch.tensor([2, 0, 1])
-    assert torch.equal(log_prob(model, x, ordering=ordering.to(torch.int16)), log_prob(model, x, ordering=ordering))
+    for codes, along in ((x, ordering.to(torch.int16)), (x.bool(), ordering), (x.long(), ordering)):
+        assert torch.equal(log_prob(model, codes, ordering=along), log_prob(model, x, ordering=ordering))
     each = ordering.expand(len(x), -1)
     wrong = [
         lambda: log_prob(model, x, ordering=ordering.double()),
@@ -634,13 +635,6 @@ def test_fixed_order_refuses_early_marginals():
     for function in (missing_probabilities, level_probabilities):
         with pytest.raises(ValueError, match=rf"its last variable \({last}\).* missing in the row at index 2"):
             function(model, x)
-
-
-def test_boolean_rows_are_codes():
-    model = build("mixed", 3)
-    ordering = orderings_of(model, 1, seeded())[0]
-    x = torch.tensor([[True, True, False], [False, True, False]])
-    assert torch.equal(log_prob(model, x, ordering=ordering), log_prob(model, x.long(), ordering=ordering))
 
 
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed", "images"])

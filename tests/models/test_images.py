@@ -62,11 +62,6 @@ def test_impossible_config_is_refused(options, message):
         ImageConfig(**{"image_shape": (4, 4)} | options)
 
 
-def test_image_config_properties():
-    config = ImageConfig(image_shape=(5, 7), channels=(4, 6, 8))
-    assert (config.n_variables, config.ordering, config.levels, config.padded) == (35, None, None, (8, 8))
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -82,8 +77,11 @@ def test_recipe_mistakes_are_named(model, message):
 
 
 def test_recipe_takes_image_shape_of_data():
-    recipe = make_recipe({"model": {"kind": "images"}}, n_variables=12, image_shape=(3, 4))
-    assert recipe.model == ImageConfig(image_shape=(3, 4))
+    recipe = make_recipe({"model": {"kind": "images"}}, n_variables=35, image_shape=(5, 7))
+    config = ImageConfig(image_shape=(5, 7))
+    assert recipe.model == config
+    assert (config.n_variables, config.ordering, config.levels) == (35, None, None)
+    assert ImageConfig(image_shape=(5, 7), channels=(4, 6, 8)).padded == (8, 8)
     with pytest.raises(ValueError, match=r"option model\.image_shape is missing"):
         make_recipe({"model": {"kind": "images"}}, n_variables=12)
     assert make_recipe({}, n_variables=12, image_shape=(3, 4)).model.core.kind == "deep"

@@ -207,12 +207,6 @@ def test_impossible_structures_are_refused(make, message):
     assert message in str(caught.value) or "Type" in type(caught.value).__name__  # the tests' shape hook comes first
 
 
-def run_alone(code):
-    """Run code in a process of its own, where nothing is imported yet."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.slow
 def test_package_import_is_light():
     code = (
@@ -222,20 +216,8 @@ def test_package_import_is_light():
         "assert not heavy, heavy;"
         "assert all(hasattr(nadek, name) for name in lazy) and len(lazy) == 3"
     )
-    run_alone(code)
-
-
-@pytest.mark.slow
-def test_command_line_imports_are_light():
-    code = (
-        "import sys, nadek.cli.app;"
-        "heavy = {'matplotlib', 'sklearn', 'pandas', 'polars'} & set(sys.modules);"
-        "assert not heavy, heavy;"
-        "from nadek import figures;"
-        "assert all(hasattr(figures, name) for name in figures.__all__);"
-        "assert callable(figures.samples) and 'matplotlib' in sys.modules"
-    )
-    run_alone(code)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_COLUMNS if isinstance(build(name, 2).core, Deep)])

@@ -17,12 +17,13 @@ from nadek.models.registry import build
 from nadek.runs.data import open_data
 from nadek.runs.evaluate import evaluate
 from nadek.training import AdamW, Phase, fit, prepare
+from nadek.utils.atomic import read_record
 from nadek.utils.configs import encode
 from nadek_paper.report import summary, write_report
 from nadek_paper.rows import read_row, read_table, tables
 from nadek_paper.scoring import Scoring
 from nadek_paper.table_study import run_row
-from nadek_paper.workspace import RECIPES
+from nadek_paper.workspace import RECIPES, RESULTS
 from support.paper_rows import (
     CITED,
     RBM,
@@ -48,13 +49,7 @@ STUDIES = sys.modules["nadek_paper.studies"]
 TRAININGS = sys.modules["nadek_paper.trainings"]
 SCORING = sys.modules["nadek_paper.scoring"]
 
-KEYS = {
-    "table", "row", "recipe", "title", "data", "quick", "paper", "paper_ensemble", "test_log_likelihood",
-    "standard_error", "orderings", "rows", "ensemble", "ensemble_standard_error", "ensemble_orderings",
-    "ensemble_rows", "spread_over_orderings", "spread_over_rows", "ensemble_mean",
-    "ensemble_spread_over_orderings", "ensemble_spread_over_rows", "test_seed", "scoring_dtype", "digest",
-    "best_validation", "epochs", "seconds", "seed", "config", "commit", "versions", "hardware", "evaluation", "curve",
-}  # fmt: skip
+KEYS = set(read_record(RESULTS / "table1-nade-mask-1hl-modern.json"))
 
 
 @pytest.fixture(scope="module")

@@ -229,18 +229,8 @@ def test_states_are_saved_at_intervals():
     outcome(deep, 0, {}, save_state=states.append, save_every=3600.0)
     assert len(states) == 1
     assert states[0].info["history"] == []
-
-
-def test_a_state_is_json_and_tensors():
-    states = []
-    outcome(deep, 0, {}, save_state=states.append, save_every=0.0)
-    assert json.loads(json.dumps(states[-1].info)) == states[-1].info
-    assert all(value.device.type == "cpu" for value in states[-1].tensors.values())
-
-
-def test_state_of_other_model_is_refused():
-    states = []
-    outcome(deep, 0, {}, save_state=states.append)
+    assert json.loads(json.dumps(states[0].info)) == states[0].info
+    assert all(value.device.type == "cpu" for value in states[0].tensors.values())
     with pytest.raises(ValueError, match="saved training state does not fit this model"):
         outcome(residual, 0, {}, resume=states[0])
 

@@ -218,24 +218,19 @@ def test_user_missing_words_are_counted(tmp_path):
 
 
 def test_kept_words_are_answers_in_text(tmp_path):
-    (tmp_path / "t.csv").write_text(NONE)
-    source = opened(tmp_path / "t.csv", Choices(keep=("None",)))
+    path = tmp_path / "t.csv"
+    path.write_text(NONE)
+    source = opened(path, Choices(keep=("None",)))
     assert source.word_counts == (WordCount("NA", {"drug": 1}, declared=False),)
     assert source.schema.kinds[0] == Binary(levels=("Mild", "None"))
     assert source.x.isnan().int().tolist() == [[0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
-    torch.testing.assert_close(reopened(source, tmp_path / "t.csv"), source.x, equal_nan=True)
-
-
-def test_columns_of_kept_words_alone(tmp_path):
-    (tmp_path / "t.csv").write_text("pain,ok\n" + "None,1\nnull,0\n,1\n" * 8)
-    source = opened(tmp_path / "t.csv", Choices(keep=("None,null",)))
+    torch.testing.assert_close(reopened(source, path), source.x, equal_nan=True)
+    path.write_text("pain,ok\n" + "None,1\nnull,0\n,1\n" * 8)  # alone
+    source = opened(path, Choices(keep=("None,null",)))
     assert source.schema.kinds[0] == Binary(levels=("None", "null"))
     assert source.x[:3, 0].nan_to_num(-1).tolist() == [0, 1, -1]
-
-
-def test_kept_words_join_numeric_categories(tmp_path):
-    (tmp_path / "t.csv").write_text("a\n1\n2\nNone\n")
-    source = opened(tmp_path / "t.csv", Choices(keep=("None",), categorical=("a",)))
+    path.write_text("a\n1\n2\nNone\n")  # among categories that are numbers
+    source = opened(path, Choices(keep=("None",), categorical=("a",)))
     assert source.schema.kinds == (Categorical(levels=("1", "2", "None")),)
 
 

@@ -257,16 +257,12 @@ def test_sgd_follows_nesterovs_equations():
 
 
 def test_the_schedule_runs_over_all_phases():
-    optimizer = Recording()
-    trained(patterns(40, 6), optimizer=optimizer, phases=(Phase(objective="all_steps", epochs=1), Phase(epochs=3)))
+    optimizer, first = Recording(), Phase(objective="all_steps", epochs=1)
+    trained(patterns(40, 6), optimizer=optimizer, phases=(first, Phase(epochs=3)))
     assert optimizer.progress == pytest.approx([i / 8 for i in range(8)])
     assert optimizer.built == [0]
-
-
-def test_fresh_phase_renews_optimizer_and_schedule():
-    optimizer = Recording()
-    phases = (Phase(objective="all_steps", epochs=1), Phase(epochs=1), Phase(epochs=2, fresh=True))
-    trained(patterns(40, 6), optimizer=optimizer, phases=phases)
+    optimizer = Recording()  # a fresh phase renews both
+    trained(patterns(40, 6), optimizer=optimizer, phases=(first, Phase(epochs=1), Phase(epochs=2, fresh=True)))
     assert optimizer.progress == pytest.approx([0, 0.25, 0.5, 0.75, 0, 0.25, 0.5, 0.75])
     assert optimizer.built == [0, 4]
 
@@ -382,19 +378,14 @@ def test_training_and_global_random_state_keep_apart():
 def test_l2_adds_its_gradient_to_matrices():
     """One minibatch of plain gradient descent: the penalty adds 2 x coefficient x W to the gradient of matrices."""
     x, before = patterns(20, 6), weights(small())
-    plain, penalised = (
-        weights(trained(x, optimizer=CONSTANT, phases=(Phase(epochs=1),), l2=c)[0]) for c in (0.0, 0.05)
-    )
+    outcomes = [trained(x, optimizer=CONSTANT, phases=(Phase(epochs=1),), l2=c) for c in (0.0, 0.05)]
+    plain, penalised = (weights(model) for model, _ in outcomes)
     for name in ("W", "V"):
         torch.testing.assert_close(penalised[name], plain[name] - 0.1 * 2 * 0.05 * before[name], atol=1e-6, rtol=0)
     for name in ("b", "c"):
         assert torch.equal(penalised[name], plain[name])
-
-
-def test_l2_is_not_in_reported_costs():
-    x = patterns(20, 6)
-    costs = [trained(x, phases=(Phase(epochs=1),), l2=c)[1][0].train for c in (0.0, 100.0)]
-    assert costs[0] == costs[1]
+    costs = [history[0].train for _, history in outcomes]
+    assert costs[0] == costs[1]  # it is not in them
 
 
 @pytest.mark.parametrize("stratified", [False, True])
