@@ -110,9 +110,6 @@ def test_grid_line_of_recorded_cells(folder):
     assert (line["steps"], line["panel"], line["seeds"]) == ([1, 2], "digits", [1, 1])
     cells = json.loads((folder / "results" / "grid-which.json").read_text())["cells"]
     assert line["log_likelihood"][1] == cells["digits-k2-s0"]["test_log_likelihood"]
-
-
-def test_level_line_beside_its_own(folder):
     line, level = made(folder, "level")["points"]
     assert (level["label"], level["steps"], level["beside"]) == ("k = 2", [], line["label"])
     assert "beside" not in line

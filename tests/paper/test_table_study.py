@@ -191,12 +191,6 @@ def test_scores_are_exact_likelihoods(done):
     assert record["ensemble_standard_error"] == pytest.approx(mixed.std().item() / 10**0.5)
 
 
-def test_new_record_is_not_stale(done):
-    folder, row, record = done
-    entry = summary(workspace_in(folder))[row.table][row.name]
-    assert (entry["stale"], entry["ensemble"]) == (False, record["ensemble"])
-
-
 def test_ensemble_defaults_to_same_orderings(tmp_path):
     row = replace(read_row(write_row(tmp_path)), ensemble_orderings=None, ensemble_rows=None)
     record = run_row(row, "paper", workspace_in(tmp_path))
@@ -206,6 +200,8 @@ def test_ensemble_defaults_to_same_orderings(tmp_path):
 
 def test_finished_row_is_not_rerun(done, monkeypatch):
     folder, row, record = done
+    entry = summary(workspace_in(folder))[row.table][row.name]
+    assert (entry["stale"], entry["ensemble"]) == (False, record["ensemble"])
     monkeypatch.setattr(TRAININGS, "train", forbidden)
     monkeypatch.setattr(SCORING, "log_prob", forbidden)
     assert run_row(row, "modern", workspace_in(folder)) == record
