@@ -87,13 +87,10 @@ class MaskDistribution:
         if self.law == "holes":
             return weight.sqrt() / MEAN_ROOT
         if self.tilt:
-            weight = (weight / (n_observed * self._probability(n_hidden, n_observed))).to(dtype)
+            most, least = n_hidden.double() / n_observed, (n_hidden.double() - 1) / n_observed
+            probability = most ** (1 - self.tilt) - least ** (1 - self.tilt)  # of hiding so many cells
+            weight = (weight / (n_observed * probability)).to(dtype)
         return weight
-
-    def _probability(self, n_hidden: Int[Tensor, "*B"], n_observed: Int[Tensor, "*B"] | int) -> Float[Tensor, "*B"]:
-        """Return the tilted law's probability of hiding so many."""
-        most, least = n_hidden.double() / n_observed, (n_hidden.double() - 1) / n_observed
-        return most ** (1 - self.tilt) - least ** (1 - self.tilt)
 
 
 PAPER = MaskDistribution()

@@ -100,25 +100,19 @@ class MuonAdamW(FusedAdamW):
         if "momentum" not in group:
             super()._step_group(group, parameters)
             return
+        lr, momentum = group["lr"], group["momentum"]
         for weight in parameters:
             assert weight.grad is not None
             gradient = _memory_order(weight.grad, weight).flatten(1)
             matrix = _memory_order(weight, weight).view(gradient.shape)
-            _move(matrix, gradient, self.state.setdefault(weight, {}), group)
-
-
-def _move(
-    matrix: Float[Tensor, "o i"], gradient: Float[Tensor, "o i"], state: dict[str, Tensor], group: Mapping[str, Any]
-) -> None:
-    """Update one matrix in place, with Nesterov's momentum."""
-    if "momentum_buffer" not in state:
-        state["momentum_buffer"] = torch.zeros_like(gradient)
-    average = state["momentum_buffer"]
-    average.lerp_(gradient, 1 - group["momentum"])
-    update = orthogonal(gradient.lerp(average, group["momentum"]))
-    lr = group["lr"]
-    matrix.mul_(1 - lr * group["weight_decay"])
-    matrix.add_(update, alpha=-lr * (ADAMW_RMS * math.sqrt(max(matrix.shape))))
+            state = self.state.setdefault(weight, {})
+            if "momentum_buffer" not in state:
+                state["momentum_buffer"] = torch.zeros_like(gradient)
+            average = state["momentum_buffer"]
+            average.lerp_(gradient, 1 - momentum)
+            update = orthogonal(gradient.lerp(average, momentum))  # Nesterov's momentum
+            matrix.mul_(1 - lr * group["weight_decay"])
+            matrix.add_(update, alpha=-lr * (ADAMW_RMS * math.sqrt(max(matrix.shape))))
 
 
 def orthogonal(matrix: Float[Tensor, "o i"]) -> Float[Tensor, "o i"]:
