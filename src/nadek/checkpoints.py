@@ -250,7 +250,7 @@ def _read_weights(folder: Path, config: dict[str, Any], expected: dict[str, Tens
 
 def _check_schema(path: Path, schema: Schema, structure: AnyConfig) -> None:
     n_variables = structure.n_variables
-    for noun, values in (("columns", schema.columns), ("kinds of columns", schema.kinds)):
+    for noun, values in (("columns", schema.columns), ("kinds of columns", schema.kinds), ("types", schema.types)):
         if values is not None and len(values) != n_variables:
             raise ValueError(f"{path}: expected {n_variables} {noun} as in the model, found {len(values)}")
     if schema.image_shape is not None and math.prod(schema.image_shape) != n_variables:

@@ -31,10 +31,10 @@ from nadek.inference.sampling import impute as impute_rows
 from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.inference.sampling import sample as sample_rows
 from nadek.runs.data import kinds_of
-from nadek.tabular.arrow_columns import AnyColumn
+from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import Binary, Column, is_plain, level_names, n_levels
 from nadek.tabular.encode import schema_labels
-from nadek.tabular.files import SUFFIXES
+from nadek.tabular.files import SUFFIXES, is_parquet
 from nadek.tabular.names import check_names
 from nadek.tabular.writeback import decoded
 
@@ -69,6 +69,9 @@ def sample(
     x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
     if output is not None and output.suffix.lower() in PICTURES:
         write_pictures(x, saved.schema.image_shape, output)
+    elif output is not None and is_parquet(output) and saved.schema.types:
+        values = decoded(kinds, x.cpu().numpy(), rng=np.random.default_rng(seed))
+        write_values(list(map(typed, values, saved.schema.types)), saved.schema.columns, output)
     elif all(map(is_plain, kinds)):
         write_values(x.cpu().numpy(), saved.schema.columns, output)
     else:

@@ -1,5 +1,6 @@
 """Columns of Arrow: their numbers and objects for NumPy, and NumPy's columns for Arrow."""
 
+import re
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -73,6 +74,26 @@ def to_arrow(values: AnyColumn) -> pa.Array:
         except (OverflowError, pa.ArrowInvalid):
             continue
     return pa.array(values.astype(np.float64), from_pandas=True)
+
+
+def typed(values: NDArray[Any], name: str) -> AnyColumn:
+    """Return values as Arrow's column of a type, see `type_of`; as they are if it cannot hold them."""
+    try:
+        kind, column = type_of(name), to_arrow(values)
+        if pa.types.is_dictionary(kind):
+            column = column.cast(kind.value_type).dictionary_encode()
+        return pa.chunked_array([column.cast(kind)])
+    except (pa.ArrowException, ValueError):
+        return values
+
+
+def type_of(name: str) -> pa.DataType:
+    """Return the type of a column of numbers or texts that Arrow writes so; a ValueError for any other name."""
+    if decimal := re.fullmatch(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)", name):
+        return getattr(pa, f"decimal{decimal[1]}")(int(decimal[2]), int(decimal[3]))
+    if words := re.fullmatch(r"dictionary<values=(\w+), indices=(\w+), ordered=([01])>", name):
+        return pa.dictionary(pa.type_for_alias(words[2]), pa.type_for_alias(words[1]), ordered=words[3] == "1")
+    return pa.type_for_alias(name)
 
 
 def native(values: NDArray[Any]) -> NDArray[Any]:

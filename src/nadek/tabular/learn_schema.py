@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 from numpy.typing import NDArray
 
+from nadek.tabular.arrow_columns import to_arrow
 from nadek.tabular.columns import (
     LARGEST_EXACT,
     MOST_LEVELS,
@@ -247,10 +248,12 @@ def _check_listed(categories: NDArray[Any], label: str) -> None:
 
 def _schema(table: Table, columns: list[Column], places: list[int], words: Sequence[Word]) -> Schema:
     names = [str(j + 1) for j in range(len(table.cells))] if table.columns is None else table.columns
+    is_parquet = table.where.lower().endswith(".parquet")
     schema = Schema(
         columns=None if table.columns is None else tuple(names[j] for j in places),
         kinds=None if all(map(is_plain, columns)) else tuple(columns),
         dropped=tuple(name for j, name in enumerate(names) if j not in places) or None,
+        types=tuple(str(to_arrow(table.cells[j]).type) for j in places) if is_parquet else None,
         missing=tuple(word.text for word in words if word.column is None) or None,
     )
     own = zip(schema_labels(schema, len(places)), (table.labels[j] for j in places), strict=True)

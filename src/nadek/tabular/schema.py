@@ -14,6 +14,7 @@ class Schema:
         image_shape: height and width where a row is a picture.
         kinds: what each of them holds; None where all hold 0 and 1.
         dropped: names of columns of the table that were left out, and are not looked at later.
+        types: names of the types that they had in Parquet, as Arrow writes them; new rows have them there.
         missing: words that stand for nothing, beside those that always do.
         missing_in: names of columns, each with a word that stands for nothing there.
     """
@@ -22,6 +23,7 @@ class Schema:
     image_shape: tuple[int, int] | None = None
     kinds: tuple[Column, ...] | None = None
     dropped: tuple[str, ...] | None = None
+    types: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
     missing_in: tuple[tuple[str, str], ...] | None = None
 

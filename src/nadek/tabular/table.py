@@ -22,7 +22,7 @@ from nadek.tabular.arrow_columns import (
     to_numbers,
     to_objects,
 )
-from nadek.tabular.columns import LARGEST_EXACT, is_missing, widened
+from nadek.tabular.columns import LARGEST_EXACT, is_missing, to_float, widened
 from nadek.tabular.names import labels_of
 from nadek.tabular.text_cells import Reading, number, numbers_among, read_words, says_one_of, with_points
 
@@ -166,7 +166,7 @@ def _holds_values(cells: NDArray[Any], words: Sequence[str]) -> NDArray[np.bool_
         [
             cell.strip() in words
             if isinstance(cell, str)
-            else isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool) and float(cell) in meant
+            else isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool) and to_float(cell) in meant
             for cell in cells.tolist()
         ],
         dtype=np.bool_,

@@ -9,10 +9,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from nadek.tabular.arrow_columns import type_of
 from nadek.tabular.columns import Column, decode
 from nadek.tabular.frames import categories_of
 from nadek.tabular.table import Table
-from nadek.tabular.writeback import array_like, numpy_type, series_like
+from nadek.tabular.writeback import array_like, cast_in_arrow, numpy_type, series_like
 
 TypeName = str | dict[str, Any]
 """The name of a type in its library, or which categories it lists; JSON can hold it."""
@@ -99,7 +100,7 @@ def type_name(series: Any) -> TypeName:  # noqa: ANN401 - a narwhals series
 def retyped(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - a narwhals series
     """Return a column without cells in a type, or as it is if its library makes no such type of a name.
 
-    That goes for decimals, and in pandas for the dictionaries of Arrow.
+    In pandas that goes for decimals and dictionaries of Arrow.
     """
     try:
         return nw.from_native(_cast(series, name), series_only=True).alias(series.name)
@@ -116,7 +117,7 @@ def _cast(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - series
         listed = nw.new_series(series.name, categories, backend=library).to_native()
         return listed.astype("category").cat.set_categories(categories, ordered=ordered)[:0]
     if library.is_pyarrow():
-        return native.dictionary_encode() if name.startswith("dictionary") else native.cast(name)
+        return cast_in_arrow(native, type_of(name))
     if library.is_pandas_like():
         return native.astype(name)
     kind = getattr(nw, name, None)

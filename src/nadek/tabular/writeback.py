@@ -178,13 +178,15 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     old, holds = like.to_native(), _holds(like, values)
     typed = _series_of(_converted(values, like) if holds else _of_one_type(values), like)
     if holds and like.implementation.is_pyarrow():
-        typed = _cast_in_arrow(typed, old.type)
+        typed = cast_in_arrow(typed, old.type)
     elif holds:
         dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else old.dtype
         if like.implementation.is_pandas_like():  # a dictionary of Arrow takes numbers only as objects
             typed = (typed.astype(object) if like.dtype in CATEGORICAL else typed).astype(dtype)
         else:
             typed = typed.cast(dtype)
+    elif like.implementation.is_pandas_like() and like.dtype.is_integer() and values.dtype.kind == "f":
+        typed = typed.astype((old[:0] + 0.5).dtype)  # floats of the same library: NumPy, pandas or Arrow
     if like.implementation.is_pandas_like() and len(old) == len(typed):
         typed.index = old.index
     return nw.from_native(typed, series_only=True).alias(like.name)
@@ -246,7 +248,7 @@ def _as_whole(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     return values.astype(dtype)
 
 
-def _cast_in_arrow(typed: Any, kind: Any) -> Any:  # noqa: ANN401 - a series and a type of pyarrow's
+def cast_in_arrow(typed: Any, kind: Any) -> Any:  # noqa: ANN401 - a series and a type of pyarrow's
     """Cast a series of pyarrow, which by itself casts nothing but text to dictionaries."""
     if hasattr(kind, "index_type"):
         typed = typed.cast(kind.value_type).dictionary_encode()

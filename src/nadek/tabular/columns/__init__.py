@@ -5,7 +5,15 @@ from nadek.tabular.columns.dequantize import draw
 from nadek.tabular.columns.describe import describe, level_names
 from nadek.tabular.columns.encoding import Unknown, decode, encode, expected
 from nadek.tabular.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
-from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError, is_missing, read_cells, shown, widened
+from nadek.tabular.columns.parsing import (
+    LARGEST_EXACT,
+    MixedColumnError,
+    is_missing,
+    read_cells,
+    shown,
+    to_float,
+    widened,
+)
 from nadek.tabular.columns.types import (
     MOST_LEVELS,
     Binary,
@@ -48,6 +56,7 @@ __all__ = [
     "ordinal",
     "read_cells",
     "shown",
+    "to_float",
     "widened",
     "within_bins",
 ]

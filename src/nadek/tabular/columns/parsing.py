@@ -1,5 +1,6 @@
 """Observed cells of one column, and their sort: text, numbers or booleans."""
 
+import math
 import numbers
 from collections import Counter
 from collections.abc import Sequence
@@ -130,11 +131,11 @@ def _read_objects(
     if any(issubclass(kind, np.float16 | np.float32) for kind in sorts):  # see `widened`
         narrow = [isinstance(value, np.float16 | np.float32) for value in observed]
         observed = np.where(narrow, observed.astype(np.str_), observed)
-    plain = _whole(observed) if whole else _finite(observed.astype(np.float64), rows, name, first_row)
-    return Cells("numbers", plain, rows, len(values))
+    plain = _whole(observed) if whole else observed.astype(np.float64)
+    return Cells("numbers", _finite(plain, rows, name, first_row), rows, len(values))
 
 
-def _finite(observed: NDArray[np.float64], rows: NDArray[np.intp], name: str, first_row: int) -> NDArray[np.float64]:
+def _finite(observed: NDArray[Any], rows: NDArray[np.intp], name: str, first_row: int) -> NDArray[Any]:
     infinite = np.flatnonzero(np.isinf(observed))
     if len(infinite):
         place = place_of(name, first_row + int(rows[infinite[0]]))
@@ -195,4 +196,12 @@ def _whole(values: NDArray[Any]) -> NDArray[Any]:
         fits = values.dtype.kind != "u" or not len(values) or values.max() <= np.iinfo(np.int64).max
         return values.astype(np.int64 if fits else np.float64)
     except OverflowError:
-        return values.astype(np.float64)
+        return np.array([to_float(value) for value in values])
+
+
+def to_float(number: Any) -> float:  # noqa: ANN401 - a number of any type
+    """Return the nearest float: infinite beyond the range of floats, where Python's integers raise an error."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
