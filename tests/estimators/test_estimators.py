@@ -923,7 +923,7 @@ def test_imputations_match_exact_pairwise_frequencies():
     p = 8.0**same
     p /= p.sum()
     rng = np.random.default_rng(0)
-    rows = states[rng.choice(16, 32_000, p=p)]
+    rows = states[rng.choice(16, 16_000, p=p)]
     imputer = nadek.NADEkImputer(n_imputations=5, max_iter=30, training={"width": 64}, random_state=0).fit(rows)
     asked = states[rng.choice(16, 1200, p=p)].astype(float)
     asked[0::3, [0, 1]], asked[1::3, [1, 2]], asked[2::3, :] = np.nan, np.nan, np.nan
@@ -1135,7 +1135,7 @@ def test_single_rows_get_own_draws():
         max_iter=20, training={"width": 16}, random_state=0, strategy="sample", n_imputations=1
     )
     imputer.fit(np.column_stack([rng.integers(0, 2, 400), rng.normal(size=400)]))
-    asked = np.column_stack([np.full(200, np.nan), rng.normal(size=200)])
+    asked = np.column_stack([np.full(80, np.nan), rng.normal(size=80)])
     for answer in (imputer.transform, lambda row: imputer.transform_multiple(row)[0]):
         drawn = np.array([answer(row[None])[0, 0] for row in asked])
         assert 0.3 < drawn.mean() < 0.7  # a fair coin

@@ -131,12 +131,9 @@ def test_orderings_need_be_no_tensors(ordering, net):
 def test_what_is_no_ordering_says_so(ordering, told, net):
     with pytest.raises((TypeError, ValueError), match=f"^ordering: {told}"):
         nadek.log_prob(net, ROWS, ordering=ordering)
-
-
-@pytest.mark.parametrize("orderings", [[0, 1, 2], [[0, 1]], [], 2.0, "x"])
-def test_what_are_no_orderings_says_so(orderings, net):
-    with pytest.raises((TypeError, ValueError), match=r"^orderings: expected"):
-        nadek.log_prob(net, ROWS, orderings=orderings)
+    for orderings in ([0, 1, 2], [[0, 1]], [], 2.0, "x"):
+        with pytest.raises((TypeError, ValueError), match=r"^orderings: expected"):
+            nadek.log_prob(net, ROWS, orderings=orderings)
 
 
 def test_flags_are_tensors_of_truths(net):
