@@ -227,9 +227,14 @@ def damage_in(path: Path) -> Iterator[None]:
     except ValueError as error:
         if str(path.parent) in str(error):
             raise
-        raise ValueError(f"{path} holds nothing that this version can read: {error}") from None
+        raise ValueError(f"{path} holds nothing that this version can read: {_reason(error)}") from None
     except Exception as error:
-        raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{path} is damaged: {type(error).__name__}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of a message: those of PyTorch may go on with its own stack."""
+    return str(error).partition("\n")[0]
 
 
 def _read_weights(folder: Path, config: dict[str, Any], expected: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -21,6 +21,8 @@ KINDS = (
     Numeric(edges=(0.5,), means=(0.1, 0.7), low=0.0, high=1.0, integer=False),
 )
 METRICS = {"epochs": 3, "rows": 9, "history": [{"epoch": 1, "train": [2.5], "seconds": 1.0}], "config": {"seed": 0}}
+ROUNDS = int(os.environ.get("NADEK_FUZZ", "150"))
+"""Damaged files of each name; make fuzz sets more."""
 NAMES = ("config.json", "schema.json", "metrics.json")
 ODD = (None, True, 0, -1, 2**70, 1e308, float("nan"), "", "x", "\ud800", [], [[]], ["a", "a"], {}, {"kind": ["a"]})
 
@@ -74,7 +76,7 @@ def damaged(content, chance):
 @pytest.mark.parametrize("name", NAMES)
 def test_damage_is_an_error_with_name(name, folder):
     chance, content = random.Random(name), (folder / name).read_bytes()
-    for _ in range(150):
+    for _ in range(ROUNDS):
         (folder / name).write_bytes(damaged(content, chance))
         error = error_of(load_saved, folder)
         assert str(folder) in error
@@ -118,7 +120,7 @@ def test_damaged_states_are_errors(tmp_path):
     save_state(tmp_path, TrainingState({"a": torch.ones(9)}, {"history": []}), recipe={"seed": 0})
     path, chance = tmp_path / "training.safetensors", random.Random(0)
     content = path.read_bytes()
-    for _ in range(150):
+    for _ in range(ROUNDS):
         path.write_bytes(bitten(content, chance))
         assert str(path) in error_of(load_state, tmp_path)
 
@@ -126,7 +128,7 @@ def test_damaged_states_are_errors(tmp_path):
 def test_damaged_weights_are_errors(folder):
     path, chance = folder / "model.safetensors", random.Random(0)
     content = path.read_bytes()
-    for _ in range(150):
+    for _ in range(ROUNDS):
         path.write_bytes(bitten(content, chance, most=600 if chance.random() < 0.8 else None))
         seal(folder)
         assert str(folder) in error_of(load_saved, folder)

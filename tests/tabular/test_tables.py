@@ -840,7 +840,7 @@ def test_wrong_arrays(tmp_path, suffix, values, said):
 def test_pickled_arrays_are_refused(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
     (np.save if suffix == ".npy" else np.savez)(path, np.array([[None]]))
-    assert re.search(r"expected a whole np[yz] file of numbers", refusal(path))
+    assert re.search(r"expected a whole np[yz] file \(expected numbers, found an array of object", refusal(path))
 
 
 # Wrong files, for every form
@@ -871,7 +871,7 @@ def test_damaged_npz(tmp_path):
     data = bytearray(path.read_bytes())
     data[60:80] = bytes(20)
     path.write_bytes(data)
-    assert "expected a whole npz file of numbers" in refusal(path)
+    assert "expected a whole npz file" in refusal(path)
 
 
 @every_form

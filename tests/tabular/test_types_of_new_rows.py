@@ -7,10 +7,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.support.command import ok
 
 import nadek
 from nadek.tabular.arrow_columns import type_of, typed
+from support.command import ok
 
 QUICK = {"max_iter": 2, "training": {"width": 16}, "random_state": 0}
 PRICES = [Decimal(n % 7) / 4 for n in range(40)]

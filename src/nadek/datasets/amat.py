@@ -1,12 +1,15 @@
 """Rows of 0 and 1 as text, separated by white space (`.amat`) or commas."""
 
 import gzip
+import io
 import os
 import zlib
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from nadek.utils.atomic import check_unpacked, most_unpacked, read_whole
 
 
 def read_amat(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
@@ -31,13 +34,16 @@ def read_plain(path: Path) -> bytes:
     Raises:
         ValueError: for a broken gzip file.
     """
-    data = path.read_bytes()
+    data = read_whole(path)
     if path.suffix.lower() != ".gz":
         return data
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            text = stream.read(most_unpacked(path) + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path}: expected a whole gzip file ({error})") from error
+    check_unpacked(path, len(text))
+    return text
 
 
 def parse_bits(text: bytes, *, name: str, comma: bool = False) -> NDArray[np.uint8]:

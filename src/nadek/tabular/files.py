@@ -1,12 +1,14 @@
 """Tables in files: CSV, Parquet, NumPy and `.amat`."""
 
 import gzip
+import io
 import json
+import math
 import os
 import re
 import zipfile
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeGuard, runtime_checkable
 
@@ -21,11 +23,10 @@ from nadek.tabular.csv import CsvFormat, format_csv, parse_csv
 from nadek.tabular.names import check_names
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Index, Table
-from nadek.utils.atomic import replacing
+from nadek.utils.atomic import check_regular, check_unpacked, replacing
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz", ".npy", ".amat", ".amat.gz")
 
-_BROKEN = (ValueError, TypeError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 _NO_NAME = re.compile(r"__index_level_\d+__")
 """What pandas calls the levels of an index that have no name."""
 
@@ -53,13 +54,33 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, mo
         raise IsADirectoryError(f"{file}: is a folder, expected a file that ends in {', '.join(SUFFIXES)}")
     if not file.exists():
         raise FileNotFoundError(f"{file}: there is no such file")
-    if suffix.startswith(".csv"):
-        return parse_csv(read_plain(file), where=str(file), form=form, model=model)
-    if suffix.startswith(".amat"):
-        return matrix_table(read_amat(file), None, where=str(file))
-    if suffix == ".parquet":
-        return _read_parquet(str(file))
-    return matrix_table(*(_load_npy if suffix == ".npy" else _load_npz)(str(file)), where=str(file))
+    check_regular(file)
+    with _errors_name(file):
+        if suffix.startswith(".csv"):
+            return parse_csv(read_plain(file), where=str(file), form=form, model=model)
+        if suffix == ".parquet":
+            return _read_parquet(file)
+        names = None
+        if suffix.startswith(".amat"):
+            values = read_amat(file)
+        elif suffix == ".npz":
+            values, names = _load_npz(file)
+        else:
+            values = _read_npy(file.read_bytes())
+        return matrix_table(values, names, where=str(file))
+
+
+@contextmanager
+def _errors_name(file: Path) -> Iterator[None]:
+    """Turn whatever a library raises about a damaged file into an error that names it."""
+    try:
+        yield
+    except Exception as error:
+        if (isinstance(error, ValueError) and str(file) in str(error)) or isinstance(error, PermissionError):
+            raise
+        kind = suffix_of(file).removeprefix(".").removesuffix(".gz")
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{file}: expected a whole {kind} file ({reason[:200]})") from error
 
 
 def matrix_table(values: NDArray[Any], columns: Sequence[str] | None, *, where: str) -> Table:
@@ -189,45 +210,48 @@ def _format_amat(values: NDArray[Any], *, where: str) -> bytes:
     return text.tobytes()
 
 
-def _load_npy(path: str) -> tuple[NDArray[Any], None]:
-    """Return an `.npy` file's array, and no names."""
-    try:
-        with open(path, "rb") as stream:
-            return np.lib.format.read_array(stream, allow_pickle=False), None
-    except _BROKEN as error:
-        raise ValueError(f"{path}: expected a whole npy file of numbers ({_reason(error)})") from error
-
-
-def _load_npz(path: str) -> tuple[NDArray[Any], list[str] | None]:
+def _load_npz(file: Path) -> tuple[NDArray[Any], list[str] | None]:
     """Return array and names of an `.npz` file."""
-    if not zipfile.is_zipfile(path):  # np.load would speak of pickles
-        raise ValueError(f"{path}: expected a whole npz file, found something else")
-    try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            keys = list(archive.files)
-            key = "values" if "values" in keys else keys[0] if len(keys) == 1 else None
-            values = None if key is None else archive[key]
-            names = archive["columns"] if key == "values" and "columns" in keys else None
-    except _BROKEN as error:
-        raise ValueError(f"{path}: expected a whole npz file of numbers ({_reason(error)})") from error
-    if values is None:
-        message = ", ".join(sorted(keys)) or "none"
-        raise ValueError(f'{path}: expected one array, or one called "values"; found {message}')
-    if names is not None and names.dtype.kind != "U":
-        raise ValueError(f'{path}: expected "columns" to hold text, found {names.dtype}')
-    return values, None if names is None else names.ravel().tolist()
+    with zipfile.ZipFile(file) as archive:
+        sizes = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
+        key = "values" if "values" in sizes else next(iter(sizes)) if len(sizes) == 1 else None
+        if key is None:
+            message = ", ".join(sorted(sizes)) or "none"
+            raise ValueError(f'{file}: expected one array, or one called "values"; found {message}')
+        check_unpacked(file, sum(sizes.values()))
+        values = _read_npy(archive.read(f"{key}.npy"))
+        if key != "values" or "columns" not in sizes:
+            return values, None
+        names = _read_npy(archive.read("columns.npy"))
+    if names.dtype.kind != "U":
+        raise ValueError(f'{file}: expected "columns" to hold text, found {names.dtype}')
+    return values, names.ravel().tolist()
 
 
-def _read_parquet(path: str) -> Table:
-    try:
-        with pq.ParquetFile(path) as file:
-            table, index = _split_index(file.read())
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: expected a whole Parquet file ({_reason(error)})") from error
+def _read_npy(content: bytes) -> NDArray[Any]:
+    """Return the array of an npy file, if its header tells of as many bytes as there are."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(stream)
+    if dtype.hasobject or not dtype.itemsize:
+        raise ValueError(f"expected numbers, found an array of {dtype}")
+    n_bytes = len(content) - stream.tell()
+    if math.prod(shape) * dtype.itemsize != n_bytes:
+        raise ValueError(f"found {n_bytes:,} bytes for an array {shape} of {dtype}")
+    stream.seek(0)
+    values: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    return values
+
+
+def _read_parquet(file: Path) -> Table:
+    with pq.ParquetFile(file) as parquet:
+        check_unpacked(file, parquet.metadata.num_rows * parquet.metadata.num_columns)
+        table, index = _split_index(parquet.read())
     if 0 in table.shape:
-        raise ValueError(f"{path}: expected rows and columns, found shape {table.shape}")
-    names = check_names(table.column_names, table.num_columns, where=path)
-    return Table(tuple(table.columns), names, where=path, index=index)
+        raise ValueError(f"{file}: expected rows and columns, found shape {table.shape}")
+    names = check_names(table.column_names, table.num_columns, where=str(file))
+    return Table(tuple(table.columns), names, where=str(file), index=index)
 
 
 def _split_index(table: pa.Table) -> tuple[pa.Table, Index | None]:
@@ -256,7 +280,3 @@ def _write_parquet(
         table = pa.table([*values, *index.cells], names=[*names, *index.names])
         table = table.replace_schema_metadata({"pandas": json.dumps(index.metadata)})
     pq.write_table(table, stream)
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

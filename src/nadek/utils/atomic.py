@@ -99,12 +99,34 @@ LARGEST_RECORD = 2**28
 
 def read_whole(path: str | os.PathLike[str], most: int | None = None) -> bytes:
     """Read a regular file of limited size."""
+    size = check_regular(path)
+    if most is not None and size > most:
+        raise ValueError(f"{path}: expected at most {most:,} bytes, found {size:,}")
+    return Path(path).read_bytes()
+
+
+def check_regular(path: str | os.PathLike[str]) -> int:
+    """Refuse what is no regular file; return its size."""
     status = Path(path).stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path}: expected a file, found a folder, a pipe or a device")
-    if most is not None and status.st_size > most:
-        raise ValueError(f"{path}: expected at most {most:,} bytes, found {status.st_size:,}")
-    return Path(path).read_bytes()
+    return status.st_size
+
+
+def most_unpacked(path: str | os.PathLike[str]) -> int:
+    """Return how many bytes a compressed file may unpack to: 64 MiB, or 100 times its size if that is more.
+
+    The environment variable NADEK_UNPACKED sets another number.
+    """
+    return int(os.environ.get("NADEK_UNPACKED", max(2**26, 100 * Path(path).stat().st_size)))
+
+
+def check_unpacked(path: str | os.PathLike[str], n_bytes: int) -> None:
+    """Refuse a compressed file that would unpack to more than `most_unpacked`."""
+    most = most_unpacked(path)
+    if n_bytes > most:
+        message = f"expected to unpack to at most {most:,} bytes, found more"
+        raise ValueError(f"{path}: {message}; if you trust it, set NADEK_UNPACKED to the number of bytes to allow")
 
 
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
