@@ -92,14 +92,6 @@ def test_closed_standard_output(arguments, trained, monkeypatch):
 # Values other than 0 and 1
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "score", "impute"])
-def test_first_wrong_value_names_its_cell(verb, trained, tmp_path):
-    table = tmp_path / "t.csv"
-    table.write_text('age,"b,c",ü,d,e\n0,1,0,1,1\n1,0,2,1,0\n5,0,0,0,0\n')
-    error = fails(verb, trained, table, "--unknown", "error")
-    assert error == f'{table}: row 3, column "age": expected 0, 1 or missing, found 5'
-
-
 # Columns that the user is asked about
 
 
@@ -194,21 +186,6 @@ def test_values_that_no_column_can_hold(arguments, cells, error, tmp_path, outpu
     assert fails("fit", table, "-o", output, *arguments) == f"{table}: {error}"
 
 
-@pytest.mark.parametrize(
-    ("column", "kind"),
-    [(pa.array([[1], [0]]), "list<element: int64>"), (pa.array([1, 2], pa.timestamp("ms")), "timestamp[ms]")],
-)
-def test_unreadable_columns_must_be_dropped(column, kind, tmp_path):
-    table = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"a": [0, 1], "odd": column}), table)
-    error = fails("fit", table, "-o", tmp_path / "model", *FIT)
-    assert (
-        error
-        == f'{table}: column "odd": expected text, numbers or booleans, found {kind}: leave it out; use --drop odd'
-    )
-    ok("fit", table, "-o", tmp_path / "model", *FIT, "--drop", "odd", "--validation-fraction", "0")
-
-
 def test_all_unreadable_columns_are_named(tmp_path, output):
     table = tmp_path / "t.parquet"
     when = pa.array([1, 2, 3], pa.timestamp("ms"))
@@ -220,6 +197,8 @@ def test_all_unreadable_columns_are_named(tmp_path, output):
     wrong = "expected text, numbers or booleans, found timestamp[ms]: leave it out"
     assert f'column "from": {wrong}; column "grade" has ' in error
     assert f'; column "to": {wrong}; use' in error
+    choices = ("--drop", "from,to", "--categorical", "grade", "--validation-fraction", "0")
+    ok("fit", table, "-o", tmp_path / "model", *FIT, *choices)
 
 
 # Values that a model of words and numbers does not know
@@ -338,22 +317,15 @@ def test_ambiguous_first_row_is_refused(tmp_path, output):
 # Columns and rows without values
 
 
-def test_a_column_without_values_is_named(tmp_path, output):
-    x = answers(30)
-    x[:, 2] = NAN
-    error = fails("fit", write_csv(tmp_path / "t.csv", x), "-o", output)
-    wrong = 'column "ü" has no value in any row: leave it out, or find some values; use --drop ü'
-    assert error == f"{tmp_path / 't.csv'}: {wrong}"
-
-
 @pytest.mark.parametrize(
     ("header", "wrong"),
     [
+        ("a,b,ü", 'column "ü" has no value in any row: leave it out, or find some values; use --drop ü'),
         ("a,b,", 'column "3" has no value in any row: leave it out, or find some values; use --drop 3'),
         ("a,b,,", 'columns "3", "4" have no value in any row: leave them out, or find some values; use --drop 3,4'),
     ],
 )
-def test_empty_unnamed_column_has_a_number(header, wrong, tmp_path, output):
+def test_empty_columns_are_named(header, wrong, tmp_path, output):
     commas = "," * (header.count(",") - 1)
     (tmp_path / "t.csv").write_text(header + "\n" + f"0,1{commas}\n1,0{commas}\n" * 12)
     error = fails("fit", tmp_path / "t.csv", "-o", output)

@@ -947,18 +947,3 @@ def test_help_needs_no_large_library():
     code = f"import sys, nadek.cli.app; print({large} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("fit", "digits", "-o", "{tmp}/m", *FIT),
-        ("evaluate", "{model}", "digits", "--rows", "3"),
-        ("score", "{model}", "digits", "--orderings", "2"),
-        ("impute", "{model}", "digits"),
-    ],
-    ids=lambda arguments: arguments[0],
-)
-def test_quiet_prints_nothing_on_standard_error(arguments, digits, tmp_path):
-    filled = [argument.format(tmp=tmp_path, model=digits) for argument in arguments]
-    assert ok(*filled, "--quiet").err == ""

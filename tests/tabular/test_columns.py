@@ -472,18 +472,6 @@ def test_values_come_back(values, kind):
     assert draw(column, codes, rng=np.random.default_rng(0)).tolist() == values.tolist()
 
 
-@pytest.mark.parametrize(("values", "kind"), EVERY[:-1])
-def test_holes_come_back(values, kind):
-    column = infer(values, name="x", kind=kind)
-    codes = encode(column, objects(None, *values.tolist()), name="x")
-    assert np.isnan(codes[0])
-    back = decode(column, codes)
-    missing = None if back.dtype == object else NAN
-    np.testing.assert_equal(back.tolist(), [missing, *values.tolist()])
-    np.testing.assert_equal(draw(column, codes, rng=np.random.default_rng(0)).tolist(), [missing, *values.tolist()])
-    assert np.isnan(encode(column, np.array([NAN]), name="x")).all()
-
-
 def test_equal_numbers_share_a_level():
     for values in (np.array([0, 1]), np.array([0.0, 1.0]), np.array([False, True]), objects(0, 1.0)):
         assert encode(Binary(), values, name="x").tolist() == [0, 1]
