@@ -5,12 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
-from torch import Tensor
 
 from nadek.estimators.cell_probabilities import CellProbabilities
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, check_choice, check_whole
@@ -125,12 +123,21 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
         table, codes = self._read(X)
         if self.strategy == "sample":
             return self._finished(table, self._draw_missing(table, codes, self._seed_for(table, codes)))
-        missing, answers = codes.isnan().cpu().numpy(), self._answers(table, codes)
+        missing = codes.isnan().cpu().numpy()
+        incomplete = [
+            (place, j, column, self._is_averaged(table, j))
+            for place, (j, column) in enumerate(self._nonempty_columns())
+            if missing[:, place].any()
+        ]
+        answers = np.zeros(codes.shape)
+        for rows, p in self._level_probabilities(codes, codes.isnan().any(1).nonzero().squeeze(1)):
+            for place, _, column, averaged in incomplete:
+                answers[rows, place] = expected(column, p[:, place]) if averaged else p[:, place].argmax(1)
         fillings = {}
-        for place, (j, column) in enumerate(self._nonempty_columns()):
+        for place, j, column, averaged in incomplete:
             where = missing[:, place]
             values = answers[where, place]
-            fillings[j] = (where, values if self._is_averaged(table, j) else decode(column, values))
+            fillings[j] = (where, values if averaged else decode(column, values))
         return self._finished(table, fillings)
 
     def transform_multiple(self, X: MatrixLike, random_state: Randomness = None) -> list[Any]:
@@ -184,16 +191,6 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
 
     def _set_extra(self, extra: Mapping[str, Any]) -> None:
         self._incomplete = extra.get("with_holes")
-
-    def _answers(self, table: Table, codes: Tensor) -> Float[np.ndarray, "N D"]:
-        """Return the expectation, or the most probable code, of every missing cell."""
-        answers = np.zeros(codes.shape)
-        rows = codes.isnan().any(1).nonzero().squeeze(1)
-        averaged = [self._is_averaged(table, j) for j, _ in self._nonempty_columns()]
-        for some, p in self._level_probabilities(codes, rows):
-            for place, (_, column) in enumerate(self._nonempty_columns()):
-                answers[some, place] = expected(column, p[:, place]) if averaged[place] else p[:, place].argmax(1)
-        return answers
 
     def _is_averaged(self, table: Table, j: int) -> bool:
         """Return True if "mean" fills a column with its expectation: numbers, here as in `fit`."""

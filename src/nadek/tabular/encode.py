@@ -50,7 +50,8 @@ def _warn_about_unknown(
     """Warn about observed cells without a code."""
     lines = []
     for label, cells, column_codes in zip(labels, values, codes.T, strict=True):
-        rows = np.flatnonzero(np.isnan(column_codes) & ~is_missing(cells))
+        rows = np.flatnonzero(np.isnan(column_codes))
+        rows = rows[~is_missing(cells[rows])]
         if len(rows):
             lines.append(f'{len(rows)} in column "{label}", such as {shown(cells[rows[0]])} in row {rows[0] + 1}')
     if lines:

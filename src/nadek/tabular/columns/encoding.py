@@ -22,7 +22,7 @@ def encode(
     Numbers outside the range of a numeric column go to its outer bins. A value that is no level is missing, or an error
     that names its cell, with rows counted from ``first_row``.
     """
-    levels = None if isinstance(column, Numeric) else listed(column.levels)
+    levels = None if isinstance(column, Numeric) else column.levels
     if unknown == "missing" and levels is not None and values.dtype.kind in "OUT":
         values = without_other_sorts(values.astype(object), is_text=_sort_of(column) == "text")
     cells = read_cells(values, name=name, first_row=first_row, expected_sort=_sort_of(column), expected=levels)
@@ -35,7 +35,7 @@ def encode(
     if len(strange) and unknown == "error":
         place = place_of(name, first_row + int(cells.rows[strange[0]]))
         value = cells.values[strange[0]]
-        raise ValueError(f"{place}: expected {levels} or missing, found {shown(value)}")
+        raise ValueError(f"{place}: expected {listed(column.levels)} or missing, found {shown(value)}")
     codes[cells.rows] = places
     return codes
 

@@ -37,12 +37,12 @@ def read_cells(
     name: str,
     first_row: int = 1,
     expected_sort: Sort | None = None,
-    expected: str | None = None,
+    expected: Sequence[object] | None = None,
 ) -> Cells:
     """Return a column's observed cells and their sort; None, NaN and null are missing.
 
     Cells must be of ``expected_sort``, or of the most frequent one. Other cells are a `MixedColumnError`; infinite
-    numbers, dates and the like are a ValueError. Messages call the values ``expected`` and count from ``first_row``.
+    numbers, dates and the like are a ValueError. Messages list the ``expected`` values and count from ``first_row``.
     """
     if values.ndim != 1:
         raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
@@ -111,7 +111,11 @@ def listed(values: Sequence[object], most: int = 6) -> str:
 
 
 def _read_objects(
-    values: NDArray[np.object_], name: str, first_row: int, expected_sort: Sort | None, expected: str | None
+    values: NDArray[np.object_],
+    name: str,
+    first_row: int,
+    expected_sort: Sort | None,
+    expected: Sequence[object] | None,
 ) -> Cells:
     """Return the cells of an object column, all of one sort."""
     rows = np.flatnonzero(~is_missing(values))
@@ -150,7 +154,7 @@ def _refuse(
     name: str,
     first_row: int,
     expected_sort: Sort | None,
-    expected: str | None,
+    expected: Sequence[object] | None,
 ) -> None:
     """Raise for the first cell of a wrong sort."""
     # 1,234 is not what 999.5 should have been, however often it is there
@@ -162,7 +166,9 @@ def _refuse(
     if sorts[wrong] is None:
         kind = type(value).__name__
         raise ValueError(f"{place}: expected text, numbers or booleans, or missing, found {shown(value)} ({kind})")
-    raise MixedColumnError(f"{place}: expected {expected or right} or missing, found {shown(value)}")
+    raise MixedColumnError(
+        f"{place}: expected {listed(expected) if expected else right} or missing, found {shown(value)}"
+    )
 
 
 def _is_like_a_number(value: object) -> bool:
