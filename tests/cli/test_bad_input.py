@@ -585,7 +585,7 @@ def test_duplicate_names_are_refused_early(tmp_path, monkeypatch):
     rows = "".join(f"{'xyz'[i % 3]},{i % 2},{'pqr'[i % 3]}\n" for i in range(24))
     (tmp_path / "t.csv").write_text("city,city=x,log_probability\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
-    for name in ("fill.level_probabilities", "complete.beam"):
+    for name in ("fill.level_probabilities", "fill.beam"):
         monkeypatch.setattr(f"nadek.cli.{name}", lambda *_, **__: pytest.fail("the work was done"))
     arguments = (tmp_path / "model", tmp_path / "t.csv")
     error = '--probabilities: expected every column name once, found more of "city=x"'

@@ -7,7 +7,7 @@ import numpy as np
 
 from nadek.tabular.columns import Binary
 from nadek.tabular.encode import encode_table
-from nadek.tabular.read import read
+from nadek.tabular.files import read_file
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Matrix:
 
 def read_matrix(path: str | Path, *, binary: bool = True) -> Matrix:
     """Read a table of 0 and 1, or of any numbers."""
-    table = read(path)
+    table = read_file(path)
     if binary:
         values = encode_table(table, [Binary()] * len(table.cells))[1]
     else:

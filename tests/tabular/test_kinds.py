@@ -15,9 +15,9 @@ from nadek.models.cores import DeepConfig
 from nadek.runs.data import kinds_of, open_data, open_training, rows_for, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
 from nadek.tabular.csv import CsvFormat
+from nadek.tabular.files import read_file as read
 from nadek.tabular.files import write_table
 from nadek.tabular.learn_schema import UndecidedColumnsError
-from nadek.tabular.read import read
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.user_options import Choices, WordCount

@@ -9,8 +9,8 @@ from nadek.models import nade
 from nadek.runs.data import source_for
 from nadek.tabular.encode import encode_table
 from nadek.tabular.files import write_table
+from nadek.tabular.frames import read_array, read_frame
 from nadek.tabular.learn_schema import learn_columns
-from nadek.tabular.read import read
 from nadek.tabular.schema import Schema
 from nadek.tabular.writeback import decoded
 
@@ -43,11 +43,11 @@ def generated(seed):
     n_rows, dim = rng.integers(1, 12), rng.integers(1, 6)
     cells = [column(rng, n_rows) for _ in range(dim)]
     if rng.random() < 0.4:
-        return read(np.column_stack(cells)), None
+        return read_array(np.column_stack(cells)), None
     names = rng.choice(NAMES.split("|"), dim, replace=False).tolist()
     frame = pd.concat([pd.Series(one, dtype=object) for one in cells], axis=1)
     frame.columns = names
-    return read(frame.infer_objects() if rng.random() < 0.5 else frame), tuple(names)
+    return read_frame(frame.infer_objects() if rng.random() < 0.5 else frame), tuple(names)
 
 
 def model_of(table, names):

@@ -16,8 +16,8 @@ import pytest
 
 from nadek.tabular.csv import CsvFormat, check_header
 from nadek.tabular.files import SUFFIXES, write_table
+from nadek.tabular.files import read_file as read
 from nadek.tabular.names import places_of
-from nadek.tabular.read import read
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import fill_words

@@ -20,7 +20,7 @@ VERBS = {
     "explain": ("ask", "Find the cells that make a row unlikely."),
     "sample": ("fill", "Draw independent rows."),
     "impute": ("fill", "Fill missing cells with a joint draw."),
-    "complete": ("complete", "Fill missing cells with a probable completion."),
+    "complete": ("fill", "Fill missing cells with a probable completion."),
     "suggest": ("ask", "Find the missing cells to ask for next."),
     "draw": ("show", "Draw samples, filters, training curves and inpainting."),
     "info": ("show", "Show a model and its training."),

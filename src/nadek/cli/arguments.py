@@ -1,10 +1,13 @@
-"""Arguments and options that several verbs share."""
+"""Arguments and options that several verbs share, and groups of options."""
 
+import inspect
 import os
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 import typer
@@ -126,6 +129,28 @@ class TableOptions(FileOptions):
         for message in messages:
             say(str(message.message), quiet=self.quiet)
         return source
+
+
+def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb an option for each field of its dataclasses, as typer knows single options only."""
+    signature = inspect.signature(verb)
+    annotations = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    groups: dict[str, Any] = {name: group for name, group in annotations.items() if is_dataclass(group)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        options = inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
+        parameters += [p.replace(kind=p.KEYWORD_ONLY) for p in options] if name in groups else options
+
+    @wraps(verb)
+    def command(*arguments: Any, **values: Any) -> None:  # noqa: ANN401
+        for name, group in groups.items():
+            given = {field.name for field in fields(group)} & values.keys()
+            values[name] = group(**{field: values.pop(field) for field in given})
+        verb(*arguments, **values)
+
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
 
 
 def pick_device(device: Device) -> torch.device:

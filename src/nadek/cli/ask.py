@@ -10,9 +10,8 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
-from nadek.cli.arguments import DataArgument, ModelArgument, Orderings, Seed, TableOptions
+from nadek.cli.arguments import DataArgument, ModelArgument, Orderings, Seed, TableOptions, with_groups
 from nadek.cli.console import say
-from nadek.cli.option_groups import with_groups
 from nadek.cli.output import write_values
 from nadek.cli.progress import rows_progress
 from nadek.inference import expected_information, explain_cells, log_prob

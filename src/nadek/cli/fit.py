@@ -20,10 +20,10 @@ from nadek.cli.arguments import (
     Quiet,
     pick_device,
     some_folder,
+    with_groups,
 )
 from nadek.cli.column_lines import MOST_NAMES, column_reasons, list_names, missing_word_lines, schema_lines
 from nadek.cli.console import say, show_json, show_table
-from nadek.cli.option_groups import with_groups
 from nadek.cli.progress import epochs_progress, warn_if_slow
 from nadek.datasets import names
 from nadek.runs.data import Source, open_table, open_training

@@ -6,9 +6,8 @@ from typing import Annotated
 import torch
 import typer
 
-from nadek.cli.arguments import NUMBERS, DataArgument, Json, ModelArgument, Orderings, Seed, TableOptions
+from nadek.cli.arguments import NUMBERS, DataArgument, Json, ModelArgument, Orderings, Seed, TableOptions, with_groups
 from nadek.cli.console import say, show_json, show_table
-from nadek.cli.option_groups import with_groups
 from nadek.cli.output import write_values
 from nadek.cli.progress import rows_progress
 from nadek.datasets import names

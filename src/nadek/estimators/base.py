@@ -46,8 +46,9 @@ from nadek.models.model_config import AnyConfig
 from nadek.models.registry import build
 from nadek.tabular.columns import Column, Numeric, draw, n_levels, read_cells
 from nadek.tabular.encode import encode_table
+from nadek.tabular.frames import MatrixLike
 from nadek.tabular.learn_schema import declared_names, learn_columns
-from nadek.tabular.selection import MatrixLike, WhichOrNone
+from nadek.tabular.names import WhichOrNone
 from nadek.tabular.table import Table
 from nadek.tabular.template import Template
 from nadek.tabular.writeback import Fillings

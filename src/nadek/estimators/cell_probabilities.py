@@ -12,7 +12,7 @@ from torch import Tensor
 from nadek.estimators.base import NADEkBase
 from nadek.inference.sampling import level_probabilities, rows_at_once
 from nadek.tabular.columns import Numeric, n_levels
-from nadek.tabular.selection import MatrixLike
+from nadek.tabular.frames import MatrixLike
 
 
 class CellProbabilities(NADEkBase):

@@ -8,10 +8,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from nadek.tabular.frames import frame_columns, is_frame, plain_table, select_columns
-from nadek.tabular.read import read
-from nadek.tabular.schema import Schema
-from nadek.tabular.selection import MatrixLike
+from nadek.tabular.frames import (
+    MatrixLike,
+    frame_columns,
+    is_frame,
+    plain_table,
+    read_array,
+    read_frame,
+    select_columns,
+)
 from nadek.tabular.table import Table
 
 
@@ -31,7 +36,7 @@ def checked_table(
     options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
     array: NDArray[Any] = validate_data(estimator, X, **options)
     labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
-    return read(array, model=Schema(columns=labels or None)).without(words)
+    return read_array(array, labels).without(words)
 
 
 def _checked_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, dropped: Sequence[str]) -> Table:
@@ -42,7 +47,7 @@ def _checked_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, drop
     for axis, what in ((1, "feature"), (0, "sample")):
         if X.shape[axis] < 1:
             raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
-    return read(X)
+    return read_frame(X)
 
 
 def _rest(estimator: BaseEstimator, names: Sequence[Hashable] | None, width: int, dropped: Sequence[str]) -> list[int]:

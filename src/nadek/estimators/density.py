@@ -20,7 +20,8 @@ from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.sampling import sample
 from nadek.inference.summary import deviation
 from nadek.tabular.columns import decode, draw
-from nadek.tabular.selection import MatrixLike, Which, WhichOrNone, chosen_columns, column_index
+from nadek.tabular.frames import MatrixLike
+from nadek.tabular.names import Which, WhichOrNone, chosen_columns, column_index
 from nadek.tabular.writeback import filled
 
 METHODS = ("beam", "greedy", "certain", "draws")

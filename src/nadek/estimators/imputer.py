@@ -13,8 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from nadek.estimators.cell_probabilities import CellProbabilities
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, check_choice, check_whole
 from nadek.tabular.columns import Binary, Numeric, decode, expected
-from nadek.tabular.frames import is_categorical, is_text_column, select_columns
-from nadek.tabular.selection import MatrixLike
+from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import Fillings, filled, renamed, to_library, with_flags
 

@@ -15,7 +15,7 @@ from nadek.estimators.options import Count, Fraction, check_number
 from nadek.inference import explain_cells
 from nadek.inference.likelihood import reduce_orderings
 from nadek.tabular.columns import log_density_within, within_bins
-from nadek.tabular.selection import MatrixLike
+from nadek.tabular.frames import MatrixLike
 from nadek.tabular.table import Table
 
 UNUSUAL = 0.05

@@ -17,9 +17,8 @@ from nadek.checkpoints import SavedModel
 from nadek.tabular.columns import Binary, Categorical, Column, Unknown, is_missing
 from nadek.tabular.csv import CsvFormat, check_header, parse_csv
 from nadek.tabular.encode import encode_by_schema, encode_table
-from nadek.tabular.files import SUFFIXES, matrix_table
+from nadek.tabular.files import SUFFIXES, matrix_table, read_file
 from nadek.tabular.learn_schema import learn_schema
-from nadek.tabular.read import read
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.user_options import Choices, WordCount
@@ -171,4 +170,4 @@ def open_table(data: str, form: CsvFormat | None = None, model: Schema | None = 
     if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
         names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
         raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")
-    return read(data, form=form, model=model)
+    return read_file(data, form=form, model=model)

@@ -14,8 +14,10 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from nadek.tabular.columns import LARGEST_EXACT
-from nadek.tabular.selection import MatrixLike
 from nadek.tabular.table import Table, empty_cells
+
+MatrixLike = Any
+"""A table: an array, a list of rows, or a pandas, polars or pyarrow table."""
 
 CATEGORICAL = (nw.Categorical, nw.Enum)
 WIDEST = (nw.Int128, nw.UInt128)

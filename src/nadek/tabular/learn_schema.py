@@ -29,8 +29,8 @@ from nadek.tabular.columns import (
 )
 from nadek.tabular.encode import schema_labels, texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
+from nadek.tabular.names import WhichOrNone, chosen_columns
 from nadek.tabular.schema import Schema
-from nadek.tabular.selection import WhichOrNone, chosen_columns
 from nadek.tabular.table import OtherTypeError, Table
 from nadek.tabular.text_cells import NOTHING, Reading
 from nadek.tabular.user_options import (

@@ -1,8 +1,6 @@
 """Column types, their inference, and their codes."""
 
-from nadek.tabular.columns.bin_density import log_density_within, log_fall_within, within_bins
-from nadek.tabular.columns.dequantize import draw
-from nadek.tabular.columns.describe import describe, level_names
+from nadek.tabular.columns.bins import draw, log_density_within, log_fall_within, within_bins
 from nadek.tabular.columns.encoding import Unknown, decode, encode, expected
 from nadek.tabular.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
 from nadek.tabular.columns.parsing import (
@@ -22,7 +20,9 @@ from nadek.tabular.columns.types import (
     Level,
     Numeric,
     Ordinal,
+    describe,
     is_plain,
+    level_names,
     n_levels,
     ordinal,
 )
