@@ -168,22 +168,13 @@ def test_known_set_takes_no_declarations(output):
     assert error == "'digits' is a known data set: expected no choices, as what its columns are is known"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "cells", "error"),
-    [
-        (("--numeric", "b"), ("1", "many"), "row 2, column \"b\": expected numbers or missing, found 'many'"),
-        (
-            ("--numeric", "b"),
-            ("1", "14695981039346656037"),
-            'row 2, column "b": expected a number that floats can hold, found 14695981039346656037,'
-            " which they would round: drop the column, or say that it is categorical",
-        ),
-    ],
-)
-def test_values_that_no_column_can_hold(arguments, cells, error, tmp_path, output):
+def test_values_that_no_column_can_hold(tmp_path, output):
     table = tmp_path / "t.csv"
-    table.write_text("a,b\n" + "".join(f"{i % 2},{cell}\n" for i, cell in enumerate(cells)))
-    assert fails("fit", table, "-o", output, *arguments) == f"{table}: {error}"
+    table.write_text("a,b\n0,1\n1,14695981039346656037\n")
+    assert fails("fit", table, "-o", output, "--numeric", "b") == (
+        f'{table}: row 2, column "b": expected a number that floats can hold, found 14695981039346656037,'
+        " which they would round: drop the column, or say that it is categorical"
+    )
 
 
 def test_all_unreadable_columns_are_named(tmp_path, output):
@@ -311,9 +302,6 @@ def test_ambiguous_first_row_is_refused(tmp_path, output):
     assert error == f"{tmp_path / 't.csv'}: {actual}: {what}; if they are names, say --header"
 
 
-# No rows
-
-
 # Columns and rows without values
 
 
@@ -437,14 +425,9 @@ def test_wrong_command_line_points_to_help(arguments, error, tmp_path, monkeypat
     [
         (("--set", "model.stepz=2"), "unknown option model.stepz; did you mean steps?"),
         (("--set", "training.lr=2"), "unknown option training.lr; did you mean training.optimizer.lr?"),
-        (("--set", "steps"), "expected path.to.option=value, found 'steps'"),
-        (("--set", "model=5"), "model: expected a table of options, found 5"),
         (("--set", "model.core=deep"), "model.core: expected a table of options, found 'deep'"),
-        (("--set", "training.optimizer=adamw"), "training.optimizer: expected a table of options, found 'adamw'"),
-        (("--set", "model.steps=many"), "model.steps: expected int, found 'many'"),
         (("--steps", "0"), "model: steps: expected at least 1, found 0"),
         (("--hidden", "5", "--set", "model.kind=images"), "unknown option model.core"),
-        (("--set", "model.kind=pictures"), "model.kind: expected none or one of images, found 'pictures'"),
         (("--batch-size", "0"), "training: batch_size: expected at least 1, found 0"),
         (("--hidden", "8,x"), "--hidden: expected widths such as 500,500, found '8,x'"),
         (("--lr", "nan"), "training.optimizer: lr: expected a number of at least 0, found nan"),
@@ -488,17 +471,6 @@ def test_a_folder_that_is_no_model(verb, tmp_path):
     assert fails(name, tmp_path, *rest) == f"{tmp_path} is not a model folder: it has no config.json"
     (tmp_path / "training.safetensors").touch()
     assert fails(name, tmp_path, *rest).endswith("is not finished: go on with nadek fit ... --resume")
-
-
-def truncate(path):
-    path.write_bytes(path.read_bytes()[:-20])
-
-
-def test_damaged_model_names_the_file(model, table):
-    truncate(model / "model.safetensors")
-    error = f"{model}/model.safetensors was damaged or changed since it was saved: its sha256 differs"
-    for arguments in (("info", model), ("evaluate", model, table), ("sample", model)):
-        assert fails(*arguments) == error
 
 
 # Outputs that exist, or cannot be
@@ -790,9 +762,6 @@ def test_typing_error_keeps_unfinished_training(table, tmp_path, ctrl_c):
     fails("fit", table, "-o", folder, *options, code=130)
     fails("fit", tmp_path / "tabel.csv", "-o", folder, *options, "--force")
     ok("fit", table, "-o", folder, *options, "--resume")
-
-
-# What one ordering cannot do
 
 
 # Seeing more

@@ -354,14 +354,6 @@ def test_parse_bits_names_what_is_wrong(text, comma, said):
     assert str(error.value) == said
 
 
-@pytest.mark.parametrize("data", [b"0 1\n", gzip.compress(b"0 1\n" * 99)[:-9], b""], ids=["plain", "cut", "empty"])
-def test_read_amat_of_a_broken_gzip(tmp_path, data):
-    path = tmp_path / "t.amat.gz"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"t\.amat\.gz: expected"):
-        datasets.read_amat(path)
-
-
 # fetch
 
 
@@ -500,17 +492,6 @@ def test_real_set(name):
     assert tuple(len(part) for part in parts) == source.rows
     assert {part.shape[1] for part in parts} == {source.dim} == {len(data.columns)}
     assert max(part.max() for part in parts) == 1
-
-
-def test_fetch_of_mnist_from_its_text(server, tmp_path):
-    mnist = real("mnist")
-    server.files = {
-        file.name: as_text(part)
-        for file, part in zip(find("mnist").files(tmp_path), (mnist.train, mnist.valid, mnist.test), strict=True)
-    }
-    path = fetch("mnist", tmp_path, base_url=server.url)
-    assert path == tmp_path / "mnist_binarized.npz"
-    assert check("mnist", tmp_path).state == "ok"
 
 
 def test_caltech_is_upright():

@@ -284,15 +284,10 @@ def test_scores_ignore_the_number_type():
     detector = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(table)
     expected = detector.score_samples(table)
     decimals = pa.array([Decimal(n % 11) / 10 for n in range(120)], pa.decimal128(18, 1))
-    types = ["float32", "Float32", "float[pyarrow]", "float16"]
-    series = [table["rating"].astype(dtype) for dtype in types] + [
-        pd.Series(decimals, dtype=pd.ArrowDtype(decimals.type))
-    ]
-    for rating in series:
-        other = table.assign(rating=rating)
-        np.testing.assert_array_equal(detector.score_samples(other), expected)
+    for dtype in ("float32", "Float32", "float[pyarrow]", "float16", pd.ArrowDtype(decimals.type)):
+        rating = pd.Series(decimals if isinstance(dtype, pd.ArrowDtype) else rating, dtype=dtype)
         arrow = pa.table({"rating": pa.array(rating), "b": table["b"]})
-        for frame in (arrow, pl.from_arrow(arrow)):
+        for frame in (table.assign(rating=rating), arrow, pl.from_arrow(arrow)):
             np.testing.assert_array_equal(detector.score_samples(frame), expected)
     again = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(table.astype({"rating": "float32"}))
     np.testing.assert_array_equal(again.score_samples(table), expected)
@@ -609,8 +604,6 @@ DECIMAL = [Decimal("12345678901234567.89"), Decimal("0.10"), Decimal("7.35"), No
         pd.Series([3, 2**64 - 1, 2**63 + 1, None] * 15, dtype="UInt64"),
         pd.Series([3, 2**53 + 1, -(2**53) - 1, None] * 15, dtype="object"),
         pl.Series(LARGE),
-        pl.Series(EXTREME),
-        pl.Series(EXTREME, dtype=pl.Int128),
         pl.Series(DECIMAL, dtype=pl.Decimal(20, 2)),
         pa.chunked_array([LARGE]),
         pa.chunked_array([pa.array(DECIMAL, pa.decimal128(20, 2))]),
@@ -692,10 +685,8 @@ def test_empty_column_is_filled(empty):
     "asked",
     [
         pd.Series([None, 5], dtype="Int8"),
-        pd.Series([None, 5], dtype="UInt8"),
         pd.Series([None, 5], dtype="int8[pyarrow]"),
         pd.Series([np.nan, 5], dtype="float16"),
-        pd.Series([None, 5], dtype="halffloat[pyarrow]"),
         pd.Series([None, Decimal("5.00")], dtype=pd.ArrowDtype(pa.decimal128(5, 2))),
         pl.Series([None, 5], dtype=pl.Int8),
         pl.Series([None, Decimal("5.00")], dtype=pl.Decimal(5, 2)),
@@ -1724,9 +1715,6 @@ def test_model_without_history_is_saved(tmp_path, copies):
             r'^row 2, column "0": expected numbers or missing',
         ),
         (np.array([[0], [{}]], dtype=object), TypeError, r'^row 2, column "0": the argument must be text \(a string\)'),
-        (np.array([0, 1, 1.0]), ValueError, "^Expected 2D array, got 1D array"),
-        (np.empty((3, 0)), ValueError, r"0 feature\(s\)"),
-        (np.empty((0, 3)), ValueError, r"0 sample\(s\)"),
         (np.full((3, 2), np.nan), ValueError, "(expected a table with some values|has no value in any row)"),
         (pd.DataFrame({"a": [1, 2]})[[]], ValueError, r"0 feature\(s\)"),
         (pd.DataFrame({"a": [1, 2]})[:0], ValueError, r"0 sample\(s\)"),
@@ -1736,7 +1724,6 @@ def test_model_without_history_is_saved(tmp_path, copies):
         (narwhals.from_native(pl.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),
         (nw.from_native(pd.DataFrame({"a": [0, 1]})).lazy(), TypeError, r"call collect\(\) on it"),
         (pl.DataFrame({"a": [[0], [1]]}), ValueError, '^column "a": expected text, numbers, booleans or categories'),
-        (np.array([[1 + 2j]]), ValueError, "^Complex data not supported"),
     ],
 )
 def test_tables_that_cannot_be_learnt_from(estimator, table, error, message):

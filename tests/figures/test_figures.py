@@ -7,7 +7,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from nadek import figures
-from nadek.figures import charts, style
+from nadek.figures import style
 
 REFUSED = (ValueError, TypeError)  # a shape that does not fit: TypeError where the tests check the annotations
 
@@ -140,14 +140,6 @@ def test_curves_of_a_diverged_run():
     figure = figures.training_curves(records)
     assert heads(figure) == ["step 2", "step 3"]
     assert np.isfinite(figure.axes[0].get_ylim()).all()
-
-
-def test_labels_keep_order_and_distance():
-    ends = np.array([90.0, 90.1, 90.05, 99.0, 200.0])
-    heights = charts._spread(ends, 89.0, 100.0)
-    assert np.argsort(heights).tolist() == np.argsort(ends).tolist()
-    assert np.diff(np.sort(heights)).min() >= 0.05 * 11
-    assert heights.min() >= 89
 
 
 def test_filters():

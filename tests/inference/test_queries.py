@@ -562,18 +562,6 @@ def test_counts_must_be_whole_numbers(count, found, generator):
             ask(count)
 
 
-@any_order
-def test_the_global_random_state_is_untouched(name, generator):
-    before = torch.random.get_rng_state()
-    model = build(name, 4)
-    x = holed(model, generator)
-    log_prob(model, x, orderings=2, generator=generator)
-    greedy(model, x, generator=generator)
-    beam(model, x, width=2, generator=generator)
-    best_of(model, x, n_draws=2, generator=generator)
-    assert torch.equal(torch.random.get_rng_state(), before)
-
-
 # Orderings of other types
 
 

@@ -11,7 +11,7 @@ import torch
 
 import reference
 from nadek import NADEk, NADEkImputer
-from nadek.checkpoints import SavedModel, load, load_saved, save
+from nadek.checkpoints import load, load_saved
 from nadek.inference.likelihood import log_prob
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.sampling import level_probabilities
@@ -21,7 +21,6 @@ from nadek.models.memory import MemoryModel
 from nadek.models.model_config import MemoryConfig
 from nadek.models.registry import build as build_network
 from nadek.models.variables import variables_of
-from nadek.tabular.schema import Schema
 from nadek.training import Gain, Phase, TrainingConfig, add_memory, fit, prepare
 from nadek.training.costs import prepare_validation
 from support.command import nadek, ok
@@ -132,23 +131,6 @@ def test_memory_config_delegates_to_network():
     with pytest.raises(ValueError, match="n_rows: expected at least 1, found 0"):
         MemoryConfig(network=config.network, n_rows=0)
     assert build_network(config).base_model.config == config.network
-
-
-@pytest.mark.parametrize("name", ["memory", "memory, mixed, with holes"])
-@pytest.mark.parametrize("matrices", [None, torch.bfloat16])
-def test_memory_is_saved_and_loaded(name, matrices, tmp_path):
-    model = build(name, 5).float()
-    save(tmp_path, SavedModel(model, Schema()), matrices=matrices)
-    loaded = load(tmp_path)
-    for key, value in model.state_dict().items():
-        loaded_value = loaded.state_dict()[key]
-        if value.dtype == torch.float32 and matrices is not None:
-            torch.testing.assert_close(loaded_value, value, rtol=1e-2, atol=1e-2)
-        else:
-            assert torch.equal(loaded_value, value)
-    if matrices is None:
-        x = codes(5, model.levels)
-        assert torch.equal(log_prob(loaded, x, ordering=torch.arange(5)), log_prob(model, x, ordering=torch.arange(5)))
 
 
 def test_training_changes_base_model_only():

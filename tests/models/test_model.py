@@ -17,14 +17,6 @@ from nadek.models.variables import variables_of
 from zoo import WITH_COLUMNS, ZOO, build
 
 
-def test_nade_k_parameter_names_and_shapes():
-    model = nadek.nade_k(784, hidden=(500, 500), steps=5)
-    shapes = {name: tuple(p.shape) for name, p in model.named_parameters() if not name.startswith("core.")}
-    assert shapes == {"W": (500, 784), "c": (500,), "V": (784, 500), "b": (784,)}
-    assert model.fill.shape == (784,)
-    assert isinstance(model.core, torch.nn.Module)
-
-
 def test_presets_are_settings_of_one_network():
     settings = {
         name: (model.config.steps, model.config.fill, model.A is not None, model.V is None, model.config.ordering)

@@ -212,17 +212,6 @@ def test_empty_lines_are_refused():
 # Table 3
 
 
-def test_paper_spreads_are_shipped():
-    spreads = read_spreads(Workspace())
-    assert [(s.mean, s.over_orderings, s.over_rows) for s in spreads.rows] == [
-        (-92.17, 3.5, 23.5),
-        (-90.02, 3.1, 24.2),
-        (-87.14, 2.4, 22.7),
-    ]
-    for row in spreads.read_rows(RECIPES):
-        assert row.ensemble_orderings == 128
-
-
 def test_spreads_are_of_the_ensemble(folder):
     record = json.loads((folder / "results" / "table1-one-modern.json").read_text())
     model = load_saved(folder / "runs" / "table1-one-modern").model

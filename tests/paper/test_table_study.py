@@ -64,15 +64,6 @@ def done(tmp_path_factory):
 # Rows
 
 
-def test_paper_rows_are_shipped():
-    assert tables(RECIPES) == ["table1", "table2"]
-    assert len([row for row in SHIPPED if row.cited]) == 3
-    by_name = {row.name: row for row in SHIPPED}
-    assert by_name["nade-5-2hl"].paper == -87.14
-    assert by_name["nade-5-2hl"].paper_ensemble == -84.68
-    assert by_name["nade-5-4000h"].recipes.paper.training.l2 == 0.0068
-
-
 @pytest.mark.parametrize("row", SHIPPED, ids=lambda row: f"{row.table}-{row.name}")
 def test_rows_note_every_difference(row):
     assert row.notes

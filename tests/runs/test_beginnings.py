@@ -16,11 +16,9 @@ from nadek.runs.train import begin_as_model, train
 from nadek.tabular.columns import Categorical
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig
-from nadek_paper.rows import read_row
-from nadek_paper.table_study import run_row
 from nadek_paper.trainings import Training
 from support.command import nadek, ok
-from support.paper_rows import TOML, workspace_in, write_row
+from support.paper_rows import workspace_in
 
 D = 6
 NAMES = tuple("abcdef")
@@ -80,20 +78,6 @@ def test_a_beginning_that_does_not_fit(model, schema, error, tmp_path):
     start = kept(tmp_path / "first", lively(), kinds=(Categorical(levels=("no", "yes")),) * D)
     with pytest.raises(ValueError, match=f"start: {error}"):
         begin_as_model(model(), start, Schema(**schema))
-
-
-@pytest.mark.slow
-def test_table_row_starts_as_model(tmp_path):
-    first = read_row(write_row(tmp_path, "first"))
-    run_row(first, "modern", workspace_in(tmp_path))
-    folder = tmp_path / "runs" / "table9-first-modern"
-    text = TOML.replace("ema_decay = 0.9", 'ema_decay = 0.0\noptimizer = { kind = "adamw", lr = 1e-12 }')
-    text = text.replace("[recipes.modern.training]", f'[recipes.modern]\nstart = "{folder}"\n[recipes.modern.training]')
-    second = read_row(write_row(tmp_path, "second", text))
-    assert second.recipe("modern").start == str(folder)
-    record = run_row(second, "modern", workspace_in(tmp_path))
-    assert record["config"]["start"] == str(folder)
-    near(load(tmp_path / "runs" / "table9-second-modern"), load(folder))
 
 
 def job_on(folder, **options):

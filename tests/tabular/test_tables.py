@@ -299,20 +299,8 @@ def test_csv_cells_may_have_quotes_and_lines(csv_file):
 LONG = "x" * 200_000  # more than the csv module takes for one cell
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('a,b\n1,0\n\n"1,0\n' + "1,0\n" * 50_000, "file.csv: row 2: found a quote that is never closed"),
-        (f'a,b\n1,"{LONG}"\n1\n', "Expected 2 columns, got 1: 1"),
-        (
-            'a,"b\n' + "1,0\n" * 50_000,
-            "expected CSV text in UTF-8, found something else (a quote in the first row is never closed)",
-        ),
-    ],
-    ids=["open quote", "long cell", "open quote in the first row"],
-)
-def test_csv_wrong_shape_with_long_cell(csv_file, text, said):
-    assert refusal(csv_file(text), read).endswith(said)
+def test_csv_wrong_shape_with_long_cell(csv_file):
+    assert refusal(csv_file(f'a,b\n1,"{LONG}"\n1\n'), read).endswith("Expected 2 columns, got 1: 1")
 
 
 @pytest.mark.parametrize(

@@ -211,16 +211,6 @@ def test_muon_equals_torch_in_bfloat16(shape, generator, monkeypatch):
     assert torch.equal(ours, theirs)
 
 
-@pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
-def test_orthogonal_keeps_directions_and_normalises_lengths(shape, generator, monkeypatch):
-    monkeypatch.setattr("nadek.training.optimizer_steps.has_fast_bfloat16", lambda _: False)
-    matrix = torch.randn(shape, dtype=torch.float64, generator=generator)
-    left, _, right = torch.linalg.svd(matrix, full_matrices=False)
-    lengths = left.T @ orthogonal(matrix) @ right.T
-    torch.testing.assert_close(lengths, lengths.diagonal().diag(), rtol=0, atol=1e-12)
-    assert ((lengths.diagonal() > 0.65) & (lengths.diagonal() < 1.25)).all()
-
-
 @pytest.mark.parametrize(("quick", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
 def test_muon_uses_bfloat16_only_where_fast(quick, dtype, monkeypatch):
     monkeypatch.setattr("nadek.training.optimizer_steps.has_fast_bfloat16", lambda _: quick)
@@ -265,29 +255,6 @@ def test_the_schedule_runs_over_all_phases():
     trained(patterns(40, 6), optimizer=optimizer, phases=(first, Phase(epochs=1), Phase(epochs=2, fresh=True)))
     assert optimizer.progress == pytest.approx([0, 0.25, 0.5, 0.75, 0, 0.25, 0.5, 0.75])
     assert optimizer.built == [0, 4]
-
-
-@pytest.mark.parametrize("fresh", [False, True])
-def test_only_fresh_phase_clears_optimizer_state(fresh):
-    """Gradients stop when the second phase begins: what is left of the motion is the optimizer's memory."""
-    memories = []
-
-    @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Watching(AdamW):
-        def build(self, model):
-            optimizer = super().build(model)
-            step = optimizer.step
-
-            def watched():
-                memories.append(len(optimizer.state))
-                step()
-
-            optimizer.step = watched
-            return optimizer
-
-    phases = (Phase(epochs=1), Phase(epochs=1, fresh=fresh))
-    trained(patterns(40, 6), optimizer=Watching(), phases=phases)
-    assert [memory > 0 for memory in memories] == [False, True, not fresh, True]
 
 
 def test_history_names_phases_and_counted_steps():
