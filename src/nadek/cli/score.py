@@ -14,8 +14,9 @@ from nadek.datasets import names
 from nadek.inference import log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.summary import Summary, deviation
-from nadek.runs.data import Source
+from nadek.runs.data import Source, kinds_of
 from nadek.runs.evaluate import evaluate as evaluate_model
+from nadek.tabular.columns import log_fall_outside, within_bins
 from nadek.tabular.encode import schema_labels
 
 USUAL = 8
@@ -120,15 +121,21 @@ def score(
     """Compute the exact log-likelihood of each row, in nats.
 
     Four columns: the row, from 1; mixture of the orderings, mean over them, and spread over them. Missing cells are
-    summed out. A low value is unusual among rows with the same observed cells.
+    summed out. A number beyond those of training makes its row less likely, by how far it lies outside. A low value is
+    unusual among rows with the same observed cells.
 
     Example: [bold]nadek score model answers.csv -o scores.csv[/]
     """
     saved = table.load(model, NUMBERS)
-    x = table.read(saved, data).x.to(saved.model.b.device)
+    source = table.read(saved, data)
+    x = source.x.to(saved.model.b.device)
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
+    names = schema_labels(saved.schema, x.shape[1])
+    assert source.values is not None, "a table that is read for a model has values"
+    fall = within_bins(log_fall_outside, kinds_of(saved), source.values, names).sum(1)
+    log_probs += torch.from_numpy(fall).to(x.device)
     columns = {
         "row": torch.arange(1, len(x) + 1),
         "log_likelihood": reduce_orderings(log_probs, "mixture"),

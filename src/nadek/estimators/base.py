@@ -4,7 +4,7 @@ import contextlib
 import inspect
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -44,7 +44,7 @@ from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
 from nadek.models.model_config import AnyConfig
 from nadek.models.registry import build
-from nadek.tabular.columns import Column, Numeric, draw, n_levels, read_cells
+from nadek.tabular.columns import Column, Numeric, draw, n_levels, read_cells, within_bins
 from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.learn_schema import declared_names, learn_columns
@@ -366,6 +366,16 @@ class NADEkBase(BaseEstimator):
     def _encode(self, table: Table) -> Float[np.ndarray, "N D"]:
         check_choice("handle_unknown", self.handle_unknown, ("missing", "error"))
         return encode_table(table, self.columns_, unknown=self.handle_unknown)[1]
+
+    def _of_numbers(
+        self, measure: Callable[[Numeric, NDArray[np.float64]], NDArray[np.float64]], table: Table
+    ) -> Float[np.ndarray, "N D"]:
+        """Return a measure of all numbers of a table; 0 for other cells."""
+        measured = np.zeros((len(table), self.n_features_in_))
+        places, columns = zip(*self._nonempty_columns(), strict=True)
+        values, labels = [table.column(j) for j in places], [table.labels[j] for j in places]
+        measured[:, places] = within_bins(measure, columns, values, labels)
+        return measured
 
     def _under_orderings(self, codes: Float[Tensor, "N D"]) -> Float[Tensor, "O N"]:
         """Return log-probabilities of the observed cells; equal rows are scored once."""

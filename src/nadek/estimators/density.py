@@ -19,7 +19,7 @@ from nadek.inference import beam, best_of, expected_information, greedy, log_pro
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.sampling import sample
 from nadek.inference.summary import deviation
-from nadek.tabular.columns import decode, draw
+from nadek.tabular.columns import decode, draw, log_fall_outside
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.names import Which, WhichOrNone, chosen_columns, column_index
 from nadek.tabular.writeback import filled
@@ -91,13 +91,16 @@ class NADEk(DensityMixin, CellProbabilities):
         """Return each row's log-probability in nats, [N]: a mixture over `orderings_`.
 
         Missing cells are summed out: each ordering visits the observed cells of a row first. This differs a little
-        from the sum over all completions, whose orderings visit cells in between.
+        from the sum over all completions, whose orderings visit cells in between. A number beyond those of training is
+        less likely than the nearest of these, by how far it lies outside.
 
         Args:
             X: a table [N, D].
         """
-        _, codes = self._read(X)
-        return reduce_orderings(self._under_orderings(codes), "mixture").cpu().numpy()
+        table, codes = self._read(X)
+        scores: NDArray[np.float64] = reduce_orderings(self._under_orderings(codes), "mixture").cpu().numpy()
+        scores += self._of_numbers(log_fall_outside, table).sum(1)
+        return scores
 
     def score(self, X: MatrixLike, y: object = None) -> float:
         """Return the mean of `score_samples`, in nats.

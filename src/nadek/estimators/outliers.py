@@ -14,7 +14,7 @@ from nadek.estimators.base import NADEkBase
 from nadek.estimators.options import Count, Fraction, check_number
 from nadek.inference import explain_cells
 from nadek.inference.likelihood import reduce_orderings
-from nadek.tabular.columns import log_density_within, within_bins
+from nadek.tabular.columns import log_density_within
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.table import Table
 
@@ -126,11 +126,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
 
     def _within_bins(self, table: Table) -> Float[np.ndarray, "N D"]:
         """Return log-densities of numbers within their bins; 0 for other cells."""
-        within = np.zeros((len(table), self.n_features_in_))
-        places, columns = zip(*self._nonempty_columns(), strict=True)
-        values, labels = [table.column(j) for j in places], [table.labels[j] for j in places]
-        within[:, places] = within_bins(log_density_within, columns, values, labels)
-        return within
+        return self._of_numbers(log_density_within, table)
 
     def _scores(self, codes: Tensor, within: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Return scores, rounded so that equal rows score equally in any table."""

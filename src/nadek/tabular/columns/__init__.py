@@ -1,6 +1,6 @@
 """Column types, their inference, and their codes."""
 
-from nadek.tabular.columns.bins import draw, log_density_within, log_fall_within, within_bins
+from nadek.tabular.columns.bins import draw, log_density_within, log_fall_outside, log_fall_within, within_bins
 from nadek.tabular.columns.encoding import Unknown, decode, encode, expected
 from nadek.tabular.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
 from nadek.tabular.columns.parsing import (
@@ -51,6 +51,7 @@ __all__ = [
     "is_plain",
     "level_names",
     "log_density_within",
+    "log_fall_outside",
     "log_fall_within",
     "n_levels",
     "ordinal",

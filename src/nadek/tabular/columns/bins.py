@@ -138,6 +138,18 @@ def log_fall_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np
     return np.where(np.isneginf(density), density, fall)
 
 
+def log_fall_outside(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log-densities of numbers beyond those of training, relative to the nearest of these, [M]; 0 for others.
+
+    The density falls as it does in the outermost bin, see `log_density_within`.
+    """
+    bins, numbers = _Bins.of(column), column.snapped(numbers)
+    below, above = bins.unit * column.low - bins.unit * numbers, bins.unit * numbers - bins.unit * column.high
+    with np.errstate(over="ignore"):
+        fall: NDArray[np.float64] = np.minimum(-below / bins.scale[0], 0) + np.minimum(-above / bins.scale[-1], 0)
+    return fall
+
+
 def within_bins(
     measure: Callable[[Numeric, NDArray[np.float64]], NDArray[np.float64]],
     columns: Sequence[Column],
@@ -146,7 +158,7 @@ def within_bins(
 ) -> NDArray[np.float64]:
     """Return a measure of all numbers of a table, [N, D]; 0 for other cells and missing ones.
 
-    The measure is `log_density_within` or `log_fall_within`; ``values`` are D arrays [N].
+    The measure is one of the three above; ``values`` are D arrays [N].
     """
     within = np.zeros((len(values[0]), len(columns)))
     for j, (column, cells, name) in enumerate(zip(columns, values, names, strict=True)):
