@@ -87,6 +87,7 @@ RUNS = {
     "fewer steps at first": (deep, {"phases": (Phase(epochs=3, steps=1), Phase(epochs=4)), "ema_decay": 0.9}),
     "fixed order": (ordered, {"phases": FIXED}),
     "rare validation, unstratified": (deep, {"validate_every": 3, "stratified": False}),
+    "length": (residual, {"anneal": 1.0, "phases": (Phase(epochs=5, steps=1), Phase(epochs=5))}),
     "patience": (deep, {"patience": 2, "optimizer": AdamW(lr=0.0), "phases": (Phase(epochs=2), Phase(epochs=5))}),
 }
 
@@ -170,6 +171,13 @@ def test_resumed_failure_equals_whole_failure(validated):
 
 def test_resuming_keeps_the_patience(tmp_path):
     assert check_every_epoch("patience", tmp_path, validated=True) == 2 + 2
+
+
+def test_resuming_keeps_the_length(tmp_path, monkeypatch):
+    """Where validation chooses it: the rate falls after the same epoch."""
+    monkeypatch.setattr("nadek.training.training_config.HELD_MINIBATCHES", 9)
+    monkeypatch.setattr("nadek.training.training_config.HELD_GAIN", 0.5)
+    assert check_every_epoch("length", tmp_path, validated=True) == 3 + 3
 
 
 @pytest.mark.parametrize("validated", [True, False])

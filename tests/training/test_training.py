@@ -30,9 +30,9 @@ from nadek.training import (
     prepare,
 )
 from nadek.training.costs import prepare_validation, validation_costs
-from nadek.training.defaults import defaults, imputation_phases
+from nadek.training.defaults import ANNEAL, defaults, imputation_phases
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
-from nadek.training.training_config import epoch_generator
+from nadek.training.training_config import epoch_generator, plan_run
 from support.models import seeded
 
 NAN = torch.nan
@@ -911,10 +911,42 @@ def test_one_step_phase_is_not_validated():
 def test_default_imputation_phases():
     large, small_table = (defaults(n, (2,) * 20, purpose="imputation")[1].phases for n in (20_000, 400))
     assert [(phase.steps, phase.objective) for phase in large] == [(1, "last_step"), (None, "last_step")]
-    assert [phase.steps for phase in small_table] == [None, None]
-    assert [phase.masks for phase in (*large, *small_table)] == ["holes", "holes", None, None]
+    assert [phase.steps for phase in small_table] == [1, None]
+    assert {phase.masks for phase in (*large, *small_table)} == {"holes"}
     assert [phase.steps for phase in defaults(20_000, (2,) * 20, purpose="imputation", steps=1)[1].phases] == [None]
     assert sum(phase.epochs for phase in imputation_phases(7, 3)) == 7
+    lengths = [defaults(n, (2,) * 20, purpose="imputation", epochs=e)[1].anneal for n, e in ((400, None), (400, 7))]
+    assert lengths == [ANNEAL, None]
+
+
+FALLING = {"anneal": 0.5, "phases": (Phase(epochs=30, steps=1), Phase(epochs=15))}
+
+
+@pytest.mark.parametrize(("lr", "epochs"), [(0.0, 4 + 2), (0.05, 30 + 15)])
+def test_validation_chooses_the_length(lr, epochs, monkeypatch):
+    """A frozen model gains nothing: it takes the least number of minibatches, two an epoch, and half as many."""
+    monkeypatch.setattr("nadek.training.training_config.HELD_MINIBATCHES", 8)
+    monkeypatch.setattr("nadek.training.training_config.HELD_GAIN", 1e-9)
+    x, options = patterns(60, 6), FALLING | {"optimizer": SGD(lr=lr, momentum=0.0)}
+    _, history = trained(x[:40], validation=x[40:], **options)
+    assert len(history) == epochs
+    assert history[-1].epochs == epochs
+    assert None not in [epoch.validation for epoch in history]
+    best = [epoch.best for epoch in history]
+    assert best[-1] == min(epoch.validation[-1] for epoch in history if epoch.epoch > epochs * 2 / 3)
+
+
+def test_length_without_validation_is_the_most():
+    assert len(trained(patterns(40, 6), **FALLING)[1]) == 30 + 15
+
+
+def test_rate_is_held_before_it_falls():
+    plans = plan_run(config(**FALLING), [1.0] * 3, n_minibatches=100)
+    rates = [plan.progress(i, 50, 100, warmup=0.02) for i, plan in enumerate(plans)]
+    assert len(plans) == 3 + 2
+    assert rates[:3] == [0.02] * 3
+    assert 0.02 < rates[3] < rates[4] < 1
+    assert plans[0].progress(0, 0, 100, warmup=0.02) == pytest.approx(0.02 * 0.5 / 50)
 
 
 @pytest.mark.parametrize("steps", [1, 3])

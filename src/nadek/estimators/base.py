@@ -55,8 +55,8 @@ from nadek.tabular.writeback import Fillings
 from nadek.training import Epoch
 from nadek.training.defaults import Purpose
 
-SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes. For
-            imputation from 5,000 rows on it reads 600,000.
+SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
+            `NADEkImputer` reads 600,000 from 5,000 rows on, and fewer rows as often as validation gains by it.
         missing: "use" rows with missing cells: these are never read and never predicted, which is right where chance
             decides what is missing. "complete" them in the last third of the training, by draws given the observed
             cells: right also where these decide what is missing, and slower. The draws are joint up to 64 columns;
@@ -76,11 +76,10 @@ SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows 
               values, two for each level of another.
             - ``blocks``: residual blocks; "auto" is 2.
             - ``dropout``: part of the hidden units left out in training; "auto" is 0.2 below 5,000 rows, else 0.
-            - ``learning_rate``: of AdamW, after the warm-up; "auto" is 0.002, and 0.004 from 100,000 rows on (in
-              `NADEkImputer` 0.006 from 5,000).
+            - ``learning_rate``: of AdamW, after the warm-up; "auto" is 0.002, and 0.004 from 100,000 rows on (0.006 in
+              `NADEkImputer`).
             - ``weight_decay``: of the matrices, decoupled; "auto" is 0.1.
-            - ``batch_size``: rows of a minibatch; "auto" is 100, and 300 from 100,000 rows on (in `NADEkImputer` 200
-              from 5,000).
+            - ``batch_size``: rows of a minibatch; "auto" is 100, and 300 from 100,000 rows on (200 in `NADEkImputer`).
             - ``early_stopping``: True holds out ``validation_fraction`` of the rows, keeps the weights that did best
               on them, and stops after ``n_iter_no_change`` validations without a better one.
             - ``validation_fraction``: 0.1 of the rows; none are held out where none would be left to train on.

@@ -105,8 +105,8 @@ def prepare_validation(
 
 
 @torch.no_grad()
-def validation_costs(model: ConditionalModel, validation: Validation) -> Float[Tensor, " k"]:
-    """Return the mean cost after every step, in nats a row (float64 sums)."""
+def validation_costs(model: ConditionalModel, validation: Validation, steps: int | None = None) -> Float[Tensor, " k"]:
+    """Return the mean cost after every step, or the first ones, in nats a row (float64 sums)."""
     model.eval()
     if validation.ordering is not None:
         return -log_prob(model, validation.rows.values, ordering=validation.ordering).mean(0, keepdim=True).cpu()
@@ -114,6 +114,6 @@ def validation_costs(model: ConditionalModel, validation: Validation) -> Float[T
     n_rows = len(validation.rows.values)
     for rows in chunks(n_rows, bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
         x, observed = validation.rows.batch(rows)
-        costs = step_costs(model, x, validation.missing[rows], observed, masks=validation.masks)
+        costs = step_costs(model, x, validation.missing[rows], observed, masks=validation.masks, steps=steps)
         total = total + costs.double().sum(1).cpu()
     return total / n_rows

@@ -31,12 +31,14 @@ DROPOUT, SMALL_TABLE = 0.2, 5000
 """Dropout for tables of fewer rows, which a network could learn by heart."""
 FINE, COARSE, IMPUTATION = (100, 2e-3), (300, 4e-3), (200, 6e-3)
 """Batch size and learning rate. A third of the passes imputes as well; the likelihood of rows needs the tails of the
-joint distribution, which are learnt later. In small tables imputation is trained like a density."""
+joint distribution, which are learnt later."""
 LARGE_TABLE = 100_000
 """From so many rows on a density is learnt from coarse batches."""
 ROWS_BETWEEN = 8192
 """Rows read between validations, at most a tenth of a run; four times as many with `imputation_phases`, which would
-spend a tenth of their time on them."""
+spend a tenth of their time on them, and half as many where they choose the length."""
+ANNEAL = 0.7
+"""Epochs of a falling rate, as part of those of the full rate, where validation chooses the length."""
 PATIENCE = 0.2
 """Patience of early stopping, as part of the epochs."""
 BFLOAT16_WIDTH = 384
@@ -62,9 +64,10 @@ def defaults(
         levels: number of levels of each variable.
         ordinal: indices of the variables whose levels have an order.
         purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on
-            density training uses the law of missing cells for its first half, imputation for all of it, which is
+            density training uses the law of missing cells for its first half. Imputation uses it always, and is
             shorter (`imputation_phases`).
-        epochs: number of epochs; None for the default, likewise below.
+        epochs: number of epochs; None for the default, likewise below. For imputation in smaller tables validation
+            chooses it.
         batch_size: rows a minibatch.
         steps: number of refining steps.
         width: units of the stream.
@@ -75,10 +78,11 @@ def defaults(
         >>> model.core.width, training.epochs, training.batch_size
         (176, 400, 100)
     """
-    imputation = purpose == "imputation" and n_rows >= SMALL_TABLE
-    width = _width(n_rows, levels, imputation=imputation) if width is None else width
+    imputation, small = purpose == "imputation", n_rows < SMALL_TABLE
+    adaptive = imputation and small and epochs is None
+    width = _width(n_rows, levels, few_columns=imputation and not small) if width is None else width
     steps = STEPS if steps is None else steps
-    dropout = DROPOUT if n_rows < SMALL_TABLE else 0.0
+    dropout = DROPOUT if small else 0.0
     model = ModelConfig(
         n_variables=len(levels),
         levels=None if set(levels) == {2} else tuple(levels),
@@ -89,27 +93,32 @@ def defaults(
         mask_input=True,
     )
     default_batch_size, learning_rate = IMPUTATION if imputation else COARSE if n_rows >= LARGE_TABLE else FINE
-    first_masks: MaskLaw | None = "holes" if n_rows >= SMALL_TABLE else None
+    first_masks: MaskLaw | None = None if small else "holes"
     if epochs is None:
         n_read = ROWS_IMPUTATION if imputation else ROWS_DENSITY
         epochs = min(MAX_EPOCHS, max(MIN_EPOCHS, round(n_read / n_rows)))
+    chosen = imputation_phases(epochs, steps) if imputation else phases(epochs, steps, first_masks=first_masks)
     between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
+    if adaptive:
+        falling = replace(chosen[-1], epochs=math.ceil(ANNEAL * MAX_EPOCHS))
+        chosen, between = (replace(falling, epochs=MAX_EPOCHS, steps=1), falling), ROWS_BETWEEN // 2
     every = max(1, min(between // n_rows, epochs // 10))
     training = TrainingConfig(
-        phases=imputation_phases(epochs, steps) if imputation else phases(epochs, steps, first_masks=first_masks),
+        phases=chosen,
         optimizer=AdamW(lr=learning_rate, weight_decay=WEIGHT_DECAY),
         batch_size=default_batch_size if batch_size is None else batch_size,
         precision="bfloat16" if width >= BFLOAT16_WIDTH and has_fast_bfloat16(device) else "float32",
         patience=max(5, round(PATIENCE * epochs / every)),
         validate_every=every,
+        anneal=ANNEAL if adaptive else None,
     )
     return model, training
 
 
-def _width(n_rows: int, levels: Sequence[int], *, imputation: bool) -> int:
-    """Return the width, a multiple of 16: narrower for few rows or variables, and for few columns of an imputation."""
+def _width(n_rows: int, levels: Sequence[int], *, few_columns: bool) -> int:
+    """Return the width, a multiple of 16: narrower for few rows or variables, and if asked for few columns."""
     width = min(WIDTH, 32 * len(levels), 8 * math.sqrt(n_rows))
-    if imputation:
+    if few_columns:
         width = min(width, 64 + sum(1 if n == 2 else 2 * n for n in levels))
     return max(16, 16 * int(width / 16))
 

@@ -1,6 +1,7 @@
 """Training loop: epochs of minibatches, validation, early stopping and the best weights."""
 
 import copy
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +18,15 @@ from nadek.training.preconditioning import mean_input, preconditioned
 from nadek.training.prepare import Rows
 from nadek.training.state import Epoch, TrainingDivergedError, TrainingState, WeightAverage, diverged_cost, pack, unpack
 from nadek.training.stochastic_em import completion_epochs, draw_missing_values
-from nadek.training.training_config import EpochPlan, Phase, TrainingConfig, epoch_generator, plan_epochs
+from nadek.training.training_config import (
+    HELD_AVERAGE,
+    HELD_ROWS,
+    EpochPlan,
+    Phase,
+    TrainingConfig,
+    epoch_generator,
+    plan_run,
+)
 from nadek.utils.configs import encode
 
 CHECKED_ROWS = 256
@@ -105,13 +114,13 @@ class _Run:
 
     def __post_init__(self) -> None:
         config = self.config
-        self.plans = plan_epochs(config.phases)
+        self.plans = plan_run(config, [], 1)
         self.original_rows = self.train, self.validation_rows
         completes = config.missing == "complete" and self.train.observed is not None
         self.completions = completion_epochs(config.epochs, trained=self.trained) if completes else range(0)
         self.average: WeightAverage | None = None
         if (decay := config.average_decay(len(self.train.values))) > 0:
-            self.average = WeightAverage(self.model, decay)
+            self.average = WeightAverage(self.model, decay, part=None if config.anneal is None else HELD_AVERAGE)
         if self.teacher is not None:
             self.teacher.eval()
         self.optimizer = config.optimizer.build(self.model)
@@ -121,8 +130,8 @@ class _Run:
             self._update_best(self._validation_cost(self._current()))
 
     def _prepare_validation(self) -> None:
-        rows = self.validation_rows
-        self.validation: Validation | None = None if rows is None else self._with_masks(rows)
+        rows, few = self.validation_rows, {} if self.config.anneal is None else {"min_rows": HELD_ROWS}
+        self.validation: Validation | None = None if rows is None else self._with_masks(rows, **few)
 
     def _use_weights(self) -> None:
         """Set what depends on the model's present weights."""
@@ -132,10 +141,10 @@ class _Run:
     @property
     def finished(self) -> bool:
         """True if all epochs are done, or the patience of the last phase is used up."""
-        n_done, config = len(self.history), self.config
-        in_last_phase = n_done > max(config.epochs - config.phases[-1].epochs, self.completions.start)
-        stops = config.patience is not None and in_last_phase and self.since_best >= config.patience
-        return n_done == config.epochs or stops
+        n_done, patience = len(self.history), self.config.patience
+        in_last_phase = n_done > max(len(self.plans) - self.plans[-1].phase.epochs, self.completions.start)
+        stops = patience is not None and in_last_phase and self.since_best >= patience
+        return n_done == len(self.plans) or stops
 
     def epoch(self, clock: Callable[[], float]) -> None:
         """Train one epoch, validate, and extend the history."""
@@ -143,6 +152,8 @@ class _Run:
         plan = self.plans[number]
         if plan.begins:
             self.since_best = 0
+            if plan.held is not None and plan.phase.steps != self.plans[0].phase.steps:
+                self.best = self.best_cost = None  # costs after fewer steps do not compare
             if plan.phase.fresh:
                 self.optimizer = self.config.optimizer.build(self.model)
         if number in self.completions:
@@ -155,8 +166,15 @@ class _Run:
             self._update_best(validation[-1])
         self.last_good = before  # the new weights have not shown their cost yet
         self.seconds = clock()
-        numbers = (number + 1, self.config.epochs)
+        numbers = (number + 1, len(self.plans))
         self.history.append(Epoch(*numbers, plan.phase.objective, train, validation, self.best_cost, self.seconds))
+        self._plan()
+
+    def _plan(self) -> None:
+        """Plan the epochs anew; completing rows needs all of them."""
+        if not self.completions:
+            costs = [epoch.validation and epoch.validation[-1] for epoch in self.history]
+            self.plans = plan_run(self.config, costs, math.ceil(len(self.train.values) / self.config.batch_size))
 
     def weights(self) -> dict[str, Tensor]:
         """Copy the weights that training would return now."""
@@ -190,6 +208,7 @@ class _Run:
         self.best = state.group("best") or None
         self.last_good = state.group("good") or self.last_good
         self.history = [Epoch(**epoch) for epoch in state.info["history"]]
+        self._plan()
         self.best_cost, self.since_best = state.info["best_cost"], state.info["since_best"]
         self.seconds = state.info["seconds"]
         if completed := state.group("completed"):
@@ -247,12 +266,14 @@ class _Run:
         return costs.detach().double().sum(1)
 
     def _validate(self, plan: EpochPlan, number: int) -> list[float] | None:
-        """Return the validation costs if they are due: never in phases of fewer steps."""
-        last = number + 1 == self.config.epochs
-        due = plan.phase.steps is None and (last or (number + 1) % self.config.validate_every == 0)
+        """Return the validation costs if they are due."""
+        last = number + 1 == len(self.plans)
+        due = (plan.phase.steps is None or plan.held is not None) and (
+            last or (number + 1) % self.config.validate_every == 0
+        )
         if self.validation is None or not due:
             return None
-        return validation_costs(self._current(), self.validation).tolist()
+        return validation_costs(self._current(), self.validation, plan.phase.steps).tolist()
 
     def _validation_cost(self, model: ConditionalModel) -> float:
         assert self.validation is not None
@@ -260,7 +281,7 @@ class _Run:
 
     def _check_costs(self, number: int) -> list[float]:
         """Return costs on some training rows after the last epoch, which only they would show to have diverged."""
-        if self.validation is not None or number + 1 < self.config.epochs:
+        if self.validation is not None or number + 1 < len(self.plans):
             return []
         rows = self._with_masks(self.train.select(slice(CHECKED_ROWS)), min_rows=1)
         return validation_costs(self._current(), rows).tolist()

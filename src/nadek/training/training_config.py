@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +14,12 @@ from nadek.utils.configs import check_choices, check_range
 
 EMA_DECAY = 0.999
 """Default decay of the averaged weights, a minibatch."""
+HELD_WARMUP, HELD_MINIBATCHES = 50, 300
+"""Where validation chooses the length: minibatches of the warm-up, and the least number at the full rate."""
+HELD_AVERAGE, HELD_ROWS = 0.125, 1024
+"""Part of the run so far in the averaged weights; least number of validation rows and their repetitions."""
+HELD_GAIN, HELD_PATIENCE = 0.005, 0.2
+"""The full rate ends when so large a part of the epochs did not lower the cost by so large a part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +31,8 @@ class Phase:
             Eq. 4) or "fixed_order" (all conditionals of the model's one ordering, classic NADE).
         epochs: number of epochs.
         steps: use the network so many times only; None for as many as it has. One step takes a third of the time of
-            three and trains W, the core and V nearly as well. Such a phase is not validated and cannot be the last one.
+            three and trains W, the core and V nearly as well. Such a phase cannot be the last one, and is validated
+            where validation chooses the length only.
         masks: law of the hidden cells, see `nadek.inference.order_agnostic`: "orderings" for the likelihood of
             rows, "holes" (missing cells) for imputation. None is "orderings".
         fresh: begin with a new optimizer and schedule, as the paper's fine-tuning did; otherwise both go on.
@@ -69,6 +76,9 @@ class TrainingConfig:
             objective ignores it.
         patience: stop after so many validations of the last phase without a better one; None never stops early.
         validate_every: epochs between validations.
+        anneal: let validation choose the number of epochs. Of two phases the first keeps the full learning rate until
+            it gains little (`held_epochs`); the second takes so large a part of its epochs, while the rate falls. The
+            phases' own epochs are the most. None: as many as the phases say.
         mirror: height and width of images; half of each minibatch is mirrored left to right. None mirrors nothing.
         missing: what to do with missing values, in validation rows too. "use": they are never read and never a target,
             right where it is chance which are missing. "complete": for the last third of the run the model draws them
@@ -91,6 +101,7 @@ class TrainingConfig:
     recompute: bool = False
     patience: int | None = None
     validate_every: int = 1
+    anneal: float | None = None
     mirror: tuple[int, int] | None = None
     missing: Literal["use", "complete", "refuse"] = "use"
     seed: int = 0
@@ -105,6 +116,8 @@ class TrainingConfig:
             raise ValueError(f"mirror: expected the height and width of an image, found {self.mirror}")
         if not self.phases:
             raise ValueError("phases: expected at least one")
+        if self.anneal is not None and (len(self.phases) != 2 or self.phases[1].fresh):
+            raise ValueError("anneal: expected two phases, the second not fresh, as the rate falls in the second")
         if (steps := self.phases[-1].steps) is not None:
             raise ValueError(
                 "phases: expected the last one to use the network as often as it is made for, found "
@@ -145,6 +158,8 @@ class EpochPlan(NamedTuple):
     """First epoch of the phases that share one optimizer and its schedule."""
     length: int
     """Epochs of these phases."""
+    held: int | None = None
+    """Epochs before the rate falls, where validation chooses the length."""
 
     def progress(self, number: int, index: int, n_minibatches: int, *, warmup: float = 0.0) -> float:
         """Return the part of the schedule that is done before a minibatch, 0 to 1.
@@ -156,6 +171,11 @@ class EpochPlan(NamedTuple):
             >>> plan.progress(0, 1, 4), plan.progress(0, 0, 4), plan.progress(0, 0, 4, warmup=0.02)
             (0.125, 0.0, 0.0625)
         """
+        if self.held is not None:
+            middle = number + (index + 0.5) / n_minibatches
+            if number < self.held:
+                return warmup * min(1.0, middle * n_minibatches / HELD_WARMUP)
+            return warmup + (1 - warmup) * (middle - self.held) / (self.length - self.held)
         done, total = (number - self.first) * n_minibatches + index, self.length * n_minibatches
         if done == 0 and 0 < warmup * total < 1:
             return 0.5 / total
@@ -180,6 +200,35 @@ def plan_epochs(phases: Sequence[Phase]) -> list[EpochPlan]:
         first, length = len(plans), sum(phase.epochs for phase in stretch)
         plans += [EpochPlan(phase, epoch == 0, first, length) for phase in stretch for epoch in range(phase.epochs)]
     return plans
+
+
+def plan_run(config: TrainingConfig, costs: Sequence[float | None], n_minibatches: int) -> list[EpochPlan]:
+    """Return the plan of every epoch, given the validation costs of the epochs so far."""
+    if config.anneal is None:
+        return plan_epochs(config.phases)
+    held, falling = config.phases
+    if (end := held_epochs(costs[: held.epochs], n_minibatches)) is not None:
+        held, falling = replace(held, epochs=end), replace(falling, epochs=max(1, math.ceil(config.anneal * end)))
+    return [plan._replace(held=held.epochs) for plan in plan_epochs((held, falling))]
+
+
+def held_epochs(costs: Sequence[float | None], n_minibatches: int) -> int | None:
+    """Return after how many epochs the full rate gains little; None if it still gains.
+
+    An epoch without validation has None for its cost.
+
+    Example:
+        >>> held_epochs([2.0, 1.0, 1.0], n_minibatches=300), held_epochs([2.0, 1.0], n_minibatches=300)
+        (3, None)
+    """
+    best, best_epoch = math.inf, None
+    for epoch, cost in enumerate(costs, 1):
+        if cost is not None and cost < best * (1 - HELD_GAIN):
+            best, best_epoch = cost, epoch
+        enough = epoch * n_minibatches >= HELD_MINIBATCHES
+        if enough and best_epoch is not None and epoch - best_epoch >= HELD_PATIENCE * epoch:
+            return epoch
+    return None
 
 
 def epoch_generator(seed: int, number: int, *purpose: int, device: torch.device) -> torch.Generator:
