@@ -922,7 +922,7 @@ def test_default_imputation_phases():
 FALLING = {"anneal": 0.5, "phases": (Phase(epochs=30, steps=1), Phase(epochs=15))}
 
 
-@pytest.mark.parametrize(("lr", "epochs"), [(0.0, 4 + 2), (0.05, 30 + 15)])
+@pytest.mark.parametrize(("lr", "epochs"), [(0.0, 4 + 2), (0.01, 30 + 15)])
 def test_validation_chooses_the_length(lr, epochs, monkeypatch):
     """A frozen model gains nothing: it takes the least number of minibatches, two an epoch, and half as many."""
     monkeypatch.setattr("nadek.training.training_config.HELD_MINIBATCHES", 8)

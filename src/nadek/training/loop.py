@@ -173,7 +173,7 @@ class _Run:
     def _plan(self) -> None:
         """Plan the epochs anew; completing rows needs all of them."""
         if not self.completions:
-            costs = [epoch.validation and epoch.validation[-1] for epoch in self.history]
+            costs = [None if epoch.validation is None else epoch.validation[-1] for epoch in self.history]
             self.plans = plan_run(self.config, costs, math.ceil(len(self.train.values) / self.config.batch_size))
 
     def weights(self) -> dict[str, Tensor]:
