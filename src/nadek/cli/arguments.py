@@ -19,6 +19,12 @@ from nadek.runs.data import Source, Split, source_for
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import SUFFIXES
 
+
+def option(flag: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - typer's own
+    """Return an option whose help says by itself what holds without it."""
+    return typer.Option(flag, help=text, show_default=False, **more)
+
+
 ModelArgument = Annotated[
     Path,
     typer.Argument(help=f"Folder of a trained model, or one of {', '.join(pretrained.names())}.", show_default=False),
@@ -66,16 +72,10 @@ Device = Literal["auto", "cpu", "cuda"]
 DeviceOption = Annotated[Device, typer.Option("--device", help="Where to compute; auto takes a GPU if there is one.")]
 SplitOption = Annotated[Split, typer.Option("--split", help="Which part of a known data set.")]
 Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="CSV: the first row holds names. [dim]\\[told from its cells][/]",
-        show_default=False,
-    ),
+    bool | None, option("--header/--no-header", "CSV: the first row holds names. [dim]\\[told from its cells][/]")
 ]
 Delimiter = Annotated[
-    str | None,
-    typer.Option("--delimiter", help="CSV: what separates cells. [dim]\\[comma, else semicolon or tab][/]"),
+    str | None, option("--delimiter", "CSV: what separates cells. [dim]\\[comma, else semicolon or tab][/]")
 ]
 Decimal = Annotated[
     Literal[".", ","] | None,

@@ -1,6 +1,5 @@
 """``nadek explain`` and ``nadek suggest``: surprising cells, and cells to ask for."""
 
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -10,9 +9,9 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
-from nadek.cli.arguments import DataArgument, ModelArgument, Orderings, Seed, TableOptions, with_groups
+from nadek.cli.arguments import DataArgument, ModelArgument, Orderings, Seed, TableOptions, option, with_groups
 from nadek.cli.console import say
-from nadek.cli.output import write_values
+from nadek.cli.output import write_columns
 from nadek.cli.progress import rows_progress
 from nadek.inference import expected_information, explain_cells, log_prob
 from nadek.inference.likelihood import reduce_orderings
@@ -68,7 +67,7 @@ def explain(
     place, rank = (surprise[:, :top] >= 0).nonzero(as_tuple=True)  # missing cells have none
     row, variable = chosen[place], variables[place, rank]
     expected = cells.expected[place, variable].long()
-    _write(
+    write_columns(
         table.output,
         row=row + 1,
         log_likelihood=scores[row],
@@ -87,9 +86,7 @@ def suggest(
     *,
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            "--target", help="Columns to learn about, as a,b; all others if not given. Repeatable.", show_default=False
-        ),
+        option("--target", "Columns to learn about, as a,b; all others if not given. Repeatable."),
     ] = None,
     top: Top = 3,
     table: TableOptions,
@@ -118,7 +115,7 @@ def suggest(
     place, rank = (gains[:, :top] >= 0).nonzero(as_tuple=True)
     names = schema_labels(saved.schema, saved.model.n_variables)
     cells = [names[j] for j in variables[place, rank].tolist()]
-    _write(table.output, row=rows[place] + 1, ask=cells, expected_information=gains[place, rank])
+    write_columns(table.output, row=rows[place] + 1, ask=cells, expected_information=gains[place, rank])
 
 
 def _value(source: Source, kinds: tuple[Column, ...], row: int, variable: int) -> str:
@@ -143,12 +140,3 @@ def _flags(saved: SavedModel, target: list[str] | None) -> Bool[Tensor, " D"]:
         if name not in names:
             raise ValueError(f'--target: there is no column "{name}"; known are {quoted(names)}')
     return torch.tensor([name in targets for name in names])
-
-
-def _write(output: Path | None, **columns: Tensor | list[str]) -> None:
-    """Write columns of numbers and text."""
-    values = [
-        column.cpu().numpy() if isinstance(column, Tensor) else np.array(column, dtype=object)
-        for column in columns.values()
-    ]
-    write_values(values, list(columns), output)

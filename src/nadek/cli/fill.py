@@ -22,6 +22,7 @@ from nadek.cli.arguments import (
     Seed,
     TableOptions,
     check_file,
+    option,
     pick_device,
     with_groups,
 )
@@ -48,9 +49,7 @@ def sample(
     n_samples: Annotated[int, typer.Option("--number", "-n", min=1, help="Number of rows.")] = 100,
     orderings: Annotated[
         int | None,
-        typer.Option(
-            "--orderings", min=1, help="Number of orderings to draw along (quicker); one for each row if not given."
-        ),
+        option("--orderings", "Number of orderings to draw along (quicker); one for each row if not given.", min=1),
     ] = None,
     output: OutputFile = None,
     seed: Seed = 0,
@@ -72,14 +71,14 @@ def sample(
     x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
     if output is not None and output.suffix.lower() in PICTURES:
         write_pictures(x, saved.schema.image_shape, output)
-    elif output is not None and is_parquet(output) and saved.schema.types:
-        values = decoded(kinds, x.cpu().numpy(), rng=np.random.default_rng(seed))
-        write_values(list(map(typed, values, saved.schema.types)), saved.schema.columns, output)
-    elif all(map(is_plain, kinds)):
-        write_values(x.cpu().numpy(), saved.schema.columns, output)
     else:
-        values = decoded(kinds, x.cpu().numpy(), rng=np.random.default_rng(seed))
-        write_values(values, saved.schema.columns, output)
+        codes = x.cpu().numpy()
+        rows: Sequence[AnyColumn] | NDArray[Any] = decoded(kinds, codes, rng=np.random.default_rng(seed))
+        if output is not None and is_parquet(output) and saved.schema.types:
+            rows = list(map(typed, rows, saved.schema.types))
+        elif all(map(is_plain, kinds)):
+            rows = codes
+        write_values(rows, saved.schema.columns, output)
     if output is not None:
         say(f"{output}: {n_samples} rows drawn", quiet=quiet)
 

@@ -18,6 +18,7 @@ from nadek.cli.arguments import (
     Force,
     Json,
     Quiet,
+    option,
     pick_device,
     some_folder,
     with_groups,
@@ -39,36 +40,32 @@ from nadek.training import EmptyColumnsError
 Names = list[str] | None
 
 
-def _option(flag: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - typer's own
-    return typer.Option(flag, help=text, show_default=False, **more)
-
-
 @dataclass(frozen=True, kw_only=True)
 class RecipeOptions:
     """Options of model and training."""
 
-    config: Annotated[Path | None, _option("--config", "A recipe (TOML); options below go over it.")] = None
+    config: Annotated[Path | None, option("--config", "A recipe (TOML); options below go over it.")] = None
     hidden: Annotated[
-        str | None, _option("--hidden", "Widths of the layers of a deep network, as the paper's 500,500.")
+        str | None, option("--hidden", "Widths of the layers of a deep network, as the paper's 500,500.")
     ] = None
     steps: Annotated[
-        int | None, _option("--steps", "k, the refining steps. [dim]\\[3; the paper's 5 for known sets][/]")
+        int | None, option("--steps", "k, the refining steps. [dim]\\[3; the paper's 5 for known sets][/]")
     ] = None
     epochs: Annotated[
-        int | None, _option("--epochs", "Passes over the rows. [dim]\\[chosen from the shape of the table][/]", min=1)
+        int | None, option("--epochs", "Passes over the rows. [dim]\\[chosen from the shape of the table][/]", min=1)
     ] = None
     batch_size: Annotated[
-        int | None, _option("--batch-size", "Rows a minibatch. [dim]\\[100; 300 in huge tables][/]")
+        int | None, option("--batch-size", "Rows a minibatch. [dim]\\[100; 300 in huge tables][/]")
     ] = None
-    lr: Annotated[float | None, _option("--lr", "Learning rate. [dim]\\[0.002; 0.004 in huge tables][/]")] = None
+    lr: Annotated[float | None, option("--lr", "Learning rate. [dim]\\[0.002; 0.004 in huge tables][/]")] = None
     setting: Annotated[
-        Names, _option("--set", "Any option of a recipe, as path=value, e.g. model.mask_input=true. Repeatable.")
+        Names, option("--set", "Any option of a recipe, as path=value, e.g. model.mask_input=true. Repeatable.")
     ] = None
     memory: Annotated[
-        bool, _option("--memory", "Keep the training rows beside the network: for rows that come up again.")
+        bool, option("--memory", "Keep the training rows beside the network: for rows that come up again.")
     ] = False
     seed: Annotated[
-        int | None, _option("--seed", "Seed of everything random. [dim]\\[0][/]", min=0, max=LARGEST_SEED)
+        int | None, option("--seed", "Seed of everything random. [dim]\\[0][/]", min=0, max=LARGEST_SEED)
     ] = None
 
     def changes(self) -> dict[str, Any]:
@@ -91,16 +88,16 @@ class ColumnOptions:
     """Options that declare the columns of a table."""
 
     categorical: Annotated[
-        Names, _option("--categorical", "Columns of categories, as a,b or item_* or item_1..item_9. Repeatable.")
+        Names, option("--categorical", "Columns of categories, as a,b or item_* or item_1..item_9. Repeatable.")
     ] = None
-    numeric: Annotated[Names, _option("--numeric", "Columns of numbers, named like these. Repeatable.")] = None
+    numeric: Annotated[Names, option("--numeric", "Columns of numbers, named like these. Repeatable.")] = None
     whole_numbers: Annotated[
-        WholeNumbers | None, _option("--whole-numbers", "What other columns of whole numbers hold.")
+        WholeNumbers | None, option("--whole-numbers", "What other columns of whole numbers hold.")
     ] = None
-    ordinal: Annotated[Names, _option("--ordinal", "Answers in an order, as pain=none,mild,severe. Repeatable.")] = None
-    drop: Annotated[Names, _option("--drop", "Columns to leave out, as a,b. Repeatable.")] = None
-    missing: Annotated[Names, _option("--missing", "Cells that mean missing, as ?,age=99. Repeatable.")] = None
-    keep: Annotated[Names, _option("--keep", "Answers such as None, which else mean missing. Repeatable.")] = None
+    ordinal: Annotated[Names, option("--ordinal", "Answers in an order, as pain=none,mild,severe. Repeatable.")] = None
+    drop: Annotated[Names, option("--drop", "Columns to leave out, as a,b. Repeatable.")] = None
+    missing: Annotated[Names, option("--missing", "Cells that mean missing, as ?,age=99. Repeatable.")] = None
+    keep: Annotated[Names, option("--keep", "Answers such as None, which else mean missing. Repeatable.")] = None
 
     def choices(self) -> Choices:
         """Return them for the reading of the table."""

@@ -5,6 +5,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -29,6 +30,15 @@ def write_values(
 ) -> None:
     """Write columns or a matrix to a file or standard output."""
     write_table(_target(output), values, columns=columns, index=index)
+
+
+def write_columns(output: Path | None, **columns: Tensor | list[str]) -> None:
+    """Write columns of numbers and text by their names."""
+    values = [
+        column.cpu().numpy() if isinstance(column, Tensor) else np.array(column, dtype=object)
+        for column in columns.values()
+    ]
+    write_values(values, list(columns), output)
 
 
 def _target(output: Path | None) -> Target:

@@ -6,9 +6,19 @@ from typing import Annotated
 import torch
 import typer
 
-from nadek.cli.arguments import NUMBERS, DataArgument, Json, ModelArgument, Orderings, Seed, TableOptions, with_groups
+from nadek.cli.arguments import (
+    NUMBERS,
+    DataArgument,
+    Json,
+    ModelArgument,
+    Orderings,
+    Seed,
+    TableOptions,
+    option,
+    with_groups,
+)
 from nadek.cli.console import say, show_json, show_table
-from nadek.cli.output import write_values
+from nadek.cli.output import write_columns
 from nadek.cli.progress import rows_progress
 from nadek.datasets import names
 from nadek.inference import log_prob
@@ -33,21 +43,15 @@ def evaluate(
     *,
     orderings: Annotated[
         int | None,
-        typer.Option(
-            "--orderings",
-            min=1,
-            help=f"Number of random orderings; {USUAL}, or {MOST:,} at most with --until-error.",
-            show_default=False,
-        ),
+        option("--orderings", f"Number of random orderings; {USUAL}, or {MOST:,} at most with --until-error.", min=1),
     ] = None,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="Number of rows, chosen at random.")] = None,
     until_error: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--until-error",
+            "Stop at this standard error of the mean over orderings (nats), after 8 orderings or more.",
             min=0.0,
-            help="Stop at this standard error of the mean over orderings (nats), after 8 orderings or more.",
-            show_default=False,
         ),
     ] = None,
     seed: Seed = 0,
@@ -136,13 +140,13 @@ def score(
     assert source.values is not None, "a table that is read for a model has values"
     fall = within_bins(log_fall_outside, kinds_of(saved), source.values, names).sum(1)
     log_probs += torch.from_numpy(fall).to(x.device)
-    columns = {
-        "row": torch.arange(1, len(x) + 1),
-        "log_likelihood": reduce_orderings(log_probs, "mixture"),
-        "mean_over_orderings": log_probs.mean(0),
-        "spread_over_orderings": deviation(log_probs, 0),
-    }
-    write_values([column.cpu().numpy() for column in columns.values()], list(columns), table.output)
+    write_columns(
+        table.output,
+        row=torch.arange(1, len(x) + 1),
+        log_likelihood=reduce_orderings(log_probs, "mixture"),
+        mean_over_orderings=log_probs.mean(0),
+        spread_over_orderings=deviation(log_probs, 0),
+    )
 
 
 def _check_complete(source: Source, names: Sequence[str], data: str) -> None:

@@ -191,7 +191,8 @@ def _learn(
         return column, encode(column, table.column(j, reading="text", levels=order), name=label)
     readings: dict[Declaration | None, Reading] = {"categorical": "text", "numeric": "numbers"}
     values = table.column(j, reading=readings.get(declared, "guess"))
-    may_be_text = is_missing(values).all() or _is_text(values)  # all cells may be words such as None
+    is_text = values.dtype == object and all(value is None or isinstance(value, str) for value in values)
+    may_be_text = is_text or is_missing(values).all()  # all cells may be words such as None
     if answers and table.is_text_file and declared != "numeric" and may_be_text:
         values = table.column(j, reading="text", levels=answers)
     if declared == "categorical" and table.is_text_file:
@@ -280,8 +281,3 @@ def _whole(word: str) -> int | None:
         return int(digits) if str(int(digits)) == digits else None
     except ValueError:
         return None
-
-
-def _is_text(values: NDArray[Any]) -> bool:
-    """Return True if all observed values are text."""
-    return values.dtype == object and all(value is None or isinstance(value, str) for value in values)

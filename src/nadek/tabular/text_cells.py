@@ -65,9 +65,10 @@ def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: 
     numbers = _all_numbers(words)
     if numbers is None:
         return _by_word(words, reading)
-    if reading == "guess" and (_is_padded(words, numbers) or _is_rounded(words, numbers)):
+    is_rounded = pa.types.is_floating(numbers.type) and first_rounded(words) is not None
+    if reading == "guess" and (is_rounded or _is_padded(words, numbers)):
         return to_objects(words)
-    if pa.types.is_floating(numbers.type):
+    if is_rounded:
         check_exact(words, name)
     return to_numbers(numbers)
 
@@ -133,10 +134,6 @@ def _is_padded(words: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
     """Return True if numbers would lose zeros before them (or are no decimal numbers at all)."""
     padded = pc.any(pc.match_substring_regex(words, "^[+-]?0[0-9xX]")).as_py()
     return bool(padded) and not pc.all(pc.is_in(numbers.drop_null(), value_set=pa.array([0, 1], numbers.type))).as_py()
-
-
-def _is_rounded(words: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
-    return pa.types.is_floating(numbers.type) and first_rounded(words) is not None
 
 
 def _by_word(words: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:

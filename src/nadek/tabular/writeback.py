@@ -176,7 +176,12 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     """Return a series of new values under the name of another, in its type if that holds them."""
     values = values if native_type(like) == np.dtype(object) else _of_one_sort(values)
     old, holds = like.to_native(), _holds(like, values)
-    typed = _series_of(_converted(values, like) if holds else _of_one_type(values), like)
+    if holds:
+        values = _converted(values, like)
+    elif values.dtype == object and len(set(map(type, values))) > 1 and _are_numbers(values):
+        values = values.astype(np.float64)
+    plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
+    typed = nw.new_series(like.name, plain, backend=like.implementation).to_native()
     if holds and like.implementation.is_pyarrow():
         typed = cast_in_arrow(typed, old.type)
     elif holds:
@@ -288,18 +293,6 @@ def _of_one_sort(values: NDArray[Any]) -> NDArray[Any]:
         return values
     texts = [None if value is None else value if isinstance(value, str) else shown(value) for value in values]
     return np.array(texts, dtype=object)
-
-
-def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers of several types as floats, all else as it is."""
-    several = values.dtype == object and len(set(map(type, values))) > 1
-    return values.astype(np.float64) if several and _are_numbers(values) else values
-
-
-def _series_of(values: NDArray[Any], like: Any) -> Any:  # noqa: ANN401 - a native series
-    """Return a series of new values in the library of another, which chooses its type."""
-    plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
-    return nw.new_series(like.name, plain, backend=like.implementation).to_native()
 
 
 def _with_categories(like: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401 - a type of pandas or polars

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nadek.tabular.columns.parsing import LARGEST_EXACT, Cells, listed, place_of, read_cells, shown
 from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Categorical, Column, Level, Numeric
 
-Declared = Literal["auto", "binary", "categorical", "numeric"]
+Declared = Literal["auto", "categorical", "numeric"]
 
 MOST_WORDS = 32
 """Most different texts of a column that is taken for categories without a question."""
@@ -59,8 +59,6 @@ def infer(
         return _categorical(levels, name)
     if _is_binary(levels):
         return Binary(levels=(False, True)) if cells.sort == "booleans" else Binary()
-    if kind == "binary":
-        return _binary(levels, name)
     if cells.sort == "text" and len(levels) == 1 and integers == "ask" and len(cells.values) < len(values):
         raise TickedColumnError(_about_ticks(levels[0], name), column=name)
     if cells.sort == "text":
@@ -73,13 +71,13 @@ def infer(
     return _numeric(cells, numbers_of(cells, name=name), n_bins)
 
 
-def numbers_of(cells: Cells, *, name: str, first_row: int = 1) -> NDArray[np.float64]:
+def numbers_of(cells: Cells, *, name: str) -> NDArray[np.float64]:
     """Return observed cells as numbers, [M].
 
     The largest whole ones stay in the range of int64 when they are rounded.
     """
     if cells.sort == "text":
-        place = place_of(name, first_row + int(cells.rows[0]))
+        place = place_of(name, cells.rows[0])
         raise ValueError(f"{place}: expected a number or missing, found {shown(cells.values[0])}")
     numbers = cells.values.astype(np.float64)
     return np.minimum(numbers, np.nextafter(2.0**63, 0)) if cells.values.dtype.kind == "i" else numbers
@@ -100,13 +98,6 @@ def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 -
 
 def _is_binary(levels: list[Level]) -> bool:
     return all(not isinstance(level, str) and level in (0, 1) for level in levels)
-
-
-def _binary(levels: list[Level], name: str) -> Binary:
-    if len(levels) != 2:
-        message = f"{len(levels)}: {listed(levels)}" if len(levels) > 2 else f"only {shown(levels[0])}"
-        raise ValueError(f'column "{name}": expected two different values, found {message}')
-    return Binary(levels=(levels[0], levels[1]))
 
 
 def _categorical(levels: list[Level], name: str) -> Categorical:

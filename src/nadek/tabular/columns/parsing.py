@@ -35,26 +35,25 @@ def read_cells(
     values: NDArray[Any],
     *,
     name: str,
-    first_row: int = 1,
     expected_sort: Sort | None = None,
     expected: Sequence[object] | None = None,
 ) -> Cells:
     """Return a column's observed cells and their sort; None, NaN and null are missing.
 
     Cells must be of ``expected_sort``, or of the most frequent one. Other cells are a `MixedColumnError`; infinite
-    numbers, dates and the like are a ValueError. Messages list the ``expected`` values and count from ``first_row``.
+    numbers, dates and the like are a ValueError. Messages list the ``expected`` values.
     """
     if values.ndim != 1:
         raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
     if values.dtype.kind in "OUT":
-        return _read_objects(values.astype(object), name, first_row, expected_sort, expected)
+        return _read_objects(values.astype(object), name, expected_sort, expected)
     if values.dtype.kind not in "buif":
         raise ValueError(f'column "{name}": expected text, numbers or booleans, found {values.dtype}')
     if values.dtype.kind != "f":
         plain = values if values.dtype.kind == "b" else _whole(values)
         return Cells("booleans" if values.dtype.kind == "b" else "numbers", plain, np.arange(len(values)), len(values))
     rows = np.flatnonzero(~np.isnan(values))
-    observed = _finite(widened(values[rows]), rows, name, first_row)
+    observed = _finite(widened(values[rows]), rows, name)
     return Cells("numbers" if len(rows) else "nothing", observed, rows, len(values))
 
 
@@ -90,9 +89,9 @@ def without_other_sorts(values: NDArray[np.object_], *, is_text: bool) -> NDArra
     return out
 
 
-def place_of(name: str, row: int) -> str:
-    """Return a cell's place for messages."""
-    return f'row {row}, column "{name}"'
+def place_of(name: str, row: int | np.intp) -> str:
+    """Return the place of a cell for messages, where rows count from 1."""
+    return f'row {row + 1}, column "{name}"'
 
 
 def shown(value: object) -> str:
@@ -113,7 +112,6 @@ def listed(values: Sequence[object], most: int = 6) -> str:
 def _read_objects(
     values: NDArray[np.object_],
     name: str,
-    first_row: int,
     expected_sort: Sort | None,
     expected: Sequence[object] | None,
 ) -> Cells:
@@ -123,7 +121,7 @@ def _read_objects(
     sorts = {kind: _sort_of(kind) for kind in dict.fromkeys(map(type, observed))}
     different = set(sorts.values())
     if None in different or len(different) > 1:
-        _refuse(observed, rows, [sorts[type(value)] for value in observed], name, first_row, expected_sort, expected)
+        _refuse(observed, rows, [sorts[type(value)] for value in observed], name, expected_sort, expected)
     if not different:
         return Cells("nothing", np.empty(0), rows, len(values))
     (sort,) = different
@@ -136,13 +134,13 @@ def _read_objects(
         narrow = [isinstance(value, np.float16 | np.float32) for value in observed]
         observed = np.where(narrow, observed.astype(np.str_), observed)
     plain = _whole(observed) if whole else observed.astype(np.float64)
-    return Cells("numbers", _finite(plain, rows, name, first_row), rows, len(values))
+    return Cells("numbers", _finite(plain, rows, name), rows, len(values))
 
 
-def _finite(observed: NDArray[Any], rows: NDArray[np.intp], name: str, first_row: int) -> NDArray[Any]:
+def _finite(observed: NDArray[Any], rows: NDArray[np.intp], name: str) -> NDArray[Any]:
     infinite = np.flatnonzero(np.isinf(observed))
     if len(infinite):
-        place = place_of(name, first_row + int(rows[infinite[0]]))
+        place = place_of(name, rows[infinite[0]])
         raise ValueError(f"{place}: expected a finite number or missing, found {shown(observed[infinite[0]])}")
     return observed
 
@@ -152,7 +150,6 @@ def _refuse(
     rows: NDArray[np.intp],
     sorts: list[Sort | None],
     name: str,
-    first_row: int,
     expected_sort: Sort | None,
     expected: Sequence[object] | None,
 ) -> None:
@@ -162,7 +159,7 @@ def _refuse(
     times = Counter(sort for sort in meant if sort is not None)
     right = expected_sort or (times.most_common(1)[0][0] if times else None)  # of as many cells each, the first
     wrong = next(i for i, sort in enumerate(sorts) if sort is None or sort != right)
-    place, value = place_of(name, first_row + int(rows[wrong])), observed[wrong]
+    place, value = place_of(name, rows[wrong]), observed[wrong]
     if sorts[wrong] is None:
         kind = type(value).__name__
         raise ValueError(f"{place}: expected text, numbers or booleans, or missing, found {shown(value)} ({kind})")

@@ -24,36 +24,43 @@ MOST_DECIMALS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binary:
+class _Levels:
+    """Levels of a column, all of one sort; their order is that of the codes."""
+
+    levels: tuple[Level, ...]
+
+    def __post_init__(self) -> None:
+        levels = self.levels
+        if not 1 <= len(levels) <= MOST_LEVELS:
+            raise ValueError(f"levels: expected 1 to {MOST_LEVELS}, found {len(levels)}")
+        if len(set(levels)) != len(levels):
+            raise ValueError(f"levels: expected each once, found {levels}")
+        if len({float if type(level) is int else type(level) for level in levels}) > 1:
+            raise ValueError(f"levels: expected all text, all numbers or all booleans, found {levels}")
+        if any(isinstance(level, float) and not math.isfinite(level) for level in levels):
+            raise ValueError(f"levels: expected finite numbers, found {levels}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary(_Levels):
     """Two values, the first of code 0 and the second of code 1."""
 
     levels: tuple[Level, Level] = (0, 1)
     kind: Literal["binary"] = "binary"
 
-    def __post_init__(self) -> None:
-        _check_levels(self.levels)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Categorical:
+class Categorical(_Levels):
     """One of several values, in no order; the code of a value is its place among the levels."""
 
-    levels: tuple[Level, ...]
     kind: Literal["categorical"] = "categorical"
-
-    def __post_init__(self) -> None:
-        _check_levels(self.levels)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ordinal:
+class Ordinal(_Levels):
     """One of several values in an order, from one end to the other: answers from "never" to "always"."""
 
-    levels: tuple[Level, ...]
     kind: Literal["ordinal"] = "ordinal"
-
-    def __post_init__(self) -> None:
-        _check_levels(self.levels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,18 +199,3 @@ def _end_below(column: Numeric, edge: float) -> str:
 
 def _counted(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def _check_levels(levels: tuple[Level, ...]) -> None:
-    if not 1 <= len(levels) <= MOST_LEVELS:
-        raise ValueError(f"levels: expected 1 to {MOST_LEVELS}, found {len(levels)}")
-    if len(set(levels)) != len(levels):
-        raise ValueError(f"levels: expected each once, found {levels}")
-    if len({_sort(level) for level in levels}) > 1:
-        raise ValueError(f"levels: expected all text, all numbers or all booleans, found {levels}")
-    if any(isinstance(level, float) and not math.isfinite(level) for level in levels):
-        raise ValueError(f"levels: expected finite numbers, found {levels}")
-
-
-def _sort(level: Level) -> type:
-    return float if type(level) is int else type(level)
