@@ -10,7 +10,7 @@ from nadek.runs.data import source_for
 from nadek.tabular.encode import encode_table
 from nadek.tabular.files import write_table
 from nadek.tabular.frames import read_array, read_frame
-from nadek.tabular.learn_schema import learn_columns
+from nadek.tabular.learn_schema import declared_names, learn_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.writeback import decoded
 
@@ -53,7 +53,7 @@ def generated(seed):
 def model_of(table, names):
     """Return a model with the columns of a table, of which only the schema counts here, and the codes."""
     options = {"categorical_features": None, "numeric_features": None}
-    columns = learn_columns(table, declared=options, n_bins=16, keep_empty=False)
+    columns = learn_columns(table, declared_names(table, {"n_bins": 16, **options}), keep_empty=False)
     return SavedModel(nade(1, hidden=1), Schema(columns=names, kinds=columns), {}), encode_table(table, columns)[1]
 
 

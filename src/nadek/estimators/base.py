@@ -213,11 +213,9 @@ class NADEkBase(BaseEstimator):
             self._missing_words, self._dropped, self._split_seed = (), (), None
         table = self._table(X, reset=network is None)
         self._check(table)
-        column_options = declared_names(table, options, options["n_bins"])
+        column_options = declared_names(table, options)
         if network is None:
-            self.columns_ = learn_columns(
-                table, declared=options, n_bins=options["n_bins"], keep_empty=self._accepts_empty_columns
-            )
+            self.columns_ = learn_columns(table, column_options, keep_empty=self._accepts_empty_columns)
         else:
             check_unchanged(self._column_options, column_options)
         nonempty = self._nonempty_columns()

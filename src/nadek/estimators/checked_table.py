@@ -29,25 +29,19 @@ def checked_table(
     of numbers it is the number of a missing word in ``words`` that counts. Columns ``dropped`` may be there or not.
     """
     X = plain_table(X)
-    if is_frame(X):
-        return _checked_frame(estimator, X, reset=reset, dropped=dropped).without(words)
-    if dropped and isinstance(X, np.ndarray) and X.ndim == 2:
-        X = select_columns(X, _rest(estimator, None, X.shape[1], dropped))
-    options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
-    array: NDArray[Any] = validate_data(estimator, X, **options)
-    labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
-    return read_array(array, labels).without(words)
-
-
-def _checked_frame(estimator: BaseEstimator, X: MatrixLike, *, reset: bool, dropped: Sequence[str]) -> Table:
-    names = frame_columns(X)
-    if dropped:
-        X = select_columns(X, _rest(estimator, names, len(names), dropped))
+    names = frame_columns(X) if is_frame(X) else None
+    if dropped and (names is not None or (isinstance(X, np.ndarray) and X.ndim == 2)):
+        X = select_columns(X, _rest(estimator, names, X.shape[1], dropped))
+    if names is None:
+        options = {"dtype": None, "ensure_all_finite": False, "reset": reset}
+        array: NDArray[Any] = validate_data(estimator, X, **options)
+        labels = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
+        return read_array(array, labels).without(words)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     for axis, what in ((1, "feature"), (0, "sample")):
         if X.shape[axis] < 1:
             raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
-    return read_frame(X)
+    return read_frame(X).without(words)
 
 
 def _rest(estimator: BaseEstimator, names: Sequence[Hashable] | None, width: int, dropped: Sequence[str]) -> list[int]:

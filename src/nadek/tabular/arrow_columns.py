@@ -79,12 +79,16 @@ def to_arrow(values: AnyColumn) -> pa.Array:
 def typed(values: NDArray[Any], name: str) -> AnyColumn:
     """Return values as Arrow's column of a type, see `type_of`; as they are if it cannot hold them."""
     try:
-        kind, column = type_of(name), to_arrow(values)
-        if pa.types.is_dictionary(kind):
-            column = column.cast(kind.value_type).dictionary_encode()
-        return pa.chunked_array([column.cast(kind)])
+        return pa.chunked_array([cast_in_arrow(to_arrow(values), type_of(name))])
     except (pa.ArrowException, ValueError):
         return values
+
+
+def cast_in_arrow(column: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - any column of pyarrow
+    """Cast a column of pyarrow, which by itself casts nothing but text to dictionaries."""
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type).dictionary_encode()
+    return column.cast(kind)
 
 
 def type_of(name: str) -> pa.DataType:

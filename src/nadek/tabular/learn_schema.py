@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool
 from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import to_arrow
@@ -29,7 +28,7 @@ from nadek.tabular.columns import (
 )
 from nadek.tabular.encode import schema_labels, texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
-from nadek.tabular.names import WhichOrNone, chosen_columns
+from nadek.tabular.names import chosen_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import OtherTypeError, Table
 from nadek.tabular.text_cells import NOTHING, Reading
@@ -122,41 +121,36 @@ def learn_each(table: Table, choices: Choices) -> Iterator[tuple[str, Learnt | Q
             raise ValueError(f"{table.where}: {error}") from None
 
 
-def learn_columns(
-    table: Table, *, declared: Mapping[str, WhichOrNone], n_bins: int, keep_empty: bool
-) -> tuple[Column | None, ...]:
-    """Return the types of the columns of a training array or frame; None for empty ones with ``keep_empty``.
+def declared_names(table: Table, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options about columns of an estimator in plain words: ``n_bins``, and names for each of `DECLARING`.
 
-    ``declared`` has for each option of `DECLARING` its columns: names, indices or a mask; None goes by types and
-    values.
+    An option may have names, indices or a mask, or None for no columns.
     """
-    chosen = {kind: declared_columns(table, option, declared[option]) for option, kind in DECLARING.items()}
-    for label, *both in zip(table.labels, *chosen.values(), strict=True):
-        if all(both):
-            raise ValueError(f'column "{label}": expected one kind, found it in {" and in ".join(DECLARING)}')
-    columns: list[Column | None] = []
-    for j in range(len(table.cells)):
-        by_option = next((kind for kind, flags in chosen.items() if flags[j]), None)
-        kind = by_option or ("categorical" if is_categorical(table, j) else "auto")
-        empty = keep_empty and table.is_missing(j).all()
-        columns.append(None if empty else _learn_typed(table, j, kind, n_bins))
-    return tuple(columns)
-
-
-def declared_columns(table: Table, option: str, which: WhichOrNone) -> Bool[np.ndarray, " D"]:
-    """Return the columns that an option of `DECLARING` names."""
-    if which is None:
-        return np.zeros(len(table.cells), dtype=np.bool_)
-    return chosen_columns(option, which, table.labels, named=table.columns is not None)
-
-
-def declared_names(table: Table, declared: Mapping[str, WhichOrNone], n_bins: int) -> dict[str, Any]:
-    """Return the options of `learn_columns` in plain words."""
-    names: dict[str, Any] = {"n_bins": int(n_bins)}
+    names: dict[str, Any] = {"n_bins": int(options["n_bins"])}
     for option in DECLARING:
-        chosen = declared_columns(table, option, declared[option])
+        which = [] if options[option] is None else options[option]
+        chosen = chosen_columns(option, which, table.labels, named=table.columns is not None)
         names[option] = [label for label, one in zip(table.labels, chosen, strict=True) if one]
     return names
+
+
+def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool) -> tuple[Column | None, ...]:
+    """Return the types of the columns of a training array or frame; None for empty ones with ``keep_empty``.
+
+    The options are those of `declared_names`; columns that they do not name go by their types and values.
+    """
+    declared: dict[str, Declared] = {}
+    for option, kind in DECLARING.items():
+        for label in options[option]:
+            if label in declared:
+                raise ValueError(f'column "{label}": expected one kind, found it in {" and in ".join(DECLARING)}')
+            declared[label] = kind
+    columns: list[Column | None] = []
+    for j, label in enumerate(table.labels):
+        kind = declared.get(label, "categorical" if is_categorical(table, j) else "auto")
+        empty = keep_empty and table.is_missing(j).all()
+        columns.append(None if empty else _learn_typed(table, j, kind, options["n_bins"]))
+    return tuple(columns)
 
 
 def _question(table: Table, j: int, error: UndecidedColumnError) -> str:

@@ -9,11 +9,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.arrow_columns import type_of
+from nadek.tabular.arrow_columns import cast_in_arrow, type_of
 from nadek.tabular.columns import Column, decode
 from nadek.tabular.frames import categories_of
 from nadek.tabular.table import Table
-from nadek.tabular.writeback import array_like, cast_in_arrow, numpy_type, series_like
+from nadek.tabular.writeback import array_like, numpy_type, series_like
 
 TypeName = str | dict[str, Any]
 """The name of a type in its library, or which categories it lists; JSON can hold it."""

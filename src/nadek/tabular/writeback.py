@@ -13,7 +13,7 @@ import pyarrow as pa
 from jaxtyping import Bool
 from numpy.typing import NDArray
 
-from nadek.tabular.arrow_columns import AnyColumn, choose, to_arrow
+from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, to_arrow
 from nadek.tabular.columns import LARGEST_EXACT, Column, decode, draw, shown
 from nadek.tabular.files import Target, is_matrix_file, is_parquet, suffix_of
 from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
@@ -251,13 +251,6 @@ def _as_whole(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if values.dtype.kind == "f":
         values = np.minimum(values, np.nextafter(float(ends.max) + 1, 0))
     return values.astype(dtype)
-
-
-def cast_in_arrow(typed: Any, kind: Any) -> Any:  # noqa: ANN401 - a series and a type of pyarrow's
-    """Cast a series of pyarrow, which by itself casts nothing but text to dictionaries."""
-    if hasattr(kind, "index_type"):
-        typed = typed.cast(kind.value_type).dictionary_encode()
-    return typed.cast(kind)
 
 
 def _holds(like: Any, values: NDArray[Any]) -> bool:  # noqa: ANN401 - narwhals series
