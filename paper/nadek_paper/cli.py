@@ -78,9 +78,8 @@ def make_app(recipes: Path = RECIPES) -> typer.Typer:
     add(app, MEANFIELD, _meanfield, "Turn RBMs into networks by mean field, and train those.", MEANFIELD)
     cells = typer.Typer(help="Train and score the cells of a grid of small trainings.", **options)
     for name in grids(recipes):
-        add(
-            cells, name, partial(_grid, name), "Train and score the cells of this grid.", f"grids {name} --row 'CELLS*'"
-        )
+        text = "Train and score the cells of this grid."
+        add(cells, name, partial(_grid, name), text, f"grids {name} --row 'CELLS*'")
     app.add_typer(cells, name="grids")
 
     @app.command()

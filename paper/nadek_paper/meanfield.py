@@ -17,12 +17,13 @@ from nadek.utils.configs import decode
 from nadek_paper.markdown import markdown, number
 from nadek_paper.rbm import RBM
 from nadek_paper.rbm_study import RBMTraining, rbm_row
+from nadek_paper.scoring import TEST_SEED
 from nadek_paper.steps_at_test import summaries_by_steps
 from nadek_paper.studies import Job, Record, Study
 from nadek_paper.trainings import Training
 from nadek_paper.workspace import Workspace
 
-NAME, TEST_SEED = "meanfield", 0
+NAME = "meanfield"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Restricted Boltzmann machines to compare with: p(v, h) proportional to exp(b'v + c'h + h'Wv), v and h binary.
 
 Unlike a NADE-k, an RBM has no likelihood that could be computed: its normalising constant is a sum over all states. It
-is estimated by annealed importance sampling, with an error bar; for small RBMs it can be summed up.
+is estimated by annealed importance sampling, with an error bar.
 """
 
 import copy
@@ -18,12 +18,6 @@ from torch.nn import functional as F
 
 from nadek.kernels.linear import affine
 from nadek.utils.configs import check_choices, check_range
-
-MOST_UNITS = 20
-"""Largest size of the smaller layer whose states are all summed over."""
-
-STATES = 4096
-"""States summed over at a time."""
 
 
 @dataclass(frozen=True)
@@ -242,16 +236,3 @@ def log_partition(
     weights = (log_weights - log_weights.max()).exp()
     relative_error = float(weights.std() / weights.mean()) / math.sqrt(config.chains)
     return Estimate(base_constant + log_mean, relative_error)
-
-
-def exact_log_partition(rbm: RBM) -> float:
-    """Return the log-sum over all states, in nats."""
-    n_hidden, n_visible = rbm.W.shape
-    if min(n_hidden, n_visible) > MOST_UNITS:
-        raise ValueError(f"expected a layer of at most {MOST_UNITS} units, found {n_visible} and {n_hidden}")
-    if n_hidden < n_visible:
-        rbm = RBM(rbm.W.t(), rbm.c, rbm.b)
-    place = torch.arange(min(n_hidden, n_visible), device=rbm.W.device)
-    parts = torch.arange(2 ** len(place), device=rbm.W.device).split(STATES)
-    sums = [rbm.log_weight(part[:, None] >> place & 1).logsumexp(0) for part in parts]
-    return torch.stack(sums).logsumexp(0).item()

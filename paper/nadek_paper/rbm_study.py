@@ -103,9 +103,8 @@ class RBMTraining:
         tensors = {name: value.to(self.workspace.device) for name, value in saved.tensors.items()}
         names = [name for name in ("machine", "average", "velocity", "best") if f"{name}.W" in tensors]
         rbms = {name: RBM(*(tensors[f"{name}.{key}"] for key in ("W", "b", "c"))) for name in names}
-        return RBMState(
-            rbms["machine"], rbms["average"], rbms["velocity"], tensors["chains"], **saved.info, best=rbms.get("best")
-        )
+        parts = rbms["machine"], rbms["average"], rbms["velocity"], tensors["chains"]
+        return RBMState(*parts, **saved.info, best=rbms.get("best"))
 
 
 def rbm_job(row: Row, workspace: Workspace) -> Job:

@@ -33,13 +33,10 @@ def records_of(workspace: Workspace, row: Row) -> list[RowRecord]:
         if path.is_file():
             content = read_record(path)
             _check(path, content, {"table": row.table, "row": row.name, "recipe": kind})
-            records.append(RowRecord(kind, path, content, not _is_current(row, kind, content["config"])))
+            config = content["config"]
+            current = config == row.config(kind) if row.rbm is not None else is_recipe(row.recipe(kind), config)
+            records.append(RowRecord(kind, path, content, stale=not current))
     return sorted(records, key=lambda one: (one.content["best_validation"], KINDS.index(one.kind)))
-
-
-def without_teacher(records: list[RowRecord]) -> list[RowRecord]:
-    """Return the records of trainings without a teacher, which compare structures fairly."""
-    return [one for one in records if one.kind != "taught"]
 
 
 def _check(path: Path, content: Mapping[str, Any], about: Mapping[str, str]) -> None:
@@ -50,8 +47,3 @@ def _check(path: Path, content: Mapping[str, Any], about: Mapping[str, str]) -> 
         if content[key] != expected:
             name = "-".join(about.values())
             raise ValueError(f"{path}: expected the record of {name}, found one whose {key} is {content[key]!r}")
-
-
-def _is_current(row: Row, kind: Kind, config: Any) -> bool:  # noqa: ANN401 - whatever JSON held
-    """Return True if a record was trained as the row's file says today."""
-    return config == row.config(kind) if row.rbm is not None else is_recipe(row.recipe(kind), config)

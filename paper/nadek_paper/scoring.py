@@ -27,7 +27,7 @@ CHECKED_ROWS = 16
 """Rows scored both in reduced and in full precision, to record the difference."""
 
 TEST_SEED = 0
-"""Seed of the orderings and of the choice of test rows, the same for every row of every table."""
+"""Seed of the orderings, masks and choices of test rows, the same for every row and cell: only models differ."""
 
 SPREADS = ("spread_over_orderings", "spread_over_rows")
 """Fields of `nadek.inference.summary.Summary`; those of the ensemble are the paper's Table 3."""
@@ -56,9 +56,11 @@ class Scoring:
         ensemble = None
         if row.ensemble_orderings is not None:
             chosen = torch.randperm(len(x), generator=_generator())[: row.ensemble_rows]
-            ensemble = (x[chosen].to(model.b.device), _orderings(model, row.ensemble_orderings))
+            many = as_orderings(model, row.ensemble_orderings, generator=_generator())
+            ensemble = (x[chosen].to(model.b.device), many)
         dtype = torch.bfloat16 if row.scoring_dtype == "bfloat16" else None
-        return cls(model, x.to(model.b.device), _orderings(model, row.orderings), row.in_turn, ensemble, dtype)
+        few = as_orderings(model, row.orderings, generator=_generator())
+        return cls(model, x.to(model.b.device), few, row.in_turn, ensemble, dtype)
 
     @property
     def along(self) -> Tensor:
@@ -136,11 +138,6 @@ class Scoring:
     def _digest(self, *tensors: Tensor) -> str:
         precision = "" if self.dtype is None else str(self.dtype)
         return digest_of(precision.encode(), *self.model.state_dict().values(), *tensors)
-
-
-def _orderings(model: ConditionalModel, number: int) -> Tensor:
-    """Return the first orderings of one stream; a model of one ordering has only that."""
-    return as_orderings(model, number, generator=_generator())
 
 
 def _generator() -> torch.Generator:

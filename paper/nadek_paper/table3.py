@@ -6,7 +6,7 @@ from typing import Any
 
 from nadek_paper.markdown import NOTHING, markdown, number, over
 from nadek_paper.recipe_files import read_config
-from nadek_paper.result_records import RowRecord, records_of, without_teacher
+from nadek_paper.result_records import records_of
 from nadek_paper.rows import Row, read_table
 from nadek_paper.workspace import Workspace
 
@@ -51,11 +51,29 @@ def spreads_summary(workspace: Workspace, spreads: Spreads) -> dict[str, dict[st
     The log-likelihood is over ``orderings`` and ``rows``, as in the row's own table; the spreads are over
     ``spread_orderings`` and ``spread_rows``, on which the mean is ``spread_mean``. Rows without a record are left out.
     """
-    summary = {}
+    summary: dict[str, dict[str, Any]] = {}
     for spread, row in zip(spreads.rows, spreads.read_rows(workspace.recipes), strict=True):
-        records = without_teacher(records_of(workspace, row))
-        if records:
-            summary[spread.row] = _entry(spread, row, records[0])
+        records = [one for one in records_of(workspace, row) if one.kind != "taught"]
+        if not records:
+            continue
+        content = records[0].content
+        summary[spread.row] = {
+            "title": row.title,
+            "recipe": records[0].kind,
+            "paper": spread.mean,
+            "test_log_likelihood": content["test_log_likelihood"],
+            "orderings": content["orderings"],
+            "rows": content["rows"],
+            "paper_spread_over_orderings": spread.over_orderings,
+            "spread_over_orderings": content.get("ensemble_spread_over_orderings"),
+            "paper_spread_over_rows": spread.over_rows,
+            "spread_over_rows": content.get("ensemble_spread_over_rows"),
+            "spread_mean": content.get("ensemble_mean"),
+            "spread_orderings": content["ensemble_orderings"],
+            "spread_rows": content["ensemble_rows"],
+            "record": records[0].path.name,
+            "stale": records[0].stale,
+        }
     return summary
 
 
@@ -70,24 +88,3 @@ def spreads_table(workspace: Workspace, spreads: Spreads) -> str:
         sizes = over(ours.get("spread_orderings"), ours.get("spread_rows"))
         lines.append([row.title, ours.get("recipe", NOTHING), *numbers, sizes])
     return markdown(COLUMNS, lines, words=2)
-
-
-def _entry(spread: Spread, row: Row, record: RowRecord) -> dict[str, Any]:
-    content = record.content
-    return {
-        "title": row.title,
-        "recipe": record.kind,
-        "paper": spread.mean,
-        "test_log_likelihood": content["test_log_likelihood"],
-        "orderings": content["orderings"],
-        "rows": content["rows"],
-        "paper_spread_over_orderings": spread.over_orderings,
-        "spread_over_orderings": content.get("ensemble_spread_over_orderings"),
-        "paper_spread_over_rows": spread.over_rows,
-        "spread_over_rows": content.get("ensemble_spread_over_rows"),
-        "spread_mean": content.get("ensemble_mean"),
-        "spread_orderings": content["ensemble_orderings"],
-        "spread_rows": content["ensemble_rows"],
-        "record": record.path.name,
-        "stale": record.stale,
-    }

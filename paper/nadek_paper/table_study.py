@@ -9,7 +9,7 @@ from nadek_paper.markdown import number
 from nadek_paper.rbm_study import begin_as_rbm_row, rbm_digest, rbm_job
 from nadek_paper.rows import Kind, Row, names_rbm, read_table
 from nadek_paper.scoring import Scoring
-from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study, Watcher, run_study, same_result, write_changed
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study, same_result, write_changed
 from nadek_paper.trainings import Training, origin
 from nadek_paper.workspace import Workspace
 
@@ -31,13 +31,6 @@ def table_study(name: str, kind: Kind, workspace: Workspace, *, only: str | None
         jobs=[row_job(row, kind, workspace) for row in rows if row.name not in skipped],
         skipped={key: "only cited" if row.cited else f"no recipe {kind!r}" for key, row in skipped.items()},
     )
-
-
-def run_row(row: Row, kind: Kind, workspace: Workspace, *, force: bool = False, watch: Watcher | None = None) -> Record:
-    """Train and score one row, and return its record; see `nadek_paper.studies.run_study`."""
-    study = Study(title=row.title, columns=(), lines=lambda _: [], jobs=[row_job(row, kind, workspace)])
-    record: Record = run_study(study, force=force, watcher=watch)[row.name]
-    return record
 
 
 def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:

@@ -101,13 +101,11 @@ class Training:
 
     @property
     def _recipe(self) -> Recipe:
-        return shortened(self.recipe) if self.workspace.quick else self.recipe
-
-
-def shortened(recipe: Recipe) -> Recipe:
-    """Return the recipe with one epoch a phase."""
-    phases = tuple(replace(phase, epochs=1) for phase in recipe.training.phases)
-    return replace(recipe, training=replace(recipe.training, phases=phases))
+        """Return the recipe, with one epoch a phase in a quick look."""
+        if not self.workspace.quick:
+            return self.recipe
+        phases = tuple(replace(phase, epochs=1) for phase in self.recipe.training.phases)
+        return replace(self.recipe, training=replace(self.recipe.training, phases=phases))
 
 
 def origin(saved: SavedModel, device: torch.device | str) -> dict[str, Any]:

@@ -242,13 +242,6 @@ def test_wrong_own_options_are_named(copies, imputer, estimator, option, value, 
             use()
 
 
-def test_absent_gpu_is_refused(copies):
-    if torch.cuda.is_available():
-        pytest.skip("there is one")
-    with pytest.raises(ValueError, match=r"^device: PyTorch finds no CUDA device"):
-        nadek.NADEk(device="cuda").fit(copies)
-
-
 # --- what columns are -----------------------------------------------------------------------------------------------
 
 
@@ -736,11 +729,9 @@ def test_textless_array_is_filled_with_text(dtype):
     ("values", "kind"),
     [
         ([Decimal(n % 9) for n in range(60)], pa.decimal128(10, 2)),
-        ([Decimal(n % 2) for n in range(60)], pa.decimal128(10, 2)),
         ([Decimal(n % 9) for n in range(60)], pa.decimal256(40, 2)),
         ([float(2**25 + 1024 * n) for n in range(60)], pa.float32()),
         ([2**64 - 1 - 2**50 * (n % 2) for n in range(60)], pa.uint64()),
-        ([2**62 + n * 2**50 for n in range(60)], pa.uint64()),
         ([2**63 - 1 - 2**50 * (n % 2) for n in range(60)], pa.int64()),
     ],
     ids=lambda value: str(value) if isinstance(value, pa.DataType) else "",

@@ -5,7 +5,6 @@ from functools import partial
 import pytest
 import torch
 
-import reference
 from nadek.inference import log_prob
 from nadek.inference import orderings as patterns
 from nadek.inference.decoders.chunking import bytes_per_row
@@ -16,15 +15,10 @@ from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.orderings import in_stages
 from nadek.inference.sampling import complete, impute, level_probabilities, sample
 from nadek.models import nade_k
-from support.models import any_order, every_model, frequencies, p_value, with_columns
+from support.models import any_order, every_model, frequencies, p_value, rows, with_columns
 from zoo import build, decoders_of, orderings_of
 
 NAN = torch.nan
-
-
-def rows(model):
-    """Every row there is."""
-    return torch.from_numpy(reference.all_rows(model.levels)).double()
 
 
 def some_rows(model, n, generator):

@@ -212,15 +212,6 @@ def test_dropout_depends_on_the_generator(dropping):
     assert torch.equal(*costs)
 
 
-def test_costs_leave_global_random_state(dropping):
-    model, x, missing = dropping
-    before = torch.random.get_rng_state()
-    STRATIFIED.sample(missing, generator=seeded(1))
-    step_costs(model.train(), x, missing, generator=seeded(1))
-    fixed_order_costs(model.train(), x, torch.arange(6), generator=seeded(1))
-    assert torch.equal(torch.random.get_rng_state(), before)
-
-
 def test_dropout_keeps_the_expected_activation(generator):
     """Inverted dropout: what is kept is scaled up, so that the mean over masks is the undropped activation."""
     core = DeepConfig(hidden=(4,), dropout=0.25).build().train()

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-import reference
 from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, log_prob
 from nadek.inference.likelihood import estimate_log_prob
 from nadek.inference.orderings import SCORE_FROM, SHARE_FROM, as_orderings
@@ -25,16 +24,11 @@ from nadek.inference.sampling import (
 from nadek.inference.score_rows import FEW_ROWS
 from nadek.inference.summary import summarise
 from nadek.training import prepare
-from support.models import any_order, every_model, seeded
+from support.models import any_order, every_model, rows, seeded
 from zoo import build, orderings_of
 
 NAN = torch.nan
 three_kinds = pytest.mark.parametrize("name", ["nade-5 1hl", "categorical", "mixed", "mixed, residual"])
-
-
-def rows(model):
-    """Every row there is."""
-    return torch.from_numpy(reference.all_rows(model.levels)).double()
 
 
 def holed(model, generator, *, part=0.4):
@@ -642,13 +636,6 @@ def test_last_state_equals_one_pass(name, generator):
             reconstruction_probabilities(model, wrong, flags)
     with pytest.raises(ValueError, match=r"expected rows of 4 variables, found an array of shape \(\d+, 3\)"):
         reconstruction_probabilities(model, x[:, :3])
-
-
-def test_unknown_decoder_is_named():
-    model = build("nade-5 1hl", 3)
-    with pytest.raises(Exception, match="fastest") as error:
-        log_prob(model, rows(model), ordering=orderings_of(model, 1, seeded())[0], decoder="fastest")
-    assert error.type is ValueError or "Type" in error.type.__name__  # the tests' own check of types comes first
 
 
 def test_threads_share_a_model():

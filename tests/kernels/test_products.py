@@ -17,7 +17,6 @@ from nadek.kernels.linear import (
     activate,
     add_product,
     affine,
-    block_size,
     prepack_weight,
 )
 from nadek.models import IterativeNADE, ModelConfig, nade_k
@@ -169,17 +168,6 @@ def test_onednn_serves_large_float32_only(parts, called):
         assert called
 
 
-def test_block_size_follows_onednn(monkeypatch):
-    served = BLOCK if products._fuses(torch.float32) else 1
-    assert block_size(torch.float32, "cpu", MIN_PRODUCT) == served
-    assert block_size(torch.float32, "cpu", MIN_PRODUCT - 1) == 1
-    assert block_size(torch.float64, "cpu", MIN_PRODUCT) == 1
-    assert block_size(torch.bfloat16, "cpu", 1) == BLOCK
-    assert block_size(torch.bfloat16, "cuda", MIN_PRODUCT) == 1
-    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
-    assert block_size(torch.float32, "cpu", MIN_PRODUCT) == 1
-
-
 @SERVED
 @pytest.mark.parametrize(
     "options",
@@ -270,15 +258,6 @@ def test_modified_cores_keep_likelihoods(change):
     x, ordering = torch.randint(0, 2, (ROWS, 9), generator=generator), torch.randperm(9, generator=generator)
     found, expected = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in ("incremental", "full"))
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
-
-
-@SERVED
-def test_many_rows_take_sigmoid_core():
-    model = nade_k(20, hidden=(WIDE,), generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        assert IncrementalDecoder(model, torch.arange(20), ROWS).core.activation == "sigmoid"
-        assert IncrementalDecoder(model, torch.arange(20), 2).core is model.core
-        assert IncrementalDecoder(model.double(), torch.arange(20), ROWS).core is model.core
 
 
 class OwnCore(nn.Module):

@@ -1,7 +1,6 @@
 """The contract of the design: what must hold for every model and for every decoder (exact, by enumeration)."""
 
 import itertools
-import sys
 from functools import partial
 
 import numpy as np
@@ -225,25 +224,6 @@ def test_chunks_change_nothing(name, decoder, max_bytes, generator):
     whole = log_prob(model, x, ordering=ordering, decoder=decoder)
     chunked = log_prob(model, x, ordering=ordering, decoder=decoder, max_bytes=max_bytes)
     torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
-
-
-def test_incremental_decoder_uses_small_chunks(generator, monkeypatch):
-    model = build("nade-5 1hl", 6)
-    x, ordering = rows(model), torch.arange(6)
-    whole = log_prob(model, x, ordering=ordering)
-    monkeypatch.setattr(sys.modules["nadek.inference.score_rows"], "NEAR_BYTES", 5000)
-    for decoder, several in (("incremental", True), ("full", False)):
-        progress = []
-        near = log_prob(
-            model,
-            x,
-            ordering=ordering,
-            decoder=decoder,
-            progress=lambda done, total, progress=progress: progress.append(done),
-        )
-        torch.testing.assert_close(near, whole, rtol=0, atol=1e-12)
-        assert progress[-1] == len(x)
-        assert (len(progress) > 1) == several
 
 
 def test_progress_is_counted_over_all_orderings(generator):

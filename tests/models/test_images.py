@@ -5,17 +5,14 @@ import re
 import pytest
 import torch
 
-from nadek.checkpoints import SavedModel, load_saved, save
+from nadek.checkpoints import SavedModel, save
 from nadek.estimators import NADEk
-from nadek.figures.model_card import draw_model
 from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.inference.order_agnostic import step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
-from nadek.runs.data import Source
 from nadek.runs.recipe import make_recipe
-from nadek.runs.train import train
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
 from nadek.training.prepare import mirror_images
@@ -238,18 +235,6 @@ def test_missing_cells_are_mirrored(monkeypatch):
 
 
 # Around it
-
-
-@pytest.mark.slow
-def test_run_saves_image_shape(tmp_path):
-    training = {"phases": [{"epochs": 1}], "precision": "bfloat16"}
-    recipe = make_recipe(
-        {"model": {"kind": "images", "image_shape": [4, 4], **SMALL}, "training": training}, n_variables=16
-    )
-    saved = train(recipe, tmp_path / "model", Source(stripes(30), Schema()), Source(stripes(10, seed=1), Schema()))
-    assert load_saved(tmp_path / "model").schema.image_shape == (4, 4)
-    pictures = draw_model(saved, tmp_path, stripes(9, seed=1))
-    assert {path.stem for path in pictures} == {"curves", "samples", "inpainting"}  # it has no filters to show
 
 
 def test_table_estimators_refuse_image_models(tmp_path):

@@ -14,7 +14,6 @@ from nadek.models import nade_k
 from nadek.runs.data import open_data
 from nadek_paper.figures import draw_picture, find, read_pictures
 from nadek_paper.figures.config import GridLines, Structures
-from nadek_paper.figures.panels import Line, lines
 from nadek_paper.grids.grid import read_grid
 from nadek_paper.grids.study import grid_study
 from nadek_paper.report import summary
@@ -22,9 +21,8 @@ from nadek_paper.rows import read_row, tables
 from nadek_paper.steps_at_test import log_probs_by_steps
 from nadek_paper.studies import run_study
 from nadek_paper.table3 import read_spreads, spreads_table
-from nadek_paper.table_study import run_row
 from nadek_paper.workspace import RECIPES, Workspace
-from support.paper_rows import paper, recipe_text, workspace_in, write_recipe
+from support.paper_rows import paper, recipe_text, run_row, workspace_in, write_recipe
 
 SHIPPED = read_pictures(RECIPES)
 
@@ -200,13 +198,6 @@ def test_unknown_models_are_refused(folder):
     }.items():
         with pytest.raises(ValueError, match=message):
             find(name, "modern", workspace_in(folder))
-
-
-def test_empty_lines_are_refused():
-    with pytest.raises(ValueError, match="panels must hold at least one panel"):
-        lines({}, x_label="x", y_label="y")
-    with pytest.raises(ValueError, match="panel 'a' must hold a line with a point"):
-        lines({"a": {"b": Line([1], [None])}}, x_label="x", y_label="y")
 
 
 # Table 3

@@ -19,14 +19,23 @@ from nadek.runs.train import train
 from nadek.tabular.schema import Schema
 from nadek.training import fit, prepare
 from nadek_paper.meanfield import meanfield_study, read_meanfield, recipe_for
-from nadek_paper.rbm import Estimate, exact_log_partition, fit_rbm
+from nadek_paper.rbm import Estimate, fit_rbm
 from nadek_paper.rbm_study import RBMTraining, begin_as_rbm_row, rbm_row
 from nadek_paper.report import markdown_table, summary, write_report
 from nadek_paper.rows import names_rbm, read_row, read_table, tables
 from nadek_paper.studies import run_study
-from nadek_paper.table_study import run_row
 from nadek_paper.workspace import RECIPES, Workspace
-from support.paper_rows import StopError, Watched, forbidden, recipe_text, stop, workspace_in, write_recipe
+from support.paper_rows import (
+    StopError,
+    Watched,
+    exact_log_partition,
+    forbidden,
+    recipe_text,
+    run_row,
+    stop,
+    workspace_in,
+    write_recipe,
+)
 
 SHIPPED = [row for table in tables(RECIPES) for row in read_table(RECIPES / table) if row.rbm is not None]
 RBM_STUDY = sys.modules["nadek_paper.rbm_study"]

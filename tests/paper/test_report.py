@@ -7,7 +7,6 @@ import pytest
 from nadek.utils.configs import encode
 from nadek_paper.report import markdown_table, summary, write_report
 from nadek_paper.rows import read_row
-from nadek_paper.table_study import run_row
 from support.paper_rows import CITED, TOML, record_of, workspace_in, write_row
 
 
@@ -40,21 +39,6 @@ def test_summary_takes_best_validation(tmp_path):
         "modern": -21.0,
         "paper": -23.0,
     }
-
-
-@pytest.mark.slow
-def test_row_with_a_teacher(tmp_path):
-    rows = {"nade-2": TOML, "pupil": taught_by(tmp_path / "runs" / "table9-nade-2-modern")}
-    rows = {name: read_row(write_row(tmp_path, name, text)) for name, text in rows.items()}
-    with pytest.raises(FileNotFoundError, match="there is no model at"):
-        run_row(rows["pupil"], "taught", workspace_in(tmp_path))
-    run_row(rows["nade-2"], "modern", workspace_in(tmp_path))
-    alone, taught = (run_row(rows["pupil"], kind, workspace_in(tmp_path)) for kind in ("modern", "taught"))
-    assert alone["test_log_likelihood"] != taught["test_log_likelihood"]
-    assert taught["config"]["teacher"] == rows["pupil"].recipes.taught.teacher
-    assert "teacher" not in alone["config"]
-    table = markdown_table(workspace_in(tmp_path), list(rows.values()))
-    assert f"| NADE-2 | taught by {taught['config']['teacher']} | -20.50" in table
 
 
 def taught_by(folder):

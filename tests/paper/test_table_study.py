@@ -22,7 +22,6 @@ from nadek.utils.configs import encode
 from nadek_paper.report import summary, write_report
 from nadek_paper.rows import read_row, read_table, tables
 from nadek_paper.scoring import Scoring
-from nadek_paper.table_study import run_row
 from nadek_paper.workspace import RECIPES, RESULTS
 from support.paper_rows import (
     CITED,
@@ -33,6 +32,7 @@ from support.paper_rows import (
     forbidden,
     recipe_text,
     record_of,
+    run_row,
     stop,
     workspace_in,
     write_row,

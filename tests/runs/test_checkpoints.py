@@ -4,7 +4,6 @@ import errno
 import hashlib
 import json
 import os
-import resource
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from nadek import checkpoints, pretrained
+from nadek import checkpoints
 from nadek.checkpoints import (
     SavedModel,
     forget_state,
@@ -121,17 +120,6 @@ def test_state_is_found_and_forgotten(tmp_path):
 
 
 # What is refused
-
-
-def test_no_folder(tmp_path):
-    others = ", ".join(pretrained.names())
-    error = f"there is no model at {tmp_path / 'none'}; those that come with nadek: {others}"
-    assert refused(tmp_path / "none", FileNotFoundError) == error
-    (tmp_path / "file").write_text("hello")
-    for place in (tmp_path, tmp_path / "file"):
-        assert refused(place) == f"{place} is not a model folder: it has no config.json"
-    save_state(tmp_path, TrainingState({"a": torch.ones(1)}))
-    assert refused(tmp_path).endswith("its training is not finished: go on with nadek fit ... --resume")
 
 
 def flipped(data, place):
@@ -267,20 +255,6 @@ def test_crash_leaves_no_half_model(name, replaces, tmp_path, full_disk, monkeyp
     monkeypatch.undo()
     save(tmp_path, SavedModel(model(seed=1), SCHEMA, METRICS))
     assert torch.equal(load(tmp_path).W, model(seed=1).W)
-
-
-def test_full_disk_keeps_old_model(folder):
-    """No file may be longer than 700 bytes: the schema is not, the weights are."""
-    before, limits = content(folder), resource.getrlimit(resource.RLIMIT_FSIZE)
-    assert len(before["model.safetensors"]) > 700 > len(before["schema.json"])
-    resource.setrlimit(resource.RLIMIT_FSIZE, (700, limits[1]))
-    try:
-        with pytest.raises(OSError, match="File too large") as error:
-            save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert error.value.filename == str(folder / "model.safetensors")
-    assert content(folder) == before
 
 
 def test_full_disk_at_last_file(folder, monkeypatch):

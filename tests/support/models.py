@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
+from reference import all_rows
 from zoo import WITH_COLUMNS, ZOO
 
 every_model = pytest.mark.parametrize("name", list(ZOO))
@@ -15,6 +16,11 @@ any_order = pytest.mark.parametrize("name", [name for name in ZOO if name != "fi
 def seeded(seed=0):
     """A generator of its own."""
     return torch.Generator().manual_seed(seed)
+
+
+def rows(model):
+    """Every row there is."""
+    return torch.from_numpy(all_rows(model.levels)).double()
 
 
 def frequencies(model, drawn):

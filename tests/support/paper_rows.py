@@ -8,9 +8,12 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+import torch
 
+from nadek_paper import rbm
 from nadek_paper.cli import main
-from nadek_paper.studies import Watcher
+from nadek_paper.studies import Study, Watcher, run_study
+from nadek_paper.table_study import row_job
 from nadek_paper.workspace import Workspace
 
 FIXTURES = Path(__file__).parents[1] / "paper" / "recipes"
@@ -42,6 +45,21 @@ def write_row(folder, name="nade-2", text=TOML, table="table9"):
 def workspace_in(folder, **options):
     folders = {name: folder / name for name in ("recipes", "results", "runs", "pictures")}
     return Workspace(**folders, **options)
+
+
+def run_row(row, kind, workspace, *, force=False, watch=None):
+    """Train and score one row; its record."""
+    study = Study(title=row.title, columns=(), lines=lambda _: [], jobs=[row_job(row, kind, workspace)])
+    return run_study(study, force=force, watcher=watch)[row.name]
+
+
+def exact_log_partition(machine):
+    """The log-sum over all states of an RBM, by those of its smaller layer."""
+    n_hidden, n_visible = machine.W.shape
+    if n_hidden < n_visible:
+        machine = rbm.RBM(machine.W.t(), machine.c, machine.b)
+    n_units = min(n_hidden, n_visible)
+    return machine.log_weight(torch.arange(2**n_units)[:, None] >> torch.arange(n_units) & 1).logsumexp(0).item()
 
 
 def forbidden(*_, **__):

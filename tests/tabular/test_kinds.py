@@ -484,18 +484,6 @@ def completed(values, missing, kinds, codes, *, rng):
     ]
 
 
-def test_observed_cells_stay_what_they_are(table, saved):
-    source = source_for(saved, table)
-    missing = source.x.isnan()
-    columns = completed(source.values, missing, KINDS, source.x.nan_to_num(0), rng=np.random.default_rng(0))
-    assert columns[0].tolist() == ["yes", "no", "no", "no", "no"]
-    assert columns[2].tolist() == [1, 2, 3, 1, 1]
-    assert columns[2].dtype == np.int64
-    assert columns[3].tolist() == [0.5, -1.0, -1.0, 2.25, -1.0]
-    assert columns[4].tolist() == [True, False, False, True, False]
-    assert columns[5].tolist() == ["01234", "01234", "10999", "01234", "20000"]
-
-
 def test_large_integer_is_filled_exactly():
     """Also where its column, having holes, came as floats, which would round it."""
     kinds = (Categorical(levels=(7, 8, 2**53 + 1)),)

@@ -15,7 +15,7 @@ from nadek.runs.train import train
 from nadek.tabular.columns import Categorical, Numeric
 from nadek.tabular.schema import Schema
 from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
-from support.command import nadek, ok
+from support.command import ok
 from support.models import seeded
 from zoo import ZOO, build
 
@@ -161,20 +161,6 @@ def test_command_line_takes_teacher_folder(table, folder, tmp_path):
     assert saved.metrics["config"]["teacher"] == str(folder)
     assert "teacher" not in load_saved(tmp_path / "alone").metrics["config"]
     assert not torch.equal(saved.model.state_dict()["W"], load(tmp_path / "alone").state_dict()["W"])
-
-
-@pytest.mark.parametrize(
-    ("name", "messages"),
-    [
-        ("nobody", ("nobody", "those that come with nadek")),
-        ("mnist-nade5-2hl", ("teacher: expected 6 variables",)),
-    ],
-)
-def test_unfit_teachers_are_refused(name, messages, table, tmp_path):
-    result = nadek("fit", table, "-o", tmp_path / "model", *FIT, "--set", f"teacher={name}")
-    assert result.code == 1
-    assert all(message in result.err for message in messages)
-    assert not (tmp_path / "model").exists()
 
 
 NAMES = tuple("abcdef")

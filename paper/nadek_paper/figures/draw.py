@@ -34,9 +34,8 @@ def draw_picture(picture: config.Picture, workspace: Workspace) -> Path:
     """
     shows, path = picture.shows, workspace.picture(picture.name)
     points, figure = DRAWN_BY[type(shows)](shows, workspace)
-    models = {}
-    if isinstance(shows, config.OfModel):
-        models[shows.model] = find(shows.model, shows.recipe, workspace).training.digest
+    shown = [shows] if isinstance(shows, config.OfModel) else []
+    models = {one.model: find(one.model, one.recipe, workspace).training.digest for one in shown}
     record = {
         "figure": picture.name,
         "title": picture.title,

@@ -54,10 +54,8 @@ def reconstructions(shows: Reconstructions, workspace: Workspace) -> tuple[Point
         {"row": row, "hidden": int(missing[index].sum()), "log_probability": _agreement(states, x, missing, index)}
         for index, row in enumerate(chosen.tolist())
     ]
-    picture = figures.inpainting(
-        x.numpy(), missing.numpy(), states.numpy(), image_shape=_shape(saved), max_rows=len(chosen)
-    )
-    return points, picture
+    shown = x.numpy(), missing.numpy(), states.numpy()
+    return points, figures.inpainting(*shown, image_shape=_shape(saved), max_rows=len(chosen))
 
 
 def _hidden(shows: Reconstructions, n_variables: int, generator: torch.Generator) -> Tensor:

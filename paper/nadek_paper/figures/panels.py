@@ -48,11 +48,6 @@ def lines(
     A vertical line stands at ``mark``. The height need not fit the first part ``skip`` (0 to 1) of the lines: the start
     of a training is steep. Lines that take a colour again are dashed and have hollow points.
     """
-    if not panels:
-        raise ValueError("panels must hold at least one panel, found none")
-    for title, by_name in panels.items():
-        if not any(np.isfinite(_values(line)).any() for line in by_name.values()):
-            raise ValueError(f"panel {title!r} must hold a line with a point, found none")
     names = list(dict.fromkeys(name for by_name in panels.values() for name in by_name))
     looks = _looks(names, {name: line.beside for by_name in panels.values() for name, line in by_name.items()})
     with rc_context(STYLE):
@@ -80,18 +75,12 @@ def lines(
 def _looks(names: Sequence[str], beside: Mapping[str, str | None]) -> dict[str, dict[str, Any]]:
     """Return the look of each line; one beside another leaves its own colour to the next."""
     own = [name for name in names if beside[name] not in names]
-    looks = {name: _look(place) for place, name in enumerate(own)}
+    looks: dict[str, dict[str, Any]] = {}
+    for place, name in enumerate(own):
+        colour, again = LINES[place % len(LINES)], place >= len(LINES)
+        dashes = (0, (2, 1.5)) if again else "-"
+        looks[name] = {"color": colour, "linestyle": dashes, "markerfacecolor": PAPER if again else colour}
     return {name: looks[name if name in looks else str(beside[name])] for name in names}
-
-
-def _look(place: int) -> dict[str, Any]:
-    """Return the look of a line by its place among all."""
-    colour, again = LINES[place % len(LINES)], place >= len(LINES)
-    return {
-        "color": colour,
-        "linestyle": (0, (2, 1.5)) if again else "-",
-        "markerfacecolor": PAPER if again else colour,
-    }
 
 
 def _draw(axes: Axes, line: Line, look: Mapping[str, Any]) -> None:
@@ -104,7 +93,7 @@ def _draw(axes: Axes, line: Line, look: Mapping[str, Any]) -> None:
         return
     finite = np.isfinite(values)
     x = np.asarray(line.x, dtype=np.float64)[finite]
-    axes.plot(x, values[finite], linewidth=1.1, marker=_marker(line), markersize=2.5, **look)
+    axes.plot(x, values[finite], linewidth=1.1, marker="o" if len(line.x) <= SHORT else None, markersize=2.5, **look)
     if line.errors is not None:
         errors = np.array([np.nan if error is None else error for error in line.errors], dtype=np.float64)[finite]
         axes.fill_between(
@@ -112,16 +101,12 @@ def _draw(axes: Axes, line: Line, look: Mapping[str, Any]) -> None:
         )
 
 
-def _marker(line: Line) -> str | None:
-    """Return the marker of a line: short lines show their points."""
-    return "o" if len(line.x) <= SHORT else None
-
-
 def _handle(same_name: Sequence[Line], look: Mapping[str, Any]) -> Line2D:
     """Return the legend's line: with points where shown, without a line for single points, dashed if level."""
     level = not any(len(line.x) for line in same_name)
     single = all(len(line.x) > 0 and np.isfinite(_values(line)).sum() == 1 for line in same_name)
-    marker = next((_marker(line) for line in same_name if len(line.x)), None)
+    length = next((len(line.x) for line in same_name if len(line.x)), None)
+    marker = "o" if length is not None and length <= SHORT else None
     style = {**look, "linestyle": "none"} if single else {**look, "linestyle": LEVEL} if level else look
     return Line2D([], [], linewidth=1.2, marker=marker, markersize=2.5, **style)
 

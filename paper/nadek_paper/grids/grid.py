@@ -72,7 +72,6 @@ class Grid:
     axes: dict[str, dict[str, Part | Variant]]
     cells: tuple[Cell, ...]
     keep: bool
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +100,7 @@ def read_grid(path: Path) -> Grid:
                     cell = _cell(where, seed, axes, [tables["options"], *(laid[axis][where[axis]] for axis in axes)])
                     cells.setdefault(cell.name, cell)
     every = tuple(cells.values())
-    return Grid(name=path.stem, title=head.title, axes=axes, cells=every, keep=head.keep, notes=head.notes)
+    return Grid(name=path.stem, title=head.title, axes=axes, cells=every, keep=head.keep)
 
 
 def grids(recipes: Path) -> list[str]:

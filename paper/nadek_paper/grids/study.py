@@ -20,15 +20,13 @@ from nadek.utils.atomic import locked, read_record, write_record
 from nadek.utils.configs import encode
 from nadek_paper.grids.grid import SEED, Cell, Grid, Part
 from nadek_paper.markdown import number
+from nadek_paper.scoring import TEST_SEED
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study
 from nadek_paper.trainings import Training
 from nadek_paper.workspace import Workspace, some_rows
 
 VALUES = ("validation_log_likelihood", "test_log_likelihood", "test_standard_error", "seconds")
 SPLITS: tuple[tuple[Split, str], ...] = (("valid", "validation"), ("test", "test"))
-
-TEST_SEED = 0
-"""Seed of the orderings or masks, the same for every cell: two cells differ by their models only."""
 
 CAME_LATER = {"stride": 1, "tilt": 0.0}
 """Options of a training that the first records lack, with the defaults that they were made with.
@@ -86,7 +84,9 @@ def _job(cell: Cell, grid: Grid, workspace: Workspace) -> Job:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.parent):
             record = read_grid_record(grid, workspace)  # another process may have added cells
-            cells = {**record["cells"], cell.name: {**line, "origin": _origin(record["origins"], now)}}
+            if now not in record["origins"]:
+                record["origins"].append(now)
+            cells = {**record["cells"], cell.name: {**line, "origin": record["origins"].index(now)}}
             record["cells"] = {one.name: cells[one.name] for one in grid.cells if one.name in cells}
             write_record(path, record, lines="cells")
         if not grid.keep:
@@ -137,13 +137,6 @@ def _history(saved: SavedModel) -> dict[str, Any]:
     history = saved.metrics["history"]
     costs = {key: [epoch[key] and round(epoch[key][-1], 3) for epoch in history] for key in ("train", "validation")}
     return {"epochs": saved.metrics["epochs"], "seconds": round(saved.metrics["seconds"], 1), **costs}
-
-
-def _origin(origins: list[dict[str, Any]], now: dict[str, Any]) -> int:
-    """Return the index of a machine in the list of those that computed; a new one is added."""
-    if now not in origins:
-        origins.append(now)
-    return origins.index(now)
 
 
 def is_current(cell: Cell, line: Mapping[str, Any] | None) -> bool:
