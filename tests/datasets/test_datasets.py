@@ -144,14 +144,6 @@ def test_sources_are_complete():
 # digits
 
 
-def test_digits_parts():
-    digits = load("digits")
-    assert [part.shape for part in (digits.train, digits.valid, digits.test)] == [(1197, 64), (300, 64), (300, 64)]
-    assert digits.columns[9] == "pixel_r1_c1"
-    assert digits.image_shape == (8, 8)
-    assert 0.31 < digits.train.mean() < 0.33
-
-
 def test_digits_are_those_of_scikit_learn():
     # In a process of its own: scikit-learn is heavy, and imports more than a test run should see.
     code = "from sklearn.datasets import load_digits; import sys; sys.stdout.buffer.write(load_digits().data.tobytes())"

@@ -765,7 +765,6 @@ LABELS = [1, 2, None, 3] * 10
         pd.Series(["a", "b", None] * 20, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))),
         pa.chunked_array([pa.array(["a", "b", None] * 20).dictionary_encode()]),
         pl.Series(LABELS, dtype=pl.Int128),
-        pl.Series(LABELS, dtype=pl.UInt128),
     ],
     ids=labelled,
 )
@@ -1417,20 +1416,14 @@ def test_defaults_fit_the_table(n_rows, n_variables):
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_pickles_answer_identically(estimator):
-    table = people()
-    fitted = (
-        estimator(**QUICK).fit(table)
-        if estimator is nadek.NADEkImputer
-        else estimator(**QUICK, n_orderings=2).fit(table)
-    )
+    table, fitted = people(), estimator(**QUICK).fit(people())
+    answer = "transform" if estimator is nadek.NADEkImputer else "score_samples"
     stream = io.BytesIO()
     joblib.dump(fitted, stream)
     stream.seek(0)
+    expected = np.asarray(getattr(fitted, answer)(table))
     for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(stream)):
-        if estimator is nadek.NADEkImputer:
-            pd.testing.assert_frame_equal(again.transform(table), fitted.transform(table))
-        else:
-            np.testing.assert_array_equal(again.score_samples(table), fitted.score_samples(table))
+        np.testing.assert_array_equal(np.asarray(getattr(again, answer)(table)), expected)
 
 
 def test_clones_search_and_pipelines(copies):
@@ -1484,6 +1477,7 @@ def test_saved_model_keeps_its_orderings(estimator, tmp_path, copies):
     loaded = estimator.load(tmp_path / "model", device="cpu")
     assert (loaded.max_iter, loaded.device, loaded.n_iter_) == (3, "cpu", 3)
     np.testing.assert_array_equal(loaded.orderings_, model.orderings_)
+    assert getattr(loaded, "offset_", None) == getattr(model, "offset_", None)
     np.testing.assert_array_equal(loaded.score_samples(copies), model.score_samples(copies))
     assert loaded.n_orderings == 2
     assert len(loaded.fit(copies).orderings_) == 2
@@ -1568,17 +1562,13 @@ def test_model_of_text_array_is_saved(tmp_path):
     assert (again.dtype, again.tolist()) == (object, drawn.tolist())
 
 
-def test_imputer_and_detector_are_saved(tmp_path, copies):
+def test_imputer_is_saved(tmp_path, copies):
     table = np.insert(copies, 1, np.nan, axis=1)
     table[::3, 0] = np.nan
     imputer = nadek.NADEkImputer(**QUICK, keep_empty_features=True, add_indicator=True).fit(table)
     imputer.save(tmp_path / "imputer")
     loaded = nadek.NADEkImputer.load(tmp_path / "imputer")
     np.testing.assert_array_equal(loaded.transform(table), imputer.transform(table))
-    detector = nadek.NADEkOutlierDetector(**QUICK).fit(copies)
-    detector.save(tmp_path / "detector")
-    loaded = nadek.NADEkOutlierDetector.load(tmp_path / "detector")
-    np.testing.assert_array_equal(loaded.decision_function(copies), detector.decision_function(copies))
     nadek.NADEk(**QUICK).fit(copies).save(tmp_path / "density")
     with pytest.raises(ValueError, match="found no threshold in the folder"):
         nadek.NADEkOutlierDetector.load(tmp_path / "density")

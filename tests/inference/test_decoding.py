@@ -10,7 +10,7 @@ from nadek.inference import orderings as patterns
 from nadek.inference.decoders.chunking import bytes_per_row
 from nadek.inference.decoders.full import FullDecoder
 from nadek.inference.decoders.incremental import IncrementalDecoder, RaggedDecoder
-from nadek.inference.decoding import SharedPrefixes, decode, decode_rows
+from nadek.inference.decoding import decode, decode_rows
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.orderings import in_stages
 from nadek.inference.sampling import complete, impute, level_probabilities, sample
@@ -124,17 +124,6 @@ def test_incomplete_rows_share_orderings(generator, monkeypatch):
 
 
 # Rows in the same state
-
-
-def test_prefixes_part_with_the_codes():
-    alike = SharedPrefixes(6)
-    assert alike.n_states == 1
-    alike.append(torch.tensor([[0, 1], [0, 2], [0, 1], [0, 1], [0, 2], [0, 1]]))
-    alike.append(torch.tensor([[0], [0], [1], [0], [0], [0]]), torch.tensor([[True]] * 4 + [[True], [False]]))
-    different, back = alike.states(None)
-    assert [different.tolist()[i] for i in back.tolist()] == [3, 4, 2, 3, 4, 5]
-    different, back = alike.states(torch.tensor([1, 4, 5]))
-    assert (len(different), back.tolist().count(back[0].item())) == (2, 2)
 
 
 def test_each_state_is_scored_once(generator):

@@ -226,18 +226,6 @@ def test_chunks_change_nothing(name, decoder, max_bytes, generator):
     torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
 
 
-def test_progress_is_counted_over_all_orderings(generator):
-    model, progress = build("nade-5 1hl", 4), []
-    log_prob(
-        model,
-        rows(model),
-        orderings=3,
-        generator=generator,
-        progress=lambda done, total: progress.append((done, total)),
-    )
-    assert progress == [(16, 48), (32, 48), (48, 48)]
-
-
 @every_model
 def test_batch_does_not_change_a_row(name, generator):
     model = build(name, 6)

@@ -135,12 +135,6 @@ def test_record_of_another_row_is_named(change, message, tmp_path):
         summary(workspace_in(tmp_path))
 
 
-def test_missing_numbers_are_dashes(tmp_path):
-    row = read_row(write_row(tmp_path))
-    made_up(tmp_path, row, "modern", **dict.fromkeys(("test_log_likelihood", "standard_error", "rows")))
-    assert "| NADE-2 | modern | -20.50 | – | – | – | -19.25 | -20.00 |" in markdown_table(workspace_in(tmp_path), [row])
-
-
 def test_empty_report_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="there are no tables in"):
         write_report(workspace_in(tmp_path), tmp_path / "results.md")

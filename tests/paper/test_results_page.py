@@ -59,17 +59,6 @@ def test_missing_study_is_announced(copied):
     assert "meanfield" not in page.read_text()  # the page has no place for it
 
 
-def test_one_ordering_is_no_ensemble():
-    line = next(line for line in PAGE.read_text().splitlines() if line.startswith("| NADE 1HL (fixed order)"))
-    assert "1 ordering" in line
-    assert line.endswith("| – | – | – | – |")
-
-
-def test_shown_pictures_exist():
-    for file in re.findall(r"!\[.*?\]\((.*?)\)", PAGE.read_text()):
-        assert (PAGE.parent / file).is_file()
-
-
 def entry(*recipes):
     """A row of the summary with these results, by recipe."""
     results = dict(recipes)

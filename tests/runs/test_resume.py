@@ -69,7 +69,6 @@ def picture(seed):
 
 RUNS = {
     "adamw, average": (deep, {"ema_decay": 0.9}),
-    "adamw, no average": (deep, {"ema_decay": 0.0}),
     "adamw, fresh phase": (deep, {"phases": FRESH, "ema_decay": 0.9}),
     "adadelta, fresh phase": (deep, {"optimizer": AdaDelta(), "phases": FRESH, "ema_decay": 0.0}),
     "muon, fresh phase": (deep, {"optimizer": Muon(), "phases": FRESH, "ema_decay": 0.9}),

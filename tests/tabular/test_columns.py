@@ -17,7 +17,6 @@ from nadek.tabular.columns import (
     encode,
     expected,
     infer,
-    is_plain,
     level_names,
     log_density_within,
     log_fall_within,
@@ -662,12 +661,6 @@ def test_expectations():
 )
 def test_impossible_columns_are_refused(make, told):
     assert refused(make) == told
-
-
-def test_plain_columns_are_their_own_codes():
-    assert is_plain(Binary())
-    for column in (Binary(levels=(False, True)), Binary(levels=(1, 0)), Categorical(levels=(0, 1)), NUMERIC):
-        assert not is_plain(column)
 
 
 # What bins are called

@@ -249,11 +249,6 @@ def test_every_spelling_of_binary_is_read(text, tmp_path):
     assert source.schema == Schema(columns=expected.schema.columns)
 
 
-def test_boolean_columns_stay_boolean(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b\ntrue,1\nfalse,0\n")
-    assert repr(opened(tmp_path / "t.csv").schema.kinds) == repr((Binary(levels=(False, True)), Binary()))
-
-
 @pytest.mark.parametrize(
     ("text", "columns"),
     [

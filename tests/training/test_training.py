@@ -430,20 +430,6 @@ def test_the_average_follows_its_recursion():
         torch.testing.assert_close(value, average[name], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("option", "epochs", "n_rows", "decay"),
-    [
-        (None, 50, 10_000, 0.999),
-        (None, 5, 1_000, 0.9),
-        (None, 1, 300, 0.0),
-        (0.999, 1, 300, 0.999),
-        (0.0, 50, 10_000, 0.0),
-    ],
-)
-def test_short_run_averages_with_smaller_decay(option, epochs, n_rows, decay):
-    assert config(phases=(Phase(epochs=epochs),), batch_size=100, ema_decay=option).average_decay(n_rows) == decay
-
-
 def test_short_run_uses_its_default_decay():
     x, options = patterns(40, 6), {"phases": (Phase(epochs=10),)}
     short, _ = trained(x, ema_decay=None, **options)
