@@ -91,13 +91,6 @@ def test_curves_without_validation():
     assert [len(axes.lines[0].get_xdata()) for axes in sparse.axes] == [20, 4]
 
 
-def test_curves_of_last_step_alone():
-    records = [epoch(1, 3), epoch(2, 3), epoch(3, 3)]
-    records[2]["train"] = records[2]["train"][-1:]
-    training = figures.training_curves(records).axes[0]
-    assert [len(line.get_xdata()) for line in training.lines if len(line.get_xdata()) > 1][-3:] == [2, 2, 3]
-
-
 @pytest.mark.parametrize("steps", [3, 10])
 def test_curve_names_stand_at_ends(steps):
     """Beside the panel those that go on to its end, and where the last step begins, above all curves, the others."""

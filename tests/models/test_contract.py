@@ -23,9 +23,8 @@ from nadek.inference.sampling import (
     sample,
 )
 from nadek.models import IterativeNADE, ModelConfig
-from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
-from nadek.models.variables import MixedVariables, variables_of
+from nadek.models.variables import MixedVariables
 from support.models import any_order, every_model, frequencies, p_value, with_columns
 from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
 
@@ -96,33 +95,6 @@ def test_subclass_is_called_through_its_forward(steps, generator):
     torch.testing.assert_close(
         filled.log_prob, log_prob(model, filled.x, ordering=ordering, decoder="full"), rtol=0, atol=1e-11
     )
-
-
-class Independent(ConditionalModel):
-    """A network of a user's own that learns nothing: variables as likely as it was told, whatever is known."""
-
-    def __init__(self, logits):
-        super().__init__()
-        self.config, self.variables = ModelConfig(n_variables=len(logits), steps=1), variables_of((2,) * len(logits))
-        self.register_buffer("b", logits)
-        self.register_buffer("fill", logits.sigmoid())
-
-    @property
-    def units_per_row(self):
-        """A number a variable."""
-        return self.n_variables
-
-    def forward(self, x, missing, *, steps=None, recompute=False, generator=None):
-        """The same logits for every row."""
-        return [self.b.expand(x.shape)]
-
-
-def test_a_network_without_parameters_answers(generator):
-    model = Independent(torch.randn(3, generator=generator, dtype=torch.float64))
-    x = torch.from_numpy(reference.all_rows((2, 2, 2)))
-    expected = torch.distributions.Bernoulli(logits=model.b).log_prob(x.double()).sum(1)
-    torch.testing.assert_close(log_prob(model, x, ordering=torch.tensor([2, 0, 1])), expected, rtol=0, atol=1e-12)
-    assert sample(model, 5, generator=generator).shape == (5, 3)
 
 
 def hooked(model):

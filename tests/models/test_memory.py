@@ -222,15 +222,6 @@ def test_different_missing_cells_make_different_rows():
     assert stored == [([0, 1], [True, True], 1), ([1, 0], [True, False], 2), ([1, 0], [True, True], 2)]
 
 
-def test_fit_rows_are_capped(monkeypatch):
-    monkeypatch.setattr(FIT_MEMORY, "FIT_ROWS", 30)
-    others = torch.from_numpy(again_and_again(200, kinds=2, D=5))
-    kept = FIT_MEMORY._choose(prepare(others[others[:, 0].argsort()]), seeded())
-    assert len(kept.values) == 30
-    assert len(kept.values.unique(dim=0)) == 2  # the table is sorted
-    assert len(FIT_MEMORY._choose(prepare(others[:30]), seeded()).values) == 30
-
-
 def test_cell_missing_in_all_stored_rows(monkeypatch):
     x = codes(60).double()
     x[:, 3] = torch.where(torch.arange(60) == 0, x[:, 3], torch.nan)

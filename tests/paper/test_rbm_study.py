@@ -178,13 +178,6 @@ def test_rbm_row_errors_are_named(change, message, tmp_path):
         read_row(write(tmp_path, ROW.replace(*change)))
 
 
-def test_rbm_has_one_recipe(tmp_path):
-    row = read_row(write(tmp_path))
-    assert row.kinds == ("modern",)
-    with pytest.raises(ValueError, match="row rbm has no recipe 'paper': it is an RBM"):
-        row.recipe("paper")
-
-
 # Rows that begin as a machine
 
 BEGINS = recipe_text("begins-as-rbm")

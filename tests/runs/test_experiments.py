@@ -86,11 +86,6 @@ def test_a_recipe_that_is_not_toml(tmp_path):
             read_recipe(tmp_path / "bad.toml")
 
 
-def test_core_and_optimizer_have_defaults():
-    made = make_recipe({"model": {"core": {"hidden": [3]}}, "training": {"optimizer": {"lr": 0.5}}}, n_variables=2)
-    assert (made.model.core.kind, made.training.optimizer.kind) == ("deep", "adamw")
-
-
 def test_merging_another_kind_replaces_its_table():
     old = {"optimizer": {"kind": "adamw", "warmup": 0.1}}
     assert merge(old, {"optimizer": {"kind": "sgd"}}) == {"optimizer": {"kind": "sgd"}}

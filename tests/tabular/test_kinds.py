@@ -354,14 +354,6 @@ def test_option_names_split_at_commas(tmp_path):
     assert source.schema.columns == ("a", "b,c")
 
 
-def test_nameless_columns_have_numbers(tmp_path):
-    np.save(tmp_path / "t.npy", np.array([[1.0, 2.0, 0.5], [2.0, 3.0, 1.5]]))
-    source = opened(tmp_path / "t.npy", Choices(categorical=("1",), drop=("2",)))
-    assert source.schema.columns is None
-    assert [kind.kind for kind in source.schema.kinds] == ["categorical", "numeric"]
-    assert source.schema.dropped == ("2",)
-
-
 def test_nameless_column_gets_no_duplicate_label(tmp_path):
     (tmp_path / "t.csv").write_text(",1,2,sex\n0,1,0,f\n1,0,1,m\n2,0,1,m\n")
     source = opened(tmp_path / "t.csv", Choices(drop=("1",), numeric=("",)))

@@ -662,7 +662,6 @@ def test_words_ending_like_numbers_stay_words():
 
 INDICES = {
     "filtered": pd.Index([2, 5]),
-    "range": pd.RangeIndex(3, 7, 2),
     "words": pd.Index(["P000", "P001"]),
     "named": pd.Index([7, 3], name="id"),
     "as a column": pd.Index([7, 3], name="a"),
