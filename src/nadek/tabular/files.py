@@ -75,8 +75,10 @@ def _errors_name(file: Path) -> Iterator[None]:
     """Turn whatever a library raises about a damaged file into an error that names it."""
     try:
         yield
+    except (PermissionError, MemoryError):
+        raise
     except Exception as error:
-        if (isinstance(error, ValueError) and str(file) in str(error)) or isinstance(error, PermissionError):
+        if isinstance(error, ValueError) and str(file) in str(error):
             raise
         kind = suffix_of(file).removeprefix(".").removesuffix(".gz")
         reason = " ".join(str(error).split()) or type(error).__name__
