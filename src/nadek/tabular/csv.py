@@ -67,9 +67,8 @@ def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model: 
     first, body = _split_first(data, where, delimiter)
     header = form.header if form.header is not None else _is_header(first, body, where, delimiter, model)
     expected = () if model is None else (*(model.columns or ()), *(model.dropped or ()))
-    names = (
-        check_names(as_known([cell.strip() for cell in first], expected), len(first), where=where) if header else None
-    )
+    spelt = as_known([cell.strip() for cell in first], expected)
+    names = check_names(spelt, len(first), where=where) if header else None
     rows = body if header else data
     if not rows.strip():
         raise ValueError(f"{where}: expected rows, found only a header")

@@ -168,7 +168,8 @@ class _Run:
         self.seconds = clock()
         numbers = (number + 1, len(self.plans))
         self.history.append(Epoch(*numbers, plan.phase.objective, train, validation, self.best_cost, self.seconds))
-        self._plan()
+        if validation is not None:
+            self._plan()
 
     def _plan(self) -> None:
         """Plan the epochs anew; completing rows needs all of them."""

@@ -215,18 +215,19 @@ def plan_run(config: TrainingConfig, costs: Sequence[float | None], n_minibatche
 def held_epochs(costs: Sequence[float | None], n_minibatches: int) -> int | None:
     """Return after how many epochs the full rate gains little; None if it still gains.
 
-    An epoch without validation has None for its cost.
+    It ends with a validation; an epoch without one has None for its cost.
 
     Example:
         >>> held_epochs([2.0, 1.0, 1.0], n_minibatches=300), held_epochs([2.0, 1.0], n_minibatches=300)
         (3, None)
     """
-    best, best_epoch = math.inf, None
+    best, best_epoch = math.inf, 0
     for epoch, cost in enumerate(costs, 1):
-        if cost is not None and cost < best * (1 - HELD_GAIN):
+        if cost is None:
+            continue
+        if cost < best * (1 - HELD_GAIN):
             best, best_epoch = cost, epoch
-        enough = epoch * n_minibatches >= HELD_MINIBATCHES
-        if enough and best_epoch is not None and epoch - best_epoch >= HELD_PATIENCE * epoch:
+        if epoch * n_minibatches >= HELD_MINIBATCHES and epoch - best_epoch >= HELD_PATIENCE * epoch:
             return epoch
     return None
 
