@@ -21,8 +21,7 @@ KINDS = (
     Numeric(edges=(0.5,), means=(0.1, 0.7), low=0.0, high=1.0, integer=False),
 )
 METRICS = {"epochs": 3, "rows": 9, "history": [{"epoch": 1, "train": [2.5], "seconds": 1.0}], "config": {"seed": 0}}
-ROUNDS = int(os.environ.get("NADEK_FUZZ", "150"))
-"""Damaged files of each name; make fuzz sets more."""
+ROUNDS = int(os.environ.get("NADEK_FUZZ", "150"))  # damaged files of each name; make fuzz sets more
 NAMES = ("config.json", "schema.json", "metrics.json")
 ODD = (None, True, 0, -1, 2**70, 1e308, float("nan"), "", "x", "\ud800", [], [[]], ["a", "a"], {}, {"kind": ["a"]})
 

@@ -18,7 +18,6 @@ import pytest
 from nadek.tabular.files import read_file
 
 FRAME = pd.DataFrame({"a": [1.5, None, 2.5] * 9, "b": ["x", "y", None] * 9, "c": [True, False, True] * 9})
-NUMBERS = np.arange(24.0).reshape(6, 4)
 
 
 def parquet(**metadata):
@@ -30,7 +29,7 @@ def parquet(**metadata):
     return stream.getvalue()
 
 
-def npy(values=NUMBERS):
+def npy(values=((1.5, 2.0), (3.0, 4.5))):
     stream = io.BytesIO()
     np.save(stream, values)
     return stream.getvalue()
@@ -39,7 +38,7 @@ def npy(values=NUMBERS):
 def npz(**members):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in (members or {"values.npy": npy(), "columns.npy": npy(np.array(list("abcd")))}).items():
+        for name, content in (members or {"values.npy": npy(), "columns.npy": npy(np.array(list("ab")))}).items():
             archive.writestr(name, content)
     return stream.getvalue()
 
@@ -67,8 +66,7 @@ WHOLE = {
     ".amat.gz": gzip.compress(b"0 1 1\n1 0 0\n" * 9),
 }
 HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': %s}"
-ROUNDS = int(os.environ.get("NADEK_FUZZ", "150"))
-"""Damaged files of each form; make fuzz sets more."""
+ROUNDS = int(os.environ.get("NADEK_FUZZ", "150"))  # damaged files of each form; make fuzz sets more
 ODD = [
     *((".npz", npz(**{"values.npy": b"no array"})), (".npz", encrypted()), (".npz", npz(**{"a": b"1", "b": b"2"}))),
     *((".npz", npz(**{"values.npy": header(HEADER % "(9223372036854775807, 9)")})), (".npy", npy()[:-9])),
@@ -99,11 +97,9 @@ def test_odd_files_are_errors(tmp_path, case):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(content)
     tracemalloc.start()
-    try:
-        error = error_of(path)
-        assert tracemalloc.get_traced_memory()[1] < 2**28
-    finally:
-        tracemalloc.stop()
+    error, peak = error_of(path), tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**28
     assert str(path) in error
     assert "\n" not in error
 
@@ -126,3 +122,10 @@ def test_pipes_and_devices_are_no_tables(tmp_path, suffix):
     for name in ("pipe", "zero"):
         with pytest.raises(ValueError, match=rf"{name}{suffix}: expected a file"):
             read_file(tmp_path / f"{name}{suffix}")
+
+
+def test_bound_of_unpacking_is_settable(tmp_path, monkeypatch):
+    (tmp_path / "t.csv.gz").write_bytes(WHOLE[".csv.gz"])
+    for bound, message in (("10", "at most 10 bytes"), ("1GB", "expected a number of bytes, found '1GB'")):
+        monkeypatch.setenv("NADEK_UNPACKED", bound)
+        assert message in error_of(tmp_path / "t.csv.gz")

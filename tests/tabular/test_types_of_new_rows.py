@@ -13,13 +13,12 @@ from nadek.tabular.arrow_columns import type_of, typed
 from support.command import ok
 
 QUICK = {"max_iter": 2, "training": {"width": 16}, "random_state": 0}
-PRICES = [Decimal(n % 7) / 4 for n in range(40)]
 COLUMNS = {
     "small": pa.array([n % 3 for n in range(40)], pa.int8()),
     "large": pa.array([2**63 + n % 5 * 2**20 for n in range(40)], pa.uint64()),
     "flag": pa.array([n % 2 == 0 for n in range(40)]),
     "word": pa.array([["a", "b", "c"][n % 3] for n in range(40)], pa.dictionary(pa.int8(), pa.string())),
-    "price": pa.array(PRICES, pa.decimal128(5, 2)),
+    "price": pa.array([Decimal(n % 7) / 4 for n in range(40)], pa.decimal128(5, 2)),
     "half": pa.array(np.arange(40, dtype=np.float32) / 3),
     "text": pa.array([["x", "y"][n % 2] for n in range(40)], pa.large_string()),
 }

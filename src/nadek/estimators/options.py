@@ -86,7 +86,6 @@ def check_options(options: Mapping[str, Any]) -> None:
         check_whole(name, options[name], also=("auto",))
     check_whole("n_iter_no_change", options["n_iter_no_change"], also=("auto", None))
     check_choice("missing", options["missing"], ("use", "complete"))
-    check_choice("handle_unknown", options["handle_unknown"], ("missing", "error"))
     check_whole("n_bins", options["n_bins"], least=2)
     check_whole("verbose", options["verbose"], least=0, also=(True, False))
     for name in ("early_stopping", "warm_start"):

@@ -114,11 +114,11 @@ def check_regular(path: str | os.PathLike[str]) -> int:
 
 
 def most_unpacked(path: str | os.PathLike[str]) -> int:
-    """Return how many bytes a compressed file may unpack to: 64 MiB, or 100 times its size if that is more.
-
-    The environment variable NADEK_UNPACKED sets another number.
-    """
-    return int(os.environ.get("NADEK_UNPACKED", max(2**26, 100 * Path(path).stat().st_size)))
+    """Return how many bytes a compressed file may unpack to: NADEK_UNPACKED, else 64 MiB or 100 times its size."""
+    bound = os.environ.get("NADEK_UNPACKED", str(max(2**26, 100 * Path(path).stat().st_size)))
+    if not bound.isdecimal():
+        raise ValueError(f"{path}: NADEK_UNPACKED: expected a number of bytes, found {bound!r}")
+    return int(bound)
 
 
 def check_unpacked(path: str | os.PathLike[str], n_bytes: int) -> None:
