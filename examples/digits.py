@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from baselines import ChowLiuTree, IndependentBernoulli
 
-from nadek import figures
 from nadek.checkpoints import SavedModel
 from nadek.figures.model_card import draw_model
 from nadek.runs.data import open_data
@@ -76,7 +75,6 @@ def demo(
     rows.append(("NADE-5, any one ordering (mean of 32)", record["test_log_likelihood"], record["standard_error"]))
     rows.append(("NADE-5, mixture of 32 orderings", record["ensemble"], record["ensemble_standard_error"]))
     files = draw_model(saved, folder, held, seed=seed)
-    files.append(figures.save(figures.model_comparison(list(rows)), folder / "models.png"))
     about = {"data": "digits", "table": [list(row) for row in rows], "seconds_total": time.monotonic() - started}
     return Demo(rows, {**about, **record}, files)
 

@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import imputation  # noqa: E402 - found through the line above
 import imputation_data as data  # noqa: E402
 import imputation_measures as m  # noqa: E402
+import imputation_picture  # noqa: E402
 import imputation_record as record  # noqa: E402
 import outliers  # noqa: E402
 from peers.bins import Bins  # noqa: E402
@@ -26,6 +27,8 @@ from peers.methods import METHODS, Method, Setting  # noqa: E402
 from peers.mixture import Mixture  # noqa: E402
 from peers.remote import PeerError, Remote  # noqa: E402
 from peers.tree import Tree  # noqa: E402
+
+from nadek.figures import style  # noqa: E402
 
 LEVELS = (2, 3, 1, 2)
 
@@ -267,3 +270,18 @@ def test_tables_of_the_docs_are_formatted():
     shown = numbers._shown({"a": {"name": "A", "log_loss": 0.12345}, "b": {"name": "B"}}, "rows:name,log_loss=.3f")
     assert shown.split("\n") == ["", "", "| name | log loss |", "| --- | ---: |", "| A | 0.123 |", "| B | – |", "", ""]
     assert numbers.MARK.search("<!--=r.k.30 rows:name,log_loss=.3f-->x<!--.-->")["format"] == "rows:name,log_loss=.3f"
+
+
+def test_reliability_colours_and_thin_bins():
+    lines = {"ours": [(0.1, 0.2, 60), (0.5, 0.4, 49), (0.9, 1.0, 50)], "theirs": [(0.2, 0.2, 500)]}
+    figure = imputation_picture.reliability({"one": lines, "two": {"theirs": [(0.5, 0.5, 70)]}})
+    one, two = figure.axes
+    assert (one.get_title(loc="left"), two.get_title(loc="left")) == ("one", "two")
+    diagonal, theirs, ours = one.lines
+    assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
+    assert ours.get_xydata().tolist() == [[0.1, 0.2], [0.9, 1.0]]
+    assert ours.get_color() == style.ACCENT
+    assert np.array_equal(theirs.get_color(), two.lines[1].get_color())
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ours", "theirs"]
+    with pytest.raises(ValueError, match="a bin with at least 50 cases, found none in 1 panels"):
+        imputation_picture.reliability({"set": {"a": [(0.1, 0.1, 49)]}})

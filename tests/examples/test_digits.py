@@ -21,4 +21,4 @@ def test_demo_compares_models_and_draws(tmp_path, monkeypatch, capsys):
         assert text in out
     assert f"  {tmp_path / 'samples.png'}" in out.splitlines()
     assert load(tmp_path / "nade-5").steps == 5
-    assert (tmp_path / "models.png").read_bytes().startswith(PNG)
+    assert (tmp_path / "samples.png").read_bytes().startswith(PNG)

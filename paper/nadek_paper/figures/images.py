@@ -37,7 +37,7 @@ def filters(shows: Filters, workspace: Workspace) -> tuple[Points, figures.Figur
         {"unit": unit, "largest": round(float(np.abs(row).max()), 4)}
         for unit, row in zip(chosen.tolist(), shown, strict=True)
     ]
-    return points, figures.filters(shown, image_shape=_shape(saved), max_filters=shows.number)
+    return points, figures.filters(shown, image_shape=_shape(saved))
 
 
 def reconstructions(shows: Reconstructions, workspace: Workspace) -> tuple[Points, figures.Figure]:
@@ -55,7 +55,7 @@ def reconstructions(shows: Reconstructions, workspace: Workspace) -> tuple[Point
         for index, row in enumerate(chosen.tolist())
     ]
     shown = x.numpy(), missing.numpy(), states.numpy()
-    return points, figures.inpainting(*shown, image_shape=_shape(saved), max_rows=len(chosen))
+    return points, figures.inpainting(*shown, image_shape=_shape(saved))
 
 
 def _hidden(shows: Reconstructions, n_variables: int, generator: torch.Generator) -> Tensor:

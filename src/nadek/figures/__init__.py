@@ -6,14 +6,14 @@ global state. Images are rows of D values in row-major order, and show 1 as ink 
 Example:
     >>> import numpy as np
     >>> from nadek import figures
-    >>> figures.samples(np.eye(16), image_shape=(4, 4), title="sixteen pixels").axes[0].images[0].get_array().shape
+    >>> figures.samples(np.eye(16), image_shape=(4, 4)).axes[0].images[0].get_array().shape
     (346, 346, 3)
 """
 
 from matplotlib.figure import Figure
 
-from nadek.figures.charts import model_comparison, reliability, training_curves
+from nadek.figures.charts import training_curves
 from nadek.figures.images import filters, inpainting, samples
 from nadek.figures.style import save
 
-__all__ = ["Figure", "filters", "inpainting", "model_comparison", "reliability", "samples", "save", "training_curves"]
+__all__ = ["Figure", "filters", "inpainting", "samples", "save", "training_curves"]

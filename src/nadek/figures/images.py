@@ -15,36 +15,21 @@ SCALE = 0.99
 """The part of a filter's weights that its scale holds."""
 
 
-def samples(
-    x: Real[np.ndarray, "N D"],
-    *,
-    image_shape: tuple[int, int],
-    columns: int | None = None,
-    title: str | None = None,
-) -> Figure:
-    """Draw a grid of images, in one axes.
+def samples(x: Real[np.ndarray, "N D"], *, image_shape: tuple[int, int]) -> Figure:
+    """Draw a grid of images, about square, in one axes.
 
     Args:
         x: values or probabilities in 0 to 1, NaN = missing (pale blue), shape [N, D].
         image_shape: height and width of an image in pixels; their product is D.
-        columns: images in a row; if None, as many as make the picture about square.
-        title: a small heading.
 
     Raises:
         ValueError: if x is empty or leaves 0 to 1, or image_shape does not fit D.
     """
     _check_images("x", x, image_shape)
-    return _grid(_shade(x, INK), image_shape, columns, title)
+    return _grid(_shade(x, INK), image_shape)
 
 
-def filters(
-    weights: Real[np.ndarray, "n D"],
-    *,
-    image_shape: tuple[int, int],
-    columns: int | None = None,
-    max_filters: int = 100,
-    title: str | None = None,
-) -> Figure:
+def filters(weights: Real[np.ndarray, "n D"], *, image_shape: tuple[int, int]) -> Figure:
     """Draw weights as images: red above zero, blue below, each filter on its own symmetric scale.
 
     The few largest weights of a filter may lie beyond its scale: one of them alone would make all others pale.
@@ -52,17 +37,13 @@ def filters(
     Args:
         weights: one hidden unit a row, shape [n, D].
         image_shape: height and width of an image in pixels; their product is D.
-        columns: images in a row; if None, as many as make the picture about square.
-        max_filters: how many of the n to draw, from the first.
-        title: a small heading.
 
     Raises:
         ValueError: if there are no weights, or image_shape does not fit D.
     """
-    shown = weights[:max_filters]
-    _check_images("weights", shown, image_shape)
-    large = np.quantile(np.abs(shown), SCALE, axis=1, keepdims=True)
-    return _grid(SIGNED(0.5 + 0.5 * shown / np.where(large > 0, large, 1))[..., :3], image_shape, columns, title)
+    _check_images("weights", weights, image_shape)
+    large = np.quantile(np.abs(weights), SCALE, axis=1, keepdims=True)
+    return _grid(SIGNED(0.5 + 0.5 * weights / np.where(large > 0, large, 1))[..., :3], image_shape)
 
 
 def inpainting(
@@ -72,7 +53,6 @@ def inpainting(
     *,
     image_shape: tuple[int, int],
     completed: Real[np.ndarray, "N D"] | None = None,
-    max_rows: int = 10,
 ) -> Figure:
     """Draw how the steps of a model fill in missing pixels (NADE-k paper, the figure of v⟨0⟩ to v⟨k⟩).
 
@@ -85,21 +65,18 @@ def inpainting(
         trajectory: probabilities v⟨0⟩ to v⟨k⟩, shape [k + 1, N, D]; where nothing is missing, x is drawn.
         image_shape: height and width of an image in pixels; their product is D.
         completed: a sample given the observed values, shape [N, D].
-        max_rows: how many of the N to draw, from the first.
 
     Raises:
         ValueError: if a shape does not fit, or a value leaves 0 to 1.
     """
-    _check_images("x", x[:max_rows], image_shape)
+    _check_images("x", x, image_shape)
     sample = [] if completed is None else [completed]
     for name, array in {"missing": missing, "trajectory": trajectory, "completed": completed}.items():
         if array is not None and array.shape[-2:] != x.shape:
             raise ValueError(f"{name} must end in the shape of x, {x.shape}, found {array.shape}")
-    filled = [values[:max_rows] for values in (*trajectory, *sample)]
-    x, hidden = x[:max_rows], missing[:max_rows, :, None]
-    ink = _shade(x, INK)
+    ink, hidden = _shade(x, INK), missing[..., None]
     columns = [ink, np.where(hidden, to_rgb(MISSING), ink)]
-    columns += [np.where(hidden, _shade(values, IMPUTED), ink) for values in filled]
+    columns += [np.where(hidden, _shade(values, IMPUTED), ink) for values in (*trajectory, *sample)]
     heads = ["data", "given", *(rf"$v^{{\langle {t} \rangle}}$" for t in range(len(trajectory)))]
     heads += ["sample"] * len(sample)
     tiles = np.stack(columns, axis=1).reshape(len(x), len(columns), *image_shape, 3)
@@ -143,11 +120,10 @@ def _mosaic(tiles: Float[np.ndarray, "R C h w 3"]) -> Float[np.ndarray, "H W 3"]
     return picture
 
 
-def _canvas(picture: Float[np.ndarray, "H W 3"], *, top: int, least_width: int = 0) -> tuple[Figure, Axes]:
+def _canvas(picture: Float[np.ndarray, "H W 3"], *, top: int = 0) -> tuple[Figure, Axes]:
     """A figure that shows a picture dot by dot, and its axes, whose units are dots."""
     height, width, _ = picture.shape
-    full_width = max(width, least_width) + 2 * MARGIN
-    full_height = height + top + 2 * MARGIN
+    full_width, full_height = width + 2 * MARGIN, height + top + 2 * MARGIN
     figure = Figure(figsize=(full_width / DPI, full_height / DPI), dpi=DPI)
     axes = figure.add_axes((MARGIN / full_width, MARGIN / full_height, width / full_width, height / full_height))
     axes.imshow(picture, extent=(0, width, height, 0), interpolation="none", aspect="auto")
@@ -155,21 +131,12 @@ def _canvas(picture: Float[np.ndarray, "H W 3"], *, top: int, least_width: int =
     return figure, axes
 
 
-def _grid(
-    colours: Float[np.ndarray, "N D 3"], image_shape: tuple[int, int], columns: int | None, title: str | None
-) -> Figure:
-    """A figure of N images in rows of `columns`; what the last row lacks stays paper."""
+def _grid(colours: Float[np.ndarray, "N D 3"], image_shape: tuple[int, int]) -> Figure:
+    """A figure of N images; what the last row lacks stays paper."""
     count, pixels, _ = colours.shape
-    columns = min(count, columns or max(1, round(math.sqrt(count * image_shape[0] / image_shape[1]))))
+    columns = min(count, max(1, round(math.sqrt(count * image_shape[0] / image_shape[1]))))
     tiles = np.concatenate([colours, np.ones((-count % columns, pixels, 3))])
-    title = title or ""
-    with rc_context(STYLE):
-        figure, axes = _canvas(
-            _mosaic(tiles.reshape(-1, columns, *image_shape, 3)),
-            top=30 if title else 0,
-            least_width=13 * len(title),
-        )
-        axes.text(0, -14, title, fontsize=8, color=INK, va="bottom")
+    figure, _ = _canvas(_mosaic(tiles.reshape(-1, columns, *image_shape, 3)))
     return figure
 
 

@@ -13,6 +13,8 @@ from nadek.inference.sampling import impute, reconstruction_probabilities, sampl
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.training.state import read_history
 
+MOST_FILTERS = 100
+
 
 def draw_model(
     saved: SavedModel, folder: Path, x: Tensor | None = None, *, hidden: float = 0.5, seed: int = 0
@@ -32,7 +34,7 @@ def draw_model(
         pictures["samples"] = figures.samples(drawn, image_shape=shape)
         network = saved.model.base_model
         if isinstance(network, IterativeNADE):
-            pictures["filters"] = figures.filters(network.W.detach().cpu().numpy(), image_shape=shape)
+            pictures["filters"] = figures.filters(network.W[:MOST_FILTERS].detach().cpu().numpy(), image_shape=shape)
         if x is not None and why_rows_are_not_drawn(saved) is None:
             pictures["inpainting"] = _inpainting(saved, _spread(x), shape, hidden, generator)
     return [figures.save(figure, folder / f"{name}.png") for name, figure in pictures.items()]
