@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow check lint types layers docs fuzz bench clean
+.PHONY: demo test test-slow check lint types layers docs site fuzz bench clean
 
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
 	$(BIN)/python examples/digits.py
@@ -32,6 +32,13 @@ docs: $(READY)  ## every number of README and docs is from a record, and their s
 	$(BIN)/python docs/numbers.py --check
 	$(BIN)/python docs/style.py
 
+site: .venv/.site  ## the documentation site, in build/site: a warning is an error; the gallery is drawn anew where it changed
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/site
+
+.venv/.site: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,site]'
+	touch $@
+
 fuzz: $(READY)  ## 14,000 damaged tables, 10,000 damaged models and 2,200 tables through every form: some minutes
 	NADEK_FUZZ=2000 $(PYTEST) tests/tabular/test_damaged_tables.py tests/runs/test_damaged_models.py tests/tabular/test_round_trips.py
 
@@ -48,4 +55,4 @@ $(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv build docs/gallery docs/reference .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

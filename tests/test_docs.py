@@ -12,6 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -25,6 +26,7 @@ from nadek_paper import cli as paper_cli
 ROOT = Path(__file__).parents[1]
 README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
 STYLE = runpy.run_path(str(ROOT / "docs" / "style.py"))
+GALLERY = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
 PAGES = STYLE["pages"]()
 ESTIMATORS = {"model": nadek.NADEk, "imputer": nadek.NADEkImputer, "detector": nadek.NADEkOutlierDetector}
 
@@ -40,6 +42,13 @@ def commands(page):
     for line in [*shell.splitlines(), *indented]:
         if re.match(r"nadek(?:-paper)? ", line):
             yield shlex.split(line, comments=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
+def test_gallery_runs(script, monkeypatch):
+    monkeypatch.setattr("matplotlib.pyplot.show", plt.close)
+    runpy.run_path(str(script))
 
 
 @pytest.mark.slow

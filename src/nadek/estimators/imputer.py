@@ -40,9 +40,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
             saved model then holds training rows, as other imputers do; False never keeps any.
         {shared options}
 
-    Attributes:
-        network_, columns_, levels_, history_, n_iter_, n_features_in_, feature_names_in_: see `NADEk`; a column without
-            any value is None in ``columns_``.
+    It has the attributes of `NADEk`, but for ``orderings_``. A column without any value is None in ``columns_``.
 
     Example:
         >>> import numpy as np

@@ -43,7 +43,8 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
     Attributes:
         offset_: the threshold: ``decision_function`` is the score less this.
         orderings_: [n_orderings, D], drawn in `fit`.
-        network_, columns_, history_, n_iter_, n_features_in_, feature_names_in_: see `NADEk`.
+
+    The other attributes of `NADEk` are here, too, but for ``levels_``.
 
     Example:
         >>> import numpy as np

@@ -44,7 +44,14 @@ class Core(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class DeepConfig:
-    """Structure of a `Deep` core."""
+    """Structure of a `Deep` core.
+
+    Attributes:
+        hidden: widths of the layers, from the input on.
+        activation: of all hidden units.
+        dropout: fraction of hidden units that is dropped in training.
+        kind: tells this config from others.
+    """
 
     hidden: tuple[int, ...] = (500, 500)
     activation: Activation = "tanh"
@@ -61,7 +68,15 @@ class DeepConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class AlternatingConfig:
-    """Structure of an `Alternating` core."""
+    """Structure of an `Alternating` core.
+
+    Attributes:
+        hidden: widths of the layers, from the input on; at least two.
+        activation: of all hidden units.
+        dropout: fraction of hidden units that is dropped in training.
+        tied: use each matrix both ways, as a Boltzmann machine does.
+        kind: tells this config from others.
+    """
 
     hidden: tuple[int, ...] = (500, 500)
     activation: Activation = "tanh"
@@ -81,7 +96,16 @@ class AlternatingConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ResidualConfig:
-    """Structure of a `Residual` core."""
+    """Structure of a `Residual` core.
+
+    Attributes:
+        width: units of the hidden stream.
+        blocks: residual blocks a step.
+        carry: hand the stream on from step to step.
+        activation: of the units inside the blocks.
+        dropout: fraction of these units that is dropped in training.
+        kind: tells this config from others.
+    """
 
     width: int = 400
     blocks: int = 2
