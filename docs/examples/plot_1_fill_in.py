@@ -2,7 +2,8 @@
 Fill in a table
 ===============
 
-A fifth of the cells of a table of wines is hidden. The imputer fills them in from the cells that are left.
+A fifth of the cells of a table of wines is hidden. The imputer fills them in from the cells
+that are left.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +25,8 @@ filled = imputer.transform(incomplete)
 print((filled.to_numpy() == wines.to_numpy())[~hidden].all(), filled.isna().sum().sum())
 
 # %%
-# The hidden values beside what was filled in. Columns are scaled to a standard deviation of one. The mean of a column
-# would lie on the line of zeros.
+# The hidden values beside what was filled in. Columns are scaled to a standard deviation of
+# one. The mean of a column would lie on the line of zeros.
 
 scaled, guesses = ((table - wines.mean()) / wines.std() for table in (wines, filled))
 error = np.sqrt(np.mean((guesses - scaled).to_numpy()[hidden] ** 2))

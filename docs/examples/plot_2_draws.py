@@ -2,8 +2,9 @@
 Draws, not means
 ================
 
-An imputed mean is the best guess of a single cell. A table of best guesses is too smooth, though: its columns vary too
-little and depend on each other too much. A draw keeps the variation, and several draws show what is not known.
+An imputed mean is the best guess of a single cell. A table of best guesses is too smooth,
+though: its columns vary too little and depend on each other too much. A draw keeps the
+variation, and several draws show what is not known.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Find odd cells
 ==============
 
-Six cells of a table get a wrong value: one that is usual in its column, but does not fit the rest of its row.
+Six cells of a table get a wrong value: one that is usual in its column, but does not fit
+the rest of its row.
 """
 
 import matplotlib.pyplot as plt
@@ -26,15 +27,14 @@ detector = nadek.NADEkOutlierDetector(max_iter=100, random_state=0).fit(
 surprise = -detector.explain(wrong)
 
 # %%
-# ``explain`` gives the log-probability of each cell, given all others of its row. These are the ten least expected
-# cells of the whole table, and whether their values were changed:
+# ``explain`` gives the log-probability of each cell, given all others of its row. These are
+# the ten least expected cells of the whole table, and whether their values were changed:
 
 changed = {(int(row), int(column)) for row, column in zip(rows, columns, strict=True)}
 for cell in np.argsort(surprise, axis=None)[::-1][:10]:
     row, column = (int(place) for place in np.unravel_index(cell, surprise.shape))
-    print(
-        f"row {row}, {wines.columns[column]}: {surprise[row, column]:.1f} nats, changed: {(row, column) in changed}"
-    )
+    what = "changed" if (row, column) in changed else "measured"
+    print(f"{surprise[row, column]:.1f} nats: row {row}, {wines.columns[column]}, {what}")
 
 # %%
 # The six rows; a cross marks the cell that was changed.

@@ -2,8 +2,8 @@
 Watch a digit appear
 ====================
 
-The network of the paper fills in missing pixels step by step: each step reads the guess of the last one. This is the
-trained model ``mnist-nade5-2hl``, which comes with the package.
+The network of the paper fills in missing pixels step by step: each step reads the guess of
+the last one. This is the trained model ``mnist-nade5-2hl``, which comes with the package.
 """
 
 import matplotlib.pyplot as plt
@@ -17,9 +17,9 @@ generator = torch.Generator().manual_seed(4)
 digits = nadek.sample(model, 6, orderings=1, generator=generator)
 
 # %%
-# These six digits are draws of the model. Seven of ten pixels are hidden, and pale below. The guesses are the
-# probability of ink, before the first step and after each of five. The last column is one joint draw of the hidden
-# pixels.
+# These six digits are draws of the model. Seven of ten pixels are hidden, and pale below.
+# The guesses are the probability of ink, before the first step and after each of five. The
+# last column is one joint draw of the hidden pixels.
 
 missing = torch.rand(digits.shape, generator=generator) < 0.7
 given = digits.float().masked_fill(missing, torch.nan)

@@ -2,8 +2,8 @@
 Orderings and ensembles
 =======================
 
-A model is one distribution for each ordering of the columns. Their mixture, the ensemble, is never worse than the mean
-of their log-likelihoods.
+A model is one distribution for each ordering of the columns. Their mixture, the ensemble,
+is never worse than the mean of their log-likelihoods.
 """
 
 import matplotlib.pyplot as plt
@@ -29,9 +29,7 @@ log_p = nadek.log_prob(
 )
 summary = nadek.summarise(log_p)
 print(f"mean over orderings {summary.mean:.2f}, ensemble {summary.ensemble:.2f}")
-print(
-    f"standard error over rows {summary.standard_error:.2f}, spread over orderings {summary.spread_over_orderings:.2f}"
-)
+print(f"standard error over rows {summary.standard_error:.2f}")
 
 # %%
 # Every dot is one ordering. Most of the gain of mixing comes with the first few.

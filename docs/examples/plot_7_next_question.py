@@ -17,8 +17,8 @@ model = nadek.NADEk(max_iter=20, training={"width": 128}, random_state=0).fit(di
 digit = digits[1700].astype(float)
 
 # %%
-# ``suggest_next`` gives the expected information of each missing cell about all others, in nats. The best square is
-# uncovered, and the model is asked again.
+# ``suggest_next`` gives the expected information of each missing cell about all others, in
+# nats. The best square is uncovered, and the model is asked again.
 
 
 def uncovered(choose, n_questions=12):

@@ -2,7 +2,8 @@
 Which column tells about which
 ==============================
 
-How much does it help to know one column, if another is to be guessed? The model answers for every pair.
+How much does it help to know one column, if another is to be guessed? The model answers for
+every pair.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +18,9 @@ wines = wine.data.assign(maker=np.array(["A", "B", "C"])[wine.target])
 model = nadek.NADEk(max_iter=100, random_state=0).fit(wines)
 
 # %%
-# A row in which nothing is known is asked what each column would tell about one target: the expected information in
-# nats. The diagonal is the uncertainty of the column itself, and is left out.
+# A row in which nothing is known is asked what each column would tell about one target: the
+# expected information in nats. The diagonal is the uncertainty of the column itself, and is
+# left out.
 
 nothing = wines[:1].mask(np.ones((1, wines.shape[1]), dtype=bool))
 tells = pd.DataFrame(
