@@ -1,6 +1,8 @@
 """Shared by all tests: shapes in signatures are checked, one thread, real data where it is at hand."""
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,12 @@ def one_thread() -> None:
 @pytest.fixture
 def generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def bound_memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets the bound on the working memory, in bytes."""
+    return partial(monkeypatch.setattr, "nadek.inference.decoders.chunking.MAX_BYTES")
 
 
 @pytest.fixture(scope="session")

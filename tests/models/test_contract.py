@@ -13,7 +13,7 @@ from nadek.inference import beam, best_of, explain_cells, greedy, likelihood
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row
 from nadek.inference.likelihood import estimate_log_prob, log_prob, reduce_orderings
 from nadek.inference.order_agnostic import fixed_order_costs, reduce, step_costs
-from nadek.inference.orderings import missing_at, rank_of
+from nadek.inference.orderings import rank_of
 from nadek.inference.sampling import (
     complete,
     impute,
@@ -134,7 +134,7 @@ def test_modified_network_is_called_as_whole(change, steps, generator):
         log_prob(model, x, ordering=ordering, decoder="incremental")
 
 
-def test_level_tables_respect_memory_bound(monkeypatch, generator):
+def test_level_tables_respect_memory_bound(monkeypatch, generator, bound_memory):
     """One variable of many levels among many of two: every row has a table of all variables and all levels."""
     model = IterativeNADE(
         ModelConfig(n_variables=21, levels=(2,) * 20 + (64,), core=DeepConfig(hidden=(4,)), steps=2),
@@ -150,9 +150,9 @@ def test_level_tables_respect_memory_bound(monkeypatch, generator):
         return log_probs
 
     monkeypatch.setattr(MixedVariables, "_log_probs", watched)
-    monkeypatch.setattr("nadek.inference.sampling.MAX_BYTES", bound)
-    log_prob(model, x, ordering=torch.arange(21), decoder="full", max_bytes=bound)
-    explain_cells(model, x, max_bytes=bound)
+    bound_memory(bound)
+    log_prob(model, x, ordering=torch.arange(21), decoder="full")
+    explain_cells(model, x)
     level_probabilities(model, x)
     assert max(seen) <= bound / 4
 
@@ -188,13 +188,14 @@ def test_rare_rows_score_alike_in_float32(name, decoder, generator):
 
 @pytest.mark.slow
 @every_decoder
-@pytest.mark.parametrize("max_bytes", [1, 5000])
-def test_chunks_change_nothing(name, decoder, max_bytes, generator):
+@pytest.mark.parametrize("n_bytes", [1, 5000])
+def test_chunks_change_nothing(name, decoder, n_bytes, generator, bound_memory):
     model = build(name, 6)
     x = rows(model)[::7]
     ordering = orderings_of(model, 1, generator)[0]
     whole = log_prob(model, x, ordering=ordering, decoder=decoder)
-    chunked = log_prob(model, x, ordering=ordering, decoder=decoder, max_bytes=max_bytes)
+    bound_memory(n_bytes)
+    chunked = log_prob(model, x, ordering=ordering, decoder=decoder)
     torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
 
 
@@ -210,14 +211,15 @@ def test_batch_does_not_change_a_row(name, generator):
 
 @pytest.mark.slow
 @any_order
-def test_rows_with_own_orderings(name, generator):
+def test_rows_with_own_orderings(name, generator, bound_memory):
     model = build(name, 5)
     x = rows(model)
     orderings = orderings_of(model, len(x), generator)
     each = torch.cat([log_prob(model, x[i : i + 1], ordering=o, decoder="full") for i, o in enumerate(orderings)])
     for decoder in ("full", "batched"):
-        for max_bytes in (MAX_BYTES, 20 * bytes_per_row(model)):
-            together = log_prob(model, x, ordering=orderings, decoder=decoder, max_bytes=max_bytes)
+        for n_bytes in (MAX_BYTES, 20 * bytes_per_row(model)):
+            bound_memory(n_bytes)
+            together = log_prob(model, x, ordering=orderings, decoder=decoder)
             torch.testing.assert_close(together, each, rtol=0, atol=1e-12)
 
 
@@ -267,9 +269,7 @@ def test_expected_cost_is_mean_log_prob(name):
     model, D = build(name, 4), 4
     x = rows(model)
     orderings = torch.tensor(list(itertools.permutations(range(D))))
-    costs = [
-        step_costs(model, x, missing_at(rank_of(o), shown).expand(x.shape))[-1] for o in orderings for shown in range(D)
-    ]
+    costs = [step_costs(model, x, (rank_of(o) >= shown).expand(x.shape))[-1] for o in orderings for shown in range(D)]
     expected = -log_prob(model, x, orderings=orderings).mean(0)
     torch.testing.assert_close(torch.stack(costs).mean(0), expected, rtol=0, atol=1e-12)
 
@@ -337,10 +337,10 @@ def test_the_estimate_is_unbiased(name, generator):
     assert abs(estimate.mean() - exact) < 4 * estimate.std() / len(x) ** 0.5
 
 
-def test_estimate_respects_memory_bound(monkeypatch):
+def test_estimate_respects_memory_bound(monkeypatch, bound_memory):
     model = build("nade-2 3hl", 4)
     x, sizes, costs_of = rows(model), [], likelihood.step_costs
-    monkeypatch.setattr(likelihood, "MAX_BYTES", 3 * bytes_per_row(model) * (model.steps + 1))
+    bound_memory(3 * bytes_per_row(model) * (model.steps + 1))
 
     def step_costs(model, x, missing):
         sizes.append(len(x))

@@ -51,7 +51,7 @@ def some_missing(x, seed=0):
         ({"blocks": 0}, "blocks: expected at least 1, found 0"),
         ({"dense": -1}, "dense: expected at least 0, found -1"),
         ({"steps": 0}, "steps: expected at least 1, found 0"),
-        ({"dropout": 1.0}, "dropout: expected a rate of at least 0 and below 1, found 1.0"),
+        ({"dropout": 1.0}, "dropout: expected at least 0 and below 1, found 1.0"),
     ],
 )
 def test_impossible_config_is_refused(options, message):

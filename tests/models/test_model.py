@@ -183,10 +183,10 @@ def test_residual_core_carries_stream_if_requested(generator):
         (lambda: ModelConfig(n_variables=2, fill="noise"), "fill: expected one of 'mean', 'zero'"),
         (lambda: ModelConfig(n_variables=2, ordering=(0, 0)), "ordering: expected each of 0..1 once"),
         (lambda: DeepConfig(hidden=()), "at least one layer"),
-        (lambda: DeepConfig(dropout=1.0), "dropout: expected a rate"),
-        (lambda: DeepConfig(activation="swish"), "activation: expected one of tanh"),
+        (lambda: DeepConfig(dropout=1.0), "dropout: expected at least 0 and below 1, found 1.0"),
+        (lambda: DeepConfig(activation="swish"), "activation: expected one of 'tanh', 'sigmoid'"),
         (lambda: AlternatingConfig(hidden=(3,)), "at least two hidden layers"),
-        (lambda: ResidualConfig(blocks=0), "at least one block"),
+        (lambda: ResidualConfig(blocks=0), "blocks: expected at least 1, found 0"),
         (
             lambda: IterativeNADE(ModelConfig(n_variables=2, core=DeepConfig(hidden=(3, 4)), tied=True)),
             "tied weights need",
@@ -323,9 +323,8 @@ def test_checkpointing_keeps_gradients(name, dropout, generator):
 
 
 def test_checkpointing_repeats_dropout_without_generator():
-    model = nadek.nade_k(
-        6, core=DeepConfig(hidden=(5,), dropout=0.5), steps=3, generator=torch.Generator().manual_seed(0)
-    )
+    config = ModelConfig(n_variables=6, core=DeepConfig(hidden=(5,), dropout=0.5), steps=3)
+    model = IterativeNADE(config, generator=torch.Generator().manual_seed(0))
     x, missing = torch.zeros(4, 6), torch.ones(4, 6, dtype=torch.bool)
     gradients = []
     for recompute in (False, True):

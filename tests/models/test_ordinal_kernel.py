@@ -236,7 +236,7 @@ def test_a_model_keeps_its_order(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ordinal", "message"), [((0, 6), "from 0 to 5"), ((-1,), "from 0 to 5"), ((1, 1), "each place once")]
+    ("ordinal", "message"), [((0, 6), "from 0 to 5"), ((-1,), "from 0 to 5"), ((1, 1), "each at most once")]
 )
 def test_wrong_ordinal_indices_are_refused(ordinal, message):
     with pytest.raises(ValueError, match=f"ordinal: expected .*{message}"):

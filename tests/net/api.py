@@ -48,6 +48,7 @@ from nadek.inference import (
     reconstruction_probabilities,
     reduce_orderings,
 )
+from nadek.inference.decoders import chunking
 from nadek.inference.orderings import as_orderings
 from nadek.models import ImageConfig, ImageNetwork, IterativeNADE, ModelConfig, begin_as_rbm, dbm_like, from_rbm
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
@@ -90,8 +91,9 @@ def core(kind, **options):
     return CORES[kind](**options)
 
 
-def log_prob(model, x, ordering=None, path="auto", **options):
-    return _log_prob(model, x, ordering=ordering, decoder=DECODERS.get(path, path), **options)
+def log_prob(model, x, ordering=None, path="auto", n_bytes=chunking.MAX_BYTES, **options):
+    with mock.patch.object(chunking, "MAX_BYTES", n_bytes):
+        return _log_prob(model, x, ordering=ordering, decoder=DECODERS.get(path, path), **options)
 
 
 def log_probs(model, x, orderings, **options):

@@ -612,7 +612,7 @@ def ask(name, model, x, holes):
     numbers(f"{name} log_prob of few", api.log_prob(model, x[:2], one))
     numbers(f"{name} log_prob each its own", api.log_prob(model, x, each))
     numbers(f"{name} log_prob chunk", api.log_prob(model, x, one, chunk=3))
-    numbers(f"{name} log_prob little memory", api.log_prob(model, x, one, max_bytes=20_000))
+    numbers(f"{name} log_prob little memory", api.log_prob(model, x, one, n_bytes=20_000))
     if model.b.dtype == torch.float32:
         numbers(f"{name} log_prob bfloat16", api.log_prob(model, x, one, dtype=torch.bfloat16))
     table = api.log_probs(model, x, 4, generator=gen(2))

@@ -1,15 +1,13 @@
 """Single cells: which ones make a row unlikely, and which ones are worth asking for (Lindley 1956)."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.check_inputs import check_flags, checked_dtype, missing_cells
-from nadek.inference.decoders.chunking import MAX_BYTES, Progress, bytes_per_row, chunks
+from nadek.inference.check_inputs import check_flags, missing_cells
+from nadek.inference.decoders.chunking import Progress, bytes_per_row, chunks
 from nadek.inference.decoders.full import products_in
 from nadek.inference.orderings import in_stages
 from nadek.models.base import ConditionalModel
@@ -37,12 +35,7 @@ class Explanation(NamedTuple):
 
 @evaluation_mode
 def explain_cells(
-    model: ConditionalModel,
-    x: Shaped[Tensor, "B D"],
-    *,
-    dtype: torch.dtype | None = None,
-    max_bytes: int = MAX_BYTES,
-    progress: Progress | None = None,
+    model: ConditionalModel, x: Shaped[Tensor, "B D"], *, progress: Progress | None = None
 ) -> Explanation:
     """Compare each observed cell with its distribution given all other observed cells.
 
@@ -51,8 +44,6 @@ def explain_cells(
     Args:
         model: a NADE-k; a fixed-order NADE serves for rows with a single value, of the first variable in its ordering.
         x: codes, NaN for a missing value.
-        dtype: of the matrix products; see `nadek.inference.likelihood.DecodingOptions`.
-        max_bytes: bound on the working memory.
         progress: called with (rows done, rows in all).
 
     Raises:
@@ -65,24 +56,23 @@ def explain_cells(
         >>> explain_cells(model, torch.tensor([[0, 0, torch.nan]])).expected
         tensor([[1., 0., nan]], dtype=torch.float64)
     """
-    missing, dtype = missing_cells(model, x), checked_dtype(model.b.dtype, dtype)
+    missing = missing_cells(model, x)
+    report = progress or (lambda done, total: None)
     place = torch.arange(x.shape[1], device=x.device)
     cells = Explanation(*torch.full((3, *x.shape), torch.nan, dtype=torch.float64, device=x.device))
     values = x.masked_fill(missing, 0)
     row, variable = (~missing).nonzero(as_tuple=True)
-    for part in chunks(len(row), bytes_per_row(model), max_bytes):
+    for part in chunks(len(row), bytes_per_row(model)):
         r, j = row[part], variable[part]
         itself, unknown = j[:, None] == place, missing[r]
         if model.own_ordering is not None:
             in_stages(model, model.own_ordering, unknown.long() * 2 + itself)  # refuses what it cannot answer
-        levels = model.variables.level_log_probs(cell_scores(model, values[r], unknown | itself, j, dtype=dtype))
+        levels = model.variables.level_log_probs(cell_scores(model, values[r], unknown | itself, j))
         cells.log_prob[r, j] = levels.gather(1, x[r, j].long()[:, None]).squeeze(1)
         best, level = levels.max(-1)
         cells.expected_log_prob[r, j], cells.expected[r, j] = best, level.double()
-        if progress is not None:
-            progress(int(r[-1]), len(x))
-    if progress is not None:
-        progress(len(x), len(x))
+        report(int(r[-1]), len(x))
+    report(len(x), len(x))
     return cells
 
 
@@ -102,11 +92,7 @@ def cell_scores(
 
 @evaluation_mode
 def expected_information(
-    model: ConditionalModel,
-    x: Float[Tensor, "B D"],
-    target: Bool[Tensor, " D"] | None = None,
-    *,
-    max_bytes: int = MAX_BYTES,
+    model: ConditionalModel, x: Float[Tensor, "B D"], target: Bool[Tensor, " D"] | None = None
 ) -> Float[Tensor, "B D"]:
     """Return the expected information of each unknown cell about others, in nats.
 
@@ -122,7 +108,6 @@ def expected_information(
         model: a NADE-k of every ordering.
         x: codes, NaN for an unknown value.
         target: True for the variables to learn about. None: all others; then no cell's own entropy counts.
-        max_bytes: bound on the working memory.
 
     Returns:
         float64, at least 0; NaN for observed cells.
@@ -149,28 +134,22 @@ def expected_information(
             message = f"expected an unknown cell of it in every row, found none in the row at index {row}"
             raise ValueError(f"target: {message}")
     out = torch.full(x.shape, torch.nan, dtype=torch.float64, device=x.device)
-    levels = torch.tensor(model.levels, device=x.device)
     a_question = bytes_per_row(model) + 8 * x.shape[1] * (5 * max(model.levels) + 1)
-    n_answers = int((missing * levels).sum(1).max()) if len(x) else 0
-    parts = partial(chunks, bytes_per_row=max(model.levels) * a_question, max_bytes=max_bytes)
-    for rows in chunks(len(x), max(1, n_answers) * a_question, max_bytes):
-        out[rows] = _information(model, x[rows], missing[rows], target, levels, parts)
+    n_answers = int((missing * torch.tensor(model.levels, device=x.device)).sum(1).max()) if len(x) else 0
+    for rows in chunks(len(x), max(1, n_answers) * a_question):
+        out[rows] = _information(model, x[rows], missing[rows], target, a_question)
     return out
 
 
 def _information(
-    model: ConditionalModel,
-    x: Tensor,
-    missing: Tensor,
-    target: Tensor | None,
-    levels: Int[Tensor, " D"],
-    parts: Callable[[int], Iterator[slice]],
+    model: ConditionalModel, x: Tensor, missing: Tensor, target: Tensor | None, a_question: int
 ) -> Float[Tensor, "B D"]:
     """Run one pass for the current distribution, and one for each level of each unknown cell."""
     now = model.variables.level_probabilities(model(x, missing)[-1].double())  # [B, D, L]
+    levels = torch.tensor(model.levels, device=x.device)
     row, variable = missing.nonzero(as_tuple=True)
     gain = torch.full(missing.shape, torch.nan, dtype=torch.float64, device=x.device)
-    for part in parts(len(row)):
+    for part in chunks(len(row), max(model.levels) * a_question):
         r, j = row[part], variable[part]
         # a question: a cell, and a level that may be the answer
         cell, level = (torch.arange(now.shape[2], device=x.device) < levels[j][:, None]).nonzero(as_tuple=True)

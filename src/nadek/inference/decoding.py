@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.decoders.full import ALL, Decoder, FullDecoder
+from nadek.inference.decoders.full import ALL, Decoder, Rows
 from nadek.inference.decoders.select import select_decoder
 from nadek.inference.orderings import GIVEN, VISITED, rank_of, shared_stages
 from nadek.models.base import ConditionalModel
@@ -33,7 +33,7 @@ class SharedPrefixes:
     Example:
         >>> prefixes = SharedPrefixes(5)
         >>> prefixes.append(torch.tensor([[1], [0], [1], [1], [0]]))
-        >>> rows, state = prefixes.states(None)
+        >>> rows, state = prefixes.states(slice(None))
         >>> len(rows), state.tolist()
         (2, [1, 0, 1, 1, 0])
     """
@@ -55,17 +55,17 @@ class SharedPrefixes:
             self.n_states = len(distinct)
             self._forget_if_many()
 
-    def states(self, rows: Int[Tensor, " n"] | None) -> tuple[slice | Int[Tensor, " m"], slice | Int[Tensor, " n"]]:
-        """Return one row for each state among some rows (None: all), and the state of each of these rows."""
-        every = slice(None)
+    def states(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Return one row for each state among all or some rows, and the state of each of these rows."""
         if self.state is None:
-            return (every if rows is None else rows), every
+            return rows, ALL
         state, n_states = self.state, self.n_states
-        if rows is not None:
+        if isinstance(rows, slice):
+            rows = torch.arange(len(state), device=state.device)
+        else:
             distinct, state = state[rows].unique(return_inverse=True)
             n_states = len(distinct)
-        place = torch.arange(len(state), device=state.device) if rows is None else rows
-        return place.new_empty(n_states).scatter_(0, state, place), state
+        return rows.new_empty(n_states).scatter_(0, state, rows), state
 
     def _forget_if_many(self) -> None:
         if self.state is not None and self.n_states > WORTH * len(self.state):
@@ -116,7 +116,7 @@ def decode(
         rows = ALL if visited is None else visited.any(1).nonzero().squeeze(1)
         if not isinstance(rows, slice) and len(rows) == 0:
             continue
-        distinct, state = prefixes.states(None if isinstance(rows, slice) else rows)
+        distinct, state = prefixes.states(rows)
         scores = decoder.scores(positions, distinct).double()[state]
         value = values[rows, positions]
         if draw is not None:
@@ -153,10 +153,7 @@ def decode_rows(
     given, along_stage = x.gather(1, along), stage.gather(1, along)
     alike = shared and bool((along_stage == along_stage[:1]).all())
     differing = None if alike else along_stage
-    if shared:
-        decoder = select_decoder(model, ordering, len(x), stage=differing, dtype=dtype)
-    else:
-        decoder = FullDecoder(model, ordering, dtype=dtype)
+    decoder = select_decoder(model, ordering, len(x), stage=differing, dtype=dtype)
     decoded = decode(decoder, given, start=start, stop=stop, stage=differing, draw=draw, chunk=chunk)
     back = rank_of(ordering).expand(x.shape)
     return Decoded(decoded.values.gather(1, back), decoded.log_probs.gather(1, back))

@@ -12,10 +12,10 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from nadek.inference.check_inputs import as_count, check_flags, complete_rows, missing_cells
-from nadek.inference.decoders.chunking import MAX_BYTES, Progress, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import Progress, bytes_per_row, chunks
 from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import GIVEN, UNSEEN, VISITED, Ordering, Orderings, as_ordering, as_orderings
-from nadek.inference.score_rows import DecoderName, Decoding, score_rows
+from nadek.inference.score_rows import DecoderName, score_rows
 from nadek.models.base import ConditionalModel
 from nadek.models.codes import check_tensor
 from nadek.models.evaluation import evaluation_mode
@@ -35,8 +35,6 @@ class DecodingOptions(TypedDict, total=False):
     dtype: torch.dtype | None
     """Dtype of the matrix products; default: the model's own. For a float32 model, torch.bfloat16 and torch.float16 are
     quicker; errors are up to a few tenths of a nat on single rows, thousandths on means. Sums are always float64."""
-    max_bytes: int
-    """Bound on the working memory; rows are scored in chunks that fit."""
     progress: Progress | None
     """Called after each chunk with (rows done, rows in all), both counted over all orderings."""
 
@@ -110,7 +108,6 @@ def log_prob(
         >>> log_prob(model, x, given=torch.tensor([True, False, False]), orderings=2).shape
         torch.Size([2, 2])
     """
-    decoding = Decoding.of(model, **options)
     missing = missing_cells(model, x)
     if orderings is None:
         if reduce is not None:
@@ -120,7 +117,12 @@ def log_prob(
         raise ValueError("ordering: expected either ordering or orderings, found both")
     else:
         along = as_orderings(model, orderings, device=x.device, generator=generator)
-    table = score_rows(model, x.masked_fill(missing, 0), along, _stages(missing, given), decoding)
+    stage = torch.full_like(missing, VISITED, dtype=torch.uint8)
+    if given is not None:
+        check_flags("given", given, x.shape[1:])
+        stage[:, given.to(x.device)] = GIVEN
+    stage[missing] = UNSEEN
+    table = score_rows(model, x.masked_fill(missing, 0), along, stage, **options)
     return table[0] if orderings is None else reduce_orderings(table, reduce)
 
 
@@ -192,15 +194,6 @@ def estimate_log_prob(
     total = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     for _ in range(n_masks):
         missing = MaskDistribution(stratified=True).sample(observed, generator=generator)
-        for rows in chunks(len(x), bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
+        for rows in chunks(len(x), bytes_per_row(model) * (model.steps + 1)):
             total[rows] -= step_costs(model, x[rows], missing[rows])[-1].double()
     return total / n_masks
-
-
-def _stages(missing: Bool[Tensor, "B D"], given: Tensor | None) -> Shaped[Tensor, "B D"]:
-    """Return the stage of each cell."""
-    stage = torch.full_like(missing, VISITED, dtype=torch.uint8)
-    if given is not None:
-        check_flags("given", given, missing.shape[1:])
-        stage[:, given.to(missing.device)] = GIVEN
-    return stage.masked_fill_(missing, UNSEEN)

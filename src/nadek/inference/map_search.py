@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nadek.inference.cells import cell_scores
 from nadek.inference.check_inputs import as_count, missing_cells
-from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.orderings import Ordering, as_ordering, as_orderings, as_tensor, in_stages
 from nadek.inference.sampling import ABLE_TO_FILL, Completed, complete
 from nadek.models.base import ConditionalModel
@@ -27,7 +27,6 @@ def greedy(
     *,
     ordering: Ordering | None = None,
     most_certain_first: bool = False,
-    max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
     """Fill the missing cells one by one with the most probable level.
@@ -40,7 +39,6 @@ def greedy(
         ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
         most_certain_first: instead of an ordering, always fill the missing cell that the model is surest of. It takes
             one pass of the whole network a cell; the completion is often more probable.
-        max_bytes: bound on the working memory.
         generator: source of the ordering, on the device of ``x``.
 
     Returns:
@@ -55,9 +53,9 @@ def greedy(
             raise ValueError("most_certain_first: finds an ordering for each row; expected none beside it, found one")
         if model.config.ordering is not None:
             raise ValueError("most_certain_first: expected a model of every ordering, found one that knows one only")
-        return _most_certain_first(model, x, max_bytes)
+        return _most_certain_first(model, x)
     ordering = _ordering(model, x, ordering, generator)
-    return complete(model, x, partial(_most_probable, model.variables), ordering=ordering, max_bytes=max_bytes)
+    return complete(model, x, partial(_most_probable, model.variables), ordering=ordering)
 
 
 @evaluation_mode
@@ -67,7 +65,6 @@ def beam(
     *,
     width: int,
     ordering: Ordering | None = None,
-    max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
     """Fill the missing cells by beam search.
@@ -80,7 +77,6 @@ def beam(
         x: codes, NaN for a missing value.
         width: number of partial completions to keep.
         ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
-        max_bytes: bound on the working memory.
         generator: source of the ordering, on the device of ``x``.
 
     Returns:
@@ -96,7 +92,7 @@ def beam(
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     a_beam = bytes_per_row(model) + 3 * x.element_size() * x.shape[1] + 32 * max(model.levels)
-    for part in chunks(len(incomplete), width * a_beam, max_bytes):
+    for part in chunks(len(incomplete), width * a_beam):
         rows = incomplete[part]
         out[rows], log_prob[rows] = _beam(model, x[rows], orderings[rows], width)
     return Completed(out, log_prob)
@@ -109,7 +105,6 @@ def best_of(
     *,
     n_draws: int,
     ordering: Ordering | None = None,
-    max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
     """Draw joint completions of each row and return the most probable.
@@ -121,7 +116,6 @@ def best_of(
         x: codes, NaN for a missing value.
         n_draws: number of draws.
         ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
-        max_bytes: bound on the working memory.
         generator: source of the ordering and the draws, on the device of ``x``.
 
     Returns:
@@ -135,9 +129,9 @@ def best_of(
     ordering = _ordering(model, x, ordering, generator)
     draw = partial(model.variables.sample, generator=generator)
     best = Completed(x, torch.full(x.shape[:1], -torch.inf, dtype=torch.float64, device=x.device))
-    for some in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model), max_bytes):
+    for some in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model)):
         repeated = x.repeat(some.stop - some.start, 1)
-        drawn = complete(model, repeated, draw, ordering=ordering, max_bytes=max_bytes)
+        drawn = complete(model, repeated, draw, ordering=ordering)
         tries = (1 + some.stop - some.start, x.shape[0])
         rows = torch.cat([best.x, drawn.x]).unflatten(0, tries)
         log_prob, which = torch.cat([best.log_prob, drawn.log_prob]).unflatten(0, tries).max(0)
@@ -161,11 +155,11 @@ def _most_probable(variables: Variables, scores: Tensor) -> Tensor:
     return variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
 
 
-def _most_certain_first(model: ConditionalModel, x: Tensor, max_bytes: int) -> Completed:
+def _most_certain_first(model: ConditionalModel, x: Tensor) -> Completed:
     """Fill the surest cell of each incomplete row, one pass a cell."""
     missing_cells(model, x)  # checks x
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
-    for part in chunks(x.shape[0], bytes_per_row(model) + 24 * x.shape[1] * max(model.levels), max_bytes):
+    for part in chunks(x.shape[0], bytes_per_row(model) + 24 * x.shape[1] * max(model.levels)):
         rows = torch.arange(part.start, part.stop, device=x.device)
         while len(rows := rows[out[rows].isnan().any(1)]):
             missing = out[rows].isnan()

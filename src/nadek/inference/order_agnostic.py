@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.inference.orderings import missing_at, rank_of
+from nadek.inference.orderings import rank_of
 from nadek.models import IterativeNADE
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import BinaryVariables
@@ -209,6 +209,6 @@ def _conditionals(
 ) -> Float[Tensor, "B n *L"]:
     """Return scores of some variables given those before each: n evaluations a row."""
     shape = (len(x), len(positions), len(ordering))
-    missing = missing_at(rank_of(ordering).expand(shape[1:]), positions[:, None])  # [n, D], the row of each position
+    missing = rank_of(ordering) >= positions[:, None]  # [n, D], the row of each position
     logits = model(x.unsqueeze(1).expand(shape), missing.expand(shape), generator=generator)[-1]
     return model.variables.scores(logits, ordering[positions].expand(shape[:2]))

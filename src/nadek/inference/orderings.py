@@ -25,12 +25,6 @@ Orderings = Int[Tensor, "O D"] | Int[np.ndarray, "O D"] | Sequence[Sequence[int]
 GIVEN, VISITED, UNSEEN = 0, 1, 2
 """Stages of a cell: its value is given from the start, it is visited, or it is never seen."""
 
-SHARE_FROM = 8
-"""From so many rows with one pattern of missing cells on, it pays to decode them by themselves."""
-
-SCORE_FROM = 64
-"""The same where rows are scored: there, decoding with others costs less."""
-
 ABLE = "answers where it visits what is given first, then what is asked for, and last what is missing; found others"
 """What a message says that a fixed-order model can do."""
 
@@ -62,32 +56,14 @@ def rank_of(ordering: Int[Tensor, "*batch D"]) -> Int[Tensor, "*batch D"]:
     return ordering.argsort(dim=-1)
 
 
-def are_permutations(orderings: Shaped[Tensor, "*batch D"]) -> bool:
-    """Return True if every row permutes 0..D-1."""
-    if orderings.is_floating_point() or orderings.dtype == torch.bool:
-        return False
-    straight = torch.arange(orderings.shape[-1], device=orderings.device)
-    return bool((orderings.long().sort(-1).values == straight).all())
-
-
-def missing_at(rank: Int[Tensor, "*ranks D"], position: int | Int[Tensor, "..."]) -> Bool[Tensor, "... D"]:
-    """Return the mask of what is missing once ``position`` variables are visited."""
-    return rank >= position
-
-
 def as_ordering(model: ConditionalModel, x: Shaped[Tensor, "B D"], ordering: Ordering | None) -> Int[Tensor, "*rows D"]:
     """Return one ordering for the rows ``x`` [D], or one a row [B, D]; None stands for the model's own."""
     ordering = model.own_ordering if ordering is None else ordering
     if ordering is None:
         raise ValueError("this model answers for every ordering: give one (see nadek.random_orderings)")
     ordering = as_tensor(ordering).to(x.device)
-    if ordering.shape not in (x.shape[1:], x.shape) or not are_permutations(ordering):
-        raise ValueError(
-            f"ordering: expected a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row,"
-            f" found an array of shape {tuple(ordering.shape)} and type {ordering.dtype}"
-        )
-    check_own(model, ordering)
-    return ordering.long()
+    expected = f"a permutation of 0..{x.shape[1] - 1}, one for all rows or one a row"
+    return _checked(model, ordering, "ordering", expected, fits=ordering.shape in (x.shape[1:], x.shape))
 
 
 def as_orderings(
@@ -98,49 +74,46 @@ def as_orderings(
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "M D"]:
     """Return the given orderings, or so many drawn ones; a fixed-order model has only its own."""
+    n = model.n_variables
     if not isinstance(orderings, Number):
-        given, n = as_tensor(orderings, "orderings").to(device), model.n_variables
+        given = as_tensor(orderings, "orderings").to(device)
         fits = given.ndim == 2 and len(given) > 0 and given.shape[1] == n
-        if not fits or not are_permutations(given):
-            raise ValueError(
-                f"orderings: expected permutations of 0..{n - 1}, at least one of them, each a row,"
-                f" found an array of shape {tuple(given.shape)} and type {given.dtype}"
-            )
-        check_own(model, given, "orderings")
-        return given.long()
+        expected = f"permutations of 0..{n - 1}, at least one of them, each a row"
+        return _checked(model, given, "orderings", expected, fits=fits)
     count = as_count("orderings", orderings)
     if model.own_ordering is not None:
         return model.own_ordering.unsqueeze(0).to(device)
-    return random_orderings(count, model.n_variables, device=device, generator=generator)
+    return random_orderings(count, n, device=device, generator=generator)
 
 
-def check_own(model: ConditionalModel, ordering: Shaped[Tensor, "*rows D"], name: str = "ordering") -> None:
-    """Refuse orderings that a fixed-order model never learnt."""
+def _checked(
+    model: ConditionalModel, ordering: Shaped[Tensor, "*rows _"], name: str, expected: str, *, fits: bool
+) -> Int[Tensor, "*rows _"]:
+    """Return orderings of a fitting shape that are permutations, and the own one of a fixed-order model."""
+    whole = not ordering.is_floating_point() and ordering.dtype != torch.bool
+    straight = torch.arange(model.n_variables, device=ordering.device)
+    if not fits or not whole or not bool((ordering.long().sort(-1).values == straight).all()):
+        there = f"an array of shape {tuple(ordering.shape)} and type {ordering.dtype}"
+        raise ValueError(f"{name}: expected {expected}, found {there}")
     own = model.own_ordering
     if own is not None and not bool((ordering == own.to(ordering.device)).all()):
         raise ValueError(f"{name}: this model knows one ordering only, expected that, found another")
+    return ordering.long()
 
 
-def groups(
-    pattern: Bool[Tensor, "B D"], *, share: bool = True, share_from: int | None = None
-) -> Iterator[tuple[Int[Tensor, " n"], bool]]:
-    """Yield indices of rows with one pattern (True), one group each, then those of all others (False).
+def groups(pattern: Bool[Tensor, "B D"], share_from: int, at_most: int) -> Iterator[Int[Tensor, " n"]]:
+    """Yield indices of rows with one pattern, one group each, then those of all others, ``at_most`` at a time.
 
-    Fewer rows than ``share_from`` are among the others; without ``share`` all are.
+    Fewer rows than ``share_from`` are among the others.
     """
-    n_rows, device = pattern.shape[0], pattern.device
-    if n_rows == 0:
-        return
-    if not share:
-        yield torch.arange(n_rows, device=device), False
+    if len(pattern) == 0:  # `unique` refuses no rows
         return
     _, group, count = torch.unique(pattern, dim=0, return_inverse=True, return_counts=True)
-    common = count >= (SHARE_FROM if share_from is None else share_from)
+    common = count >= share_from
     for index in common.nonzero().squeeze(1):
-        yield (group == index).nonzero().squeeze(1), True
+        yield (group == index).nonzero().squeeze(1)
     rest = (~common[group]).nonzero().squeeze(1)
-    if len(rest):
-        yield rest, False
+    yield from rest.split(at_most) if len(rest) else ()
 
 
 def in_stages(

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.check_inputs import as_count, check_flags, missing_cells
-from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
+from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.decoding import Draw, decode_rows
 from nadek.inference.orderings import Orderings, as_orderings, groups, in_stages, random_orderings
 from nadek.models.base import ConditionalModel
@@ -22,6 +22,9 @@ from nadek.models.evaluation import evaluation_mode
 
 PROBABILITIES = 2**24
 """Number of level probabilities to hold at a time; see `rows_at_once`."""
+
+SHARE_FROM = 8
+"""From so many rows with one pattern of missing cells on, it pays to decode them by themselves."""
 
 ROWS_AN_ORDERING = 1024
 """Number of rows with different missing cells that share an ordering."""
@@ -45,7 +48,6 @@ def sample(
     *,
     orderings: Orderings | int | None = None,
     chunk: int = 1,
-    max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Shaped[Tensor, "n D"]:
     """Draw independent samples: an ordering for each, then one variable after the other.
@@ -58,7 +60,6 @@ def sample(
             the mixture over all D! orderings.
         chunk: draw so many variables at once, as if they were independent given those before. It is quicker and less
             faithful; `nadek.inference.likelihood.log_prob` with this option is the log-likelihood of such samples.
-        max_bytes: bound on the working memory.
         generator: source of orderings and draws, on the device of the model.
 
     Returns:
@@ -74,18 +75,16 @@ def sample(
         torch.Size([5, 3])
     """
     n_samples = as_count("n_samples", n_samples)
-    as_count("chunk", chunk, of=" variable at once")
     device = model.b.device
-    draw = partial(model.variables.sample, generator=generator)
     out = torch.full((n_samples, model.n_variables), torch.nan, device=device)
     if orderings is None and model.config.ordering is None:
-        drawn = impute(model, out, share=False, chunk=chunk, max_bytes=max_bytes, generator=generator)
-        return drawn.to(torch.uint8)
+        return impute(model, out, share=False, chunk=chunk, generator=generator).to(torch.uint8)
+    draw = partial(model.variables.sample, generator=generator)
     choices = as_orderings(model, 1 if orderings is None else orderings, device=device, generator=generator)
     chosen = torch.randint(choices.shape[0], (n_samples,), device=device, generator=generator)
-    for index in range(choices.shape[0]):
+    for index, ordering in enumerate(choices):
         rows = (chosen == index).nonzero().squeeze(1)
-        out[rows] = _complete(model, out[rows], choices[index], draw, chunk, max_bytes).x
+        out[rows] = complete(model, out[rows], draw, ordering=ordering, chunk=chunk).x
     return out.to(torch.uint8)
 
 
@@ -96,7 +95,6 @@ def impute(
     *,
     share: bool = True,
     chunk: int = 1,
-    max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "B D"]:
     """Fill the missing cells of each row with a draw from p(missing | observed).
@@ -107,7 +105,6 @@ def impute(
         share: let rows share a drawn ordering, which is much quicker. Completions are separate draws all the same; each
             row visits its missing cells in that order, after all observed ones. False draws an ordering for each row.
         chunk: draw up to so many variables at once, as if they were independent given those before.
-        max_bytes: bound on the working memory.
         generator: source of orderings and draws, on the device of ``x``.
 
     Returns:
@@ -124,7 +121,7 @@ def impute(
         tensor(False)
     """
     draw = partial(model.variables.sample, generator=generator)
-    return complete(model, x, draw, share=share, chunk=chunk, max_bytes=max_bytes, generator=generator).x
+    return complete(model, x, draw, share=share, chunk=chunk, generator=generator).x
 
 
 @evaluation_mode
@@ -136,7 +133,6 @@ def complete(
     ordering: Int[Tensor, " D"] | None = None,
     share: bool = True,
     chunk: int = 1,
-    max_bytes: int = MAX_BYTES,
     generator: torch.Generator | None = None,
 ) -> Completed:
     """Fill the missing cells of each row one by one with what ``draw`` makes of their scores.
@@ -145,13 +141,23 @@ def complete(
     """
     as_count("chunk", chunk, of=" variable at once")
     missing = missing_cells(model, x)
+    if (own := model.own_ordering) is not None:
+        in_stages(model, own, missing, able=ABLE_TO_FILL)  # refuses what it cannot answer
+        ordering = own
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
-    for group, same_pattern in groups(missing[incomplete], share=share):
-        for part in group.split(ROWS_AN_ORDERING) if share and not same_pattern else (group,):
-            rows = incomplete[part]
-            along = _orderings(model, missing[rows], ordering, generator, share=share)
-            out[rows], log_prob[rows] = _complete(model, x[rows], along, draw, chunk, max_bytes)
+    for group in groups(missing[incomplete], SHARE_FROM, ROWS_AN_ORDERING) if share else (slice(None),):
+        rows = incomplete[group]
+        if ordering is None:
+            n = 1 if share else len(rows)
+            along = random_orderings(n, model.n_variables, device=x.device, generator=generator)
+        else:
+            along = ordering.unsqueeze(0)
+        along = along[0] if share else in_stages(model, along, missing[rows])
+        for part in chunks(len(rows), bytes_per_row(model)):
+            some, order = rows[part], along if share else along[part]
+            decoded = decode_rows(model, x[some], order, missing[some].long(), draw=draw, chunk=chunk)
+            out[some], log_prob[some] = decoded.values.to(x.dtype), decoded.log_probs.sum(1)
     return Completed(out, log_prob)
 
 
@@ -271,42 +277,7 @@ def _check_marginals(model: ConditionalModel, missing: Bool[Tensor, "B D"]) -> N
         )
 
 
-def _complete(
-    model: ConditionalModel, x: Tensor, ordering: Tensor, draw: Draw, chunk: int, max_bytes: int
-) -> Completed:
-    """Choose the missing values along one shared ordering [D] or one a row [B, D]."""
-    out = torch.empty_like(x)
-    log_prob = torch.empty(x.shape[0], dtype=torch.float64, device=x.device)
-    for rows in chunks(x.shape[0], bytes_per_row(model), max_bytes):
-        stage = x[rows].isnan().long()
-        along = ordering if ordering.ndim == 1 else ordering[rows]
-        decoded = decode_rows(model, x[rows], along, stage, draw=draw, chunk=chunk)
-        out[rows], log_prob[rows] = decoded.values.to(x.dtype), decoded.log_probs.sum(1)
-    return Completed(out, log_prob)
-
-
-def _orderings(
-    model: ConditionalModel,
-    missing: Bool[Tensor, "B D"],
-    ordering: Int[Tensor, " D"] | None,
-    generator: torch.Generator | None,
-    *,
-    share: bool,
-) -> Int[Tensor, "*rows D"]:
-    """Return one ordering for all rows, or one a row with the observed cells first."""
-    n = 1 if share else len(missing)
-    ordering = model.own_ordering if ordering is None else ordering
-    if ordering is None:
-        along = random_orderings(n, model.n_variables, device=missing.device, generator=generator)
-    else:
-        along = ordering.expand(n, -1)
-    if share and model.config.ordering is None:
-        return along[0]
-    each = in_stages(model, along, missing, able=ABLE_TO_FILL)
-    return along[0] if share else each
-
-
 def _one_pass(model: ConditionalModel, x: Tensor, missing: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Yield rows and their logits after the last step [rows, C], in chunks."""
-    for rows in chunks(x.shape[0], bytes_per_row(model), MAX_BYTES):
+    for rows in chunks(x.shape[0], bytes_per_row(model)):
         yield rows, model(x[rows], missing[rows])[-1]

@@ -11,17 +11,18 @@ The three pictures of Fig. 1 of Raiko, Yao, Cho and Bengio (2014) are `Deep` (le
 `Alternating` (right). `Residual` is ours. A small frozen config builds each of them, and is saved with the model.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from nadek.kernels.linear import ACTIVATIONS, activate, affine
+from nadek.kernels.linear import activate, affine
 from nadek.models.layers import drop, uninitialised
+from nadek.utils.configs import check_choices, check_range, is_whole
 
 Activation = Literal["tanh", "sigmoid", "relu", "gelu"]
 
@@ -59,7 +60,7 @@ class DeepConfig:
     kind: Literal["deep"] = "deep"
 
     def __post_init__(self) -> None:
-        _check(self.hidden, self.activation, self.dropout)
+        _check(self, self.hidden)
 
     def build(self) -> "Deep":
         """Return the core with undrawn parameters."""
@@ -85,7 +86,7 @@ class AlternatingConfig:
     kind: Literal["alternating"] = "alternating"
 
     def __post_init__(self) -> None:
-        _check(self.hidden, self.activation, self.dropout)
+        _check(self, self.hidden)
         if len(self.hidden) < 2:
             raise ValueError(f"an alternating core needs at least two hidden layers, found hidden={self.hidden}")
 
@@ -115,9 +116,8 @@ class ResidualConfig:
     kind: Literal["residual"] = "residual"
 
     def __post_init__(self) -> None:
-        _check((self.width,), self.activation, self.dropout)
-        if self.blocks < 1:
-            raise ValueError(f"a residual core needs at least one block, found blocks={self.blocks}")
+        _check(self, (self.width,))
+        check_range(self, "blocks", least=1)
 
     def build(self) -> "Residual":
         """Return the core with undrawn parameters."""
@@ -131,7 +131,7 @@ class Deep(nn.Module):
         super().__init__()
         self.n_in, self.n_out = config.hidden[0], config.hidden[-1]
         self.activation, self.dropout = config.activation, config.dropout
-        self.layers = nn.ModuleList(_linear(a, b) for a, b in pairwise(config.hidden))
+        self.layers = nn.ModuleList(uninitialised(nn.Linear, a, b) for a, b in pairwise(config.hidden))
 
     def forward(
         self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
@@ -157,8 +157,8 @@ class Alternating(nn.Module):
         self.n_in = self.n_out = config.hidden[0]
         self.activation, self.dropout = config.activation, config.dropout
         pairs = list(pairwise(config.hidden))
-        self.up = nn.ModuleList(_linear(a, b) for a, b in pairs)
-        self.down = None if config.tied else nn.ModuleList(_linear(b, a, bias=False) for a, b in pairs)
+        self.up = nn.ModuleList(uninitialised(nn.Linear, a, b) for a, b in pairs)
+        self.down = None if config.tied else nn.ModuleList(uninitialised(nn.Linear, b, a, bias=False) for a, b in pairs)
 
     def forward(
         self, u: Float[Tensor, "*batch H"], state: State = None, *, generator: torch.Generator | None = None
@@ -211,8 +211,8 @@ class _Block(nn.Module):
         super().__init__()
         self.activation, self.dropout = config.activation, config.dropout
         self.norm = nn.LayerNorm(config.width)
-        self.inner = _linear(config.width, config.width)
-        self.outer = _linear(config.width, config.width)
+        self.inner = uninitialised(nn.Linear, config.width, config.width)
+        self.outer = uninitialised(nn.Linear, config.width, config.width)
 
     def forward(self, stream: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
         h = _through(self.inner, self.norm(stream), self.activation)
@@ -220,14 +220,9 @@ class _Block(nn.Module):
 
 
 CoreConfig = DeepConfig | AlternatingConfig | ResidualConfig
-AnyCore: TypeAlias = Deep | Alternating | Residual
 
 PARTS = {Deep, Alternating, Residual, _Block, nn.Linear, nn.LayerNorm, nn.ModuleList}
 """Classes of all modules in the cores of this file."""
-
-
-def _linear(n_in: int, n_out: int, *, bias: bool = True) -> nn.Linear:
-    return uninitialised(nn.Linear, n_in, n_out, bias=bias)
 
 
 def _through(layer: nn.Module, h: Tensor, activation: str | None = None) -> Tensor:
@@ -236,13 +231,11 @@ def _through(layer: nn.Module, h: Tensor, activation: str | None = None) -> Tens
     return affine(h, layer.weight, layer.bias, activation)
 
 
-def _check(hidden: tuple[int, ...], activation: str, dropout: float) -> None:
+def _check(config: DeepConfig | AlternatingConfig | ResidualConfig, hidden: Sequence[int]) -> None:
+    check_choices(config, "activation")
+    check_range(config, "dropout", least=0, below=1)
     for width in hidden:
-        if not isinstance(width, Integral):
+        if not is_whole(width):
             raise TypeError(f"hidden layers: expected whole numbers of units, found {width!r}")
     if not hidden or min(hidden) < 1:
         raise ValueError(f"hidden layers need at least one layer of at least one unit, found {hidden}")
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation: expected one of {', '.join(ACTIVATIONS)}, found {activation!r}")
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout: expected a rate of at least 0 and below 1, found {dropout}")

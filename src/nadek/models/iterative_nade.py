@@ -7,12 +7,12 @@ from torch.nn import functional as F
 
 from nadek.kernels.linear import affine, product_dtype
 from nadek.models.base import ConditionalModel, Inputs
-from nadek.models.cores import AnyCore, State
+from nadek.models.cores import State
 from nadek.models.layers import is_modified
 from nadek.models.model_config import ModelConfig
 from nadek.models.ordinal_kernel import OrdinalKernel
 from nadek.models.steps import has_manual_backward, manual_backward_steps, plain_steps
-from nadek.models.variables import Variables, masked_columns, variables_of
+from nadek.models.variables import masked_columns, variables_of
 
 
 class IterativeNADE(ConditionalModel):
@@ -36,12 +36,8 @@ class IterativeNADE(ConditionalModel):
     """
 
     config: ModelConfig
-    core: AnyCore
-    variables: Variables
     W: Tensor
     c: Tensor
-    V: Tensor | None
-    A: Tensor | None
 
     def __init__(
         self,
@@ -60,10 +56,9 @@ class IterativeNADE(ConditionalModel):
             raise ValueError(f"tied weights need equally wide first and last layers, found {n_in} and {n_out}")
         self.W = nn.Parameter(torch.empty(n_in, n_columns))
         self.c = nn.Parameter(torch.empty(n_in))
-        self.register_parameter("V", None if config.tied else nn.Parameter(torch.empty(n_columns, n_out)))
+        self.V = None if config.tied else nn.Parameter(torch.empty(n_columns, n_out))
         self.b = nn.Parameter(torch.empty(n_columns))
-        mask_input = nn.Parameter(torch.empty(n_in, config.n_variables)) if config.mask_input else None
-        self.register_parameter("A", mask_input)
+        self.A = nn.Parameter(torch.empty(n_in, config.n_variables)) if config.mask_input else None
         self.register_buffer("fill", torch.zeros(n_columns))
         self._initialise(mean, generator)
 
@@ -132,8 +127,7 @@ class IterativeNADE(ConditionalModel):
         dtype, hidden = product_dtype(self.W), self.variables.expand(missing)
         mask = hidden.to(dtype)
         observed = masked_columns(self.variables.encode(x), hidden).to(dtype)
-        flags = mask if hidden is missing else missing.to(dtype)
-        offset = None if self.A is None else F.linear(flags, self.A)
+        offset = None if self.A is None else F.linear(missing.to(dtype), self.A)
         return Inputs(observed, mask, self.fill.to(dtype), offset)
 
     @torch.no_grad()

@@ -44,20 +44,15 @@ class ModelConfig:
         check_choices(self, "fill")
         if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):
             raise ValueError(f"ordering: expected each of 0..{self.n_variables - 1} once, found {self.ordering}")
-        if self.levels is not None:
-            _check_levels(self.levels, self.n_variables)
-        if self.ordinal is not None and not set(self.ordinal) <= set(range(self.n_variables)):
-            raise ValueError(f"ordinal: expected places from 0 to {self.n_variables - 1}, found {self.ordinal}")
-        if self.ordinal is not None and len(set(self.ordinal)) < len(self.ordinal):
-            raise ValueError(f"ordinal: expected each place once, found {self.ordinal}")
-
-
-def _check_levels(levels: tuple[int, ...], n_variables: int) -> None:
-    if len(levels) != n_variables:
-        raise ValueError(f"levels: expected one number for each of {n_variables} variables, found {len(levels)}")
-    for variable, n in enumerate(levels):
-        if not 1 <= n <= MAX_LEVELS:
-            raise ValueError(f"levels: expected 1 to {MAX_LEVELS} levels, found {n} for variable {variable}")
+        if self.levels is not None and len(self.levels) != self.n_variables:
+            expected = f"one number for each of {self.n_variables} variables"
+            raise ValueError(f"levels: expected {expected}, found {len(self.levels)}")
+        for variable, n in enumerate(self.levels or ()):
+            if not 1 <= n <= MAX_LEVELS:
+                raise ValueError(f"levels: expected 1 to {MAX_LEVELS} levels, found {n} for variable {variable}")
+        ordinal, last = self.ordinal or (), self.n_variables - 1
+        if len(set(ordinal)) < len(ordinal) or not set(ordinal) <= set(range(self.n_variables)):
+            raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +86,7 @@ class ImageConfig:
             raise ValueError(f"channels: expected one scale or more of at least one channel, found {self.channels}")
         check_range(self, "blocks", "steps", least=1)
         check_range(self, "dense", least=0)
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout: expected a rate of at least 0 and below 1, found {self.dropout}")
+        check_range(self, "dropout", least=0, below=1)
 
     @property
     def n_variables(self) -> int:

@@ -2,27 +2,29 @@
 
 import math
 from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from nadek.models.binary_variables import BinaryVariables
-from nadek.models.cores import AlternatingConfig, CoreConfig, DeepConfig, ResidualConfig
+from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import ModelConfig
 
-Mean = Float[Tensor, " D"] | None
+
+class Weights(TypedDict, total=False):
+    """Options of every preset: its initial weights."""
+
+    mean: Float[Tensor, " D"] | None
+    """Data mean [D], see `IterativeNADE`; default: None."""
+    generator: torch.Generator | None
+    """Source of the initial weights; default: the global one."""
 
 
 def nade_k(
-    n_variables: int,
-    *,
-    hidden: Sequence[int] = (500, 500),
-    steps: int = 5,
-    core: CoreConfig | None = None,
-    mean: Mean = None,
-    generator: torch.Generator | None = None,
+    n_variables: int, *, hidden: Sequence[int] = (500, 500), steps: int = 5, **weights: Unpack[Weights]
 ) -> IterativeNADE:
     """Return NADE-k of the paper: mean fill, no mask.
 
@@ -30,26 +32,18 @@ def nade_k(
         n_variables: D.
         hidden: widths of the hidden layers, tanh as in the paper.
         steps: k.
-        core: another core in place of the deep one of ``hidden``.
-        mean: data mean [D], see `IterativeNADE`.
-        generator: source of the initial weights.
+        **weights: ``mean`` and ``generator``, see `Weights`.
 
     Example:
         >>> model = nade_k(784, hidden=(500, 500), steps=5)
         >>> tuple(model.W.shape), tuple(model.V.shape)
         ((500, 784), (784, 500))
     """
-    core = DeepConfig(hidden=_widths(hidden)) if core is None else core
-    return IterativeNADE(ModelConfig(n_variables=n_variables, core=core, steps=steps), mean, generator=generator)
+    config = ModelConfig(n_variables=n_variables, core=DeepConfig(hidden=_widths(hidden)), steps=steps)
+    return IterativeNADE(config, **weights)
 
 
-def nade_mask(
-    n_variables: int,
-    *,
-    hidden: Sequence[int] = (500, 500),
-    mean: Mean = None,
-    generator: torch.Generator | None = None,
-) -> IterativeNADE:
+def nade_mask(n_variables: int, *, hidden: Sequence[int] = (500, 500), **weights: Unpack[Weights]) -> IterativeNADE:
     """Return NADE-mask (Uria, Murray and Larochelle 2014).
 
     One step, zero fill, and a second matrix that reads the mask.
@@ -57,22 +51,15 @@ def nade_mask(
     Args:
         n_variables: D.
         hidden: widths of the hidden layers, tanh as in the paper.
-        mean: data mean [D], see `IterativeNADE`.
-        generator: source of the initial weights.
+        **weights: ``mean`` and ``generator``, see `Weights`.
     """
     config = ModelConfig(
         n_variables=n_variables, core=DeepConfig(hidden=_widths(hidden)), steps=1, fill="zero", mask_input=True
     )
-    return IterativeNADE(config, mean, generator=generator)
+    return IterativeNADE(config, **weights)
 
 
-def orderless_nade(
-    n_variables: int,
-    *,
-    hidden: Sequence[int] = (500,),
-    mean: Mean = None,
-    generator: torch.Generator | None = None,
-) -> IterativeNADE:
+def orderless_nade(n_variables: int, *, hidden: Sequence[int] = (500,), **weights: Unpack[Weights]) -> IterativeNADE:
     """Return orderless NADE: NADE-mask without the mask input.
 
     The rows "NADE 1HL" and "NADE 2HL" of Table 1.
@@ -80,20 +67,14 @@ def orderless_nade(
     Args:
         n_variables: D.
         hidden: widths of the hidden layers, tanh as in the paper.
-        mean: data mean [D], see `IterativeNADE`.
-        generator: source of the initial weights.
+        **weights: ``mean`` and ``generator``, see `Weights`.
     """
     config = ModelConfig(n_variables=n_variables, core=DeepConfig(hidden=_widths(hidden)), steps=1, fill="zero")
-    return IterativeNADE(config, mean, generator=generator)
+    return IterativeNADE(config, **weights)
 
 
 def nade(
-    n_variables: int,
-    *,
-    hidden: int = 500,
-    ordering: Sequence[int] | None = None,
-    mean: Mean = None,
-    generator: torch.Generator | None = None,
+    n_variables: int, *, hidden: int = 500, ordering: Sequence[int] | None = None, **weights: Unpack[Weights]
 ) -> IterativeNADE:
     """Return NADE of one ordering (Larochelle and Murray 2011).
 
@@ -104,13 +85,12 @@ def nade(
         n_variables: D.
         hidden: width of the hidden layer.
         ordering: the ordering; the order of the columns when None.
-        mean: data mean [D], see `IterativeNADE`.
-        generator: source of the initial weights.
+        **weights: ``mean`` and ``generator``, see `Weights`.
     """
     core = DeepConfig(hidden=(hidden,), activation="sigmoid")
     ordering = tuple(range(n_variables)) if ordering is None else tuple(ordering)
     config = ModelConfig(n_variables=n_variables, core=core, steps=1, fill="zero", ordering=ordering)
-    return IterativeNADE(config, mean, generator=generator)
+    return IterativeNADE(config, **weights)
 
 
 def dbm_like(
@@ -119,8 +99,7 @@ def dbm_like(
     hidden: Sequence[int] = (500, 500),
     steps: int = 5,
     tied: bool = True,
-    mean: Mean = None,
-    generator: torch.Generator | None = None,
+    **weights: Unpack[Weights],
 ) -> IterativeNADE:
     """Return the deep Boltzmann structure of Fig. 1 (right).
 
@@ -129,22 +108,15 @@ def dbm_like(
         hidden: widths of the hidden layers, tanh as in the paper.
         steps: k.
         tied: use each matrix both ways, as a Boltzmann machine does.
-        mean: data mean [D], see `IterativeNADE`.
-        generator: source of the initial weights.
+        **weights: ``mean`` and ``generator``, see `Weights`.
     """
     core = AlternatingConfig(hidden=_widths(hidden), tied=tied)
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied)
-    return IterativeNADE(config, mean, generator=generator)
+    return IterativeNADE(config, **weights)
 
 
 def residual_nade_k(
-    n_variables: int,
-    *,
-    width: int = 400,
-    blocks: int = 2,
-    steps: int = 3,
-    mean: Mean = None,
-    generator: torch.Generator | None = None,
+    n_variables: int, *, width: int = 400, blocks: int = 2, steps: int = 3, **weights: Unpack[Weights]
 ) -> IterativeNADE:
     """Return a residual NADE-k; zero fill, mask input.
 
@@ -153,12 +125,11 @@ def residual_nade_k(
         width: units of the stream.
         blocks: residual blocks a step.
         steps: k.
-        mean: data mean [D], see `IterativeNADE`.
-        generator: source of the initial weights.
+        **weights: ``mean`` and ``generator``, see `Weights`.
     """
     core = ResidualConfig(width=width, blocks=blocks)
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, fill="zero", mask_input=True)
-    return IterativeNADE(config, mean, generator=generator)
+    return IterativeNADE(config, **weights)
 
 
 def _widths(hidden: Sequence[int]) -> tuple[int, ...]:

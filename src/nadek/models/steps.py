@@ -70,16 +70,11 @@ def _checkpointed_step(
     generator: torch.Generator | None,
 ) -> tuple[Tensor, Any]:
     """Carry out a step, and again for its gradient."""
-    generator_state = None if generator is None else generator.get_state()
-    n_calls = 0
+    begin = None if generator is None else generator.clone_state()
+    sources = iter([generator])  # of the first run; others draw the same numbers again
 
     def run(p: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - of any core
-        nonlocal n_calls
-        n_calls += 1
-        if n_calls == 1 or generator is None:
-            return step(inputs, p, state, generator)
-        source = torch.Generator(generator.device).set_state(generator_state)  # type: ignore[arg-type]
-        return step(inputs, p, state, source)
+        return step(inputs, p, state, next(sources, None if begin is None else begin.clone_state()))
 
     result: tuple[Tensor, Any] = checkpoint(run, p, state, use_reentrant=False, preserve_rng_state=generator is None)
     return result

@@ -93,7 +93,6 @@ class ImageNetwork(ConditionalModel):
     """
 
     config: ImageConfig
-    variables: BinaryVariables
 
     def __init__(
         self,

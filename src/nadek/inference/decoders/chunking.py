@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from nadek.models.base import ConditionalModel
 
 MAX_BYTES = 256 * 2**20
-"""Default bound on the working memory of an evaluation, without data and model."""
+"""Bound on the working memory of an evaluation, without data and model."""
 
 NEAR_BYTES = 64 * 2**20
 """Bound for the incremental decoder on a CPU, so that its sums stay in the processor's cache."""
@@ -23,8 +23,8 @@ def bytes_per_row(model: ConditionalModel) -> int:
     return model.b.element_size() * (model.units_per_row + TABLES * variables.table_size) + 24 * variables.n_columns
 
 
-def chunks(n_rows: int, bytes_per_row: int, max_bytes: int) -> Iterator[slice]:
+def chunks(n_rows: int, bytes_per_row: int, max_bytes: int = MAX_BYTES) -> Iterator[slice]:
     """Cut ``n_rows`` into slices that fit the memory bound (at least one row each)."""
-    size = max(1, max_bytes // bytes_per_row)
+    size = max(1, min(max_bytes, MAX_BYTES) // bytes_per_row)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from nadek.inference.decoders.full import ALL, Rows
 from nadek.kernels.linear import add_product, block_size, can_prepack, prepack_weight, uses_sigmoid
 from nadek.models import IterativeNADE
-from nadek.models.cores import PARTS, Alternating, Core, Deep, DeepConfig, State
+from nadek.models.cores import PARTS, Alternating, Core, Deep, State
 from nadek.models.layers import is_modified
 
 ROUNDING = 8
@@ -162,14 +162,11 @@ def prepacked_core(core: Core, n_rows: int) -> Core:
     """Return a copy of a core with prepacked weights.
 
     The core itself comes back where prepacking gains nothing, and where its weights may be read in other ways than by
-    `affine`: tied `Alternating` cores, weights that are computed from others, other classes, hooks.
+    `affine`: tied `Alternating` cores, and cores that are not plain.
     """
     assert isinstance(core, nn.Module)
-    if any(type(part) not in PARTS or is_modified(part) for part in core.modules()):
-        return core
-    layers = _layers(core)
-    plain = not (isinstance(core, Alternating) and core.down is None) and all(map(_has_own_weight, layers))
-    if not plain or not any(can_prepack(layer.weight, n_rows) for layer in layers):
+    tied = isinstance(core, Alternating) and core.down is None
+    if tied or not _is_plain(core) or not any(can_prepack(layer.weight, n_rows) for layer in _layers(core)):
         return core
     fast = copy.deepcopy(core)
     for layer in _layers(fast):
@@ -179,29 +176,29 @@ def prepacked_core(core: Core, n_rows: int) -> Core:
     return fast
 
 
+@torch.no_grad()
 def sigmoid_core(core: Core) -> Deep | None:
     """Return a sigmoid core that replaces a tanh core.
 
     As ``tanh(u) = 2 sigmoid(2 u) - 1``, it returns ``(h + 1) / 2`` for ``2 u`` where the core returns ``h`` for ``u``.
     The scaling then is in the weights and not in every call.
     """
-    if type(core) is not Deep or core.activation != "tanh" or (core.training and core.dropout > 0):
+    if not isinstance(core, Deep) or core.activation != "tanh" or not _is_plain(core):
         return None
-    layers = _layers(core)
-    if is_modified(core) or not all(_has_own_weight(layer) for layer in layers):
+    if core.training and core.dropout > 0:
         return None
-    twin = Deep(DeepConfig(hidden=(core.n_in, *(layer.out_features for layer in layers)), activation="sigmoid"))
-    with torch.no_grad():
-        for new, layer in zip(_layers(twin), layers, strict=True):
-            weight, bias = layer.weight.double(), layer.bias.double()
-            new.weight = nn.Parameter((4 * weight).to(layer.weight))
-            new.bias = nn.Parameter((2 * (bias - weight.sum(1))).to(layer.bias))
-    return twin.eval()
+    twin = copy.deepcopy(core).eval()
+    twin.activation = "sigmoid"
+    for layer in _layers(twin):
+        weight, bias = layer.weight.double(), layer.bias.double()
+        layer.weight = nn.Parameter((4 * weight).to(layer.weight))
+        layer.bias = nn.Parameter((2 * (bias - weight.sum(1))).to(layer.bias))
+    return twin
 
 
-def _has_own_weight(layer: nn.Linear) -> bool:
-    """Return True if the weight is a plain parameter."""
-    return type(layer) is nn.Linear and "weight" in layer._parameters
+def _is_plain(core: nn.Module) -> bool:
+    """Return True for a core of this package without hooks, and without weights that are computed from others."""
+    return all(type(part) in PARTS and not is_modified(part) for part in core.modules())
 
 
 def _layers(core: nn.Module) -> list[nn.Linear]:

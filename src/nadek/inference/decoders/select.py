@@ -41,14 +41,14 @@ class MemoryDecoder:
 
 def select_decoder(
     model: ConditionalModel,
-    ordering: Int[Tensor, " D"],
+    ordering: Int[Tensor, "*rows D"],
     n_rows: int,
     *,
     stage: Shaped[Tensor, "B D"] | None = None,
     dtype: torch.dtype | None = None,
 ) -> Decoder:
-    """Return the quickest decoder for rows of one ordering; ``stage`` is that of `RaggedDecoder`."""
-    if not model.can_decode_incrementally:
+    """Return the quickest decoder for rows of one ordering or one a row; ``stage`` is that of `RaggedDecoder`."""
+    if ordering.ndim == 2 or not model.can_decode_incrementally:
         return FullDecoder(model, ordering.expand(n_rows, -1), dtype=dtype)
     if isinstance(model, MemoryModel):
         inner = select_decoder(model.network, ordering, n_rows, stage=stage, dtype=dtype)
