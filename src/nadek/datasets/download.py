@@ -1,6 +1,5 @@
 """Fetch data sets from their public homes."""
 
-import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from nadek.datasets.amat import parse_bits, read_plain
-from nadek.datasets.folder import Folder, Parts, check, compare, content_differs, write_packed
+from nadek.datasets.folder import Folder, Parts, check, content_differs, write_packed
 from nadek.datasets.sources import Source, find
 
 Progress = Callable[[int, int | None], None]
@@ -46,17 +45,13 @@ def fetch(
     target = folder / source.file
     if check(source, folder).state == "ok":
         return target
-    downloaded: list[Path] = []
+    own = [file for file in source.files(folder) if file.exists()]
     try:
         for (url, sha256), file in zip(source.published.items(), source.files(folder), strict=True):
-            if file.exists():
-                _verify(file, sha256)
-            else:
-                downloaded.append(file)
-                _download(url if base_url is None else f"{base_url.rstrip('/')}/{file.name}", sha256, file, progress)
+            _retrieve(url if base_url is None else f"{base_url.rstrip('/')}/{file.name}", sha256, file, progress)
         write_packed(target, _parse(source, folder))
     finally:
-        for file in downloaded:
+        for file in set(source.files(folder)) - set(own):
             file.unlink(missing_ok=True)
     return target
 
@@ -81,9 +76,12 @@ class _ProgressBar:
         pass
 
 
-def _download(url: str, sha256: str | None, file: Path, progress: Progress | None) -> None:
+def _retrieve(url: str, sha256: str | None, file: Path, progress: Progress | None) -> None:
+    """Download a published file if it is not there; check it by its SHA-256 if that is known."""
     import pooch  # on use: it takes a tenth of a second
 
+    if file.exists() and sha256 not in (None, pooch.file_hash(file)):
+        raise ValueError(f"{file}: expected the SHA-256 {sha256}, found another; it is not the published file")
     pooch.get_logger().setLevel("WARNING")
     bar = False if progress is None else _ProgressBar(progress)
     downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=CHUNK, timeout=TIMEOUT)
@@ -94,15 +92,6 @@ def _download(url: str, sha256: str | None, file: Path, progress: Progress | Non
         raise ConnectionError(f"could not download {url}: {error}; {by_hand}") from error
     except ValueError as error:
         raise ValueError(f"{url} is not the published file: {error}") from error
-
-
-def _verify(file: Path, sha256: str | None) -> None:
-    if sha256 is None:
-        return
-    with file.open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
-    if actual != sha256:
-        raise ValueError(f"{file}: {compare(sha256, actual)}; it is not the published file")
 
 
 def _parse(source: Source, folder: Path) -> Parts:

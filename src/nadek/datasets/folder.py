@@ -159,13 +159,8 @@ def _read(source: Source, path: Path | None) -> Parts:
 
 def content_differs(source: Source, parts: Parts) -> str | None:
     """Compare the checksums of parts and source; the text of a message, or None."""
-    actual = content_sha256(parts)
-    return None if actual == source.sha256 else compare(source.sha256, actual)
-
-
-def compare(expected: str, actual: str) -> str:
-    """Return a message's part that compares two checksums."""
-    return f"expected the SHA-256 {expected[:16]}..., found {actual[:16]}..."
+    expected, actual = source.sha256, content_sha256(parts)
+    return None if actual == expected else f"expected the SHA-256 {expected[:16]}..., found {actual[:16]}..."
 
 
 def _command(source: Source, folder: str) -> str:
