@@ -1,6 +1,5 @@
 """nadek.tabular.columns: what a column is told to be, what is asked, and codes and values there and back."""
 
-from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -11,7 +10,6 @@ from nadek.tabular.columns import (
     Binary,
     Categorical,
     Numeric,
-    UndecidedColumnError,
     decode,
     draw,
     encode,
@@ -22,6 +20,7 @@ from nadek.tabular.columns import (
     log_fall_within,
     n_levels,
 )
+from nadek.tabular.columns.infer import UndecidedColumnError
 
 NAN = float("nan")
 
@@ -159,11 +158,6 @@ def test_declared_type_overrides_values(case):
         (objects("forty", 35, None, 2), "auto", "row 1, column \"x\": expected numbers or missing, found 'forty'"),
         (objects(2.5, "1,5", "1,7"), "auto", "row 2, column \"x\": expected numbers or missing, found '1,5'"),
         (objects(True, "x", "y"), "auto", 'row 1, column "x": expected text or missing, found True'),
-        (
-            objects(None, date(2020, 1, 2), 1),
-            "auto",
-            'row 2, column "x": expected text, numbers or booleans, or missing, found 2020-01-02 (date)',
-        ),
         (np.array([1j]), "auto", 'column "x": expected text, numbers or booleans, found complex128'),
         (np.zeros((2, 2)), "auto", 'column "x": expected one dimension, found an array of shape (2, 2)'),
         (objects(None, "a"), "numeric", "row 2, column \"x\": expected a number or missing, found 'a'"),

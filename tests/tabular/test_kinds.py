@@ -114,7 +114,7 @@ def test_none_may_be_ordinal_answer(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ("pain", "ordinal: expected columns and their answers in order, as pain=none,mild,severe, found 'pain'"),
+        ("pain", "as pain=none,mild,severe, each answer once, found 'pain'"),
         ("pain=", "ordinal: expected columns and their answers in order, as pain=none,mild,severe, each"),
         ("pain=none,none", "ordinal: expected columns and their answers in order, as pain=none,mild,severe, each"),
         ("pian=none,mild", 'ordinal: there is no column "pian"; did you mean "pain"?'),

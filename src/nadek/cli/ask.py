@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import numpy as np
 import torch
 import typer
 from jaxtyping import Bool
@@ -17,6 +16,7 @@ from nadek.inference import expected_information, explain_cells, log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.runs.data import Source, kinds_of
 from nadek.tabular.columns import Column, Numeric, level_names, log_fall_within, within_bins
+from nadek.tabular.columns.parsing import shown
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.names import quoted
 from nadek.tabular.user_options import column_names
@@ -120,12 +120,9 @@ def suggest(
 
 def _value(source: Source, kinds: tuple[Column, ...], row: int, variable: int) -> str:
     """Return an observed cell as its table writes it."""
-    kind = kinds[variable]
-    if source.values is None or not isinstance(kind, Numeric):
-        return level_names(kind)[int(source.x[row, variable])]
-    value = source.values[variable][row]
-    number = value if isinstance(value, int | np.integer) else float(value)
-    return str(int(number)) if number == int(number) else repr(number)
+    if source.values is None or not isinstance(kinds[variable], Numeric):
+        return level_names(kinds[variable])[int(source.x[row, variable])]
+    return shown(source.values[variable][row])
 
 
 def _pairs(a: Tensor, b: Tensor) -> list[tuple[int, int]]:

@@ -64,8 +64,9 @@ def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
 
 def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, str]]:
     """Return name, type and reason of each training column."""
-    learnt, declared = dict(learn_each(table, choices)), choices.declared(table.labels)
-    reasons = {label: _reason(learnt.get(label), declared.get(label)) for label in table.labels}
+    parsed = choices.parse(table.labels)
+    learnt = dict(learn_each(table, parsed))
+    reasons = {label: _reason(learnt.get(label), parsed.declared.get(label)) for label in table.labels}
     return [(label, kind, reason.removeprefix(f'column "{label}" ')) for label, (kind, reason) in reasons.items()]
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nadek.tabular.columns import LARGEST_EXACT, widened
+from nadek.tabular.columns.parsing import LARGEST_EXACT, widened
 
 AnyColumn: TypeAlias = NDArray[Any] | pa.ChunkedArray
 """NumPy's column, or Arrow's."""
@@ -76,10 +76,11 @@ def to_arrow(values: AnyColumn) -> pa.Array:
     return pa.array(values.astype(np.float64), from_pandas=True)
 
 
-def typed(values: NDArray[Any], name: str) -> AnyColumn:
-    """Return values as Arrow's column of a type, see `type_of`; as they are if it cannot hold them."""
+def typed(values: NDArray[Any], kind: pa.DataType | str) -> AnyColumn:
+    """Return values as Arrow's column of a type, or of its name; as they are if it cannot hold them."""
     try:
-        return pa.chunked_array([cast_in_arrow(to_arrow(values), type_of(name))])
+        kind = type_of(kind) if isinstance(kind, str) else kind
+        return pa.chunked_array([cast_in_arrow(to_arrow(values), kind)])
     except (pa.ArrowException, ValueError):
         return values
 
@@ -131,7 +132,7 @@ def first_rounded(column: pa.ChunkedArray, *, least: int = LARGEST_EXACT) -> int
     return pc.index(pc.is_in(words, value_set=pa.array(rounded)), value=True).as_py() if rounded else None
 
 
-def choose(where: pa.Array | pa.ChunkedArray, new: pa.Array | pa.Scalar, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+def choose(where: pa.Array, new: pa.ChunkedArray | pa.Scalar, cells: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column with new cells in some places; Arrow 16 cannot choose among floats of 2 bytes."""
     if pa.types.is_float16(cells.type):
         return pc.if_else(where, new.cast(pa.float32()), cells.cast(pa.float32())).cast(cells.type)

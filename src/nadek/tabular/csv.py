@@ -6,14 +6,13 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from nadek.tabular.arrow_columns import is_text
+from nadek.tabular.arrow_columns import AnyColumn, is_text, to_arrow
 from nadek.tabular.columns import Binary, Column, Numeric
 from nadek.tabular.names import as_known, check_names, labels_of, quoted
 from nadek.tabular.schema import Schema
@@ -23,15 +22,13 @@ from nadek.tabular.text_cells import MISSING, number, point
 SEPARATORS = (",", ";", "\t")
 """Delimiters to try; spreadsheets write semicolons if numbers have decimal commas."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_BLOCK = 2**20
-"""Bytes that Arrow takes at once."""
 _ROWS = 10_000
 """Rows that are written at once."""
 _OPEN_QUOTE = "a quote in the first row is never closed"
-_SEPARATOR_LINE = re.compile(rb"sep=([!-~\t])[\r\n]+", re.IGNORECASE)
+_NO_TEXT = "expected CSV text in UTF-8, found something else"
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_SEPARATOR_LINE = re.compile(r"sep=([!-~\t])[\r\n]+", re.IGNORECASE)
 """A first line by which a spreadsheet names the delimiter; it belongs to no row."""
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _QUOTED = re.compile(r'[",;\t\r\n]|^\s|\s$|^\ufeff|^sep=', re.IGNORECASE)
 """What makes quotes needed: delimiters, quotes, line ends, spaces at the ends, and what may begin a file."""
 
@@ -63,28 +60,32 @@ class CsvFormat:
 def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
     """Read CSV text in UTF-8; `CsvFormat` has the rules."""
     form = form or CsvFormat()
-    data, delimiter = _split_delimiter(data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n"), where, form.delimiter)
-    first, body = _split_first(data, where, delimiter)
+    try:
+        text = data.decode("utf-8-sig").lstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}: {_NO_TEXT} ({error})") from error
+    text, delimiter = _split_delimiter(text, where, form.delimiter)
+    first, body = _split_first(text, where, delimiter)
     header = form.header if form.header is not None else _is_header(first, body, where, delimiter, model)
     expected = () if model is None else (*(model.columns or ()), *(model.dropped or ()))
     spelt = as_known([cell.strip() for cell in first], expected)
     names = check_names(spelt, len(first), where=where) if header else None
-    rows = body if header else data
+    rows = body if header else text
     if not rows.strip():
         raise ValueError(f"{where}: expected rows, found only a header")
-    if len(first) == 1 and re.search(rb"\n\r?\n|\r\r", rows.strip()):
+    if len(first) == 1 and re.search(r"\n\r?\n|\r\r", rows.strip()):
         raise ValueError(f'{where}: found a blank line in a file of one column; write "" for a missing cell')
     cells = tuple(_arrow_columns(rows, len(first), where, delimiter))
     commas = delimiter == ";" if form.decimal is None else form.decimal == ","
     return Table(cells, names, where=where, is_text_file=True, decimal_commas=commas)
 
 
-def format_csv(values: Sequence[pa.Array], columns: Sequence[str] | None) -> bytes:
-    """Write CSV text: a header if there are names, empty cells for null, quotes where needed.
+def format_csv(values: Sequence[AnyColumn], columns: Sequence[str] | None) -> bytes:
+    """Write columns as CSV text: a header if there are names, empty cells for null, quotes where needed.
 
     Without names it has one nevertheless, numbers from 1, if its first row would be taken for one.
     """
-    cells = [_to_text(column) for column in values]
+    cells = [_to_text(to_arrow(column)) for column in values]
     # a missing cell that is alone in its row has to differ from a blank line, which readers skip
     null = '""' if len(values) == 1 else ""
     if columns is None and _counts_columns([column[0].as_py() or "" for column in cells]):
@@ -124,56 +125,55 @@ def _number(word: str, table: Table) -> float | None:
     return number(point(word) if table.decimal_commas else word)
 
 
-def _split_delimiter(data: bytes, where: str, delimiter: str | None) -> tuple[bytes, str]:
+def _split_delimiter(text: str, where: str, delimiter: str | None) -> tuple[str, str]:
     """Return the text below a line that names the delimiter, and the delimiter."""
-    named = _SEPARATOR_LINE.match(data)
+    named = _SEPARATOR_LINE.match(text)
     if named:
-        return data[named.end() :], delimiter or named[1].decode()
+        return text[named.end() :], delimiter or named[1]
     if delimiter is not None:
-        return data, delimiter
+        return text, delimiter
     uneven = None
     for separator in SEPARATORS:
-        first, body = _split_first(data, where, separator)
+        first, body = _split_first(text, where, separator)
         if len(first) > 1 and _goes_on(first, body, separator):
-            return data, separator
+            return text, separator
         if len(first) > 1 and uneven is None:
             uneven = separator
-    return data, uneven or ","
+    return text, uneven or ","
 
 
-def _goes_on(first: list[str], body: bytes, separator: str) -> bool:
+def _goes_on(first: list[str], body: str, separator: str) -> bool:
     """Check that the second row has as many cells as the first, if there is one that can be read."""
     try:
-        return len(_split_first(body.lstrip(b"\r\n"), "", separator)[0]) == len(first)
+        return len(_split_first(body.lstrip("\r\n"), "", separator)[0]) == len(first)
     except ValueError:
         return True
 
 
-def _split_first(data: bytes, where: str, separator: str) -> tuple[list[str], bytes]:
+def _split_first(text: str, where: str, separator: str) -> tuple[list[str], str]:
     """Return the cells of the first row, which may have line breaks in quotes, and the text below it."""
-    if not data.strip():
+    if not text.strip():
         raise ValueError(f"{where}: expected a table, found an empty file")
+    end = 0
+
+    def lines() -> Iterator[str]:  # the reader of one row asks for another only while a quote is open
+        nonlocal end
+        for line in _LINE.finditer(text):
+            if "\0" in line[0]:
+                raise ValueError("zero bytes")
+            end = line.end()
+            yield line[0]
+        raise ValueError(_OPEN_QUOTE)
+
     try:
-        data.decode("utf-8")  # all of it here, so that no column turns out to be bytes
-        reader = csv.reader(_lines(data), delimiter=separator)
-        first = next(reader)
+        first = next(csv.reader(lines(), delimiter=separator))
     except (ValueError, csv.Error) as error:
-        reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(data) else error
-        raise ValueError(f"{where}: expected CSV text in UTF-8, found something else ({reason})") from error
-    last = next(islice(_LINE.finditer(data), reader.line_num - 1, None))
-    return first, data[last.end() :]
+        reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(text) else error
+        raise ValueError(f"{where}: {_NO_TEXT} ({reason})") from error
+    return first, text[end:]
 
 
-def _lines(data: bytes) -> Iterator[str]:
-    """Yield lines to a reader of one row, which asks for another only while a quote is open."""
-    for line in _LINE.finditer(data):
-        if b"\0" in line[0]:
-            raise ValueError("zero bytes")
-        yield line[0].decode("utf-8")
-    raise ValueError(_OPEN_QUOTE)
-
-
-def _is_header(first: list[str], body: bytes, where: str, delimiter: str, model: Schema | None) -> bool:
+def _is_header(first: list[str], body: str, where: str, delimiter: str, model: Schema | None) -> bool:
     """Apply the rule of `CsvFormat.header`."""
     cells = [cell.strip() for cell in first]
     numbers = [number(cell) for cell in cells]
@@ -218,7 +218,7 @@ def _are_0_or_1(words: Sequence[str]) -> bool:
     return all(value is not None and (value in (0, 1) or math.isnan(value)) for value in map(number, words))
 
 
-def _arrow_columns(rows: bytes, dim: int, where: str, separator: str) -> list[pa.ChunkedArray]:
+def _arrow_columns(rows: str, dim: int, where: str, separator: str) -> list[pa.ChunkedArray]:
     """Return the cells as text, missing ones as the words that they are."""
     # after an open quote Arrow would take the rest as one cell, or lose it
     if _has_open_quote(rows) and (complaint := _wrong_row(rows, dim, separator)):
@@ -226,44 +226,33 @@ def _arrow_columns(rows: bytes, dim: int, where: str, separator: str) -> list[pa
     names = [str(j) for j in range(dim)]
     as_text = pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
     parsing = pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    error: Exception | None = None
-    for block in (_BLOCK, len(rows) + 1):  # a row may be longer than a block
-        reading = pa_csv.ReadOptions(column_names=names, block_size=min(block, 2**31 - 1))
-        try:
-            return list(pa_csv.read_csv(pa.BufferReader(rows), reading, parsing, as_text).columns)
-        except pa.ArrowInvalid as invalid:
-            error = invalid
-            if len(rows) < _BLOCK:
-                break
-    complaint = _wrong_row(rows, dim, separator) or " ".join(str(error).split())
-    raise ValueError(f"{where}: {complaint}") from error
+    content = rows.encode()
+    # one block, if Arrow can: a row must not be longer than a block
+    reading = pa_csv.ReadOptions(column_names=names, block_size=min(len(content) + 1, 2**31 - 1))
+    try:
+        return list(pa_csv.read_csv(pa.BufferReader(content), reading, parsing, as_text).columns)
+    except pa.ArrowInvalid as error:
+        complaint = _wrong_row(rows, dim, separator) or " ".join(str(error).split())
+        raise ValueError(f"{where}: {complaint}") from error
 
 
-def _wrong_row(rows: bytes, dim: int, separator: str) -> str | None:
+def _wrong_row(rows: str, dim: int, separator: str) -> str | None:
     """Return a message about the first row with an open quote, or without `dim` cells, if there is one."""
-    ended: list[bool] = []
-
-    def lines() -> Iterator[str]:
-        yield from io.StringIO(rows.decode("utf-8", "replace"), newline="")
-        ended.append(True)
-
     row = 0
     try:
-        for cells in filter(None, csv.reader(lines(), delimiter=separator)):
+        for cells in filter(None, csv.reader(io.StringIO(rows, newline=""), delimiter=separator, strict=True)):
             row += 1
-            if ended:  # the reader asked for another line in the middle of a row
-                return f"row {row}: found a quote that is never closed"
             if len(cells) != dim:
                 return f"row {row}: expected {dim} cells, found {len(cells)}"
-    except csv.Error:  # a cell is longer than the reader permits
+    except csv.Error:  # the text ends in quotes, or a cell is longer than the reader permits
         if _has_open_quote(rows):
             return f"row {row + 1}: found a quote that is never closed"
     return None
 
 
-def _has_open_quote(text: bytes) -> bool:
+def _has_open_quote(text: str) -> bool:
     """Return True if a quote is never closed, as far as their number tells."""
-    return text.count(b'"') % 2 == 1
+    return text.count('"') % 2 == 1
 
 
 def _to_text(column: pa.Array) -> pa.Array:

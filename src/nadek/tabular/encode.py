@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_missing, shown
+from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_missing
+from nadek.tabular.columns.parsing import shown
 from nadek.tabular.names import labels_of, places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -69,11 +70,10 @@ def encode_by_schema(
     The table may have them in any order, and columns that were dropped in training beside them.
     """
     places = _places(table, schema, len(columns))
-    labels = schema_labels(schema, len(columns))
-    table = without_words(table, words_of(schema), dict(zip(labels, places, strict=True)))
-    if table.columns is None and schema.columns is not None:
-        name_at = dict(zip(places, schema.columns, strict=True))
-        table = replace(table, labels=tuple(name_at.get(j, label) for j, label in enumerate(table.labels)))
+    label_at = dict(zip(places, schema_labels(schema, len(columns)), strict=True))
+    labels = tuple(label_at.get(j, label) for j, label in enumerate(table.labels))
+    emptied = without_words(replace(table, labels=labels), words_of(schema))
+    table = replace(emptied, labels=table.labels if schema.columns is None else labels)
     values, codes = encode_table(table, columns, places, dtype=np.float32, unknown=unknown)
     return values, codes, places
 

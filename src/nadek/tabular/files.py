@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeGuard, runtime_checkable
+from typing import Any, BinaryIO, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -31,15 +31,8 @@ _NO_NAME = re.compile(r"__index_level_\d+__")
 """What pandas calls the levels of an index that have no name."""
 
 
-@runtime_checkable
-class TextStream(Protocol):
-    """A stream of text, such as `sys.stdout`."""
-
-    def write(self, text: str, /) -> object:
-        """Write some text."""
-
-
-Target = str | os.PathLike[str] | TextStream
+Target = str | os.PathLike[str] | io.TextIOBase
+"""A file, or a stream of text for CSV."""
 
 
 def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
@@ -116,30 +109,23 @@ def write_table(
     1 as integers, and other floats in CSV with all digits that tell them apart. Without names CSV has no header and
     Parquet calls the columns "x0", "x1" and so on; npy and `.amat` hold no names, and only Parquet holds an index.
     """
-    matrix = values if isinstance(values, np.ndarray) else None
-    if matrix is not None:
-        if matrix.dtype.kind not in "buif":
-            raise ValueError(f"values: expected numbers, found an array of {matrix.dtype}")
-        check_shape(matrix, where="values")
-    dim = len(values) if matrix is None else matrix.shape[1]
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind not in "buif":
+            raise ValueError(f"values: expected numbers, found an array of {values.dtype}")
+        check_shape(values, where="values")
+    dim = values.shape[1] if isinstance(values, np.ndarray) else len(values)
     names = None if columns is None else check_names(columns, dim, where="columns")
-    if is_matrix_file(target):
-        file = Path(target)
-        if matrix is None:
-            matrix = np.column_stack([_numbers(column, file) for column in values])
-        _write_matrix(file, matrix, names)
-        return
-    cells = [to_arrow(column) for column in values] if matrix is None else _matrix_cells(matrix)
     if not isinstance(target, str | os.PathLike):
-        target.write(format_csv(cells, names).decode())
+        target.write(format_csv(_columns(values), names).decode())
         return
-    file = Path(target)
-    text = b"" if is_parquet(target) else _packed(format_csv(cells, names), file)
+    file, suffix = Path(target), suffix_of(Path(target))
     with replacing(file) as stream:
-        if text:
-            stream.write(text)
+        if suffix == ".parquet":
+            pq.write_table(_parquet_table(_columns(values), names, index), stream)
+        elif is_matrix_file(target):
+            _write_matrix(stream, file, values, names)
         else:
-            _write_parquet(stream, cells, names, index)
+            stream.write(_packed(format_csv(_columns(values), names), suffix))
 
 
 def is_matrix_file(target: Target) -> TypeGuard[str | os.PathLike[str]]:
@@ -161,14 +147,16 @@ def suffix_of(file: Path) -> str:
     return suffix
 
 
-def _matrix_cells(values: NDArray[Any]) -> list[pa.Array]:
-    """Return the columns of a matrix: NaN becomes null; if all numbers are 0 and 1, they become integers."""
+def _columns(values: Sequence[AnyColumn] | NDArray[Any]) -> Sequence[AnyColumn]:
+    """Return columns; those of a matrix with null for NaN, and integers if all numbers are 0 and 1."""
+    if not isinstance(values, np.ndarray):
+        return values
     values = native(values)
     missing = np.isnan(values)
     if values.dtype.kind == "b" or (values.dtype.kind == "f" and ((values == 0) | (values == 1) | missing).all()):
         values = np.where(missing, 0, values).astype(np.int8)
     return [
-        pa.array(np.ascontiguousarray(column), mask=np.ascontiguousarray(where))
+        pa.chunked_array([pa.array(np.ascontiguousarray(column), mask=np.ascontiguousarray(where))])
         for column, where in zip(values.T, missing.T, strict=True)
     ]
 
@@ -181,21 +169,23 @@ def _numbers(column: AnyColumn, file: Path) -> NDArray[Any]:
         raise ValueError(f"{file}: this form holds numbers only, found text; write .csv or .parquet") from None
 
 
-def _write_matrix(file: Path, values: NDArray[Any], names: tuple[str, ...] | None) -> None:
+def _write_matrix(
+    stream: BinaryIO, file: Path, values: Sequence[AnyColumn] | NDArray[Any], names: tuple[str, ...] | None
+) -> None:
     suffix = suffix_of(file)
-    text = _packed(_format_amat(values, where=str(file)), file) if suffix.startswith(".amat") else b""
-    with replacing(file) as stream:
-        if suffix == ".npz":
-            named: dict[str, Any] = {} if names is None else {"columns": np.array(names, dtype=np.str_)}
-            np.savez_compressed(stream, values=values, **named)
-        elif suffix == ".npy":
-            np.save(stream, values)
-        else:
-            stream.write(text)
+    if not isinstance(values, np.ndarray):
+        values = np.column_stack([_numbers(column, file) for column in values])
+    if suffix == ".npz":
+        named: dict[str, Any] = {} if names is None else {"columns": np.array(names, dtype=np.str_)}
+        np.savez_compressed(stream, values=values, **named)
+    elif suffix == ".npy":
+        np.save(stream, values)
+    else:
+        stream.write(_packed(_format_amat(values, where=str(file)), suffix))
 
 
-def _packed(text: bytes, file: Path) -> bytes:
-    return gzip.compress(text, compresslevel=4, mtime=0) if file.name.lower().endswith(".gz") else text
+def _packed(text: bytes, suffix: str) -> bytes:
+    return gzip.compress(text, compresslevel=4, mtime=0) if suffix.endswith(".gz") else text
 
 
 def _format_amat(values: NDArray[Any], *, where: str) -> bytes:
@@ -205,11 +195,9 @@ def _format_amat(values: NDArray[Any], *, where: str) -> bytes:
         row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
         place = f"{where}: row {row + 1}, column {column + 1}"
         raise ValueError(f"{place}: expected 0 or 1, found {values[row, column]}; .amat holds nothing else")
-    text = np.full((values.shape[0], 2 * values.shape[1]), ord(" "), dtype=np.uint8)
-    text[:, ::2] = values == 1
-    text[:, ::2] += ord("0")
-    text[:, -1] = ord("\n")
-    return text.tobytes()
+    text = io.BytesIO()
+    np.savetxt(text, values, fmt="%d")
+    return text.getvalue()
 
 
 def _load_npz(file: Path) -> tuple[NDArray[Any], list[str] | None]:
@@ -264,21 +252,14 @@ def _split_index(table: pa.Table) -> tuple[pa.Table, Index | None]:
         return table, None
     unnamed = [name for name in table.column_names if _NO_NAME.fullmatch(name) and name in levels]
     described = [column for column in metadata["columns"] if column.get("field_name") in levels]
-    index = Index(
-        cells=tuple(table.column(name) for name in unnamed),
-        names=tuple(unnamed),
-        metadata=metadata | {"columns": described, "column_indexes": []},
-    )
-    return table.drop_columns(unnamed), index
+    own = json.dumps(metadata | {"columns": described, "column_indexes": []})
+    return table.drop_columns(unnamed), table.select(unnamed).replace_schema_metadata({"pandas": own})
 
 
-def _write_parquet(
-    stream: BinaryIO, values: Sequence[pa.Array], columns: Sequence[str] | None, index: Index | None
-) -> None:
+def _parquet_table(values: Sequence[AnyColumn], columns: Sequence[str] | None, index: Index | None) -> pa.Table:
     names = [f"x{j}" for j in range(len(values))] if columns is None else list(columns)
+    cells = list(map(to_arrow, values))
     if index is None:
-        table = pa.table(list(values), names=names)
-    else:
-        table = pa.table([*values, *index.cells], names=[*names, *index.names])
-        table = table.replace_schema_metadata({"pandas": json.dumps(index.metadata)})
-    pq.write_table(table, stream)
+        return pa.table(cells, names=names)
+    table = pa.table([*cells, *index.columns], names=[*names, *index.column_names])
+    return table.replace_schema_metadata(index.schema.metadata)

@@ -4,7 +4,6 @@ A frame of narwhals is the one that it wraps.
 """
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,7 +12,7 @@ from narwhals import LazyFrame
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from nadek.tabular.columns import LARGEST_EXACT
+from nadek.tabular.columns.parsing import LARGEST_EXACT
 from nadek.tabular.table import Table, empty_cells
 
 MatrixLike = Any
@@ -65,9 +64,6 @@ def select_columns(X: MatrixLike, places: Sequence[int]) -> Any:  # noqa: ANN401
 def read_array(array: NDArray[Any], labels: Sequence[str] = ()) -> Table:
     """Return the table of an array [N, D]."""
     labels = tuple(labels) or tuple(map(str, range(array.shape[1])))
-    if array.dtype == object:
-        for column, label in zip(array.T, labels, strict=True):
-            _check_objects(column, label)
     return Table(tuple(array.T), None, native=array, labels=labels)
 
 
@@ -137,22 +133,6 @@ def _is_frame_table(table: Table) -> bool:
     return isinstance(table.native, nw.DataFrame)
 
 
-def _check_objects(values: NDArray[Any], label: str) -> None:
-    """Refuse objects that no column is made of, with the error that scikit-learn has for them."""
-    wrong = {kind for kind in set(map(type, values)) if not _is_understood(kind)}
-    if wrong:
-        row = next(row for row, value in enumerate(values) if type(value) in wrong)
-        raise TypeError(
-            f'row {row + 1}, column "{label}": the argument must be text (a string), a number, a boolean or missing,'
-            f" found {values[row]!r} ({type(values[row]).__name__}); a number may be one of Python or NumPy"
-        )
-
-
-def _is_understood(kind: type) -> bool:
-    plain = issubclass(kind, str | float | int | np.generic | Decimal | type(None))
-    return plain or kind.__name__ in ("NAType", "NaTType")  # of pandas, which need not be there
-
-
 def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhals series
     """Return the cells of a column; integers beside missing ones are floats, or objects if these change them."""
     if decimal_digits(series):
@@ -166,8 +146,6 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
         values[:] = series.to_list()
     else:  # NumPy has no whole numbers of 128 bits
         values = (series.cast(nw.Int64) if series.dtype in WIDEST else series).to_numpy()
-    if values.dtype == object:
-        _check_objects(values, name)
     return values
 
 

@@ -9,23 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import to_arrow
-from nadek.tabular.columns import (
-    LARGEST_EXACT,
-    MOST_LEVELS,
-    Binary,
-    Categorical,
-    Column,
-    Declared,
-    MixedColumnError,
-    Ordinal,
-    TickedColumnError,
-    UndecidedColumnError,
-    encode,
-    infer,
-    is_missing,
-    is_plain,
-    read_cells,
-)
+from nadek.tabular.columns import Binary, Categorical, Column, Ordinal, encode, infer, is_missing, is_plain, read_cells
+from nadek.tabular.columns.infer import Declared, TickedColumnError, UndecidedColumnError
+from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError
+from nadek.tabular.columns.types import MOST_LEVELS
 from nadek.tabular.encode import schema_labels, texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
 from nadek.tabular.names import chosen_columns
@@ -35,15 +22,12 @@ from nadek.tabular.text_cells import NOTHING, Reading
 from nadek.tabular.user_options import (
     Choices,
     Declaration,
-    WholeNumbers,
+    ParsedChoices,
     Word,
     WordCount,
     check_words,
     count_words,
     ordinal_column,
-    parse_missing,
-    parse_orders,
-    split_names,
     without_words,
 )
 
@@ -76,43 +60,41 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
     Counted are the words that the user named, and those of `nadek.tabular.text_cells.NOTHING` that stand beside other
     texts. An `UndecidedColumnsError` asks the user to say more.
     """
-    words, answers = parse_missing(choices.missing, table.labels), tuple(split_names(choices.keep))
-    declared = choices.declared(table.labels)
-    places = [j for j, label in enumerate(table.labels) if declared.get(label) != "drop"]
+    parsed = choices.parse(table.labels)
+    places = [j for j, label in enumerate(table.labels) if parsed.declared.get(label) != "drop"]
     if not places:
         raise ValueError(f"{table.where}: expected columns to learn from, found that all are dropped")
     columns: list[Column] = []
     questions: dict[str, Question] = {}
     codes = np.empty((len(table), len(places)), dtype=np.float32)
-    for k, (label, learnt) in enumerate(learn_each(table, choices)):
+    for k, (label, learnt) in enumerate(learn_each(table, parsed)):
         if isinstance(learnt, Question):
             questions[label] = learnt
         else:
             columns.append(learnt[0])
             codes[:, k] = learnt[1]
     _ask(table, questions)
-    counts = count_words(table, words, places, declared=True)
-    table = without_words(table, words, {label: j for j, label in enumerate(table.labels)})
-    nothing = [Word(text) for text in NOTHING if table.is_text_file and text not in answers]
+    counts = count_words(table, parsed.missing, places, declared=True)
+    table = without_words(table, parsed.missing)
+    nothing = [Word(text) for text in NOTHING if table.is_text_file and text not in parsed.keep]
     # None among the answers of a column is an answer
     of_text = [
         j for j, texts in zip(places, map(texts_of, columns), strict=True) if texts and not {*texts} & {*NOTHING}
     ]
-    schema = _schema(table, columns, places, words)
+    schema = _schema(table, columns, places, parsed.missing)
     return schema, codes, (*counts, *count_words(table, nothing, of_text, declared=False))
 
 
-def learn_each(table: Table, choices: Choices) -> Iterator[tuple[str, Learnt | Question]]:
+def learn_each(table: Table, choices: ParsedChoices) -> Iterator[tuple[str, Learnt | Question]]:
     """Yield the columns of a training file that are not dropped: type and codes, or a question to the user."""
-    words, answers = parse_missing(choices.missing, table.labels), tuple(split_names(choices.keep))
-    check_words(table, words, answers)
-    declared, orders = choices.declared(table.labels), parse_orders(choices.ordinal, table.labels)
-    table = without_words(table, words, {label: j for j, label in enumerate(table.labels)})
+    check_words(table, choices.missing, choices.keep)
+    table = without_words(table, choices.missing)
     for j, label in enumerate(table.labels):
-        if declared.get(label) == "drop":
+        declared = choices.declared.get(label)
+        if declared == "drop":
             continue
         try:
-            yield label, _learn(table, j, declared.get(label), answers, orders.get(label), choices.whole_numbers)
+            yield label, _learn(table, j, declared, choices)
         except OtherTypeError as error:
             yield label, Question(f"{error}: leave it out", ())
         except UndecidedColumnError as error:
@@ -170,25 +152,18 @@ def _ask(table: Table, questions: Mapping[str, Question], most: int = 3) -> None
         raise UndecidedColumnsError(message, {label: one.remedies for label, one in questions.items()})
 
 
-def _learn(
-    table: Table,
-    j: int,
-    declared: Declaration | None,
-    answers: Sequence[str],
-    order: Sequence[str] | None,
-    whole_numbers: WholeNumbers | None,
-) -> Learnt:
-    """Return the type of one column of a file, and its codes; see `Choices.keep` for the answers."""
+def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedChoices) -> Learnt:
+    """Return the type of one column of a file, and its codes."""
     label = table.labels[j]
-    if order is not None:
+    if (order := choices.orders.get(label)) is not None:
         column = ordinal_column(order)
         return column, encode(column, table.column(j, reading="text", levels=order), name=label)
     readings: dict[Declaration | None, Reading] = {"categorical": "text", "numeric": "numbers"}
     values = table.column(j, reading=readings.get(declared, "guess"))
     is_text = values.dtype == object and all(value is None or isinstance(value, str) for value in values)
     may_be_text = is_text or is_missing(values).all()  # all cells may be words such as None
-    if answers and table.is_text_file and declared != "numeric" and may_be_text:
-        values = table.column(j, reading="text", levels=answers)
+    if choices.keep and table.is_text_file and declared != "numeric" and may_be_text:
+        values = table.column(j, reading="text", levels=choices.keep)
     if declared == "categorical" and table.is_text_file:
         values = _whole_numbers(values)
     if is_missing(values).all():  # training says what to do about it
@@ -205,9 +180,9 @@ def _learn(
         question = f"{error}: correct it, say that it means missing, or leave the column out"
         raise UndecidedColumnError(question, column=label, remedies=()) from None
     except UndecidedColumnError as error:
-        if whole_numbers not in error.remedies or "numeric" not in error.remedies:
+        if choices.whole_numbers not in error.remedies or "numeric" not in error.remedies:
             raise
-        return _learn(table, j, whole_numbers, answers, order, None)
+        return _learn(table, j, choices.whole_numbers, choices)
     return column, encode(column, values, name=label)
 
 

@@ -4,7 +4,7 @@ import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,22 +22,17 @@ from nadek.tabular.arrow_columns import (
     to_numbers,
     to_objects,
 )
-from nadek.tabular.columns import LARGEST_EXACT, is_missing, to_float, widened
+from nadek.tabular.columns.parsing import LARGEST_EXACT, is_missing, to_float, widened
 from nadek.tabular.names import labels_of
-from nadek.tabular.text_cells import Reading, number, numbers_among, read_words, says_one_of, with_points
+from nadek.tabular.text_cells import Reading, number, numbers_among, point, read_words, says_one_of, with_points
 
 
 class OtherTypeError(ValueError):
     """A column holds dates, lists or the like."""
 
 
-@dataclass(frozen=True, eq=False)
-class Index:
-    """Row labels that pandas keeps in a Parquet file, in columns that have no name and are no data."""
-
-    cells: tuple[pa.ChunkedArray, ...]
-    names: tuple[str, ...]
-    metadata: dict[str, Any]
+Index: TypeAlias = pa.Table
+"""Row labels that pandas keeps in a Parquet file, in columns that have no name and are no data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,15 +113,29 @@ class Table:
         return int(self._holds(self.cells[j], [word]).sum())
 
     def _holds(self, cells: AnyColumn, words: Sequence[str]) -> NDArray[np.bool_]:
-        """Return which cells of a column hold one of some words."""
+        """Return which cells of a column hold one of some words; spaces around them do not count."""
+        meant = set(numbers_among(words))
+
+        def is_held(cell: Any) -> bool:  # noqa: ANN401 - a Python object
+            if isinstance(cell, str):
+                word = point(cell) if self.decimal_commas else cell
+                return cell.strip() in words or (self.is_text_file and says_one_of(word, meant))
+            return isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool) and to_float(cell) in meant
+
         if isinstance(cells, np.ndarray):
-            return _holds_values(cells, words)
-        holds = _holds_arrow(cells, words)
-        if not self.is_text_file or not (meant := set(numbers_among(words))):
-            return holds
-        pointed = with_points(cells, "numbers") if self.decimal_commas else cells
-        texts = [text for text in pc.unique(pointed).drop_null().to_pylist() if says_one_of(text, meant)]
-        return holds | _to_mask(pc.is_in(pointed, value_set=pa.array(texts, pa.string())))
+            if cells.dtype.kind in "iuf":
+                return np.isin(widened(cells) if cells.dtype.kind == "f" else cells, list(meant))
+            return np.array(list(map(is_held, cells.tolist())), dtype=np.bool_)
+        if is_number(cells.type):
+            return np.isin(to_floats(cells), list(meant))
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        if not is_text(cells.type):
+            return np.zeros(len(cells), dtype=np.bool_)
+        cells = cells.cast(pa.string())
+        texts = [text for text in pc.unique(cells).to_pylist() if is_held(text)]
+        mask: NDArray[np.bool_] = pc.is_in(cells, value_set=pa.array(texts, pa.string())).to_numpy()
+        return mask
 
 
 def empty_cells(cells: AnyColumn, where: NDArray[np.bool_]) -> AnyColumn:
@@ -142,40 +151,6 @@ def empty_cells(cells: AnyColumn, where: NDArray[np.bool_]) -> AnyColumn:
     out = cells.astype(dtype)
     out[where] = np.nan if dtype.kind == "f" else None
     return out
-
-
-def _holds_arrow(cells: pa.ChunkedArray, words: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which cells hold one of some words; spaces around them do not count."""
-    kind = cells.type
-    if pa.types.is_dictionary(kind):
-        return _holds_arrow(cells.cast(kind.value_type), words)
-    if is_text(kind):
-        trimmed = pc.utf8_trim_whitespace(cells.cast(pa.string()))
-        return _to_mask(pc.is_in(trimmed, value_set=pa.array(words, pa.string())))
-    if is_number(kind):
-        return np.isin(to_floats(cells), numbers_among(words))
-    return np.zeros(len(cells), dtype=np.bool_)
-
-
-def _holds_values(cells: NDArray[Any], words: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which of NumPy's cells hold one of some words, or its number; spaces around them do not count."""
-    meant = numbers_among(words)
-    if cells.dtype.kind in "iuf":
-        return np.isin(widened(cells) if cells.dtype.kind == "f" else cells, meant)
-    return np.array(
-        [
-            cell.strip() in words
-            if isinstance(cell, str)
-            else isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool) and to_float(cell) in meant
-            for cell in cells.tolist()
-        ],
-        dtype=np.bool_,
-    )
-
-
-def _to_mask(holds: pa.ChunkedArray) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = holds.fill_null(False).to_numpy()  # noqa: FBT003
-    return mask
 
 
 def _is_text_here(cells: pa.ChunkedArray, reading: Reading, levels: Sequence[str]) -> bool:

@@ -42,12 +42,13 @@ class Choices:
     keep: tuple[str, ...] = ()
     whole_numbers: WholeNumbers | None = None
 
-    def declared(self, labels: Sequence[str]) -> dict[str, Declaration]:
-        """Return what the options say of each column that they name."""
+    def parse(self, labels: Sequence[str]) -> "ParsedChoices":
+        """Return what the options say of the columns of a table."""
+        orders = parse_orders(self.ordinal, labels)
         options: list[tuple[Declaration, Iterable[str]]] = [
             ("categorical", column_names(self.categorical, labels)),
             ("numeric", column_names(self.numeric, labels)),
-            ("ordinal", parse_orders(self.ordinal, labels)),
+            ("ordinal", orders),
             ("drop", column_names(self.drop, labels)),
         ]
         declared: dict[str, Declaration] = {}
@@ -57,7 +58,18 @@ class Choices:
                     raise ValueError(f'{option}: there is no column "{name}"; {nearest(name, labels)}')
                 if declared.setdefault(name, option) != option:
                     raise ValueError(f'column "{name}" is said to be both: {declared[name]} and {option}')
-        return declared
+        missing, keep = parse_missing(self.missing, labels), tuple(split_names(self.keep))
+        return ParsedChoices(declared, orders, missing, keep, self.whole_numbers)
+
+
+class ParsedChoices(NamedTuple):
+    """`Choices` about the columns of one table, by their labels."""
+
+    declared: Mapping[str, Declaration]
+    orders: Mapping[str, tuple[str, ...]]
+    missing: tuple["Word", ...]
+    keep: tuple[str, ...]
+    whole_numbers: WholeNumbers | None
 
 
 class Word(NamedTuple):
@@ -106,7 +118,10 @@ def parse_orders(entries: Sequence[str], labels: Sequence[str]) -> dict[str, tup
     """Return the answers of ordinal columns, from one end to the other: ``pain,mood=none,mild,severe``."""
     orders: dict[str, tuple[str, ...]] = {}
     for entry in entries:
-        columns, levels = _split_order(entry, labels)
+        columns, text = _split_equals(entry, labels)
+        levels = tuple(split_names([text]))
+        if not columns or "" in levels or len(set(levels)) < len(levels):
+            raise ValueError(f"ordinal: expected {ORDER_FORM}, each answer once, found {entry!r}")
         for column in columns:
             if column not in labels:
                 raise ValueError(f'ordinal: there is no column "{column}"; {nearest(column, labels)}')
@@ -132,12 +147,12 @@ def words_of(schema: Schema) -> tuple[Word, ...]:
     return (*map(Word, schema.missing or ()), *own)
 
 
-def without_words(table: Table, words: Sequence[Word], places: Mapping[str, int]) -> Table:
+def without_words(table: Table, words: Sequence[Word]) -> Table:
     """Return a table with missing cells in place of such words."""
     table = table.without([word.text for word in words if word.column is None])
     for text, column in words:
         if column is not None:
-            table = table.without([text], places[column])
+            table = table.without([text], table.labels.index(column))
     return table
 
 
@@ -177,24 +192,13 @@ def _hint(word: Word, table: Table) -> str:
 
 
 def _parse_word(entry: str, labels: Sequence[str]) -> list[Word]:
-    for column, text in _split_equals(entry):
-        if set(columns := column_names([column], labels)) <= set(labels):
-            return [Word(text, label) for label in columns]
-    return [Word(entry)]
+    columns, text = _split_equals(entry, labels)
+    return [Word(text, label) for label in columns] if columns and set(columns) <= set(labels) else [Word(entry)]
 
 
-def _split_order(entry: str, labels: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return columns and answers: of several signs of equality, the first one counts before which all are known."""
-    ways = [(column_names([columns], labels), split_names([levels])) for columns, levels in _split_equals(entry)]
-    if not ways:
-        raise ValueError(f"ordinal: expected {ORDER_FORM}, found {entry!r}")
-    columns, levels = next((way for way in ways if set(way[0]) <= set(labels)), ways[0])
-    if "" in levels or len(set(levels)) < len(levels):
-        raise ValueError(f"ordinal: expected {ORDER_FORM}, each answer once, found {entry!r}")
-    return columns, tuple(levels)
-
-
-def _split_equals(entry: str) -> list[tuple[str, str]]:
-    """Split an entry at each of its signs of equality, as names and words may have some."""
+def _split_equals(entry: str, labels: Sequence[str]) -> tuple[list[str], str]:
+    """Return columns and the text behind the first sign of equality before which all are known, else the first."""
     parts = entry.split("=")
-    return [("=".join(parts[:cut]).strip(), "=".join(parts[cut:]).strip()) for cut in range(1, len(parts))]
+    ends = [("=".join(parts[:cut]).strip(), "=".join(parts[cut:]).strip()) for cut in range(1, len(parts))]
+    ways = [(column_names([columns], labels), text) for columns, text in ends]
+    return next((way for way in ways if set(way[0]) <= set(labels)), ways[0] if ways else ([], ""))

@@ -1,7 +1,7 @@
 """The one way back: tables with missing cells filled in, as what they were."""
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,9 @@ import pyarrow as pa
 from jaxtyping import Bool
 from numpy.typing import NDArray
 
-from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, to_arrow
-from nadek.tabular.columns import LARGEST_EXACT, Column, decode, draw, shown
+from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, typed
+from nadek.tabular.columns import Column, decode, draw
+from nadek.tabular.columns.parsing import LARGEST_EXACT, shown
 from nadek.tabular.files import Target, is_matrix_file, is_parquet, suffix_of
 from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
 from nadek.tabular.table import Table
@@ -43,9 +44,9 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
     missing = {j: where & table.is_missing(j) for j, (where, _) in fillings.items()}
     fillings = {j: (missing[j], new[missing[j][where]]) for j, (where, new) in fillings.items()}
     columns = {j: replaced(table.column(j), where, new) for j, (where, new) in fillings.items() if where.any()}
-    if isinstance(table.native, np.ndarray):
-        return _filled_array(table.native, columns)
     frame = table.native
+    if isinstance(frame, np.ndarray):
+        return array_like(frame, [columns.get(j, column) for j, column in enumerate(frame.T)])
     series = [_with_own(frame[:, j], fillings[j][0], series_like(frame[:, j], new)) for j, new in columns.items()]
     whole = (frame.with_columns(*series) if series else frame.clone()).to_native()
     if frame.implementation.is_pyarrow() and whole.schema != frame.to_native().schema:
@@ -66,14 +67,10 @@ def filled_column(
     # a table may say true and false where the model's said 1 and 0
     if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
         values = values.astype(np.float64)
-    if new.dtype.kind == "i" and not where.all():
-        values = _as_integers(values, where)
     whole = _of_one_sort(replaced(values, where, new))
     if not table.is_text_file:
-        try:
-            return choose(pa.array(where), to_arrow(whole).cast(cells.type), cells)
-        except pa.ArrowException:
-            return whole
+        whole = typed(whole, cells.type)
+        return whole if isinstance(whole, np.ndarray) else choose(pa.array(where), whole, cells)
     if is_matrix_file(target) or is_parquet(target):
         return whole
     is_text = any(isinstance(value, str) for value in whole.tolist())
@@ -109,7 +106,7 @@ def replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[A
         return new
     if not where.any():
         return values
-    if new.dtype.kind == "i" and max(-int(new.min()), int(new.max())) > LARGEST_EXACT:
+    if new.dtype.kind == "i":
         values = _as_integers(values, where)
     are_numbers = values.dtype.kind in "iuf" and new.dtype.kind in "buif"
     out = values.astype(np.result_type(values, new) if are_numbers or values.dtype == new.dtype else object)
@@ -159,17 +156,17 @@ def renamed(native: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a frame
     return nw.concat(columns, how="horizontal").to_native()
 
 
-def array_like(empty: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def array_like(like: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return columns side by side, in the type of an array if it holds all of them."""
-    if empty.dtype == object or any(column.dtype.kind not in "buif" for column in columns):
-        out = np.empty((len(columns[0]), len(columns)), dtype=object)
-        for j, column in enumerate(columns):
-            out[:, j] = column
-        return out if empty.dtype.kind not in "US" else out.astype(np.str_)
-    stacked = np.column_stack(columns)
-    if empty.dtype.kind != "f" and not _are_whole(stacked):
-        return stacked.astype(np.float64)
-    return _as_whole(stacked, empty.dtype) if empty.dtype.kind in "iu" else stacked.astype(empty.dtype)
+    if like.dtype == object or any(column.dtype.kind not in "buif" for column in columns):
+        whole = np.column_stack([column.astype(object) for column in columns])
+        return whole if like.dtype.kind not in "US" else whole.astype(np.str_)
+    whole = np.column_stack(columns)
+    if like.dtype.kind != "f" and not _are_whole(whole):
+        return whole.astype(np.float64)
+    if like.dtype.kind in "iu":
+        return _as_whole(whole, like.dtype)
+    return whole.astype(like.dtype if like.dtype.kind != "f" or _reaches(like.dtype, whole) else np.float64)
 
 
 def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series
@@ -203,19 +200,6 @@ def numpy_type(like: Any) -> np.dtype[Any]:  # noqa: ANN401 - narwhals series
     return np.dtype(name.replace("128", "64"))
 
 
-def _filled_array(array: NDArray[Any], columns: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
-    """Return a copy of an array with some columns replaced, in its type if that holds them."""
-    dtype = array.dtype
-    if not all(map(_are_numbers, columns.values())):
-        dtype = np.dtype(object)
-    elif dtype.kind == "f" and not all(_reaches(dtype, values) for values in columns.values()):
-        dtype = np.dtype(np.float64)
-    out = array.astype(dtype)
-    for j, values in columns.items():
-        out[:, j] = values
-    return out
-
-
 def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa: ANN401 - narwhals series
     """Return a new series with the observed cells of the old one: decimals lose digits on their way."""
     if not (decimal_digits(old) and decimal_digits(new)):
@@ -240,7 +224,7 @@ def _reaches(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
     if dtype.kind == "b":
         return bool(((values == 0) | (values == 1)).all())
     ends = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
-    return bool(float(ends.min) <= values.min() and values.max() <= float(ends.max))
+    return not ((values < float(ends.min)) | (values > float(ends.max))).any()
 
 
 def _as_whole(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:

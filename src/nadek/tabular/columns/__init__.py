@@ -2,22 +2,12 @@
 
 from nadek.tabular.columns.bins import draw, log_density_within, log_fall_outside, log_fall_within, within_bins
 from nadek.tabular.columns.encoding import Unknown, decode, encode, expected
-from nadek.tabular.columns.infer import Declared, TickedColumnError, UndecidedColumnError, infer
-from nadek.tabular.columns.parsing import (
-    LARGEST_EXACT,
-    MixedColumnError,
-    is_missing,
-    read_cells,
-    shown,
-    to_float,
-    widened,
-)
+from nadek.tabular.columns.infer import infer
+from nadek.tabular.columns.parsing import is_missing, read_cells
 from nadek.tabular.columns.types import (
-    MOST_LEVELS,
     Binary,
     Categorical,
     Column,
-    Level,
     Numeric,
     Ordinal,
     describe,
@@ -28,18 +18,11 @@ from nadek.tabular.columns.types import (
 )
 
 __all__ = [
-    "LARGEST_EXACT",
-    "MOST_LEVELS",
     "Binary",
     "Categorical",
     "Column",
-    "Declared",
-    "Level",
-    "MixedColumnError",
     "Numeric",
     "Ordinal",
-    "TickedColumnError",
-    "UndecidedColumnError",
     "Unknown",
     "decode",
     "describe",
@@ -56,8 +39,5 @@ __all__ = [
     "n_levels",
     "ordinal",
     "read_cells",
-    "shown",
-    "to_float",
-    "widened",
     "within_bins",
 ]

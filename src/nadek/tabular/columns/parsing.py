@@ -40,8 +40,8 @@ def read_cells(
 ) -> Cells:
     """Return a column's observed cells and their sort; None, NaN and null are missing.
 
-    Cells must be of ``expected_sort``, or of the most frequent one. Other cells are a `MixedColumnError`; infinite
-    numbers, dates and the like are a ValueError. Messages list the ``expected`` values.
+    Cells must be of ``expected_sort``, or of the most frequent one. Other cells are a `MixedColumnError`, infinite
+    numbers a ValueError, and dates and the like a TypeError. Messages list the ``expected`` values.
     """
     if values.ndim != 1:
         raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
@@ -160,9 +160,11 @@ def _refuse(
     right = expected_sort or (times.most_common(1)[0][0] if times else None)  # of as many cells each, the first
     wrong = next(i for i, sort in enumerate(sorts) if sort is None or sort != right)
     place, value = place_of(name, rows[wrong]), observed[wrong]
-    if sorts[wrong] is None:
-        kind = type(value).__name__
-        raise ValueError(f"{place}: expected text, numbers or booleans, or missing, found {shown(value)} ({kind})")
+    if sorts[wrong] is None:  # scikit-learn asks for this error, and for these words
+        raise TypeError(
+            f"{place}: the argument must be text (a string), a number, a boolean or missing,"
+            f" found {value!r} ({type(value).__name__}); a number may be one of Python or NumPy"
+        )
     raise MixedColumnError(
         f"{place}: expected {listed(expected) if expected else right} or missing, found {shown(value)}"
     )
