@@ -1,6 +1,5 @@
 """nadek.datasets: loading, checking, fetching, and the checksums that hold them together."""
 
-import gzip
 import hashlib
 import os
 import re
@@ -286,14 +285,6 @@ def test_load_what_is_broken(packed, keep):
 
 
 # Rows of 0 and 1 as text
-
-
-@pytest.mark.parametrize("suffix", [".amat", ".amat.gz"])
-def test_read_amat(tmp_path, suffix):
-    path = tmp_path / f"t{suffix}"
-    text = as_text(PARTS[0])
-    path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
-    np.testing.assert_array_equal(datasets.read_amat(path), PARTS[0])
 
 
 FORMS = {

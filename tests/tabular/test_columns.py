@@ -88,7 +88,6 @@ def test_more_than_32_texts_are_asked():
     assert n_levels(infer(words[words != "w32"], name="x")) == 32
     with pytest.raises(UndecidedColumnError) as error:
         infer(words, name="city")
-    assert error.value.column == "city"
     assert str(error.value) == (
         "column \"city\" has 33 different texts in 66 rows ('w00', 'w01', 'w02' (and 30 more)):"
         " say that it is categorical, or leave it out"
@@ -111,7 +110,6 @@ def test_whole_numbers_are_asked_about():
     for values in (np.array([1, 3, 2]), np.array([1.0, 3.0, NAN, 2.0]), objects(1, 3, None, 2)):
         with pytest.raises(UndecidedColumnError) as error:
             infer(values, name="stage")
-        assert error.value.column == "stage"
         assert str(error.value) == (
             'column "stage" has whole numbers from 1 to 3, 3 different ones (3 in row 2):'
             " say whether they are categories or numbers"

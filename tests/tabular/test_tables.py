@@ -734,14 +734,14 @@ def test_pickled_arrays_are_refused(tmp_path, suffix):
 @every_form
 def test_file_that_is_not_there(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
-    assert "there is no such file" in refusal(path, kind=FileNotFoundError)
+    assert "No such file or directory" in refusal(path, kind=FileNotFoundError)
 
 
 @every_form
 def test_folder_in_place_of_a_file(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
     path.mkdir()
-    assert re.search(r"is a folder, expected a file that ends in \.csv", refusal(path, kind=IsADirectoryError))
+    assert "expected a file, found a folder, a pipe or a device" in refusal(path)
     with pytest.raises(IsADirectoryError, match="is a folder"):
         write_table(path, COMPLETE)
 

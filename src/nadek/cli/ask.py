@@ -55,7 +55,6 @@ def explain(
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
     names, kinds = schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
-    assert source.values is not None, "a table that is read for a model has values"
     less = torch.from_numpy(within_bins(log_fall_within, kinds, source.values, names)).to(x.device)
     scores = reduce_orderings(log_probs, "mixture") + less.sum(1)
     chosen = torch.arange(len(x), device=x.device) if lowest is None else scores.argsort(stable=True)[:lowest]
@@ -120,7 +119,7 @@ def suggest(
 
 def _value(source: Source, kinds: tuple[Column, ...], row: int, variable: int) -> str:
     """Return an observed cell as its table writes it."""
-    if source.values is None or not isinstance(kinds[variable], Numeric):
+    if not isinstance(kinds[variable], Numeric):
         return level_names(kinds[variable])[int(source.x[row, variable])]
     return shown(source.values[variable][row])
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from nadek.tabular.columns import Binary, Column, Numeric, describe, is_plain
 from nadek.tabular.encode import schema_labels
-from nadek.tabular.learn_schema import Learnt, Question, learn_each
+from nadek.tabular.learn_schema import Learnt, learn_each
 from nadek.tabular.names import quoted
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -70,12 +70,12 @@ def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, str]]
     return [(label, kind, reason.removeprefix(f'column "{label}" ')) for label, (kind, reason) in reasons.items()]
 
 
-def _reason(learnt: Learnt | Question | None, option: str | None) -> tuple[str, str]:
+def _reason(learnt: Learnt | Exception | None, option: str | None) -> tuple[str, str]:
     """Return the type of a column and the reason."""
     if learnt is None:
         return "left out", "--drop"
-    if isinstance(learnt, Question):
-        return "to be said", learnt.text
+    if isinstance(learnt, Exception):
+        return "to be said", str(learnt)
     column, codes = learnt
     if np.isnan(codes).all():
         return "empty", "no value in any row"

@@ -1,6 +1,7 @@
 """``nadek sample``, ``nadek impute`` and ``nadek complete``: new rows, and completed ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ from nadek.cli.arguments import (
     with_groups,
 )
 from nadek.cli.console import say
-from nadek.cli.output import PICTURES, Whole, check_words, how_many, write_pictures, write_values
+from nadek.cli.output import PICTURES, Whole, check_form, how_many, write_pictures, write_values
 from nadek.inference import Completed, beam, best_of, greedy
 from nadek.inference.sampling import impute as impute_rows
 from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
@@ -67,7 +68,7 @@ def sample(
     saved = load_saved(model, device=pick_device(device))
     generator = torch.Generator(saved.model.b.device).manual_seed(seed)
     kinds = kinds_of(saved)
-    check_words(kinds, output)
+    check_form(saved, output)
     x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
     if output is not None and output.suffix.lower() in PICTURES:
         write_pictures(x, saved.schema.image_shape, output)
@@ -107,7 +108,7 @@ def impute(
     if probabilities:
         check_names(headers, len(headers), where="--probabilities")
     else:
-        check_words(kinds, table.output)
+        check_form(saved, table.output)
     source = table.read(saved, data)
     whole = None if probabilities and not all(map(is_plain, kinds)) else Whole(source, table.output)
     x = source.x.to(saved.model.b.device)
@@ -149,13 +150,20 @@ def complete(
     """
     saved = table.load(model, NUMBERS if log_probability else SUFFIXES)
     kinds = kinds_of(saved)
-    check_words(kinds, table.output)
+    check_form(saved, table.output)
     source = table.read(saved, data)
     whole = Whole(source, table.output)
     if log_probability and "log_probability" in (whole.columns or ()):
         raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
     x = source.x.to(saved.model.b.device)
-    best = _complete(saved, x, method, width, draws, torch.Generator(x.device).manual_seed(seed))
+    generator = torch.Generator(x.device).manual_seed(seed)
+    searches: dict[Method, Callable[..., Completed]] = {
+        "greedy": partial(greedy, generator=generator),
+        "certain-first": partial(greedy, most_certain_first=True),
+        "beam": partial(beam, width=width, generator=generator),
+        "best-of": partial(best_of, n_draws=draws, generator=generator),
+    }
+    best = searches[method](saved.model, x)
     values = decoded(kinds, best.x.cpu().numpy())
     mean = float(best.log_prob.sum()) / max(1, int(x.isnan().any(1).sum()))
     say(f"{how_many(source.missing)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
@@ -195,17 +203,3 @@ def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:
         spread_levels(kinds, level_probabilities(saved.model, rows)) for rows in x.split(rows_at_once(saved.model))
     ]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
-
-
-def _complete(
-    saved: SavedModel, x: Tensor, method: Method, width: int, draws: int, generator: torch.Generator
-) -> Completed:
-    match method:
-        case "greedy":
-            return greedy(saved.model, x, generator=generator)
-        case "certain-first":
-            return greedy(saved.model, x, most_certain_first=True)
-        case "beam":
-            return beam(saved.model, x, width=width, generator=generator)
-        case "best-of":
-            return best_of(saved.model, x, n_draws=draws, generator=generator)

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nadek.checkpoints import SavedModel
 from nadek.cli.console import standard_output
-from nadek.runs.data import Source
+from nadek.runs.data import Source, kinds_of
 from nadek.tabular.arrow_columns import AnyColumn
-from nadek.tabular.columns import Column, Numeric
-from nadek.tabular.files import Target, write_table
+from nadek.tabular.columns import decode, n_levels
+from nadek.tabular.encode import schema_labels
+from nadek.tabular.files import Target, is_matrix_file, write_table
 from nadek.tabular.names import labels_of
 from nadek.tabular.table import Index
-from nadek.tabular.writeback import filled_column, other_column
+from nadek.tabular.writeback import filled_column, numbers_for, other_column
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -70,7 +72,6 @@ class Whole:
 
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
         """Fill the missing cells out of D arrays [N]."""
-        assert self._source.values is not None, "a source that is read for a model has values"
         missing = self._source.missing.numpy().T
         columns = zip(self._source.places, self._source.values, missing, new, strict=True)
         return [
@@ -88,18 +89,12 @@ class Whole:
         write_values([*everything, *more.values()], names, self._output, index=self._table.index)
 
 
-def check_words(kinds: Sequence[Column], output: Path | None) -> None:
-    """Refuse a file format that cannot hold the columns."""
-    if output is None or output.name.lower().endswith((".csv", ".csv.gz", ".parquet", *PICTURES)):
-        return
-    if any(isinstance(level, str) for kind in kinds if not isinstance(kind, Numeric) for level in kind.levels):
-        raise ValueError(f"{output}: this form holds numbers only, and the model knows words; write .csv or .parquet")
-    if output.name.lower().endswith((".amat", ".amat.gz")) and not all(map(_is_0_or_1, kinds)):
-        raise ValueError(f"{output}: this form holds 0 and 1 only, and the model knows other numbers; write .csv")
-
-
-def _is_0_or_1(kind: Column) -> bool:
-    return not isinstance(kind, Numeric) and all(level in (0, 1) for level in kind.levels)
+def check_form(saved: SavedModel, output: Path | None) -> None:
+    """Refuse a file format that cannot hold the model's columns."""
+    if output is not None and output.suffix.lower() not in PICTURES and is_matrix_file(output):
+        kinds = kinds_of(saved)
+        for label, kind in zip(schema_labels(saved.schema, len(kinds)), kinds, strict=True):
+            numbers_for(output, label, decode(kind, np.arange(n_levels(kind))))
 
 
 def write_pictures(x: Tensor, image_shape: tuple[int, int] | None, output: Path) -> None:

@@ -136,7 +136,6 @@ def score(
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
-    assert source.values is not None, "a table that is read for a model has values"
     fall = within_bins(log_fall_outside, kinds_of(saved), source.values, schema_labels(saved.schema, x.shape[1]))
     log_probs += torch.from_numpy(fall.sum(1)).to(x.device)
     write_columns(

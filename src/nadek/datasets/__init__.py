@@ -1,8 +1,7 @@
 """Public binary data sets: load, check and fetch them."""
 
-from nadek.datasets.amat import read_amat, read_plain
 from nadek.datasets.download import fetch
 from nadek.datasets.folder import check, load
 from nadek.datasets.sources import Dataset, Status, names
 
-__all__ = ["Dataset", "Status", "check", "fetch", "load", "names", "read_amat", "read_plain"]
+__all__ = ["Dataset", "Status", "check", "fetch", "load", "names"]

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import zlib
 from pathlib import Path
 
@@ -10,22 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadek.utils.atomic import check_unpacked, most_unpacked, read_whole
-
-
-def read_amat(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
-    """Read an `.amat` or `.amat.gz` file.
-
-    Args:
-        path: the file; one named ".gz" is decompressed.
-
-    Returns:
-        uint8 0/1 [N, D].
-
-    Raises:
-        ValueError: for other rows, no rows, or a broken gzip file.
-    """
-    file = Path(path)
-    return parse_bits(read_plain(file), name=str(file))
 
 
 def read_plain(path: Path) -> bytes:

@@ -38,7 +38,7 @@ class Source:
 
     x: Tensor
     schema: Schema
-    values: list[NDArray[Any]] | None = None
+    values: Sequence[NDArray[Any]] = ()
     table: Table | None = None
     places: tuple[int, ...] = ()
     word_counts: tuple[WordCount, ...] = ()
@@ -47,7 +47,6 @@ class Source:
     @property
     def missing(self) -> Tensor:
         """Where the table has no value, [N, D]; values that a model does not know are there."""
-        assert self.values is not None, "a source that is read for a model has values"
         return torch.from_numpy(np.column_stack([is_missing(cells) for cells in self.values]))
 
 

@@ -3,8 +3,7 @@
 import math
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from nadek.training import Recipe as Recipe
 from nadek.training.defaults import defaults
 from nadek.training.defaults import phases as default_phases
 from nadek.utils.configs import decode, encode
+from nadek.utils.configs import naming as naming
 
 _KINDS = {"model": {"core": {"kind": "deep"}}, "training": {"optimizer": {"kind": "adamw"}}}
 """Default kinds of core and optimizer."""
@@ -52,15 +52,6 @@ def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileNotFoundError(f"there is no recipe at {path}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not valid TOML: {error}") from None
-
-
-@contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put a file's name before an error's message."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}" if path else str(error)) from None
 
 
 def make_recipe(

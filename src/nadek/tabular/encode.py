@@ -1,8 +1,7 @@
 """The one way from a table to codes, which the network sees."""
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Reading
 from nadek.tabular.user_options import without_words, words_of
+from nadek.utils.configs import naming
 
 
 def encode_table(
@@ -35,7 +35,7 @@ def encode_table(
     typed = [(j, column) for j, column in zip(places, columns, strict=True) if column is not None]
     values: list[NDArray[Any]] = []
     codes = np.empty((len(table), len(typed)), dtype=dtype)
-    with naming(table):
+    with naming(table.where):
         for k, (j, column) in enumerate(typed):
             texts = texts_of(column)
             values.append(table.column(j, reading=_reading(texts), levels=texts))
@@ -87,17 +87,6 @@ def schema_labels(schema: Schema, n_columns: int) -> tuple[str, ...]:
         return labels_of(schema.columns, n_columns)
     dropped = schema.dropped or ()
     return tuple(label for label in labels_of(None, n_columns + len(dropped)) if label not in dropped)
-
-
-@contextmanager
-def naming(table: Table) -> Iterator[None]:
-    """Name the file of a table in errors about its cells."""
-    try:
-        yield
-    except ValueError as error:
-        if not table.where:
-            raise
-        raise ValueError(f"{table.where}: {error}") from None
 
 
 def texts_of(column: Column) -> list[str]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from nadek.datasets import read_amat, read_plain
+from nadek.datasets.amat import parse_bits, read_plain
 from nadek.tabular.arrow_columns import AnyColumn, native, to_arrow
 from nadek.tabular.csv import CsvFormat, format_csv, parse_csv
 from nadek.tabular.names import check_names
@@ -43,10 +43,6 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, mo
     read.
     """
     file, suffix = Path(path), suffix_of(Path(path))
-    if file.is_dir():
-        raise IsADirectoryError(f"{file}: is a folder, expected a file that ends in {', '.join(SUFFIXES)}")
-    if not file.exists():
-        raise FileNotFoundError(f"{file}: there is no such file")
     check_regular(file)
     with _errors_name(file):
         if suffix.startswith(".csv"):
@@ -55,7 +51,7 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, mo
             return _read_parquet(file)
         names = None
         if suffix.startswith(".amat"):
-            values = read_amat(file)
+            values = parse_bits(read_plain(file), name=str(file))
         elif suffix == ".npz":
             values, names = _load_npz(file)
         else:

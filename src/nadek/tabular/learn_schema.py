@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,13 +47,6 @@ Learnt = tuple[Column, NDArray[np.float64]]
 """Type of a column, and its codes [N]."""
 
 
-class Question(NamedTuple):
-    """Text that asks the user about a column, and the types that it can have."""
-
-    text: str
-    remedies: tuple[str, ...]
-
-
 def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.float32], tuple[WordCount, ...]]:
     """Return the schema of a training file, its codes [N, D], and counts of the words that mean missing.
 
@@ -65,10 +58,10 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
     if not places:
         raise ValueError(f"{table.where}: expected columns to learn from, found that all are dropped")
     columns: list[Column] = []
-    questions: dict[str, Question] = {}
+    questions: dict[str, UndecidedColumnError] = {}
     codes = np.empty((len(table), len(places)), dtype=np.float32)
     for k, (label, learnt) in enumerate(learn_each(table, parsed)):
-        if isinstance(learnt, Question):
+        if isinstance(learnt, UndecidedColumnError):
             questions[label] = learnt
         else:
             columns.append(learnt[0])
@@ -85,7 +78,7 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
     return schema, codes, (*counts, *count_words(table, nothing, of_text, declared=False))
 
 
-def learn_each(table: Table, choices: ParsedChoices) -> Iterator[tuple[str, Learnt | Question]]:
+def learn_each(table: Table, choices: ParsedChoices) -> Iterator[tuple[str, Learnt | UndecidedColumnError]]:
     """Yield the columns of a training file that are not dropped: type and codes, or a question to the user."""
     check_words(table, choices.missing, choices.keep)
     table = without_words(table, choices.missing)
@@ -96,9 +89,13 @@ def learn_each(table: Table, choices: ParsedChoices) -> Iterator[tuple[str, Lear
         try:
             yield label, _learn(table, j, declared, choices)
         except OtherTypeError as error:
-            yield label, Question(f"{error}: leave it out", ())
+            yield label, UndecidedColumnError(f"{error}: leave it out", ())
+        except TickedColumnError as error:
+            lost = [word for word in NOTHING if table.is_text_file and table.count(j, word)]
+            hint = f"; --keep {lost[0]} makes that an answer" if lost else ""
+            yield label, UndecidedColumnError(f"{error}{hint}", error.remedies)
         except UndecidedColumnError as error:
-            yield label, Question(_question(table, j, error), error.remedies)
+            yield label, error
         except ValueError as error:
             raise ValueError(f"{table.where}: {error}") from None
 
@@ -135,20 +132,12 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
     return tuple(columns)
 
 
-def _question(table: Table, j: int, error: UndecidedColumnError) -> str:
-    """Return what the user is asked about a column."""
-    if not isinstance(error, TickedColumnError):
-        return str(error)
-    lost = [word for word in NOTHING if table.is_text_file and table.count(j, word)]
-    return f"{error}; --keep {lost[0]} makes that an answer" if lost else str(error)
-
-
-def _ask(table: Table, questions: Mapping[str, Question], most: int = 3) -> None:
+def _ask(table: Table, questions: Mapping[str, UndecidedColumnError], most: int = 3) -> None:
     """Ask all questions at once, if there are any."""
     if questions:
         more = len(questions) - most
         rest = f"; and {more} more column{'s' if more > 1 else ''}" if more > 0 else ""
-        message = f"{table.where}: {'; '.join([one.text for one in questions.values()][:most])}{rest}"
+        message = f"{table.where}: {'; '.join(list(map(str, questions.values()))[:most])}{rest}"
         raise UndecidedColumnsError(message, {label: one.remedies for label, one in questions.items()})
 
 
@@ -174,11 +163,10 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
     except MixedColumnError as error:
         if declared is not None:
             raise
-        question = f"{error}: correct it, say that it means missing, or that the column is categorical"
-        if len(set(table.column(j, reading="text").tolist()) - {None}) <= MOST_LEVELS:
-            raise UndecidedColumnError(question, column=label) from None
-        question = f"{error}: correct it, say that it means missing, or leave the column out"
-        raise UndecidedColumnError(question, column=label, remedies=()) from None
+        can_be_words = len(set(table.column(j, reading="text").tolist()) - {None}) <= MOST_LEVELS
+        remedy = "that the column is categorical" if can_be_words else "leave the column out"
+        question = f"{error}: correct it, say that it means missing, or {remedy}"
+        raise UndecidedColumnError(question, ("categorical",) if can_be_words else ()) from None
     except UndecidedColumnError as error:
         if choices.whole_numbers not in error.remedies or "numeric" not in error.remedies:
             raise
@@ -236,17 +224,12 @@ def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
 
     They stay words if floats would change one.
     """
-    numbers = {word: _whole(word) for word in set(values.tolist()) - {None}}
-    whole = [value for value in numbers.values() if value is not None and abs(value) <= LARGEST_EXACT]
-    if len(whole) < len(numbers) or len(set(whole)) < len(whole):
+    digits = {word: word.removesuffix(".0") for word in set(values.tolist()) - {None}}  # pandas writes 2.0 for 2
+    try:
+        numbers = {word: int(text) for word, text in digits.items()}
+    except ValueError:
+        return values
+    exact = {str(number) for number in numbers.values() if abs(number) <= LARGEST_EXACT}
+    if exact != set(digits.values()) or len(exact) < len(numbers):
         return values
     return np.array([numbers.get(word) for word in values.tolist()], dtype=object)
-
-
-def _whole(word: str) -> int | None:
-    """Return the integer of a word as Python writes it, or as pandas does beside missing cells: 2.0."""
-    digits = word.removesuffix(".0")
-    try:
-        return int(digits) if str(int(digits)) == digits else None
-    except ValueError:
-        return None

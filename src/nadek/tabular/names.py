@@ -21,10 +21,8 @@ def places_of(expected: Sequence[str], columns: Sequence[str], *, where: str) ->
     lacking = [name for name in expected if name not in place]
     model = set(expected)
     unexpected = [name for name in columns if name not in model]
-    if lacking or unexpected:
-        complaints = [f"lacks {_counted(lacking)}"] if lacking else []
-        complaints += [f"has the unexpected {_counted(unexpected)}"] if unexpected else []
-        complaint = " and ".join(complaints)
+    parts = (("lacks", lacking), ("has the unexpected", unexpected))
+    if complaint := " and ".join(f"{verb} {_counted(names)}" for verb, names in parts if names):
         raise ValueError(f"{where}: expected the {len(expected)} columns of the model; the table {complaint}")
     return [place[name] for name in expected]
 

@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, typed
 from nadek.tabular.columns import Column, decode, draw
 from nadek.tabular.columns.parsing import LARGEST_EXACT, shown
-from nadek.tabular.files import Target, is_matrix_file, is_parquet, suffix_of
+from nadek.tabular.files import Target, is_matrix_file, is_parquet
 from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
-from nadek.tabular.table import Table
+from nadek.tabular.table import OtherTypeError, Table
 from nadek.tabular.text_cells import fill_words, with_points
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
@@ -79,23 +80,26 @@ def filled_column(
 
 def other_column(table: Table, j: int, target: Target) -> AnyColumn:
     """Return a column of a file that the model does not read, to be written along."""
-    name = str(target) if isinstance(target, str | Path) else "standard output (CSV)"
     cells: Any = table.cells[j]
-    complaint = f'{name}: this form cannot hold the column "{table.labels[j]}"'
-    if not is_matrix_file(target):
-        if pa.types.is_nested(cells.type) and not is_parquet(target):
-            raise ValueError(f"{complaint} of {cells.type}; write .parquet")
+    if is_matrix_file(target):
+        with suppress(OtherTypeError):
+            return numbers_for(target, table.labels[j], table.column(j))
+    elif is_parquet(target) or not pa.types.is_nested(cells.type):
         return cells
-    try:
-        values = table.column(j)
-        if values.dtype == object and any(isinstance(value, str) for value in values.tolist()):
-            raise ValueError  # even where it looks like numbers: it would not come back as it was
-        floats = values.astype(np.float64)
-    except ValueError:
-        raise ValueError(f"{complaint}, which holds no numbers; write .csv or .parquet") from None
+    name = target if isinstance(target, str | Path) else "standard output (CSV)"
+    raise ValueError(f'{name}: this form cannot hold the column "{table.labels[j]}" of {cells.type}; write .parquet')
+
+
+def numbers_for(target: Target, label: str, values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the values of a column as a file of numbers holds them; a ValueError if it does not."""
+    complaint = f'{target}: this form cannot hold the column "{label}"'
+    if values.dtype == object and any(isinstance(value, str) for value in values.tolist()):
+        # also where it looks like numbers: it would not come back as it was
+        raise ValueError(f"{complaint}, which holds text; write .csv or .parquet")
+    floats = values.astype(np.float64)
     if values.dtype.kind != "f" and (np.abs(floats) >= LARGEST_EXACT).any():
         raise ValueError(f"{complaint}, whose whole numbers floats would round; write .csv or .parquet")
-    if suffix_of(Path(target)).startswith(".amat") and not ((floats == 0) | (floats == 1)).all():
+    if str(target).lower().endswith((".amat", ".amat.gz")) and not ((floats == 0) | (floats == 1)).all():
         raise ValueError(f"{complaint}, which holds other cells than 0 and 1; write .csv or .parquet")
     return floats
 
@@ -158,10 +162,10 @@ def renamed(native: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a frame
 
 def array_like(like: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return columns side by side, in the type of an array if it holds all of them."""
-    if like.dtype == object or any(column.dtype.kind not in "buif" for column in columns):
+    if like.dtype == object or not all(map(_are_numbers, columns)):
         whole = np.column_stack([column.astype(object) for column in columns])
         return whole if like.dtype.kind not in "US" else whole.astype(np.str_)
-    whole = np.column_stack(columns)
+    whole = np.column_stack([column.astype(np.float64) if column.dtype == object else column for column in columns])
     if like.dtype.kind != "f" and not _are_whole(whole):
         return whole.astype(np.float64)
     if like.dtype.kind in "iu":
@@ -172,9 +176,10 @@ def array_like(like: NDArray[Any], columns: Sequence[NDArray[Any]]) -> NDArray[A
 def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwhals series
     """Return a series of new values under the name of another, in its type if that holds them."""
     values = values if native_type(like) == np.dtype(object) else _of_one_sort(values)
-    old, holds = like.to_native(), _holds(like, values)
-    if holds:
-        values = _converted(values, like)
+    old, fitting = like.to_native(), _fitting(values, like)
+    holds = fitting is not None
+    if fitting is not None:
+        values = fitting
     elif values.dtype == object and len(set(map(type, values))) > 1 and _are_numbers(values):
         values = values.astype(np.float64)
     plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
@@ -237,31 +242,21 @@ def _as_whole(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     return values.astype(dtype)
 
 
-def _holds(like: Any, values: NDArray[Any]) -> bool:  # noqa: ANN401 - narwhals series
-    """Return True if the type of a series holds values, of which none is missing."""
+def _fitting(values: NDArray[Any], like: Any) -> NDArray[Any] | None:  # noqa: ANN401 - narwhals series
+    """Return values, none of them missing, ready for a cast to the type of a series; None if it cannot hold them."""
     dtype, digits = like.dtype, decimal_digits(like)
     if dtype in (nw.Object, *CATEGORICAL) or native_type(like) == np.dtype(object):
-        return True
+        return values
     if not _are_numbers(values):
-        return bool(dtype == nw.String)
+        return values if dtype == nw.String else None
     if digits:
         most = float(np.abs(values.astype(np.float64)).max(initial=0))
-        return round(most, digits[1]) < 10.0 ** (digits[0] - digits[1])
-    if dtype.is_integer() and values.dtype.kind == "f" and not _are_whole(values):
-        return False
-    numeric = dtype == nw.Boolean or dtype.is_integer() or dtype.is_float()
-    return numeric and _reaches(numpy_type(like), values)
-
-
-def _converted(values: NDArray[Any], like: Any) -> NDArray[Any]:  # noqa: ANN401 - narwhals series
-    """Return values that the type of a series holds, ready for its library to cast them."""
-    if native_type(like) == np.dtype(object):
-        return values
-    if like.dtype.is_integer():
-        return _as_whole(values, numpy_type(like))
-    if like.dtype == nw.Boolean:
-        return values.astype(np.bool_)
-    return values.astype(np.float64) if like.dtype.is_float() or decimal_digits(like) else values
+        return values.astype(np.float64) if round(most, digits[1]) < 10.0 ** (digits[0] - digits[1]) else None
+    if not (dtype == nw.Boolean or dtype.is_integer() or dtype.is_float()) or not _reaches(numpy_type(like), values):
+        return None
+    if dtype.is_integer():
+        return _as_whole(values, numpy_type(like)) if values.dtype.kind != "f" or _are_whole(values) else None
+    return values.astype(np.bool_ if dtype == nw.Boolean else np.float64)
 
 
 def _of_one_sort(values: NDArray[Any]) -> NDArray[Any]:

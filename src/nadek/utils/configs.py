@@ -7,9 +7,11 @@ literals, ``T | None``, int, float, str and bool, and unions of these four.
 import dataclasses
 import difflib
 import math
+import os
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, TypeGuard, TypeVar
 
@@ -51,9 +53,7 @@ def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any datac
     """Check that options are literals of their fields."""
     hints = typing.get_type_hints(type(config))
     for name in names:
-        choices = [choice for one in _members(hints[name]) for choice in typing.get_args(one) or (None,)]
-        if (value := getattr(config, name)) not in choices:
-            raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
+        _value(hints[name], getattr(config, name), name)
 
 
 def check_range(
@@ -96,9 +96,16 @@ def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in options:
             raise ValueError(f"option {_join(where, name)} is missing")
-    try:
+    with naming(where):  # in errors of the config's own checks
         return cls(**options)
-    except ValueError as error:  # of the config's own checks
+
+
+@contextmanager
+def naming(where: str | os.PathLike[str]) -> Iterator[None]:
+    """Put the name of a file, a table or an option before the message of a ValueError, unless it is empty."""
+    try:
+        yield
+    except ValueError as error:
         raise ValueError(f"{where}: {error}" if where else str(error)) from None
 
 

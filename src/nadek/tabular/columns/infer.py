@@ -1,6 +1,5 @@
 """Infer the type of a column from its values, or ask the user."""
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -21,10 +20,9 @@ LARGEST_EXACT_SINGLE = 2**24
 class UndecidedColumnError(ValueError):
     """Error: the user has to declare this column, as one of the remedies if any."""
 
-    def __init__(self, message: str, *, column: str, remedies: Sequence[str] = ("categorical",)) -> None:
+    def __init__(self, message: str, remedies: tuple[str, ...] = ("categorical",)) -> None:
         super().__init__(message)
-        self.column = column
-        self.remedies = tuple(remedies)
+        self.remedies = remedies
 
 
 class TickedColumnError(UndecidedColumnError):
@@ -55,19 +53,21 @@ def infer(
     if kind == "numeric":
         return _numeric(cells, numbers_of(cells, name=name), n_bins)
     levels = _levels(cells)
+    if kind == "categorical" and len(levels) > MOST_LEVELS:
+        raise ValueError(f'column "{name}": expected at most {MOST_LEVELS} categories, found {len(levels)}')
     if kind == "categorical":
-        return _categorical(levels, name)
-    if _is_binary(levels):
+        return Categorical(levels=tuple(levels))
+    if cells.sort != "text" and set(levels) <= {0, 1}:
         return Binary(levels=(False, True)) if cells.sort == "booleans" else Binary()
     if cells.sort == "text" and len(levels) == 1 and integers == "ask" and len(cells.values) < len(values):
-        raise TickedColumnError(_about_ticks(levels[0], name), column=name)
+        raise TickedColumnError(_about_ticks(levels[0], name))
     if cells.sort == "text":
         return _words(levels, len(cells.values), name)
     if len(levels) == 1:
         return Categorical(levels=tuple(levels))
     if integers == "ask" and all(float(level).is_integer() for level in levels):
         remedies = ("categorical", "numeric") if len(levels) <= MOST_LEVELS else ("numeric",)
-        raise UndecidedColumnError(_about_whole_numbers(cells, levels, name), column=name, remedies=remedies)
+        raise UndecidedColumnError(_about_whole_numbers(cells, levels, name), remedies)
     return _numeric(cells, numbers_of(cells, name=name), n_bins)
 
 
@@ -96,24 +96,14 @@ def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 -
     return (np.floor(numbers) == numbers) & (np.abs(numbers) < LARGEST_EXACT)
 
 
-def _is_binary(levels: list[Level]) -> bool:
-    return all(not isinstance(level, str) and level in (0, 1) for level in levels)
-
-
-def _categorical(levels: list[Level], name: str) -> Categorical:
-    if len(levels) > MOST_LEVELS:
-        raise ValueError(f'column "{name}": expected at most {MOST_LEVELS} categories, found {len(levels)}')
-    return Categorical(levels=tuple(levels))
-
-
 def _words(levels: list[Level], n_cells: int, name: str) -> Column:
     if len(levels) == 2:
         return Binary(levels=(levels[0], levels[1]))
     if len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
         if len(levels) > MOST_LEVELS:
-            raise UndecidedColumnError(f"{message}, too many for categories: leave it out", column=name, remedies=())
-        raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out", column=name)
+            raise UndecidedColumnError(f"{message}, too many for categories: leave it out", ())
+        raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out")
     return Categorical(levels=tuple(levels))
 
 
