@@ -657,19 +657,13 @@ def test_ctrl_c_leaves_a_state(table, tmp_path, ctrl_c):
     assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("older", [False, True])
-def test_early_ctrl_c_keeps_nothing(older, table, tmp_path, ctrl_c, monkeypatch):
+def test_early_ctrl_c_keeps_nothing(table, tmp_path, monkeypatch):
     folder, options = tmp_path / "model", (*FIT, "--epochs", "5", "--quiet", "--force")
-    if older:
-        fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
     monkeypatch.setattr("nadek.cli.fit.train", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     error = fails("fit", table, "-o", folder, *options, code=130)
     assert error == "stopped; nothing was kept yet, as that happens every 15 seconds (--save-every)"
     error = fails("fit", table, "-o", folder, *options, "--save-every", "0", code=130)
     assert error == "stopped; nothing was kept yet, as that happens after an epoch (--save-every)"
-    if older:
-        error = fails("fit", table, "-o", folder, *options, "--resume", code=130)
-        assert error.endswith("give the same command with --resume to go on")
 
 
 def test_ctrl_c_while_replacing_keeps_model(model, table, ctrl_c):

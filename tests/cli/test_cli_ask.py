@@ -10,7 +10,7 @@ import torch
 from nadek.checkpoints import SavedModel, load_saved, save
 from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, log_prob
 from nadek.models import IterativeNADE, ModelConfig
-from nadek.runs.data import rows_for
+from nadek.runs.data import source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, level_names, log_fall_within
 from nadek.tabular.schema import Schema
 from support.command import COLUMNS, answers, nadek, ok, write_csv
@@ -63,7 +63,7 @@ def lines(text):
 
 
 def test_explain_names_the_most_surprising_cells(people):
-    saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
+    saved, x = load_saved(people[0]), source_for(load_saved(people[0]), str(people[1])).x
     rows = lines(ok("explain", *people, "--top", "2", "--orderings", "3", "--seed", "4", "-q").out)
     cells = explain_cells(saved.model, x)
     ages = torch.tensor([4, 12.5, torch.nan, 40, torch.nan], dtype=torch.float64)
@@ -125,7 +125,7 @@ def test_lowest_rows_have_far_numbers(people, tmp_path):
 
 
 def test_suggest_asks_most_informative_cell(people):
-    saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
+    saved, x = load_saved(people[0]), source_for(load_saved(people[0]), str(people[1])).x
     result = ok("suggest", *people)
     information = torch.full(x.shape, torch.nan, dtype=torch.float64)
     holes = x.isnan().any(1)
@@ -143,7 +143,7 @@ def test_suggest_asks_most_informative_cell(people):
 
 
 def test_suggest_excludes_the_target(people):
-    saved, x = load_saved(people[0]), rows_for(load_saved(people[0]), str(people[1]))
+    saved, x = load_saved(people[0]), source_for(load_saved(people[0]), str(people[1])).x
     flags = torch.tensor([False, True, False, False])
     rows = lines(ok("suggest", *people, "--target", "city", "--top", "1", "-q").out)
     information = expected_information(saved.model, x[1:3], flags)
@@ -179,7 +179,7 @@ def test_unknown_target_is_refused(people):
 
 @pytest.mark.parametrize("method", ["greedy", "certain-first", "beam", "best-of"])
 def test_complete_follows_the_method(method, survey, tmp_path):
-    saved, x = load_saved(survey[0]), rows_for(load_saved(survey[0]), str(survey[1]))
+    saved, x = load_saved(survey[0]), source_for(load_saved(survey[0]), str(survey[1])).x
     generator = torch.Generator().manual_seed(4)
     actual = {
         "greedy": lambda: greedy(saved.model, x, generator=generator),
@@ -216,6 +216,6 @@ def test_complete_reports_exact_log_probability(survey, tmp_path):
         ok("complete", *survey, "--log-probability", "-o", tmp_path / f"whole{suffix}", "-q")
         table = read_matrix(tmp_path / f"whole{suffix}", binary=False)
         assert table.columns == (*COLUMNS, "log_probability")
-        saved, x = load_saved(survey[0]), rows_for(load_saved(survey[0]), str(survey[1]))
+        saved, x = load_saved(survey[0]), source_for(load_saved(survey[0]), str(survey[1])).x
         actual = beam(saved.model, x, width=16, generator=torch.Generator().manual_seed(0))
         np.testing.assert_allclose(table.values[:, -1], actual.log_prob, rtol=1e-5, atol=1e-6)

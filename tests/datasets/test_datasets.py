@@ -51,16 +51,16 @@ TEXTS = {f"toy.{part}.txt": as_text(values) for part, values in zip(("train", "v
 COMMAS = {name: text.replace(b" ", b",") for name, text in TEXTS.items()}
 
 
-def toy_source(texts, form, *, checksums=True):
+def toy_source(texts, *, checksums=True):
     raw = {
         f"http://nowhere.invalid/{name}": hashlib.sha256(text).hexdigest() if checksums else None
         for name, text in texts.items()
     }
     sizes = tuple(len(part) for part in PARTS)
-    return Source("toy", "a made-up set", sizes, 16, content_sha256(PARTS), file="toy.npz", form=form, published=raw)
+    return Source("toy", "a made-up set", sizes, 16, content_sha256(PARTS), file="toy.npz", published=raw)
 
 
-TOY = toy_source(TEXTS, "text")
+TOY = toy_source(TEXTS)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_sources_are_complete():
     for name in DOWNLOADS:
         source = find(name)
         assert len(source.sha256) == 64
-        assert len(source.published) == (1 if source.form == "matlab" else 3)
+        assert len(source.published) == (1 if name == "caltech101" else 3)
         assert source.file.endswith(".npz")
 
 
@@ -299,41 +299,34 @@ FORMS = {
 
 
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("comma", [False, True])
-def test_parse_bits(text, comma):
-    if comma:
-        text = re.sub(rb"(?<=[01])[ \t]+(?=[01])", b", ", text)
-    np.testing.assert_array_equal(parse_bits(text, name="t", comma=comma), [[0, 1, 1], [1, 0, 0]])
+def test_parse_bits(text):
+    np.testing.assert_array_equal(parse_bits(text, name="t"), [[0, 1, 1], [1, 0, 0]])
 
 
-@pytest.mark.parametrize("comma", [False, True])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (40, 13)])
-def test_parse_bits_of_any_shape(shape, comma):
+def test_parse_bits_of_any_shape(shape):
     values = bits(*shape)
-    np.testing.assert_array_equal(parse_bits(as_text(values, "," if comma else " "), name="t", comma=comma), values)
+    np.testing.assert_array_equal(parse_bits(as_text(values), name="t"), values)
 
 
 @pytest.mark.parametrize(
-    ("text", "comma", "said"),
+    ("text", "said"),
     [
-        (b"", False, "t: expected rows of 0 and 1, found none"),
-        (b" \n\n", True, "t: expected rows of 0 and 1, found none"),
-        (b"0 1\n1 2\n", False, "t: row 2, column 2: expected 0 or 1, found '2'"),
-        (b"0 1\n10 1\n", False, "t: row 2, column 1: expected 0 or 1, found '10'"),
-        (b"01\n10\n", False, "t: row 1, column 1: expected 0 or 1, found '01'"),
-        (b"0 1\n\n0 1 1\n", False, "t: row 2: expected 2 values, found 3"),
-        (b"0 1 1\n0 1\n1 1 1 1\n", False, "t: row 2: expected 3 values, found 2"),
-        (b"0,1\n", False, "t: row 1, column 1: expected 0 or 1, found '0,1'"),
-        (b"0 1\n", True, "t: row 1, column 1: expected 0 or 1, found '0 1'"),
-        (b"0,,1\n", True, "t: row 1, column 2: expected 0 or 1, found ''"),
-        (b"0,1\n0,1,\n", True, "t: row 2, column 3: expected 0 or 1, found ''"),
-        (b"<!DOCTYPE html>\n<p>\n", True, "t: row 1, column 1: expected 0 or 1, found '<!DOCTYPE html>'"),
-        (b"\xff\xfe0 1", False, "t: row 1, column 1: expected 0 or 1, found '\ufffd\ufffd0'"),
+        (b"", "t: expected rows of 0 and 1, found none"),
+        (b" \n\n", "t: expected rows of 0 and 1, found none"),
+        (b"0 1\n1 2\n", "t: row 2, column 2: expected 0 or 1, found '2'"),
+        (b"0 1\n10 1\n", "t: row 2, column 1: expected 0 or 1, found '10'"),
+        (b"01\n10\n", "t: row 1, column 1: expected 0 or 1, found '01'"),
+        (b"0 1\n\n0 1 1\n", "t: row 2: expected 2 values, found 3"),
+        (b"0 1 1\n0 1\n1 1 1 1\n", "t: row 2: expected 3 values, found 2"),
+        (b"0,1\n", "t: row 1, column 1: expected 0 or 1, found '0,1'"),
+        (b"<!DOCTYPE html>\n<p>\n", "t: row 1, column 1: expected 0 or 1, found '<!DOCTYPE'"),
+        (b"\xff\xfe0 1", "t: row 1, column 1: expected 0 or 1, found '\ufffd\ufffd0'"),
     ],
 )
-def test_parse_bits_names_what_is_wrong(text, comma, said):
+def test_parse_bits_names_what_is_wrong(text, said):
     with pytest.raises(ValueError, match="expected") as error:
-        parse_bits(text, name="t", comma=comma)
+        parse_bits(text, name="t")
     assert str(error.value) == said
 
 
@@ -349,7 +342,7 @@ def test_fetch_from_text(server, tmp_path):
 
 def test_fetch_from_commas(server, tmp_path):
     server.files = dict(COMMAS)
-    source = toy_source(COMMAS, "comma", checksums=False)
+    source = toy_source(COMMAS, checksums=False)
     fetch(source, tmp_path, base_url=f"{server.url}/")
     assert check(source, tmp_path).state == "ok"
 
@@ -363,7 +356,7 @@ def matlab(path, parts):
 def test_fetch_from_matlab(server, tmp_path):
     matlab(tmp_path / "made.mat", PARTS)
     server.files = {"toy.mat": (tmp_path / "made.mat").read_bytes()}
-    source = toy_source(server.files, "matlab")
+    source = toy_source(server.files)
     fetch(source, tmp_path / "data", base_url=server.url)
     assert check(source, tmp_path / "data").state == "ok"
 
@@ -418,7 +411,7 @@ def test_interrupted_fetch_says_what_to_do(server, tmp_path):
 def test_content_with_a_wrong_checksum(content, message, server, tmp_path):
     server.files = {**COMMAS, "toy.test.txt": content}
     with pytest.raises(ValueError, match=message):
-        fetch(toy_source(COMMAS, "comma", checksums=False), tmp_path, base_url=server.url)
+        fetch(toy_source(COMMAS, checksums=False), tmp_path, base_url=server.url)
     assert list(tmp_path.iterdir()) == []
 
 

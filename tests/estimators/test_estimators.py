@@ -308,7 +308,7 @@ def test_decimals_are_numbers():
         ([1.5, 2.0] * 9 + [np.inf], r'^row 19, column "c": expected a finite number or missing, found inf$'),
         (
             pd.Categorical(["a", "b"] * 9, categories=["a", "b", 3]),
-            r'^category 3 of the type of column "c": expected text or missing, found 3$',
+            r'^categories of the type of column "c": row 3, column "c": expected text or missing, found 3$',
         ),
     ],
 )

@@ -371,7 +371,7 @@ def test_stop_after_saving_resumes(tmp_path, monkeypatch):
 
     monkeypatch.setattr("nadek.runs.train.forget_state", stop)
     with pytest.raises(StopError):
-        run(tmp_path, force=False)
+        run(tmp_path, resume=True, force=False)
     monkeypatch.undo()
     assert holds_model(tmp_path)
     assert holds_state(tmp_path)
@@ -438,7 +438,12 @@ def test_unfinished_training_is_kept_without_force(tmp_path):
 def test_force_begins_anew(tmp_path):
     interrupted(tmp_path)
     epochs = []
-    run(tmp_path, on_epoch=lambda epoch: epochs.append(epoch.epoch))
+
+    def note(epoch):
+        epochs.append(epoch.epoch)
+        assert epoch.epoch > 1 or not holds_state(tmp_path)  # the older one is lost
+
+    run(tmp_path, on_epoch=note)
     assert epochs == [1, 2, 3]
     assert not holds_state(tmp_path)
 
@@ -478,16 +483,14 @@ def test_interrupted_evaluation_keeps_its_scores(tmp_path, monkeypatch):
     def stop_at_once(*_):
         raise KeyboardInterrupt
 
-    record = evaluate(saved, x, orderings=9, keep_interrupted=True, on_estimate=stop)
+    record = evaluate(saved, x, orderings=9, on_estimate=stop)
     assert record["orderings"] == 3
-    assert record["ensemble"] == evaluate(saved, x, orderings=9, keep_interrupted=True, on_estimate=stop)["ensemble"]
+    assert record["ensemble"] == evaluate(saved, x, orderings=9, on_estimate=stop)["ensemble"]
     with pytest.raises(KeyboardInterrupt):
-        evaluate(saved, x, orderings=9, on_estimate=stop)
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(saved, x, orderings=9, keep_interrupted=True, progress=stop_at_once)
+        evaluate(saved, x, orderings=9, progress=stop_at_once)
     monkeypatch.setattr("nadek.runs.evaluate.summarise", stop_at_once)
     with pytest.raises(KeyboardInterrupt):
-        evaluate(saved, x, orderings=9, keep_interrupted=True)
+        evaluate(saved, x, orderings=9)
 
 
 def test_model_draws_permitted_pictures(tmp_path):

@@ -12,7 +12,7 @@ from nadek.checkpoints import SavedModel
 from nadek.cli.fill import level_headers, spread_levels
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
-from nadek.runs.data import kinds_of, open_data, open_training, rows_for, source_for
+from nadek.runs.data import kinds_of, open_data, open_training, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import read_file as read
@@ -413,7 +413,7 @@ def test_validation_uses_training_codes(table, tmp_path):
 def test_model_reads_columns_by_name(table, saved, tmp_path):
     source = source_for(saved, table)
     np.testing.assert_array_equal(source.x.numpy()[:4], np.array(CODES, np.float32))
-    assert torch.equal(rows_for(saved, table).nan_to_num(-1), source.x.nan_to_num(-1))
+    assert torch.equal(source_for(saved, table).x.nan_to_num(-1), source.x.nan_to_num(-1))
     assert source.values[1].tolist() == ["red", "green, light", "blue", "red", None]
     lines = [line.split(",") for line in TEXT.replace("green, light", "blue").replace('"', "").splitlines()]
     (tmp_path / "u.csv").write_text("\n".join(",".join(reversed(line[1:])) for line in lines) + "\n")
@@ -447,16 +447,16 @@ def test_columns_without_names_are_counted(tmp_path):
     np.save(tmp_path / "kept.npy", np.array([[0, 1]]))
     np.save(tmp_path / "other.npy", np.array([[0, 1, 1, 0]]))
     for name in ("all", "kept"):
-        assert rows_for(saved, str(tmp_path / f"{name}.npy")).tolist() == [[0, 1]]
+        assert source_for(saved, str(tmp_path / f"{name}.npy")).x.tolist() == [[0, 1]]
     with pytest.raises(ValueError, match=r"other\.npy: expected 2 columns as in the model, found 4$"):
-        rows_for(saved, str(tmp_path / "other.npy"))
+        source_for(saved, str(tmp_path / "other.npy"))
 
 
 def test_model_without_levels_takes_codes(tmp_path):
     saved = untrained(Schema(), 2, 3)
     assert kinds_of(saved) == (Binary(), Categorical(levels=(0, 1, 2)))
     np.save(tmp_path / "t.npy", np.array([[0, 2.0], [NAN, 1]]))
-    np.testing.assert_array_equal(rows_for(saved, str(tmp_path / "t.npy")).numpy(), [[0, 2], [NAN, 1]])
+    np.testing.assert_array_equal(source_for(saved, str(tmp_path / "t.npy")).x.numpy(), [[0, 2], [NAN, 1]])
 
 
 # Values out

@@ -50,7 +50,7 @@ def explain(
     """
     saved = table.load(model, FORMS)
     source = table.read(saved, data)
-    x = source.x.to(saved.model.b.device)
+    x = source.x
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
@@ -98,7 +98,7 @@ def suggest(
     Example: [bold]nadek suggest model answers.csv --target age[/]
     """
     saved = table.load(model, FORMS)
-    x = table.read(saved, data).x.to(saved.model.b.device)
+    x = table.read(saved, data).x
     flags = _flags(saved, target).to(x.device)
     unknown = x.isnan()
     candidates = unknown & ~flags

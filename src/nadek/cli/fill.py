@@ -37,7 +37,7 @@ from nadek.runs.data import kinds_of
 from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import Binary, Column, is_plain, level_names, n_levels
 from nadek.tabular.encode import schema_labels
-from nadek.tabular.files import SUFFIXES, is_parquet
+from nadek.tabular.files import SUFFIXES, form_of
 from nadek.tabular.names import check_names
 from nadek.tabular.writeback import decoded
 
@@ -75,7 +75,7 @@ def sample(
     else:
         codes = x.cpu().numpy()
         rows: Sequence[AnyColumn] | NDArray[Any] = decoded(kinds, codes, rng=np.random.default_rng(seed))
-        if output is not None and is_parquet(output) and saved.schema.types:
+        if output is not None and form_of(output) == ".parquet" and saved.schema.types:
             rows = list(map(typed, rows, saved.schema.types))
         elif all(map(is_plain, kinds)):
             rows = codes
@@ -111,7 +111,7 @@ def impute(
         check_form(saved, table.output)
     source = table.read(saved, data)
     whole = None if probabilities and not all(map(is_plain, kinds)) else Whole(source, table.output)
-    x = source.x.to(saved.model.b.device)
+    x = source.x
     columns: Sequence[AnyColumn]
     if whole is None:
         columns = _level_columns(saved, x)
@@ -155,7 +155,7 @@ def complete(
     whole = Whole(source, table.output)
     if log_probability and "log_probability" in (whole.columns or ()):
         raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
-    x = source.x.to(saved.model.b.device)
+    x = source.x
     generator = torch.Generator(x.device).manual_seed(seed)
     searches: dict[Method, Callable[..., Completed]] = {
         "greedy": partial(greedy, generator=generator),
@@ -172,11 +172,9 @@ def complete(
 
 def level_headers(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
     """Return headers for `spread_levels`, such as column=level."""
-    headers: list[str] = []
-    for name, column in zip(names, columns, strict=True):
-        bare = isinstance(column, Binary) and column.levels == (False, True)  # which 0 and 1 equal
-        headers += [name if bare else f"{name}={level}" for level in level_names(column)[_first_level(column) :]]
-    return headers
+    bare = [isinstance(column, Binary) and column.levels == (False, True) for column in columns]  # which 0 and 1 equal
+    texts = list(map(level_names, columns))
+    return [names[j] if bare[j] else f"{names[j]}={texts[j][code]}" for j, code in _written_levels(columns)]
 
 
 def spread_levels(columns: Sequence[Column], probabilities: Float[Tensor, "N D L"]) -> list[NDArray[Any]]:
@@ -184,16 +182,13 @@ def spread_levels(columns: Sequence[Column], probabilities: Float[Tensor, "N D L
 
     A binary column stays one, with the probability of its second level. Every other one becomes one for each level.
     """
-    return [
-        probabilities[:, place, code].cpu().numpy()
-        for place, column in enumerate(columns)
-        for code in range(_first_level(column), n_levels(column))
-    ]
+    return [probabilities[:, place, code].cpu().numpy() for place, code in _written_levels(columns)]
 
 
-def _first_level(column: Column) -> int:
-    """Return the first code whose probability is written."""
-    return 1 if isinstance(column, Binary) else 0
+def _written_levels(columns: Sequence[Column]) -> list[tuple[int, int]]:
+    """Return the places and codes whose probabilities are written."""
+    first = [isinstance(column, Binary) for column in columns]
+    return [(j, code) for j, column in enumerate(columns) for code in range(first[j], n_levels(column))]
 
 
 def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from nadek.checkpoints import METRICS, UNFINISHED, check_place, damage_in, holds_model, holds_state
+from nadek.checkpoints import METRICS, check_place, damage_in, holds_model, holds_state
 from nadek.cli.arguments import (
     LARGEST_SEED,
     DataArgument,
@@ -227,25 +227,15 @@ def fit(
 @contextmanager
 def _stoppable(output: Path, run: RunOptions) -> Iterator[None]:
     """Say after Ctrl-C what is kept of a training."""
-    before = _state(output)
     try:
         yield
     except KeyboardInterrupt:
-        now = _state(output)
-        if now is None or (now == before and not run.resume):  # an older training may lie there
+        if not holds_state(output):
             when = f"every {run.save_every:g} seconds" if run.save_every else "after an epoch"
             say(f"nadek: stopped; nothing was kept yet, as that happens {when} (--save-every)")
         else:
             say(f"nadek: stopped; what was learnt is kept in {output}: give the same command with --resume to go on")
         raise typer.Exit(130) from None
-
-
-def _state(folder: Path) -> tuple[int, int] | None:
-    """Return inode and time of an unfinished training's file."""
-    if not holds_state(folder):
-        return None
-    status = (folder / UNFINISHED).stat()
-    return status.st_ino, status.st_mtime_ns
 
 
 def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from nadek.runs.data import Source, kinds_of
 from nadek.tabular.arrow_columns import AnyColumn
 from nadek.tabular.columns import decode, n_levels
 from nadek.tabular.encode import schema_labels
-from nadek.tabular.files import Target, is_matrix_file, write_table
+from nadek.tabular.files import MATRICES, Target, form_of, write_table
 from nadek.tabular.names import labels_of
 from nadek.tabular.table import Index
 from nadek.tabular.writeback import filled_column, numbers_for, other_column
@@ -91,7 +91,7 @@ class Whole:
 
 def check_form(saved: SavedModel, output: Path | None) -> None:
     """Refuse a file format that cannot hold the model's columns."""
-    if output is not None and output.suffix.lower() not in PICTURES and is_matrix_file(output):
+    if output is not None and output.suffix.lower() not in PICTURES and form_of(output) in MATRICES:
         kinds = kinds_of(saved)
         for label, kind in zip(schema_labels(saved.schema, len(kinds)), kinds, strict=True):
             numbers_for(output, label, decode(kind, np.arange(n_levels(kind))))

@@ -69,7 +69,7 @@ def evaluate(
     saved = table.load(model, (".json",))
     source = table.read(saved, data)
     _check_complete(source, schema_labels(saved.schema, source.x.shape[1]), data)
-    x = source.x.to(saved.model.b.device)
+    x = source.x
     if rows is not None and rows < len(x):
         x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
     with rows_progress("scoring", quiet=table.quiet) as progress:
@@ -85,7 +85,6 @@ def evaluate(
             orderings=n_orderings,
             seed=seed,
             until_error=until_error,
-            keep_interrupted=True,
             progress=progress,
             on_estimate=estimate,
         )
@@ -132,7 +131,7 @@ def score(
     """
     saved = table.load(model, NUMBERS)
     source = table.read(saved, data)
-    x = source.x.to(saved.model.b.device)
+    x = source.x
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)

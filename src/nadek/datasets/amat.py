@@ -1,4 +1,4 @@
-"""Rows of 0 and 1 as text, separated by white space (`.amat`) or commas."""
+"""Rows of 0 and 1 as text, separated by white space (`.amat`)."""
 
 import gzip
 import io
@@ -29,7 +29,7 @@ def read_plain(path: Path) -> bytes:
     return text
 
 
-def parse_bits(text: bytes, *, name: str, comma: bool = False) -> NDArray[np.uint8]:
+def parse_bits(text: bytes, *, name: str) -> NDArray[np.uint8]:
     r"""Parse rows of 0 and 1; the errors name row and column.
 
     >>> parse_bits(b"0 1 1\n1 0 0\n", name="example")
@@ -39,7 +39,7 @@ def parse_bits(text: bytes, *, name: str, comma: bool = False) -> NDArray[np.uin
     rows: list[bytes] = []
     for line in filter(None, map(bytes.strip, text.splitlines())):
         row = f"{name}: row {len(rows) + 1}"
-        tokens = [token.strip() for token in line.split(b",")] if comma else line.split()
+        tokens = line.split()
         if wrong := set(tokens) - {b"0", b"1"}:
             column, token = next((j, token) for j, token in enumerate(tokens, start=1) if token in wrong)
             value = token[:20].decode("utf-8", "replace")

@@ -96,11 +96,10 @@ def _retrieve(url: str, sha256: str | None, file: Path, progress: Progress | Non
 
 def _parse(source: Source, folder: Path) -> Parts:
     files = source.files(folder)
-    if source.form == "matlab":
+    if files[0].suffix == ".mat":
         parts = read_matlab(files[0])
     else:
-        comma = source.form == "comma"
-        train, valid, test = (parse_bits(read_plain(file), name=str(file), comma=comma) for file in files)
+        train, valid, test = (parse_bits(read_plain(file).replace(b",", b" "), name=str(file)) for file in files)
         parts = (train, valid, test)
     if differs := content_differs(source, parts):
         raise ValueError(f"{', '.join(map(str, files))}: {differs} of the content; it is not the published set")

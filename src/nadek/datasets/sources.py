@@ -52,7 +52,6 @@ class Source:
     dim: int
     sha256: str
     file: str | None = None
-    form: Literal["text", "comma", "matlab"] = "comma"
     published: Mapping[str, str | None] = field(default_factory=dict)
     image_shape: tuple[int, int] | None = None
 
@@ -99,7 +98,6 @@ _MNIST = Source(
     784,
     "5652cd5673f2d12d78906c880804a13835b3fe73e12310368ae4588b2ada37f6",
     file="mnist_binarized.npz",
-    form="text",
     published={
         f"{_MNIST_HOME}_train.amat": "ad693b29f94c14277b095f5238ddefbbdaaae0939789dd2f4f0205278cee3e4d",
         f"{_MNIST_HOME}_valid.amat": "1de3d397c40fe8eeb33dafd4099a1f665ec01e96d9be234aaeeac8a34930e2e2",
@@ -114,7 +112,6 @@ _CALTECH = Source(
     784,
     "c12f6bb5b808f1058112da1ef82166b42b967cfbb002d96ec7cdc06efa449845",
     file="caltech101_silhouettes_28.npz",
-    form="matlab",
     published={_CALTECH_URL: "eb6735e8d84b1850fabc5590124aab1755e90c9fd28123585324398405e1e42a"},
     image_shape=(28, 28),
 )

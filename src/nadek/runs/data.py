@@ -114,15 +114,12 @@ def source_for(
     form: CsvFormat | None = None,
     unknown: Unknown = "error",
 ) -> Source:
-    """Read rows by the columns and codes of a model; ``unknown`` values are refused or missing, with a warning."""
-    return _read(data, split, data_dir, saved.schema, kinds_of(saved), form, unknown)
+    """Read rows by the columns and codes of a model, whose device has the codes then.
 
-
-def rows_for(
-    saved: SavedModel, data: str, *, split: Split = "test", data_dir: Folder = None, form: CsvFormat | None = None
-) -> Tensor:
-    """Return the codes of `source_for` on the model's device."""
-    return source_for(saved, data, split=split, data_dir=data_dir, form=form).x.to(saved.model.b.device)
+    ``unknown`` values are refused, or missing with a warning.
+    """
+    source = _read(data, split, data_dir, saved.schema, kinds_of(saved), form, unknown)
+    return replace(source, x=source.x.to(saved.model.b.device))
 
 
 def _read(

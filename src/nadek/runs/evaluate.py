@@ -27,14 +27,13 @@ def evaluate(
     orderings: int,
     seed: int = 0,
     until_error: float | None = None,
-    keep_interrupted: bool = False,
     progress: Progress | None = None,
     on_estimate: Callable[[Summary], None] | None = None,
 ) -> dict[str, Any]:
     """Return the exact log-likelihood of complete rows as a record, in nats.
 
-    ``until_error`` stops at this standard error of the mean over orderings, ``keep_interrupted`` at Ctrl-C, once an
-    ordering is scored. ``on_estimate`` gets the summary after each ordering.
+    ``until_error`` stops at this standard error of the mean over orderings. Ctrl-C stops, too, once an ordering is
+    scored. ``on_estimate`` gets the summary after each ordering.
     """
     device = saved.model.b.device
     generator = torch.Generator(device).manual_seed(seed)
@@ -53,7 +52,7 @@ def evaluate(
             if certain and len(table) >= FEWEST_SCORED:
                 break
     except KeyboardInterrupt:
-        if not keep_interrupted or summary is None:
+        if summary is None:
             raise
     assert summary is not None  # there is one ordering at least
     estimates = asdict(summary)

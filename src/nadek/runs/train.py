@@ -69,7 +69,9 @@ def train(
     identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
     with sole_training(folder):
         state, replaced = None, model_in(folder)
-        if resume and (unfinished_run := unfinished(folder, recipe, identity)) is not None:
+        if not resume:
+            forget_state(folder)
+        elif (unfinished_run := unfinished(folder, recipe, identity)) is not None:
             state, replaced = unfinished_run
 
         def check_place_is_free() -> None:

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,8 @@ from nadek.tabular.table import Index, Table
 from nadek.utils.atomic import check_regular, check_unpacked, replacing
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz", ".npy", ".amat", ".amat.gz")
+MATRICES = (".npz", ".npy", ".amat")
+"""Forms of files that know no columns with types of their own."""
 
 _NO_NAME = re.compile(r"__index_level_\d+__")
 """What pandas calls the levels of an index that have no name."""
@@ -42,17 +44,17 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, mo
     holds one array, or one called "values" (with its names in "columns"). Cells are only looked at when a column is
     read.
     """
-    file, suffix = Path(path), suffix_of(Path(path))
+    file, kind = Path(path), form_of(path)
     check_regular(file)
     with _errors_name(file):
-        if suffix.startswith(".csv"):
+        if kind == ".csv":
             return parse_csv(read_plain(file), where=str(file), form=form, model=model)
-        if suffix == ".parquet":
+        if kind == ".parquet":
             return _read_parquet(file)
         names = None
-        if suffix.startswith(".amat"):
+        if kind == ".amat":
             values = parse_bits(read_plain(file), name=str(file))
-        elif suffix == ".npz":
+        elif kind == ".npz":
             values, names = _load_npz(file)
         else:
             values = _read_npy(file.read_bytes())
@@ -69,7 +71,7 @@ def _errors_name(file: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, ValueError) and str(file) in str(error):
             raise
-        kind = suffix_of(file).removeprefix(".").removesuffix(".gz")
+        kind = form_of(file).removeprefix(".")
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{file}: expected a whole {kind} file ({reason[:200]})") from error
 
@@ -114,33 +116,25 @@ def write_table(
     if not isinstance(target, str | os.PathLike):
         target.write(format_csv(_columns(values), names).decode())
         return
-    file, suffix = Path(target), suffix_of(Path(target))
+    file, form = Path(target), form_of(target)
     with replacing(file) as stream:
-        if suffix == ".parquet":
+        if form == ".parquet":
             pq.write_table(_parquet_table(_columns(values), names, index), stream)
-        elif is_matrix_file(target):
+        elif form in MATRICES:
             _write_matrix(stream, file, values, names)
         else:
-            stream.write(_packed(format_csv(_columns(values), names), suffix))
+            stream.write(_packed(format_csv(_columns(values), names), file))
 
 
-def is_matrix_file(target: Target) -> TypeGuard[str | os.PathLike[str]]:
-    """Return True if the form knows no columns with types of their own."""
-    return isinstance(target, str | os.PathLike) and suffix_of(Path(target)).startswith((".np", ".amat"))
-
-
-def is_parquet(target: Target) -> bool:
-    """Return True if the target is a Parquet file."""
-    return isinstance(target, str | os.PathLike) and suffix_of(Path(target)) == ".parquet"
-
-
-def suffix_of(file: Path) -> str:
-    """Return the suffix of a file, one of `SUFFIXES`."""
-    name = file.name.lower()
-    suffix = next((s for s in SUFFIXES if name.endswith(s)), None)
+def form_of(target: Target) -> str:
+    """Return the form of a file, which is its suffix without ".gz"; that of a stream is ".csv"."""
+    if not isinstance(target, str | os.PathLike):
+        return ".csv"
+    file = Path(target)
+    suffix = next((suffix for suffix in SUFFIXES if file.name.lower().endswith(suffix)), None)
     if suffix is None:
         raise ValueError(f"{file}: expected a file that ends in {', '.join(SUFFIXES)}, found {file.suffix!r}")
-    return suffix
+    return suffix.removesuffix(".gz")
 
 
 def _columns(values: Sequence[AnyColumn] | NDArray[Any]) -> Sequence[AnyColumn]:
@@ -168,20 +162,20 @@ def _numbers(column: AnyColumn, file: Path) -> NDArray[Any]:
 def _write_matrix(
     stream: BinaryIO, file: Path, values: Sequence[AnyColumn] | NDArray[Any], names: tuple[str, ...] | None
 ) -> None:
-    suffix = suffix_of(file)
+    form = form_of(file)
     if not isinstance(values, np.ndarray):
         values = np.column_stack([_numbers(column, file) for column in values])
-    if suffix == ".npz":
+    if form == ".npz":
         named: dict[str, Any] = {} if names is None else {"columns": np.array(names, dtype=np.str_)}
         np.savez_compressed(stream, values=values, **named)
-    elif suffix == ".npy":
+    elif form == ".npy":
         np.save(stream, values)
     else:
-        stream.write(_packed(_format_amat(values, where=str(file)), suffix))
+        stream.write(_packed(_format_amat(values, where=str(file)), file))
 
 
-def _packed(text: bytes, suffix: str) -> bytes:
-    return gzip.compress(text, compresslevel=4, mtime=0) if suffix.endswith(".gz") else text
+def _packed(text: bytes, file: Path) -> bytes:
+    return gzip.compress(text, compresslevel=4, mtime=0) if file.suffix.lower() == ".gz" else text
 
 
 def _format_amat(values: NDArray[Any], *, where: str) -> bytes:

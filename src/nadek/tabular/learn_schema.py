@@ -1,6 +1,5 @@
 """The columns of a training table: what they are by their values, their types, and the user's options."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,6 +29,7 @@ from nadek.tabular.user_options import (
     ordinal_column,
     without_words,
 )
+from nadek.utils.configs import naming
 
 DECLARING: dict[str, Declared] = {"categorical_features": "categorical", "numeric_features": "numeric"}
 """Options of estimators that say of columns what they are."""
@@ -180,7 +180,8 @@ def _learn_typed(table: Table, j: int, kind: Declared, n_bins: int) -> Column:
     listed = categories_in(table, j) if kind != "numeric" else None
     if listed is not None:
         read_cells(values, name=label)  # a wrong cell is told by its row, not by its place in the list
-        _check_listed(listed, label)
+        with naming(f'categories of the type of column "{label}"'):
+            read_cells(listed, name=label)
     try:
         column = infer(values if listed is None else listed, name=label, kind=kind, n_bins=n_bins, integers="numeric")
     except UndecidedColumnError as error:
@@ -193,15 +194,6 @@ def _learn_typed(table: Table, j: int, kind: Declared, n_bins: int) -> Column:
     if one_number and kind == "auto":  # a constant; others like it may come later
         return infer(values, name=label, kind="numeric", n_bins=n_bins)
     return column
-
-
-def _check_listed(categories: NDArray[Any], label: str) -> None:
-    """Refuse a type that lists categories of several sorts, whichever of them occur."""
-    try:
-        read_cells(categories, name=label)
-    except ValueError as error:
-        message = re.sub(r"^row (\d+), column", r"category \1 of the type of column", str(error))
-        raise type(error)(message) from None
 
 
 def _schema(table: Table, columns: list[Column], places: list[int], words: Sequence[Word]) -> Schema:

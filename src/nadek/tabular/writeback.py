@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, typed
 from nadek.tabular.columns import Column, decode, draw
 from nadek.tabular.columns.parsing import LARGEST_EXACT, shown
-from nadek.tabular.files import Target, is_matrix_file, is_parquet
+from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
 from nadek.tabular.table import OtherTypeError, Table
 from nadek.tabular.text_cells import fill_words, with_points
@@ -72,7 +72,7 @@ def filled_column(
     if not table.is_text_file:
         whole = typed(whole, cells.type)
         return whole if isinstance(whole, np.ndarray) else choose(pa.array(where), whole, cells)
-    if is_matrix_file(target) or is_parquet(target):
+    if form_of(target) != ".csv":
         return whole
     is_text = any(isinstance(value, str) for value in whole.tolist())
     return fill_words(with_points(cells, "numbers") if table.decimal_commas and not is_text else cells, whole, where)
@@ -81,10 +81,10 @@ def filled_column(
 def other_column(table: Table, j: int, target: Target) -> AnyColumn:
     """Return a column of a file that the model does not read, to be written along."""
     cells: Any = table.cells[j]
-    if is_matrix_file(target):
+    if form_of(target) in MATRICES:
         with suppress(OtherTypeError):
             return numbers_for(target, table.labels[j], table.column(j))
-    elif is_parquet(target) or not pa.types.is_nested(cells.type):
+    elif form_of(target) == ".parquet" or not pa.types.is_nested(cells.type):
         return cells
     name = target if isinstance(target, str | Path) else "standard output (CSV)"
     raise ValueError(f'{name}: this form cannot hold the column "{table.labels[j]}" of {cells.type}; write .parquet')
@@ -99,7 +99,7 @@ def numbers_for(target: Target, label: str, values: NDArray[Any]) -> NDArray[np.
     floats = values.astype(np.float64)
     if values.dtype.kind != "f" and (np.abs(floats) >= LARGEST_EXACT).any():
         raise ValueError(f"{complaint}, whose whole numbers floats would round; write .csv or .parquet")
-    if str(target).lower().endswith((".amat", ".amat.gz")) and not ((floats == 0) | (floats == 1)).all():
+    if form_of(target) == ".amat" and not ((floats == 0) | (floats == 1)).all():
         raise ValueError(f"{complaint}, which holds other cells than 0 and 1; write .csv or .parquet")
     return floats
 

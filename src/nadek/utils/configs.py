@@ -53,7 +53,9 @@ def check_choices(config: Any, *names: str) -> None:  # noqa: ANN401 - any datac
     """Check that options are literals of their fields."""
     hints = typing.get_type_hints(type(config))
     for name in names:
-        _value(hints[name], getattr(config, name), name)
+        choices = [choice for one in _members(hints[name]) for choice in typing.get_args(one) or (None,)]
+        if (value := getattr(config, name)) not in choices:
+            raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
 
 
 def check_range(
