@@ -28,10 +28,9 @@ from nadek.runs.recipe import is_recipe
 from nadek.tabular.encode import schema_labels
 from nadek.training import Recipe, Rows, TrainingState, prepare
 from nadek.utils.atomic import locked
-from nadek.utils.configs import is_whole
 
 DIGESTS = "digests"
-"""Key of these digests in the metrics of a model; the first models have none."""
+"""Key of these digests in the metrics of a model."""
 
 OTHERS = {
     "rows": "other rows",
@@ -140,14 +139,14 @@ def sole_training(folder: Path) -> Iterator[None]:
 def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, validation: Source | None) -> SavedModel:
     """Return the finished model, or refuse another."""
     folder, saved = Path(folder), load_saved(folder)
-    difference = None
+    here, difference = saved.schema, None
     if not is_recipe(recipe, saved.metrics.get("config")):
         difference = "another recipe"
-    elif not _is_of_rows(saved, source):
-        difference = "other rows"
     elif saved.metrics.get("diverged"):
         difference = "a training that diverged"
-    elif DIGESTS in saved.metrics:
+    elif DIGESTS not in saved.metrics or (here.columns, here.kinds) != (source.schema.columns, source.schema.kinds):
+        difference = "other rows"
+    else:
         now = digests(*as_trained(recipe, source, validation, "cpu"))
         difference = other(saved.metrics[DIGESTS], {**now, **built_on(recipe, folder, None)})
     if difference is not None:
@@ -176,14 +175,6 @@ def model_in(folder: Path) -> str | None:
     """Return a digest of the model in a folder."""
     # not `weights_digest`: a model may be replaced though this version cannot read it
     return hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest() if holds_model(folder) else None
-
-
-def _is_of_rows(saved: SavedModel, source: Source) -> bool:
-    schema = source.schema
-    counted = [saved.metrics.get(key, 0) for key in ("rows", "skipped_rows")]
-    if not all(map(is_whole, counted)) or sum(counted) != len(source.x):
-        return False
-    return (saved.schema.columns, saved.schema.kinds) == (schema.columns, schema.kinds)
 
 
 def _is_own(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> bool:

@@ -118,12 +118,9 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
 
     The options are those of `declared_names`; columns that they do not name go by their types and values.
     """
-    declared: dict[str, Declared] = {}
-    for option, kind in DECLARING.items():
-        for label in options[option]:
-            if label in declared:
-                raise ValueError(f'column "{label}": expected one kind, found it in {" and in ".join(DECLARING)}')
-            declared[label] = kind
+    if both := set.intersection(*(set(options[option]) for option in DECLARING)):
+        raise ValueError(f'column "{min(both)}": expected one kind, found it in {" and in ".join(DECLARING)}')
+    declared: dict[str, Declared] = {label: kind for option, kind in DECLARING.items() for label in options[option]}
     columns: list[Column | None] = []
     for j, label in enumerate(table.labels):
         kind = declared.get(label, "categorical" if is_categorical(table, j) else "auto")
