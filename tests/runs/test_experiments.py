@@ -400,16 +400,6 @@ def test_newer_model_is_kept_without_force(force, tmp_path):
     assert holds_state(tmp_path)
 
 
-def test_model_of_the_pause_is_kept(tmp_path):
-    interrupted(tmp_path, force=False)
-    other = build(recipe().model, generator=torch.Generator().manual_seed(9))
-    save(tmp_path, SavedModel(other, Schema()))
-    with pytest.raises(FileExistsError, match="a model that was not there when this training began, and which stays"):
-        run(tmp_path, resume=True, force=False, on_epoch=lambda _: pytest.fail("before anything is trained"))
-    assert torch.equal(load(tmp_path).W, other.W)
-    assert torch.equal(run(tmp_path, resume=True, force=True).model.W, load(tmp_path).W)
-
-
 def test_forced_training_resumes_with_force(tmp_path):
     run(tmp_path, x=rows(seed=1))
     interrupted(tmp_path, after=1, force=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -101,9 +101,8 @@ class ColumnOptions:
 
     def choices(self) -> Choices:
         """Return them for the reading of the table."""
-        lists = {field.name for field in fields(self)} - {"whole_numbers"}
-        entries: dict[str, Any] = {name: tuple(getattr(self, name) or ()) for name in lists}
-        return Choices(**entries, whole_numbers=self.whole_numbers)
+        lists: Any = {name: tuple(value) for name, value in vars(self).items() if isinstance(value, list)}
+        return Choices(**lists, whole_numbers=self.whole_numbers)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,14 +1,13 @@
 """Rows of 0 and 1 as text, separated by white space (`.amat`)."""
 
 import gzip
-import io
 import zlib
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.utils.atomic import check_unpacked, most_unpacked, read_whole
+from nadek.utils.atomic import check_regular, check_unpacked, most_unpacked, read_whole
 
 
 def read_plain(path: Path) -> bytes:
@@ -17,11 +16,11 @@ def read_plain(path: Path) -> bytes:
     Raises:
         ValueError: for a broken gzip file.
     """
-    data = read_whole(path)
     if path.suffix.lower() != ".gz":
-        return data
+        return read_whole(path)
+    check_regular(path)
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        with gzip.open(path) as stream:
             text = stream.read(most_unpacked(path) + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path}: expected a whole gzip file ({error})") from error

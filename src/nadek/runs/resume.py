@@ -101,7 +101,7 @@ def check_output(folder: str | os.PathLike[str], *, force: bool, resume: bool) -
     """Refuse a folder that holds something, unless permitted.
 
     A model beside an unfinished training may be replaced by resuming: that training was permitted to replace it, or was
-    stopped just after saving it. `train` refuses a model that is newer than the training.
+    stopped just after saving it.
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
@@ -154,8 +154,8 @@ def finished(recipe: Recipe, folder: str | os.PathLike[str], source: Source, val
     return saved
 
 
-def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> tuple[TrainingState, str | None] | None:
-    """Return an unfinished training and what it may replace.
+def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> TrainingState | None:
+    """Return an unfinished training.
 
     The identity is the recipe and the digests of `nadek.runs.resume`; a ValueError if they differ.
     """
@@ -167,21 +167,10 @@ def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> tuple[
     if difference is not None:
         hint = "use --force without --resume to begin anew"
         raise ValueError(f"the unfinished training in {folder} is of {difference}; {hint}")
-    own = "replaces" not in info or _is_own(folder, recipe, identity)
-    return state, model_in(folder) if own else info["replaces"]
+    return state
 
 
 def model_in(folder: Path) -> str | None:
     """Return a digest of the model in a folder."""
     # not `weights_digest`: a model may be replaced though this version cannot read it
     return hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest() if holds_model(folder) else None
-
-
-def _is_own(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> bool:
-    """Return True if a model is of this training."""
-    try:
-        metrics = load_saved(folder).metrics
-    except (OSError, ValueError):
-        return False
-    same = is_recipe(recipe, metrics.get("config")) and other(metrics.get(DIGESTS), identity) is None
-    return same and DIGESTS in metrics

@@ -68,16 +68,9 @@ def train(
     rows, held_out = as_trained(recipe, source, validation, device)
     identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
     with sole_training(folder):
-        state, replaced = None, model_in(folder)
-        if not resume:
+        state, replaced = unfinished(folder, recipe, identity) if resume else None, model_in(folder)
+        if state is None:
             forget_state(folder)
-        elif (unfinished_run := unfinished(folder, recipe, identity)) is not None:
-            state, replaced = unfinished_run
-
-        def check_place_is_free() -> None:
-            if not force and model_in(folder) not in (None, replaced):
-                message = f"{folder} holds a model that was not there when this training began, and which stays"
-                raise FileExistsError(f"{message}; use another folder, or --force to replace it")
 
         def write_initial_weights(network: ConditionalModel) -> None:
             if begin is not None:
@@ -87,10 +80,12 @@ def train(
             identity.update(built_on(recipe, folder, begin))  # an RBM may only just have been trained
 
         def keep_state(state: TrainingState) -> None:
-            save_state(folder, state, **identity, replaces=replaced)
+            save_state(folder, state, **identity)
 
         def keep_model(fitted: FittedTable, *, diverged: bool = False) -> SavedModel:
-            check_place_is_free()
+            if not force and model_in(folder) not in (None, replaced):
+                message = f"{folder} holds a model that was not there when this training began, and which stays"
+                raise FileExistsError(f"{message}; use another folder, or --force to replace it")
             metrics = _metrics(recipe, rows, fitted, device, diverged=diverged)
             metrics |= {**source.trained_on, DIGESTS: {name: identity[name] for name in OTHERS if name in identity}}
             if fitted.gain is not None:
@@ -99,15 +94,13 @@ def train(
             save(folder, saved)
             return saved
 
-        teacher = teacher_of(recipe, schema, rows.values.device)
-        check_place_is_free()
         try:
             fitted = fit_table(
                 recipe,
                 rows,
                 held_out,
                 start=None if begin is None and recipe.start is None else write_initial_weights,
-                teacher=teacher,
+                teacher=teacher_of(recipe, schema, rows.values.device),
                 resume=state,
                 on_epoch=on_epoch,
                 save_state=keep_state,

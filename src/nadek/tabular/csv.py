@@ -127,8 +127,7 @@ def _number(word: str, table: Table) -> float | None:
 
 def _split_delimiter(text: str, where: str, delimiter: str | None) -> tuple[str, str]:
     """Return the text below a line that names the delimiter, and the delimiter."""
-    named = _SEPARATOR_LINE.match(text)
-    if named:
+    if named := _SEPARATOR_LINE.match(text):
         return text[named.end() :], delimiter or named[1]
     if delimiter is not None:
         return text, delimiter

@@ -26,7 +26,6 @@ from nadek.tabular.user_options import (
     WordCount,
     check_words,
     count_words,
-    ordinal_column,
     without_words,
 )
 from nadek.utils.configs import naming
@@ -142,8 +141,9 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
     """Return the type of one column of a file, and its codes."""
     label = table.labels[j]
     if (order := choices.orders.get(label)) is not None:
-        column = ordinal_column(order)
-        return column, encode(column, table.column(j, reading="text", levels=order), name=label)
+        # two answers have no neighbours
+        ordered: Column = Binary(levels=(order[0], order[1])) if len(order) == 2 else Ordinal(levels=order)
+        return ordered, encode(ordered, table.column(j, reading="text", levels=order), name=label)
     readings: dict[Declaration | None, Reading] = {"categorical": "text", "numeric": "numbers"}
     values = table.column(j, reading=readings.get(declared, "guess"))
     is_text = values.dtype == object and all(value is None or isinstance(value, str) for value in values)
@@ -194,7 +194,7 @@ def _learn_typed(table: Table, j: int, kind: Declared, n_bins: int) -> Column:
 
 
 def _schema(table: Table, columns: list[Column], places: list[int], words: Sequence[Word]) -> Schema:
-    names = [str(j + 1) for j in range(len(table.cells))] if table.columns is None else table.columns
+    names = table.labels if table.columns is None else table.columns
     is_parquet = table.where.lower().endswith(".parquet")
     schema = Schema(
         columns=None if table.columns is None else tuple(names[j] for j in places),

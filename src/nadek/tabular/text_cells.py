@@ -145,16 +145,11 @@ def _by_word(words: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
     booleans = [word in TRUE or word in FALSE for word in distinct]
     if all(booleans):
         truths = (np.array(parsed) == 1)[index]
-        return _with_none(truths.astype(object), missing) if missing.any() else truths
+        return np.where(missing, np.array(None), truths) if missing.any() else truths
     if None not in parsed:
         return np.where(missing, np.nan, np.array(parsed, dtype=np.float64)[index])
     numeric = [value is not None and not boolean for value, boolean in zip(parsed, booleans, strict=True)]
     if not any(numeric) and reading == "guess":
         return to_objects(words)
     mixed = [word if value is None else value for word, value in zip(distinct, parsed, strict=True)]
-    return _with_none(np.array(mixed, dtype=object)[index], missing)
-
-
-def _with_none(values: NDArray[np.object_], missing: NDArray[np.bool_]) -> NDArray[np.object_]:
-    values[missing] = None
-    return values
+    return np.where(missing, np.array(None), np.array(mixed, dtype=object)[index])

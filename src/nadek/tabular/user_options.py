@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-from nadek.tabular.columns import Binary, Column, Ordinal
 from nadek.tabular.names import as_known, nearest, quoted
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -131,14 +130,14 @@ def parse_orders(entries: Sequence[str], labels: Sequence[str]) -> dict[str, tup
     return orders
 
 
-def ordinal_column(levels: Sequence[str]) -> Column:
-    """Return the column of ordered answers; two have no neighbours, so they are binary."""
-    return Binary(levels=(levels[0], levels[1])) if len(levels) == 2 else Ordinal(levels=tuple(levels))
-
-
 def parse_missing(entries: Sequence[str], labels: Sequence[str]) -> tuple[Word, ...]:
     """Return the words that mean missing: ``age=99`` is one of column ``age`` if there is such a column."""
-    return tuple(word for entry in split_names(entries) for word in _parse_word(entry, labels))
+    words: list[Word] = []
+    for entry in split_names(entries):
+        columns, text = _split_equals(entry, labels)
+        known_columns = columns if set(columns) <= set(labels) else []
+        words += [Word(text, label) for label in known_columns] or [Word(entry)]
+    return tuple(words)
 
 
 def words_of(schema: Schema) -> tuple[Word, ...]:
@@ -149,10 +148,8 @@ def words_of(schema: Schema) -> tuple[Word, ...]:
 
 def without_words(table: Table, words: Sequence[Word]) -> Table:
     """Return a table with missing cells in place of such words."""
-    table = table.without([word.text for word in words if word.column is None])
     for text, column in words:
-        if column is not None:
-            table = table.without([text], table.labels.index(column))
+        table = table.without([text], None if column is None else table.labels.index(column))
     return table
 
 
@@ -189,11 +186,6 @@ def _hint(word: Word, table: Table) -> str:
         return ""
     column = word.text.partition("=")[0]
     return f'; there is no column "{column}", {nearest(column, table.labels)}'
-
-
-def _parse_word(entry: str, labels: Sequence[str]) -> list[Word]:
-    columns, text = _split_equals(entry, labels)
-    return [Word(text, label) for label in columns] if columns and set(columns) <= set(labels) else [Word(entry)]
 
 
 def _split_equals(entry: str, labels: Sequence[str]) -> tuple[list[str], str]:

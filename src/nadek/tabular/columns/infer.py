@@ -26,7 +26,7 @@ class UndecidedColumnError(ValueError):
 
 
 class TickedColumnError(UndecidedColumnError):
-    """Error: a column holds one word, or nothing, which may be an answer."""
+    """Error: a column holds one word, or nothing, which may be an answer, as in a box to tick."""
 
 
 def infer(
@@ -60,7 +60,8 @@ def infer(
     if cells.sort != "text" and set(levels) <= {0, 1}:
         return Binary(levels=(False, True)) if cells.sort == "booleans" else Binary()
     if cells.sort == "text" and len(levels) == 1 and integers == "ask" and len(cells.values) < len(values):
-        raise TickedColumnError(_about_ticks(levels[0], name))
+        message = f'column "{name}" holds {shown(levels[0])} or nothing: write a word where nothing is an answer'
+        raise TickedColumnError(f"{message}, or say that it is categorical where it is unknown")
     if cells.sort == "text":
         return _words(levels, len(cells.values), name)
     if len(levels) == 1:
@@ -105,12 +106,6 @@ def _words(levels: list[Level], n_cells: int, name: str) -> Column:
             raise UndecidedColumnError(f"{message}, too many for categories: leave it out", ())
         raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out")
     return Categorical(levels=tuple(levels))
-
-
-def _about_ticks(level: Level, name: str) -> str:
-    """Ask if empty cells are missing or an answer, as in a box to tick."""
-    message = f'column "{name}" holds {shown(level)} or nothing'
-    return f"{message}: write a word where nothing is an answer, or say that it is categorical where it is unknown"
 
 
 def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
