@@ -69,8 +69,6 @@ def train(
     identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
     with sole_training(folder):
         state, replaced = unfinished(folder, recipe, identity) if resume else None, model_in(folder)
-        if state is None:
-            forget_state(folder)
 
         def write_initial_weights(network: ConditionalModel) -> None:
             if begin is not None:
