@@ -122,14 +122,15 @@ def choose_recipe(
     make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
     make(options, where=where)  # errors of the file alone name it
     with_kinds(changes)  # refuses a value for a table of options
-    levels = _levels(rows)
+    kinds = rows.schema.kinds
+    levels = [2] * n_variables if kinds is None else list(map(n_levels, kinds))
     shaped = _by_shape(n_rows, levels, changes, epochs, device) if by_shape else {}
     options = merge(shaped if by_shape else options, changes)
     if set(levels) != {2}:
         if is_of_images(options):
             raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
         options = merge(options, {"model": {"levels": levels}})
-    if order := ordinal(rows.schema.kinds or ()):
+    if order := ordinal(kinds or ()):
         options = merge({"model": {"ordinal": order}}, options)  # an option may say that there is none
     recipe = make(options)
     if epochs is None and "phases" in options.get("training", {}):
@@ -164,11 +165,6 @@ def _by_shape(
 def _count(value: Any) -> int | None:  # noqa: ANN401 - any TOML value
     """Return a positive int, else None."""
     return value if type(value) is int and value > 0 else None
-
-
-def _levels(rows: Source) -> list[int]:
-    kinds = rows.schema.kinds
-    return [2] * rows.x.shape[1] if kinds is None else [n_levels(kind) for kind in kinds]
 
 
 def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[str, Any]]:

@@ -26,7 +26,3 @@ class Schema:
     types: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
     missing_in: tuple[tuple[str, str], ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.image_shape is not None and len(self.image_shape) != 2:
-            raise ValueError(f"image_shape: expected height and width, found {self.image_shape}")
