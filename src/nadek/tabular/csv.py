@@ -237,13 +237,15 @@ def _arrow_columns(rows: str, dim: int, where: str, separator: str) -> list[pa.C
 
 def _wrong_row(rows: str, dim: int, separator: str) -> str | None:
     """Return a message about the first row with an open quote, or without `dim` cells, if there is one."""
-    row = 0
+    row, end = 0, "\0end"  # a row of its own, unless the text ends in quotes
     try:
-        for cells in filter(None, csv.reader(io.StringIO(rows, newline=""), delimiter=separator, strict=True)):
+        for cells in filter(None, csv.reader(io.StringIO(f"{rows}\n{end}", newline=""), delimiter=separator)):
             row += 1
-            if len(cells) != dim:
+            if cells[-1].endswith(f"\n{end}"):
+                return f"row {row}: found a quote that is never closed"
+            if len(cells) != dim and cells != [end]:
                 return f"row {row}: expected {dim} cells, found {len(cells)}"
-    except csv.Error:  # the text ends in quotes, or a cell is longer than the reader permits
+    except csv.Error:  # a cell is longer than the reader permits
         if _has_open_quote(rows):
             return f"row {row + 1}: found a quote that is never closed"
     return None

@@ -115,10 +115,11 @@ class Table:
     def _holds(self, cells: AnyColumn, words: Sequence[str]) -> NDArray[np.bool_]:
         """Return which cells of a column hold one of some words; spaces around them do not count."""
         meant = set(numbers_among(words))
+        has_commas = self.decimal_commas and with_points(cells, "numbers") is not cells
 
         def is_held(cell: Any) -> bool:  # noqa: ANN401 - a Python object
             if isinstance(cell, str):
-                word = point(cell) if self.decimal_commas else cell
+                word = point(cell) if has_commas else cell
                 return cell.strip() in words or (self.is_text_file and says_one_of(word, meant))
             return isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool) and to_float(cell) in meant
 
