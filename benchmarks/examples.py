@@ -1,4 +1,4 @@
-"""Run the examples of docs/estimators.md and record what they print.
+"""Run the examples of docs/how-to/survey.md and record what they print.
 
     python benchmarks/examples.py [--record]
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from common import RESULTS, write
 
-PAGE = Path(__file__).parents[1] / "docs" / "estimators.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "survey.md"
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n<!--=examples\.printed\.(?P<name>[\w-]+) lines-->)?", re.DOTALL)
 
 
@@ -45,7 +45,7 @@ def main() -> None:
             if name is not None:
                 code[name], printed[name] = block, out.getvalue().splitlines()
     if options.record:
-        write("examples", {"page": os.fspath(PAGE.relative_to(PAGE.parents[1])), "printed": printed, "code": code})
+        write("examples", {"page": os.fspath(PAGE.relative_to(PAGE.parents[2])), "printed": printed, "code": code})
 
 
 if __name__ == "__main__":

@@ -64,12 +64,14 @@ sphinx_gallery_conf = {
 
 _ELSEWHERE = {
     r"\]\((?:\.\./)+CONTRIBUTING\.md": "](/contributing.md",
+    r"\]\(\.\./README\.md": "](/index.md",
     r"\]\(((?:\.\./)*)examples/(\w+)\.py\)": r"](\1gallery/\2.rst)",
 }
 """Links that work on GitHub, and where they lead on the site."""
 
 
-def _lead_links(app: Sphinx, name: str, source: list[str]) -> None:
+def _lead_links(app: Sphinx, *about: Any) -> None:  # noqa: ANN401 - the name of a page, or of one that is included
+    source: list[str] = about[-1]
     for link, page in _ELSEWHERE.items():
         source[0] = re.sub(link, page, source[0])
 
@@ -107,6 +109,7 @@ def setup(app: Sphinx) -> None:
     """Connect the functions above, and write the pages of the reference."""
     write_reference(Path(__file__).parent / "reference")
     app.connect("source-read", _lead_links)
+    app.connect("include-read", _lead_links)
     app.connect("doctree-read", _hide_sources_of_numbers)
     app.connect("doctree-read", _link_names)
     app.connect("autodoc-skip-member", _is_foreign)

@@ -24,15 +24,24 @@ from nadek.runs.recipe import make_recipe
 from nadek_paper import cli as paper_cli
 
 ROOT = Path(__file__).parents[1]
-README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
+README, START, TENSORS = ROOT / "README.md", ROOT / "docs" / "start.md", ROOT / "docs" / "how-to" / "tensors.md"
 STYLE = runpy.run_path(str(ROOT / "docs" / "style.py"))
 GALLERY = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
 PAGES = STYLE["pages"]()
-ESTIMATORS = {"model": nadek.NADEk, "imputer": nadek.NADEkImputer, "detector": nadek.NADEkOutlierDetector}
+QUICK = {
+    r"(NADEk\w*\((?!.*max_iter).*?)random_state=0": r"\1random_state=0, max_iter=1, training={'width': 16}",
+    r"max_iter=\d{2,}": "max_iter=1",
+    r"epochs=\d+": "epochs=1",
+    r"\b500\b(?=[,)])": "100",
+    r"\[:4000\]": "[:300]",
+}
 
 
 def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python") and page.parent.name != "studies"]
 
 
 def commands(page):
@@ -51,17 +60,55 @@ def test_gallery_runs(script, monkeypatch):
     runpy.run_path(str(script))
 
 
-@pytest.mark.slow
-def test_scikit_learn_of_the_readme_runs():
-    (code,) = blocks(README, "python")
+def run(page):
+    """Run the Python of a page in one session, with short trainings; return its names."""
     names = {}
-    exec(compile(code.replace("random_state=0", "random_state=0, max_iter=20"), "README.md", "exec"), names)
+    for code in blocks(page, "python"):
+        for slow, quick in QUICK.items():
+            code = re.sub(slow, quick, code)
+        exec(compile(code, page.name, "exec"), names)
+    return names
+
+
+def check_readme(names, printed):
     assert names["people"].isna().any(axis=None)
     assert not names["whole"].isna().any(axis=None)
     assert (names["log_p"] < 0).all()
     assert set(names["odd"]) == {-1, 1}
     smokes_missing = names["people"][names["people"]["smokes"].isna()].isna().to_numpy()
     assert (np.isfinite(names["ask"]) == smokes_missing).all()
+
+
+def check_tensors(names, printed):
+    assert not names["whole"].isnan().any()
+    assert names["log_p"].shape == (16, 300)
+
+
+def check_survey(names, printed):
+    assert [line.split(":")[0] for line in printed[:4]] == ["constant", "q0", "q1", "q2"]
+    assert sum(line.startswith("person") for line in printed) > 1
+    assert printed[-1].startswith("to learn about q15 ask q")
+
+
+def check_saving(names, printed):
+    assert names["again"].score(names["people"]) == names["model"].score_samples(names["people"]).mean()
+
+
+CHECKS = {"README.md": check_readme, "tensors.md": check_tensors, "survey.md": check_survey, "saving.md": check_saving}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:cells with values that the model does not know")
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
+def test_python_of_pages_runs(page, tmp_path, monkeypatch, request, capsys):
+    monkeypatch.chdir(tmp_path)
+    if 'load("nltcs")' in page.read_text():
+        monkeypatch.setenv("NADEK_DATA", str(request.getfixturevalue("data_dir")))
+    run(START)
+    assert Path("people.csv").stat().st_size > 1000
+    capsys.readouterr()
+    names = run(page)
+    CHECKS.get(page.name, lambda *_: None)(names, capsys.readouterr().out.splitlines())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -77,40 +124,22 @@ def test_commands_of_pages_exist(page):
 
 def test_commands_are_read_from_pages():
     assert sum(1 for _ in commands(README)) == 10
-    assert ["nadek-paper", "report"] in list(commands(GUIDE))
-
-
-@pytest.mark.slow
-def test_tensors_of_the_guide_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (code,) = (code for code in blocks(GUIDE, "python") if "TrainingConfig" in code)
-    code, phases = re.subn(r"epochs=\d+", "epochs=1", code)
-    assert phases == 2
-    names = {}
-    exec(compile(code, "guide.md", "exec"), names)
-    assert not names["whole"].isnan().any()
-    assert names["log_p"].shape == (16, 300)
-
-
-def test_python_of_the_guide_runs():
-    for code in blocks(GUIDE, "python"):
-        if "TrainingConfig" not in code:
-            exec(compile(code, "guide.md", "exec"), {})
+    assert ["nadek-paper", "report"] in list(commands(TENSORS))
 
 
 def test_steps_by_hand_match_the_model():
-    by_hand, of_a_table = (code for code in blocks(GUIDE, "python") if "reconstruction_probabilities" in code)
+    by_hand, of_a_table = (code for code in blocks(TENSORS, "python") if "reconstruction_probabilities" in code)
     names = {}
-    exec(compile(by_hand, "guide.md", "exec"), names)
+    exec(compile(by_hand, "tensors.md", "exec"), names)
     torch.testing.assert_close(names["v"], names["states"][-1])
     assert not torch.equal(names["v"], names["states"][0])
-    exec(compile(of_a_table, "guide.md", "exec"), names)
+    exec(compile(of_a_table, "tensors.md", "exec"), names)
     of_town = names["states"][-1][:, names["town"]].numpy()
     np.testing.assert_allclose(of_town, names["model"].predict_missing_proba(names["incomplete"])["town"], atol=1e-6)
 
 
-def test_recipe_of_the_guide_is_valid():
-    (text,) = blocks(GUIDE, "toml")
+def test_recipe_of_the_docs_is_valid():
+    (text,) = blocks(ROOT / "docs" / "how-to" / "recipes.md", "toml")
     recipe = make_recipe(tomllib.loads(text), n_variables=784)
     assert recipe.model.steps == 5
 
@@ -199,14 +228,6 @@ def unknown_arguments(code):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_calls_in_pages_have_valid_arguments(page):
     assert [call for code in blocks(page, "python") for call in unknown_arguments(code)] == []
-
-
-@pytest.mark.parametrize(("name", "kind"), ESTIMATORS.items())
-def test_methods_of_estimators_exist(name, kind):
-    code = "".join(blocks(ROOT / "docs" / "estimators.md", "python"))
-    methods = set(re.findall(rf"\b{name}\.(\w+)\(", code))
-    assert methods
-    assert {method for method in methods if not hasattr(kind, method)} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -25,7 +25,7 @@ missing = torch.rand(digits.shape, generator=generator) < 0.7
 given = digits.float().masked_fill(missing, torch.nan)
 guesses = reconstruction_probabilities(model, given)
 completed = nadek.impute(model, given, generator=generator).float()
-stages = [digits.float(), given, *guesses, completed]
+stages = [stage.numpy() for stage in (digits.float(), given, *guesses, completed)]
 names = ["digit", "given", *(f"step {step}" for step in range(len(guesses))), "a draw"]
 
 figure, every_axes = plt.subplots(6, len(stages), figsize=(9, 6), layout="constrained")

@@ -15,7 +15,7 @@ import nadek
 from nadek.inference import reduce_orderings
 
 digits = (load_digits().data > 7).astype(int)
-rows, unseen = digits[:1200], digits[1600:]
+rows, unseen = digits[:1200], digits[1700:]
 model = nadek.NADEk(max_iter=20, training={"width": 128}, random_state=0).fit(rows)
 
 # %%

@@ -9,7 +9,6 @@ import warnings
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
-from pathlib import Path
 
 import joblib
 import narwhals
@@ -1768,24 +1767,3 @@ def test_what_was_not_fitted_tells_nothing(copies):
     ):
         with pytest.raises(NotFittedError):
             ask()
-
-
-# --- the page about them --------------------------------------------------------------------------------------------
-
-
-def test_the_page_about_the_estimators_runs(data_dir, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NADEK_DATA", str(data_dir))
-    page = Path(__file__).parents[2] / "docs" / "estimators.md"
-    names = {}
-    for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-        quick = re.sub(
-            r"(nadek\.NADEk\w*\(.*?)random_state=0", r"\1random_state=0, max_iter=1, training={'width': 16}", code
-        )
-        quick = quick.replace("[:4000]", "[:300]")
-        exec(compile(quick, "estimators.md", "exec"), names)
-    told = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in told[:4]] == ["constant", "q0", "q1", "q2"]
-    assert sum(line.startswith("person") for line in told) > 1
-    assert told[-1].startswith("to learn about q15 ask q")
-    assert names["again"].score(names["people"]) == names["again"].score_samples(names["people"]).mean()
