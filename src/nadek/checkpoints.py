@@ -62,7 +62,7 @@ class _Structure:
     model: AnyConfig
 
 
-def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.dtype | None = None) -> None:
+def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     """Write a model folder, replacing an older model.
 
     All bytes are on the disk before the first file is replaced, and ``config.json`` is replaced last.
@@ -70,8 +70,6 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
     Args:
         folder: where to.
         saved: the model and what is to be known of it.
-        matrices: what matrices and filters are rounded to in the file, which bfloat16 makes half as large; vectors
-            stay as they are, and what is loaded is all of their dtype. None rounds nothing.
 
     Raises:
         FileExistsError: where the folder has a ``config.json`` of something else.
@@ -87,7 +85,7 @@ def save(folder: str | os.PathLike[str], saved: SavedModel, *, matrices: torch.d
     model = getattr(saved.model, "_orig_mod", saved.model)  # what torch.compile was given
     structure = _structure_of(model)
     schema, metrics = _as_json(encode(saved.schema)), _as_json(saved.metrics)
-    tensors = {name: _rounded(value, matrices) for name, value in model.state_dict().items()}
+    tensors = model.state_dict()
     _check_finite("the model", tensors)
     check_place(folder)
     weights = _serialised(tensors, {"config_sha256": _digest_of(structure)})
@@ -132,10 +130,15 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     with damage_in(folder / WEIGHTS):
         tensors = _read_weights(folder, config, expected)
     metrics = read_record(folder / METRICS)
+    return SavedModel(build_with_weights(structure, tensors).to(device), schema, metrics)
+
+
+def build_with_weights(structure: AnyConfig, tensors: dict[str, Tensor]) -> ConditionalModel:
+    """Build a model in eval mode, in the dtype of its vectors; matrices may have been rounded more coarsely."""
     model = build(structure, generator=torch.Generator())
-    model.to(next(value.dtype for name, value in tensors.items() if name.rpartition(".")[2] == "b"))  # no matrix
+    model.to(next(value.dtype for name, value in tensors.items() if name.rpartition(".")[2] == "b"))
     model.load_state_dict(tensors)
-    return SavedModel(model.to(device).eval(), schema, metrics)
+    return model.eval()
 
 
 def save_state(folder: str | os.PathLike[str], state: TrainingState, **info: Any) -> None:  # noqa: ANN401 - JSON
@@ -310,10 +313,6 @@ def _check_finite(where: Path | str, tensors: dict[str, Tensor]) -> None:
     for name, value in tensors.items():
         if not (finite := value.isfinite()).all():
             raise ValueError(f"{where}: expected finite weights, found {value[~finite][0].item()} in {name}")
-
-
-def _rounded(value: Tensor, dtype: torch.dtype | None) -> Tensor:
-    return value if dtype is None or value.ndim < 2 or not value.is_floating_point() else value.to(dtype)
 
 
 def _serialised(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:

@@ -327,7 +327,7 @@ def test_warm_start_makes_a_new_memory():
 def test_memory_needs_rows_held_out():
     X = again_and_again(100)
     with pytest.raises(
-        ValueError, match="memory=True: expected validation rows, which decide how far it is trusted; found none"
+        ValueError, match=r"^memory: expected validation rows, which decide how far it is trusted; found none"
     ):
         fitted(NADEk, X, memory=True, training={"width": 16, "early_stopping": False})
     assert isinstance(fitted(NADEkImputer, X, training={"width": 16, "early_stopping": False}).network_, IterativeNADE)

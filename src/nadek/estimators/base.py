@@ -2,23 +2,20 @@
 
 import contextlib
 import inspect
-import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.estimators.checked_table import checked_table
-from nadek.estimators.fitting import check_unchanged, fit_codes
+from nadek.estimators.fitting import check_unchanged, fit_codes, to_answer_dtype
 from nadek.estimators.options import (
     Choice,
     Count,
@@ -32,19 +29,12 @@ from nadek.estimators.options import (
     check_options,
     options_of,
     pick_device,
-    plain_options,
-    read_options,
 )
-from nadek.estimators.persistence import Fitted, read_fitted, write_fitted
+from nadek.estimators.persistence import SavedEstimator
 from nadek.inference import log_prob
 from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import impute
-from nadek.models.base import ConditionalModel
-from nadek.models.iterative_nade import IterativeNADE
-from nadek.models.memory import MemoryModel
-from nadek.models.model_config import AnyConfig
-from nadek.models.registry import build
-from nadek.tabular.columns import Column, Numeric, draw, n_levels, read_cells, within_bins
+from nadek.tabular.columns import Column, Numeric, draw, read_cells, within_bins
 from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.learn_schema import declared_names, learn_columns
@@ -52,7 +42,6 @@ from nadek.tabular.names import WhichOrNone
 from nadek.tabular.table import Table
 from nadek.tabular.template import Template
 from nadek.tabular.writeback import Fillings
-from nadek.training import Epoch
 from nadek.training.defaults import Purpose
 
 SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
@@ -92,36 +81,16 @@ SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows 
         verbose: 1 writes about ten lines a training, 2 one an epoch."""
 """Documentation of the options of `NADEkBase`; stands in the docstring of each estimator."""
 
-EXACT_COST = 1e6
-"""Multiplications of one network call up to which answers are computed in float64: such a small network waits for the
-interpreter anyway. Above it answers are float32 with float64 sums, and rows differ by some 1e-6 nats."""
 
-Loaded = TypeVar("Loaded", bound="NADEkBase")
-
-
-class NADEkBase(BaseEstimator):
-    """Base class: shared options, fitting, saving, pickling.
+class NADEkBase(SavedEstimator):
+    """Base class: shared options, fitting, and reading tables.
 
     A subclass names its own options in ``__init__(self, *, own, **shared)`` and hands ``shared`` on; scikit-learn and
     `help` then see both. ``{shared options}`` in its docstring becomes `SHARED_OPTIONS`.
     """
 
-    network_: ConditionalModel
-    columns_: tuple[Column | None, ...]
-    history_: list[Epoch]
-    n_iter_: int
-    n_features_in_: int
-    feature_names_in_: NDArray[np.object_]
     orderings_: NDArray[np.int64]
     _purpose: Purpose = "density"
-    _accepts_empty_columns: bool = False
-    _template: Template
-    _missing_words: tuple[str, ...] = ()
-    _dropped: tuple[str, ...] = ()
-    _metrics: Mapping[str, Any] = MappingProxyType({})
-    _column_options: Mapping[str, Any] = MappingProxyType({})
-    _seed: int
-    _split_seed: int | None
 
     def __init__(
         self,
@@ -161,35 +130,12 @@ class NADEkBase(BaseEstimator):
             named += [parameter for name, parameter in shared.items() if name not in own]
             cls.__init__.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return True after `fit`."""
-        return hasattr(self, "network_")
-
     def __sklearn_tags__(self) -> Tags:
         """Return tags: missing cells and categories are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: weights as arrays, for any device."""
-        state = dict(super().__getstate__())
-        if "network_" in state:
-            network: ConditionalModel = state.pop("network_")
-            weights = {name: value.detach().cpu().numpy() for name, value in network.state_dict().items()}
-            state["network_"] = (network.config, weights)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Read a pickle; the CPU replaces a device that is not there."""
-        state = dict(state)
-        if "network_" in state:
-            state["network_"] = _build_with_weights(*state["network_"])
-        super().__setstate__(state)
-        if "network_" in state:
-            with contextlib.suppress(ValueError):  # of a device that is not here
-                self.network_.to(pick_device(self.device))
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -233,7 +179,7 @@ class NADEkBase(BaseEstimator):
             network=network,
             split_seed=self._split_seed,
         )
-        self.network_ = _to_answer_dtype(fitted.network)
+        self.network_ = to_answer_dtype(fitted.network)
         self._template, self._column_options = Template.of(table), column_options
         self.history_, self.n_iter_ = fitted.history, len(fitted.history)
         self._split_seed, self._seed = split.seed, random_seed(rng)
@@ -260,92 +206,6 @@ class NADEkBase(BaseEstimator):
         if n_orderings is not None:
             generator = torch.Generator().manual_seed(self._seed)
             self.orderings_ = random_orderings(n_orderings, self.network_.n_variables, generator=generator).numpy()
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a folder.
-
-        The folder holds safetensors and JSON, no pickle. `load` reads it on any device, the command line can use it,
-        too. A model that is already there is replaced.
-
-        Raises:
-            FileExistsError: if the folder has a ``config.json`` of something else.
-            OSError: if the folder cannot be written to.
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        extra = {
-            "name": type(self).__name__,
-            "options": plain_options(self),
-            "seed": self._seed,
-            "split_seed": self._split_seed,
-            "columns_by": dict(self._column_options),
-            **self._extra(),
-        }
-        if hasattr(self, "orderings_"):
-            extra["n_orderings"] = len(self.orderings_)  # the option may have been changed since
-        fitted = Fitted(
-            network=self.network_,
-            columns=self.columns_,
-            names=None if names is None else tuple(names),
-            template=self._template,
-            history=self.history_,
-            metrics=self._metrics,
-            missing=self._missing_words,
-            dropped=self._dropped,
-            extra=extra,
-        )
-        write_fitted(folder, fitted)
-
-    @classmethod
-    def load(cls: type[Loaded], folder: str | os.PathLike[str], *, device: DeviceName = "auto") -> Loaded:
-        """Read a fitted estimator from a folder.
-
-        `NADEk` and `NADEkImputer` also read what ``nadek fit`` wrote. Its words for missing cells keep their meaning.
-        Columns that it dropped may be in a table: they are not read, and left out of results. A detector needs the
-        threshold that only a detector saves. A network of images or of one ordering is for `nadek.load`.
-
-        Args:
-            folder: the folder of the model.
-            device: device of the network.
-
-        Raises:
-            FileNotFoundError: if there is no such folder.
-            ValueError: if it is no model, was damaged or edited, or lacks something that the estimator needs.
-        """
-        fitted = read_fitted(folder, device=pick_device(device))
-        if None in fitted.columns and not cls._accepts_empty_columns:
-            names = fitted.names or range(len(fitted.columns))
-            empty = [repr(str(name)) for name, column in zip(names, fitted.columns, strict=True) if column is None]
-            raise ValueError(
-                f"{folder}: expected a model that was trained with values in every column, found none in training in"
-                f" {', '.join(empty)}; load it with NADEkImputer, which can leave them out"
-            )
-        options = {**read_options(fitted.extra.get("options", {})), "device": device}
-        estimator = cls(**{name: options[name] for name in cls._get_param_names() if name in options})
-        estimator.device = device  # also where a subclass presets it
-        estimator.network_ = _to_answer_dtype(fitted.network)
-        estimator.columns_, estimator._template, estimator.history_ = fitted.columns, fitted.template, fitted.history
-        estimator._missing_words, estimator._dropped = fitted.missing, fitted.dropped
-        estimator._metrics = fitted.metrics
-        estimator.n_iter_, estimator.n_features_in_ = len(fitted.history), len(fitted.columns)
-        if fitted.names is not None:
-            estimator.feature_names_in_ = np.array(fitted.names, dtype=object)
-        if "columns_by" not in fitted.extra:  # columns of another writer may have more bins than is usual here
-            bins = [n_levels(column) for column in fitted.columns if isinstance(column, Numeric)]
-            estimator.n_bins = max([estimator.n_bins, *bins])
-        estimator._column_options = fitted.extra.get("columns_by", {"n_bins": estimator.n_bins})
-        estimator._seed = fitted.extra.get("seed", 0)
-        estimator._split_seed = fitted.extra.get("split_seed")
-        estimator._set_extra(fitted.extra)
-        estimator._set_derived(fitted.extra.get("n_orderings") if hasattr(estimator, "n_orderings") else None)
-        return estimator
-
-    def _extra(self) -> dict[str, Any]:
-        """Return further entries for `save`."""
-        return {}
-
-    def _set_extra(self, extra: Mapping[str, Any]) -> None:
-        """Set what `_extra` saved; {} for a folder of the command line."""
 
     def _read(self, X: MatrixLike) -> tuple[Table, Float[Tensor, "N D"]]:
         """Read and encode a table on the network's device."""
@@ -409,30 +269,11 @@ class NADEkBase(BaseEstimator):
         """Return the columns of the network with their places in the table."""
         return [(j, column) for j, column in enumerate(self.columns_) if column is not None]
 
-    def _labels(self) -> list[str]:
+    def _keys(self) -> list[str | int]:
         """Return names of the columns, or indices without names."""
-        return [str(label) for label in getattr(self, "feature_names_in_", range(self.n_features_in_))]
+        return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
 
 
 def random_seed(source: Randomness) -> int:
     """Draw a seed from a source of randomness."""
     return int(check_random_state(source).randint(np.iinfo(np.int32).max))
-
-
-def _to_answer_dtype(network: ConditionalModel) -> ConditionalModel:
-    """Return the network in float64 if it is small (see `EXACT_COST`)."""
-    alone = network.base_model
-    assert isinstance(alone, IterativeNADE)
-    hidden = sum(p.numel() for p in alone.core.parameters())
-    memory = 2 * network.rows.numel() if isinstance(network, MemoryModel) else 0
-    cost = network.steps * (hidden + 2 * alone.W.numel()) + memory
-    exact = cost <= EXACT_COST and network.b.device.type in ("cpu", "cuda")
-    return network.to(torch.float64) if exact else network
-
-
-def _build_with_weights(config: AnyConfig, weights: dict[str, NDArray[Any]]) -> ConditionalModel:
-    tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
-    network = build(config, generator=torch.Generator())
-    network.to(next(tensors[name].dtype for name, _ in network.named_parameters()))
-    network.load_state_dict(tensors)
-    return network.eval()

@@ -54,7 +54,3 @@ class CellProbabilities(NADEkBase):
             keys[j]: np.array(column.means if isinstance(column, Numeric) else column.levels)
             for j, column in self._nonempty_columns()
         }
-
-    def _keys(self) -> list[str | int]:
-        """Return the keys of columns in dictionaries."""
-        return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))

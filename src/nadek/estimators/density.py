@@ -92,7 +92,7 @@ class NADEk(DensityMixin, CellProbabilities):
 
         Missing cells are summed out: each ordering visits the observed cells of a row first. This differs a little
         from the sum over all completions, whose orderings visit cells in between. A number beyond those of training is
-        less likely than the nearest of these, by how far it lies outside.
+        less likely than the nearest of these, by how far it lies outside. A row without any value scores 0.
 
         Args:
             X: a table [N, D].
@@ -122,21 +122,11 @@ class NADEk(DensityMixin, CellProbabilities):
         places = torch.from_numpy(self._places(ordering)).to(codes.device)
         return log_prob(self.network_, codes, orderings=places.unsqueeze(0))[0].cpu().numpy()
 
-    def marginal_log_prob(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Return log-probabilities of the observed cells, in nats, [N].
-
-        Each ordering of `orderings_` ends after the observed cells. `score_samples` does the same; this name says it.
-
-        Args:
-            X: a table [N, D]; a row without any value gets 0.
-        """
-        return self.score_samples(X)
-
     def conditional_log_prob(self, X: MatrixLike, *, given: Which) -> NDArray[np.float64]:
         """Return log-probabilities of observed cells given some columns.
 
         In nats, [N], mixed over orderings that visit the columns ``given`` first. This differs a little from the
-        difference of two `marginal_log_prob`, as orderings of one model need not agree.
+        difference of two `score_samples`, as orderings of one model need not agree.
 
         Args:
             X: a table [N, D]; missing cells are summed out, on both sides.
@@ -267,24 +257,12 @@ class NADEk(DensityMixin, CellProbabilities):
         Raises:
             ValueError: on a row with all target cells observed.
         """
-        table, codes = self._read(X)
-        if target is None:
-            return expected_information(self.network_, codes).cpu().numpy()
-        targets = self._column_flags("target", target)
-        if not targets.any():
-            raise ValueError("target: expected at least one column, found none")
-        observed = ~(codes.isnan() & targets).any(1)
-        if observed.any():
-            row = int(observed.nonzero()[0]) + 1
-            names = [table.labels[j] for j in targets.nonzero().flatten().tolist()]
-            raise ValueError(
-                f"target: expected an unknown cell among {', '.join(map(repr, names))} in every row, found none"
-                f" in row {row}"
-            )
+        _, codes = self._read(X)
+        targets = None if target is None else self._column_flags("target", target)
         return expected_information(self.network_, codes, targets).cpu().numpy()
 
     def _column_flags(self, option: str, which: Which) -> Bool[Tensor, " D"]:
-        flags = chosen_columns(option, which, self._labels(), named=hasattr(self, "feature_names_in_"))
+        flags = chosen_columns(option, which, list(map(str, self._keys())), named=hasattr(self, "feature_names_in_"))
         return torch.from_numpy(flags).to(self.network_.b.device)
 
     def _places(self, ordering: Which) -> NDArray[np.int64]:
@@ -292,7 +270,7 @@ class NADEk(DensityMixin, CellProbabilities):
         named, items = hasattr(self, "feature_names_in_"), np.asarray(ordering).tolist()
         if not isinstance(items, Sequence) or isinstance(items, str):
             raise ValueError(f"ordering: expected a list of all column names or indices, found {ordering!r}")
-        places = [column_index("ordering", item, self._labels(), named=named) for item in items]
+        places = [column_index("ordering", item, list(map(str, self._keys())), named=named) for item in items]
         if sorted(places) != list(range(self.n_features_in_)):
             raise ValueError(f"ordering: expected each of the {self.n_features_in_} columns once, found {ordering!r}")
         return np.array(places, dtype=np.int64)

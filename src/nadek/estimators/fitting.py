@@ -11,9 +11,11 @@ import torch
 from jaxtyping import Float, Int
 from numpy.random import RandomState
 
+from nadek.estimators.options import TRAINING
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import ResidualConfig
 from nadek.models.iterative_nade import IterativeNADE
+from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Column, n_levels, ordinal
 from nadek.training import (
     AdamW,
@@ -26,6 +28,10 @@ from nadek.training import (
     prepare,
 )
 from nadek.training.defaults import Purpose, defaults
+
+EXACT_COST = 1e6
+"""Multiplications of one network call up to which answers are computed in float64: such a small network waits for the
+interpreter anyway. Above it answers are float32 with float64 sums, and rows differ by some 1e-6 nats."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +66,6 @@ def fit_codes(
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
     split = split_rows(codes, fraction, seeds[0] if split_seed is None else split_seed)
     others = codes[split.held_out] if validation is None else validation
-    if options.get("memory", False) is True and not len(others):
-        raise ValueError(
-            "memory=True: expected validation rows, which decide how far it is trusted; found none: give some as X_val,"
-            " or leave early_stopping on, which holds some out (a validation_fraction of a table that is large enough)"
-        )
     recipe = recipe_for(options, max(1, len(split.train)), columns, purpose=purpose, device=device)
     recipe = replace(recipe, seed=seeds[2], training=replace(recipe.training, seed=seeds[1]))
     recipe, start = (recipe, None) if network is None else _going_on(recipe, network.base_model, options)
@@ -103,30 +104,28 @@ def recipe_for(
     options: Mapping[str, Any], n_rows: int, columns: Sequence[Column], *, purpose: Purpose, device: torch.device
 ) -> Recipe:
     """Return the defaults for a table, with the options set over them."""
-
-    def option(name: str, default: Any = None, number: type[int | float] = int) -> Any:  # noqa: ANN401 - any option
-        """Python's own number, which JSON can hold; the default for "auto"."""
-        value = options[name]
-        return default if isinstance(value, str) else None if value is None else number(value)
-
+    numbers = {
+        name: options[name] for name in ("max_iter", *TRAINING) if not isinstance(options[name], str)
+    }  # no "auto"
+    chosen = {name: np.asarray(number).item() for name, number in numbers.items()}  # JSON holds none of NumPy
     model, training = defaults(
         n_rows,
         [n_levels(column) for column in columns],
         ordinal=ordinal(columns),
         purpose=purpose,
-        epochs=option("max_iter"),
-        batch_size=option("batch_size"),
-        steps=option("steps"),
-        width=option("width"),
+        epochs=chosen.get("max_iter"),
+        batch_size=chosen.get("batch_size"),
+        steps=chosen.get("steps"),
+        width=chosen.get("width"),
         device=device,
     )
     core, optimizer = model.core, training.optimizer
     assert isinstance(core, ResidualConfig)
     assert isinstance(optimizer, AdamW)
-    core = replace(core, blocks=option("blocks", core.blocks), dropout=option("dropout", core.dropout, float))
-    rate = option("learning_rate", optimizer.lr, float)
-    decay = option("weight_decay", optimizer.weight_decay, float)
-    patience = option("n_iter_no_change", training.patience) if options["early_stopping"] else None
+    core = replace(core, **{name: chosen[name] for name in ("blocks", "dropout") if name in chosen})
+    rate = chosen.get("learning_rate", optimizer.lr)
+    decay = chosen.get("weight_decay", optimizer.weight_decay)
+    patience = chosen.get("n_iter_no_change", training.patience) if options["early_stopping"] else None
     training = replace(
         training,
         optimizer=replace(optimizer, lr=rate, weight_decay=decay),
@@ -167,3 +166,14 @@ def _going_on(
     phases = tuple(replace(phase, steps=None) for phase in recipe.training.phases)
     recipe = replace(recipe, model=network.config, training=replace(recipe.training, phases=phases))
     return recipe, lambda fresh: fresh.load_state_dict(network.state_dict())
+
+
+def to_answer_dtype(network: ConditionalModel) -> ConditionalModel:
+    """Return the network in float64 if it is small (see `EXACT_COST`)."""
+    alone = network.base_model
+    assert isinstance(alone, IterativeNADE)
+    hidden = sum(p.numel() for p in alone.core.parameters())
+    memory = 2 * network.rows.numel() if isinstance(network, MemoryModel) else 0
+    cost = network.steps * (hidden + 2 * alone.W.numel()) + memory
+    exact = cost <= EXACT_COST and network.b.device.type in ("cpu", "cuda")
+    return network.to(torch.float64) if exact else network

@@ -73,13 +73,6 @@ def plain_options(estimator: BaseEstimator) -> dict[str, Any]:
     return options
 
 
-def read_options(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return saved options by today's names: those of `TRAINING` once stood beside the others."""
-    moved = {name: value for name, value in saved.items() if name in TRAINING and value != TRAINING[name]}
-    options = {name: value for name, value in saved.items() if name not in TRAINING}
-    return {**options, "training": moved} if moved else options
-
-
 def check_options(options: Mapping[str, Any]) -> None:
     """Refuse options that no training could follow."""
     for name in ("max_iter", "steps", "width", "blocks", "batch_size"):
@@ -126,15 +119,12 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 
 def pick_device(device: DeviceName) -> torch.device:
     """Return the device; ``"auto"`` is a GPU where there is one."""
-    there = torch.cuda.is_available()
     if isinstance(device, str) and device == "auto":
-        return torch.device("cuda" if there else "cpu")
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         picked = torch.device(device)
     except (RuntimeError, TypeError):
         raise ValueError(f"device: expected 'auto', or a name such as 'cpu' or 'cuda', found {device!r}") from None
-    if picked.type == "cuda" and not there:
-        raise ValueError(f"device: PyTorch finds no CUDA device on this machine, found {device!r}; use 'auto' or 'cpu'")
     try:
         torch.empty(0, device=picked).cpu()
     except (RuntimeError, AssertionError, NotImplementedError):

@@ -16,7 +16,6 @@ from nadek.inference import explain_cells
 from nadek.inference.likelihood import reduce_orderings
 from nadek.tabular.columns import log_density_within
 from nadek.tabular.frames import MatrixLike
-from nadek.tabular.table import Table
 
 UNUSUAL = 0.05
 """With contamination "auto": part of new rows like the training rows below the threshold."""
@@ -73,7 +72,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         check_number("contamination", self.contamination, interval, lambda x: 0 < x <= 0.5, also=("auto",))
         with self._all_or_nothing():
             table, held_out = self._fit(X)
-            self.offset_ = self._threshold(self._codes(table), self._within_bins(table), held_out)
+            self.offset_ = self._threshold(self._codes(table), self._of_numbers(log_density_within, table), held_out)
         return self
 
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
@@ -83,7 +82,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
             X: a table [N, D].
         """
         table, codes = self._read(X)
-        return self._scores(codes, self._within_bins(table))
+        return self._scores(codes, self._of_numbers(log_density_within, table))
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """Return ``score_samples`` minus the threshold, [N]; outliers are negative.
@@ -114,7 +113,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         """
         table, codes = self._read(X)
         log_probs: NDArray[np.float64] = explain_cells(self.network_, codes).log_prob.cpu().numpy()
-        log_probs += self._within_bins(table)
+        log_probs += self._of_numbers(log_density_within, table)
         return log_probs
 
     def _extra(self) -> dict[str, Any]:
@@ -124,10 +123,6 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         if "offset" not in extra:
             raise ValueError("expected a model saved by an outlier detector, found no threshold in the folder")
         self.offset_ = extra["offset"]
-
-    def _within_bins(self, table: Table) -> Float[np.ndarray, "N D"]:
-        """Return log-densities of numbers within their bins; 0 for other cells."""
-        return self._of_numbers(log_density_within, table)
 
     def _scores(self, codes: Tensor, within: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Return scores, rounded so that equal rows score equally in any table."""

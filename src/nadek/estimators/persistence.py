@@ -1,21 +1,29 @@
-"""Fitted estimators as model folders (see `nadek.checkpoints`): weights and JSON, no pickle, any device.
+"""Fitted estimators as model folders (see `nadek.checkpoints`) and as pickles: for any device.
 
-Entries that only an estimator needs stand in the metrics of the folder under ``estimator``. A folder of the command
-line has none: its estimator gets the default options, and more bins where its columns have more.
+Entries of a folder that only an estimator needs stand in its metrics under ``estimator``. A folder of the command line
+has none: its estimator gets the default options, and more bins where its columns have more.
 """
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
-from nadek.checkpoints import SavedModel, load_saved, save
+from nadek.checkpoints import SavedModel, build_with_weights, load_saved, save
+from nadek.estimators.fitting import to_answer_dtype
+from nadek.estimators.options import DeviceName, pick_device, plain_options
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
-from nadek.tabular.columns import Binary, Column, is_plain
+from nadek.tabular.columns import Binary, Column, Numeric, is_plain, n_levels
 from nadek.tabular.schema import Schema
 from nadek.tabular.template import Template
 from nadek.training import Epoch, last_metrics
@@ -23,79 +31,176 @@ from nadek.training.state import read_history
 
 KEY = "estimator"
 METRICS = ("epochs", "seconds", "best_validation")
-"""Entries about the training that are kept for a folder without a history."""
+"""Entries about the training that are kept for a folder without a history, as the models of the package are."""
+
+Loaded = TypeVar("Loaded", bound="SavedEstimator")
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """The parts of a fitted estimator."""
+class SavedEstimator(BaseEstimator):
+    """Base class: saving, loading and pickling of a fitted estimator."""
 
-    network: ConditionalModel
-    columns: tuple[Column | None, ...]  # None where it had no value in training
-    names: tuple[str, ...] | None
-    template: Template
-    history: list[Epoch]
-    metrics: Mapping[str, Any]  # `METRICS` where there is no history, as in the models of the package
-    missing: tuple[str, ...]  # words that mean missing in tables
-    dropped: tuple[str, ...]  # names of columns that were left out, beside those without a value
-    extra: Mapping[str, Any]  # further entries of the estimator, as JSON
+    network_: ConditionalModel
+    columns_: tuple[Column | None, ...]
+    """None for a column that had no value in training."""
+    history_: list[Epoch]
+    n_iter_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    n_bins: int
+    device: DeviceName
+    _accepts_empty_columns: bool = False
+    _template: Template
+    _missing_words: tuple[str, ...] = ()
+    """Words that mean missing in tables."""
+    _dropped: tuple[str, ...] = ()
+    """Names of columns that were left out, beside those without a value."""
+    _metrics: Mapping[str, Any] = MappingProxyType({})
+    _column_options: Mapping[str, Any] = MappingProxyType({})
+    _seed: int
+    _split_seed: int | None
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return True after `fit`."""
+        return hasattr(self, "network_")
 
-def write_fitted(folder: str | os.PathLike[str], fitted: Fitted) -> None:
-    """Write a model folder that the command line can use, too."""
-    nonempty = [j for j, column in enumerate(fitted.columns) if column is not None]
-    kinds = tuple(column for column in fitted.columns if column is not None)
-    empty = [j for j, column in enumerate(fitted.columns) if column is None]
-    names = [fitted.names[j] for j in empty] if fitted.names else []
-    schema = Schema(
-        columns=None if fitted.names is None else tuple(fitted.names[j] for j in nonempty),
-        kinds=None if all(map(is_plain, kinds)) else kinds,
-        dropped=(*_schema_names(empty, names), *fitted.dropped) or None,
-        missing=fitted.missing or None,
-    )
-    metrics = {
-        **(last_metrics(fitted.history) if fitted.history else {**fitted.metrics, "diverged": False}),
-        KEY: {"empty": empty, "empty_names": names, **fitted.template.describe(), **fitted.extra},
-        "history": [epoch.asdict() for epoch in fitted.history],
-    }
-    # the network was trained in float32: its weights lose nothing
-    save(folder, SavedModel(deepcopy(fitted.network).to(torch.float32), schema, metrics))
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: weights as arrays, for any device."""
+        state = dict(super().__getstate__())
+        if "network_" in state:
+            network: ConditionalModel = state.pop("network_")
+            weights = {name: value.detach().cpu().numpy() for name, value in network.state_dict().items()}
+            state["network_"] = (network.config, weights)
+        return state
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read a pickle; the CPU replaces a device that is not there."""
+        state = dict(state)
+        if "network_" in state:
+            config, weights = state["network_"]
+            tensors = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
+            state["network_"] = build_with_weights(config, tensors)
+        super().__setstate__(state)
+        if "network_" in state:
+            with contextlib.suppress(ValueError):  # of a device that is not here
+                self.network_.to(pick_device(self.device))
 
-def read_fitted(folder: str | os.PathLike[str], *, device: torch.device) -> Fitted:
-    """Read a model folder, whether an estimator or the command line wrote it."""
-    saved = load_saved(folder, device=device)
-    if saved.model.config.ordering is not None:
-        raise ValueError(f"{folder}: expected a model of every ordering, found one that knows one ordering only")
-    if not isinstance(saved.model.base_model, IterativeNADE):
-        raise ValueError(f"{folder}: expected a model of a table, found one of images; use nadek.load for it")
-    extra = saved.metrics.get(KEY, {})
-    kinds = saved.schema.kinds or (Binary(),) * saved.model.n_variables
-    columns, names = list[Column | None](kinds), list(saved.schema.columns or ())
-    empty = extra.get("empty", [])
-    left_out = _schema_names(empty, extra.get("empty_names", []))
-    for place, j in enumerate(empty):
-        columns.insert(j, None)
-        if names:
-            names.insert(j, extra["empty_names"][place])
-    try:
-        template = Template.from_description(columns, names or None, extra)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{folder}: metrics.json: {KEY}: {error}") from None
-    history = read_history(saved.metrics)
-    return Fitted(
-        network=saved.model,
-        columns=tuple(columns),
-        names=tuple(names) or None,
-        template=template,
-        history=history,
-        metrics={key: saved.metrics[key] for key in METRICS if key in saved.metrics},
-        missing=saved.schema.missing or (),
-        dropped=tuple(name for name in saved.schema.dropped or () if name not in left_out),
-        extra=extra,
-    )
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a folder.
 
+        The folder holds safetensors and JSON, no pickle. `load` reads it on any device, the command line can use it,
+        too. A model that is already there is replaced.
 
-def _schema_names(columns: Sequence[int], names: Sequence[str]) -> list[str]:
-    """Return the names of columns in a schema: numbers from 1 without names."""
-    return list(names) or [str(j + 1) for j in columns]
+        Raises:
+            FileExistsError: if the folder has a ``config.json`` of something else.
+            OSError: if the folder cannot be written to.
+        """
+        check_is_fitted(self)
+        measured = last_metrics(self.history_) if self.history_ else {**self._metrics, "diverged": False}
+        metrics = {**measured, KEY: self._entries(), "history": list(map(asdict, self.history_))}
+        # the network was trained in float32: its weights lose nothing
+        save(folder, SavedModel(deepcopy(self.network_).to(torch.float32), self._schema(), metrics))
+
+    @classmethod
+    def load(cls: type[Loaded], folder: str | os.PathLike[str], *, device: DeviceName = "auto") -> Loaded:
+        """Read a fitted estimator from a folder.
+
+        `NADEk` and `NADEkImputer` also read what ``nadek fit`` wrote. Its words for missing cells keep their meaning.
+        Columns that it dropped may be in a table: they are not read, and left out of results. A detector needs the
+        threshold that only a detector saves. A network of images or of one ordering is for `nadek.load`.
+
+        Args:
+            folder: the folder of the model.
+            device: device of the network.
+
+        Raises:
+            FileNotFoundError: if there is no such folder.
+            ValueError: if it is no model, was damaged or edited, or lacks something that the estimator needs.
+        """
+        saved = load_saved(folder, device=pick_device(device))
+        if saved.model.config.ordering is not None:
+            raise ValueError(f"{folder}: expected a model of every ordering, found one that knows one ordering only")
+        if not isinstance(saved.model.base_model, IterativeNADE):
+            raise ValueError(f"{folder}: expected a model of a table, found one of images; use nadek.load for it")
+        entries = saved.metrics.get(KEY, {})
+        options = {**entries.get("options", {}), "device": device}
+        estimator = cls(**{name: options[name] for name in cls._get_param_names() if name in options})
+        estimator.device = device  # also where a subclass presets it
+        estimator.network_, estimator.history_ = to_answer_dtype(saved.model), read_history(saved.metrics)
+        estimator.n_iter_ = len(estimator.history_)
+        estimator._metrics = {key: saved.metrics[key] for key in METRICS if key in saved.metrics}
+        try:
+            estimator._set_columns(saved, entries)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{folder}: {error}") from None
+        estimator._seed, estimator._split_seed = entries.get("seed", 0), entries.get("split_seed")
+        estimator._set_extra(entries)
+        estimator._set_derived(entries.get("n_orderings") if hasattr(estimator, "n_orderings") else None)
+        return estimator
+
+    def _extra(self) -> dict[str, Any]:
+        """Return further entries for `save`."""
+        return {}
+
+    def _set_extra(self, extra: Mapping[str, Any]) -> None:
+        """Set what `_extra` saved; {} for a folder of the command line."""
+
+    def _set_derived(self, n_orderings: int | None = None) -> None:
+        """Set attributes that follow from network, columns and seed."""
+
+    def _empty_columns(self) -> list[int]:
+        """Return the places of columns without a value in training."""
+        return [j for j, column in enumerate(self.columns_) if column is None]
+
+    def _entries(self) -> dict[str, Any]:
+        """Return what the estimator needs beside the network's columns."""
+        orderings = {"n_orderings": len(self.orderings_)} if hasattr(self, "orderings_") else {}  # in `fit`
+        return {
+            "empty": self._empty_columns(),
+            **self._template.describe(),
+            "name": type(self).__name__,
+            "options": plain_options(self),
+            "seed": self._seed,
+            "split_seed": self._split_seed,
+            "columns_by": dict(self._column_options),
+            **self._extra(),
+            **orderings,
+        }
+
+    def _schema(self) -> Schema:
+        """Return the columns of the network, for the command line, too."""
+        names = list(getattr(self, "feature_names_in_", map(str, range(1, self.n_features_in_ + 1))))
+        kinds = {name: column for name, column in zip(names, self.columns_, strict=True) if column is not None}
+        empty = [names[j] for j in self._empty_columns()]
+        return Schema(
+            columns=tuple(kinds) if hasattr(self, "feature_names_in_") else None,
+            kinds=None if all(map(is_plain, kinds.values())) else tuple(kinds.values()),
+            dropped=(*empty, *self._dropped) or None,
+            missing=self._missing_words or None,
+        )
+
+    def _set_columns(self, saved: SavedModel, entries: Mapping[str, Any]) -> None:
+        """Set the columns of the table that `fit` saw, those without a value included."""
+        schema, empty = saved.schema, entries.get("empty", [])
+        columns = list[Column | None](schema.kinds or (Binary(),) * saved.model.n_variables)
+        names, dropped = list(schema.columns or ()), list(schema.dropped or ())
+        named = schema.columns is not None
+        if empty and not self._accepts_empty_columns:
+            labels = ", ".join(repr(str(label)) for label in (dropped[: len(empty)] if named else empty))
+            raise ValueError(
+                "expected a model that was trained with values in every column, found none in training in"
+                f" {labels}; load it with NADEkImputer, which can leave them out"
+            )
+        for j, name in zip(empty, dropped, strict=False):
+            columns.insert(j, None)
+            names.insert(j, name)
+        self.columns_, self.n_features_in_ = tuple(columns), len(columns)
+        self._missing_words, self._dropped = schema.missing or (), tuple(dropped[len(empty) :])
+        if named:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        try:
+            self._template = Template.from_description(columns, names if named else None, entries)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"metrics.json: {KEY}: {error}") from None
+        if "columns_by" not in entries:  # columns of another writer may have more bins than is usual here
+            self.n_bins = max([self.n_bins, *(n_levels(one) for one in columns if isinstance(one, Numeric))])
+        self._column_options = entries.get("columns_by", {"n_bins": self.n_bins})
