@@ -356,15 +356,6 @@ def test_a_single_column_works(header, tmp_path):
 # Missing values where they are refused
 
 
-def test_missing_values_are_refused_when_told(tmp_path):
-    x = answers(30)
-    x[[3, 8], 1] = NAN
-    table = write_csv(tmp_path / "t.csv", x)
-    refuse = ("--set", "training.missing=refuse", "--validation-fraction", "0")
-    error = fails("fit", table, "-o", tmp_path / "model", *FIT, *refuse)
-    assert error == 'missing values are refused (missing = "refuse"), found 2 in column "b,c" of the training rows'
-
-
 def test_missing_values_cannot_be_evaluated(trained, tmp_path):
     x = answers(6)
     x[4, 2] = NAN

@@ -104,7 +104,7 @@ def test_legend_names_every_step_once():
 
 
 def test_curves_mark_phases_and_ignore_start():
-    records = [epoch(i) for i in range(1, 51)] + [epoch(i, phase="finetune") for i in range(1, 51)]
+    records = [epoch(i) for i in range(1, 51)] + [epoch(i, phase="finetune") for i in range(51, 101)]
     records[0]["train"] = [1e6] * 3
     axes = figures.training_curves(records).axes[0]
     assert axes.lines[0].get_xdata()[0] == 50.5

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 from unittest import mock
 
@@ -173,7 +174,7 @@ def training(phases=None, optimizer=None, **options):
 def fit(model, train, validation, config, **options):
     """Returns the history as dictionaries without seconds."""
     history = _fit(model, train, validation, config=config, **options)
-    return [without_seconds(epoch.asdict()) for epoch in history]
+    return [without_seconds(asdict(epoch)) for epoch in history]
 
 
 def without_seconds(epoch):
@@ -266,7 +267,7 @@ def network_of(estimator):
 
 
 def history_of(estimator):
-    return [without_seconds(epoch.asdict()) for epoch in estimator.history_]
+    return [without_seconds(asdict(epoch)) for epoch in estimator.history_]
 
 
 def column_kinds(estimator):

@@ -539,7 +539,6 @@ def trainings():
     with part("fit errors"):
         small = lambda: api.network(12, mean, core=deep(4), steps=2)  # noqa: E731
         ready = api.rows(B)
-        refused("error: refuse holes", lambda: api.fit(small(), api.rows(H), None, api.training(missing="refuse")))
         refused("error: width", lambda: api.fit(small(), api.rows(PIX), None, api.training()))
         refused("error: fixed order", lambda: api.fit(small(), ready, None, api.training(phases=fixed)))
         refused("error: teacher", lambda: api.fit(small(), ready, None, api.training(), teacher=TRAINED["unet"]))
@@ -791,7 +790,6 @@ def density(name, train, test, options, named):
         D = model.n_features_in_
         order = [str(c) for c in model.feature_names_in_][::-1] if named else list(range(D))[::-1]
         numbers(f"{name} log_prob", model.log_prob(test, ordering=order))
-        numbers(f"{name} marginal", model.marginal_log_prob(test))
         numbers(f"{name} conditional", model.conditional_log_prob(test, given=order[:2]))
         numbers(f"{name} spread", model.ordering_spread(test))
         anything(f"{name} sample", model.sample(12, random_state=1))

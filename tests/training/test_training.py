@@ -736,30 +736,11 @@ def test_unfit_rows_and_models_are_refused(make, rows, held_out, options, messag
         trained(rows, model=make(), validation=held_out, **options)
 
 
-@pytest.mark.parametrize(
-    ("rows", "held_out", "message"),
-    [
-        (
-            prepare(torch.tensor([[0.0, NAN], [1, NAN], [1, 0]]), columns=["a", "b"]),
-            None,
-            r'\(missing = "refuse"\), found 2 in column "b" of the training rows',
-        ),
-        (prepare(torch.tensor([[0.0, 1], [NAN, NAN]])), None, '"refuse".*found 1 training rows without any value'),
-        (
-            prepare(torch.ones(2, 2)),
-            prepare(torch.tensor([[NAN, 1]]), training=False),
-            "found 1 in column number 0 of the validation rows",
-        ),
-        (
-            prepare(torch.tensor([[0.0, 1.0], [1.0, 4.0]]), levels=(2, 5), columns=("a", "b")),
-            None,
-            '^column "b" of the training rows: expected codes from 0 to 1, as the model knows 2 levels, found 4$',
-        ),
-    ],
-)
-def test_refused_values_are_named(rows, held_out, message):
+def test_codes_beyond_the_levels_are_named():
+    rows = prepare(torch.tensor([[0.0, 1.0], [1.0, 4.0]]), levels=(2, 5), columns=("a", "b"))
+    message = '^column "b" of the training rows: expected codes from 0 to 1, as the model knows 2 levels, found 4$'
     with pytest.raises(ValueError, match=message):
-        fit(small(2), rows, held_out, config=config(missing="refuse"))
+        fit(small(2), rows, config=config())
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ CONFIGS = [
     SGD(momentum=0.0),
     Phase(objective="all_steps", epochs=3, fresh=True),
     TrainingConfig(),
-    TrainingConfig(optimizer=SGD(), ema_decay=0.0, patience=4, precision="bfloat16", missing="refuse", seed=9),
+    TrainingConfig(optimizer=SGD(), ema_decay=0.0, patience=4, precision="bfloat16", missing="complete", seed=9),
     TrainingConfig(optimizer=AdaDelta(), phases=(Phase(epochs=1), Phase(epochs=2, fresh=True))),
     ModelConfig(n_variables=5),
     ModelConfig(n_variables=3, core=ResidualConfig(), ordering=(2, 0, 1), init_std=0.01, mask_input=True, fill="zero"),

@@ -35,8 +35,6 @@ def training_curves(epochs: Sequence[Mapping[str, Any]]) -> Figure:
     panels = {name: costs for name, costs in panels.items() if np.isfinite(costs).any()}
     phases = [str(record.get("phase", "")) for record in epochs]
     position = np.array([record["epoch"] for record in epochs], dtype=np.float64)
-    if (np.diff(position) <= 0).any():  # each phase counts from 1
-        position = np.arange(1.0, len(epochs) + 1)
     with rc_context(STYLE):
         figure = Figure(figsize=(0.5 + 2.9 * len(panels), 2.5), dpi=DPI, layout="constrained")
         every_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -12,8 +13,6 @@ from nadek.checkpoints import SavedModel
 from nadek.inference.sampling import impute, reconstruction_probabilities, sample
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.training.state import read_history
-
-MOST_FILTERS = 100
 
 
 def draw_model(
@@ -26,7 +25,7 @@ def draw_model(
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {}
     if history := read_history(saved.metrics):
-        pictures["curves"] = figures.training_curves([epoch.asdict() for epoch in history])
+        pictures["curves"] = figures.training_curves([asdict(epoch) for epoch in history])
     shape = saved.schema.image_shape
     if shape is not None:
         generator = torch.Generator(saved.model.b.device).manual_seed(seed)
@@ -34,9 +33,9 @@ def draw_model(
         pictures["samples"] = figures.samples(drawn, image_shape=shape)
         network = saved.model.base_model
         if isinstance(network, IterativeNADE):
-            pictures["filters"] = figures.filters(network.W[:MOST_FILTERS].detach().cpu().numpy(), image_shape=shape)
+            pictures["filters"] = figures.filters(network.W[:100].detach().cpu().numpy(), image_shape=shape)
         if x is not None and why_rows_are_not_drawn(saved) is None:
-            pictures["inpainting"] = _inpainting(saved, _spread(x), shape, hidden, generator)
+            pictures["inpainting"] = _inpainting(saved, x, shape, hidden, generator)
     return [figures.save(figure, folder / f"{name}.png") for name, figure in pictures.items()]
 
 
@@ -47,16 +46,11 @@ def why_rows_are_not_drawn(saved: SavedModel) -> str | None:
     return None if saved.model.config.ordering is None else "this model knows one ordering and cannot fill in any cells"
 
 
-def _spread(x: Tensor, n_rows: int = 8) -> Tensor:
-    """A few rows from all over a set: many sets are sorted by class."""
-    return x[torch.linspace(0, len(x) - 1, min(n_rows, len(x))).long()]
-
-
 def _inpainting(
     saved: SavedModel, x: Tensor, image_shape: tuple[int, int], hidden: float, generator: torch.Generator
 ) -> figures.Figure:
-    """Rows with cells hidden at random, every state of the inference, and one joint draw."""
-    x = x.to(saved.model.b.device)
+    """A few rows with cells hidden at random, every state of the inference, and one joint draw."""
+    x = x[torch.linspace(0, len(x) - 1, min(8, len(x))).long()].to(saved.model.b.device)  # sets may be sorted by class
     missing = torch.rand(x.shape, generator=generator, device=x.device) < hidden
     missing |= x.isnan()
     states = reconstruction_probabilities(saved.model, x, missing)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,7 @@ def _metrics(
         "skipped_rows": rows.n_skipped,
         "config": encode(recipe),
         **provenance(device),
-        "history": [epoch.asdict() for epoch in fitted.history],
+        "history": [asdict(epoch) for epoch in fitted.history],
     }
 
 

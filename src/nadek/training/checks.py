@@ -26,8 +26,6 @@ def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what
         raise ValueError("the fixed_order objective needs a model with an ordering (see nadek.nade)")
     if "fixed_order" in objectives and rows.observed is not None:
         raise ValueError(f"the fixed_order objective needs rows without missing values, found some in the {what} rows")
-    if config.missing == "refuse" and (rows.observed is not None or rows.n_skipped):
-        raise ValueError(f'missing values are refused (missing = "refuse"), found {_describe_missing(rows, what)}')
 
 
 def _check_levels(model: ConditionalModel, rows: Rows, what: str) -> None:
@@ -45,14 +43,6 @@ def _check_options(model: ConditionalModel, config: TrainingConfig) -> None:
         raise ValueError(f"mirror: expected height and width of {model.n_variables} pixels, found {config.mirror}")
     if config.stride > model.n_variables:
         raise ValueError(f"stride: expected at most {model.n_variables}, the number of columns, found {config.stride}")
-
-
-def _describe_missing(rows: Rows, what: str) -> str:
-    if rows.observed is None:
-        return f"{rows.n_skipped} {what} rows without any value"
-    missing = (~rows.observed).sum(0)
-    column = int(missing.nonzero()[0])
-    return f"{int(missing[column])} in column {rows.name(column)} of the {what} rows"
 
 
 def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:

@@ -76,8 +76,6 @@ class Validation(NamedTuple):
 
     rows: Rows
     missing: Tensor
-    ordering: Tensor | None
-    """Of a fixed-order model, which needs no masks."""
     masks: MaskDistribution
 
 
@@ -94,22 +92,22 @@ def prepare_validation(
     A fixed-order model needs none: its cost is exact.
     """
     masks = MaskDistribution(law, stratified=True)
-    if (ordering := model.own_ordering) is not None:
-        return Validation(rows, torch.empty(0), ordering, masks)
+    if model.own_ordering is not None:
+        return Validation(rows, torch.empty(0), masks)
     repeats = -(-min_rows // len(rows.values))
     values = rows.values.repeat(repeats, 1)
     observed = None if rows.observed is None else rows.observed.repeat(repeats, 1)
     shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
     missing = masks.sample(shown, generator=generator)
-    return Validation(Rows(values, observed, rows.n_skipped), missing, None, masks)
+    return Validation(Rows(values, observed, rows.n_skipped), missing, masks)
 
 
 @torch.no_grad()
 def validation_costs(model: ConditionalModel, validation: Validation, steps: int | None = None) -> Float[Tensor, " k"]:
     """Return the mean cost after every step, or the first ones, in nats a row (float64 sums)."""
     model.eval()
-    if validation.ordering is not None:
-        return -log_prob(model, validation.rows.values, ordering=validation.ordering).mean(0, keepdim=True).cpu()
+    if (ordering := model.own_ordering) is not None:
+        return -log_prob(model, validation.rows.values, ordering=ordering).mean(0, keepdim=True).cpu()
     total = torch.zeros(1, dtype=torch.float64)
     n_rows = len(validation.rows.values)
     for rows in chunks(n_rows, bytes_per_row(model) * (model.steps + 1), MAX_BYTES):

@@ -4,7 +4,7 @@ import copy
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import torch
 from torch import Tensor
@@ -189,7 +189,7 @@ class _Run:
     def state(self) -> TrainingState:
         """Return the state that `restore` needs."""
         info = {
-            "history": [epoch.asdict() for epoch in self.history],
+            "history": [asdict(epoch) for epoch in self.history],
             "best_cost": self.best_cost,
             "since_best": self.since_best,
             "seconds": self.seconds,

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -40,10 +40,6 @@ class Epoch:
     validation: list[float] | None
     best: float | None
     seconds: float
-
-    def asdict(self) -> dict[str, Any]:
-        """Return the fields, for a JSON record."""
-        return asdict(self)
 
     def __str__(self) -> str:
         validation = "" if self.validation is None else f"  validation {self.validation[-1]:.3f}"

@@ -83,8 +83,7 @@ class TrainingConfig:
         missing: what to do with missing values, in validation rows too. "use": they are never read and never a target,
             right where it is chance which are missing. "complete": for the last third of the run the model draws them
             (`nadek.training.stochastic_em`), right also where it follows from the observed values, and slower; beyond
-            64 variables D / 64 cells are drawn at a time (rounded up), independent given those before. "refuse": an
-            error.
+            64 variables D / 64 cells are drawn at a time (rounded up), independent given those before.
         seed: of everything random in training.
     """
 
@@ -103,7 +102,7 @@ class TrainingConfig:
     validate_every: int = 1
     anneal: float | None = None
     mirror: tuple[int, int] | None = None
-    missing: Literal["use", "complete", "refuse"] = "use"
+    missing: Literal["use", "complete"] = "use"
     seed: int = 0
 
     def __post_init__(self) -> None:
