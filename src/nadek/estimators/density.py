@@ -231,10 +231,9 @@ class NADEk(DensityMixin, CellProbabilities):
         elif method == "draws":
             generator = self._generator(random_seed(random_state))
             best = best_of(self.network_, codes, n_draws=n_tries, ordering=along, generator=generator)
-        elif method == "certain":
-            best = greedy(self.network_, codes, most_certain_first=True)
         else:
-            best = greedy(self.network_, codes, ordering=along)
+            certain = method == "certain"
+            best = greedy(self.network_, codes, ordering=None if certain else along, most_certain_first=certain)
         missing, completed = codes.isnan().cpu().numpy(), best.x.cpu().numpy()
         fillings = {
             j: (missing[:, place], decode(column, completed[missing[:, place], place]))

@@ -14,19 +14,11 @@ from numpy.random import RandomState
 from nadek.estimators.options import TRAINING
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import ResidualConfig
+from nadek.models.evaluation import isolated
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Column, n_levels, ordinal
-from nadek.training import (
-    AdamW,
-    Epoch,
-    FittedTable,
-    Recipe,
-    fit_table,
-    isolated,
-    needed_rows,
-    prepare,
-)
+from nadek.training import AdamW, Epoch, FittedTable, Recipe, fit_table, needed_rows, prepare
 from nadek.training.defaults import Purpose, defaults
 
 EXACT_COST = 1e6

@@ -10,6 +10,7 @@ import torch
 
 from nadek.checkpoints import SavedModel, forget_state, load_saved, save, save_state
 from nadek.models.base import ConditionalModel
+from nadek.models.evaluation import isolated
 from nadek.models.model_config import ImageConfig
 from nadek.models.registry import build_meta
 from nadek.runs.data import Source
@@ -36,7 +37,6 @@ from nadek.training import (
     TrainingState,
     check_teacher,
     fit_table,
-    isolated,
     last_metrics,
 )
 from nadek.utils.configs import difference, encode

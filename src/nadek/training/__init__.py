@@ -1,6 +1,5 @@
 """Training configs (`TrainingConfig`) and the training loop (`fit`)."""
 
-from nadek.models.evaluation import isolated
 from nadek.training.checks import check_teacher
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.loop import fit
@@ -30,7 +29,6 @@ __all__ = [
     "data_mean",
     "fit",
     "fit_table",
-    "isolated",
     "last_metrics",
     "needed_rows",
     "prepare",
