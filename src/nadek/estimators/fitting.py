@@ -114,9 +114,10 @@ def recipe_for(
     core, optimizer = model.core, training.optimizer
     assert isinstance(core, ResidualConfig)
     assert isinstance(optimizer, AdamW)
-    core = replace(core, **{name: chosen[name] for name in ("blocks", "dropout") if name in chosen})
-    rate = chosen.get("learning_rate", optimizer.lr)
-    decay = chosen.get("weight_decay", optimizer.weight_decay)
+    dropout = float(chosen.get("dropout", core.dropout))
+    core = replace(core, blocks=chosen.get("blocks", core.blocks), dropout=dropout)
+    rate = float(chosen.get("learning_rate", optimizer.lr))
+    decay = float(chosen.get("weight_decay", optimizer.weight_decay))
     patience = chosen.get("n_iter_no_change", training.patience) if options["early_stopping"] else None
     training = replace(
         training,
