@@ -34,12 +34,10 @@ def main() -> None:
             parser.error(f"the model in {source} is not the record's: {key} differs")
     metrics = {key: value for key, value in saved.metrics.items() if key != "history"} | {"record": options.record}
     folder = ROOT / "src" / "nadek" / "pretrained" / options.name
-    for value in saved.model.state_dict(keep_vars=True).values():
-        if value.ndim >= 2 and value.is_floating_point():
-            value.data = value.data.to(getattr(torch, options.matrices))
+    for weight in saved.model.parameters():
+        weight.data = weight.data.to(getattr(torch, options.matrices)) if weight.ndim >= 2 else weight.data
     save(folder, replace(saved, metrics=metrics))
-    size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
-    print(f"{folder.relative_to(ROOT)}: {size:.1f} MB")
+    print(folder.relative_to(ROOT))
 
 
 if __name__ == "__main__":

@@ -54,8 +54,7 @@ def reconstructions(shows: Reconstructions, workspace: Workspace) -> tuple[Point
         {"row": row, "hidden": int(missing[index].sum()), "log_probability": _agreement(states, x, missing, index)}
         for index, row in enumerate(chosen.tolist())
     ]
-    shown = x.numpy(), missing.numpy(), states.numpy()
-    return points, figures.inpainting(*shown, image_shape=_shape(saved))
+    return points, figures.inpainting(x.numpy(), missing.numpy(), states.numpy(), image_shape=_shape(saved))
 
 
 def _hidden(shows: Reconstructions, n_variables: int, generator: torch.Generator) -> Tensor:
