@@ -1,7 +1,6 @@
 """Checks of what a user passes: rows, flags, counts and dtypes."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Shaped
@@ -43,7 +42,7 @@ def check_flags(name: str, flags: Tensor, shape: Sequence[int]) -> None:
         raise ValueError(f"{name}: {message}")
 
 
-def as_count(name: str, count: Any, *, of: str = "") -> int:  # noqa: ANN401 - any value a user passes
+def as_count(name: str, count: object, *, of: str = "") -> int:
     """Return a whole number of at least 1."""
     if not is_whole(count):
         raise TypeError(f"{name}: expected a whole number, found {count!r}")

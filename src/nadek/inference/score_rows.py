@@ -77,7 +77,8 @@ def _score_decoded(
 ) -> Float[Tensor, "M B"]:
     """Decode ordering by ordering; rows that share a pattern are decoded together."""
     out = torch.zeros(len(orderings), len(x), dtype=torch.float64, device=x.device)
-    max_bytes, done = NEAR_BYTES if not full and x.device.type == "cpu" else MAX_BYTES, 0
+    max_bytes = NEAR_BYTES if not full and x.device.type == "cpu" else MAX_BYTES
+    done = 0
     patterns = [torch.arange(len(x), device=x.device)] if full else list(groups(stage == UNSEEN, SCORE_FROM, len(x)))
     for index, ordering in enumerate(orderings):
         if full or model.own_ordering is not None:

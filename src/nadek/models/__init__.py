@@ -3,6 +3,7 @@
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import ImageConfig, ModelConfig
 from nadek.models.presets import (
+    Weights,
     begin_as_rbm,
     dbm_like,
     from_rbm,
@@ -19,6 +20,7 @@ __all__ = [
     "ImageNetwork",
     "IterativeNADE",
     "ModelConfig",
+    "Weights",
     "begin_as_rbm",
     "dbm_like",
     "from_rbm",

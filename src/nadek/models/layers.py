@@ -23,11 +23,8 @@ def is_modified(module: nn.Module) -> bool:
 
     Faster ways to compute the same must leave such a module to its call.
     """
-    hooks = (
-        *(module._forward_hooks, module._forward_pre_hooks),
-        *(module._backward_hooks, module._backward_pre_hooks),
-    )
-    return any(hooks) or "forward" in vars(module)
+    ways = ("forward", "forward_pre", "backward", "backward_pre")
+    return any(getattr(module, f"_{way}_hooks") for way in ways) or "forward" in vars(module)
 
 
 def drop(h: Tensor, rate: float, generator: torch.Generator | None, *, n_tied_axes: int = 0) -> Tensor:

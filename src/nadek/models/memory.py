@@ -14,7 +14,7 @@ ordering still has an exact likelihood. Three numbers are learnt, on rows that a
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
@@ -131,12 +131,9 @@ class MemoryModel(ConditionalModel):
         return StoredColumns(**{name: getattr(self, f"_{name}") for name in StoredColumns._fields})
 
     def forward(
-        self,
-        x: Shaped[Tensor, "*batch D"],
-        missing: Bool[Tensor, "*batch D"],
-        **options: Any,  # noqa: ANN401 - those of the base model
+        self, x: Shaped[Tensor, "*batch D"], missing: Bool[Tensor, "*batch D"], **options: object
     ) -> list[Float[Tensor, "*batch C"]]:
-        """See `ConditionalModel`; every step mixes the memory in."""
+        """See `ConditionalModel`; every step mixes the memory in. The options are those of the base model."""
         outputs = self.network(x, missing, **options)
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             means, log_weight = self.kernel_average(self.stored, self.hamming_distance(x, missing))
@@ -173,11 +170,10 @@ class MemoryModel(ConditionalModel):
         variables, dtype = self.variables, self.b.dtype
         observed = None if self.known is None else variables.expand(self.known).to(dtype)
         values = variables.encode(self.rows).to(dtype) if observed is None else variables.encode(self.rows) * observed
-        logistic = torch.tensor([n == 2 for n in variables.levels], device=values.device)
+        logistic = variables.expand(torch.tensor([n == 2 for n in variables.levels], device=values.device)).to(dtype)
         count = self.seen.to(dtype).unsqueeze(1)
         n_observed = count.sum() if observed is None else (count * observed).sum(0)
         mean = (count * values).sum(0) / n_observed.clamp(min=1)
-        logistic = variables.expand(logistic).to(dtype)
         stored = StoredColumns(values, observed, (1 + logistic) * mean * (1 - mean), logistic)
         for name, columns in stored._asdict().items():
             self.register_buffer(f"_{name}", columns, persistent=False)

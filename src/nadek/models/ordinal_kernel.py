@@ -42,9 +42,10 @@ class OrdinalKernel:
     @torch.no_grad()
     def multiply(self, weight: Float[Tensor, "n m"], *, dim: int, inverse: bool = False) -> None:
         """Turn U into ``U R`` or ``R U`` in place, or back."""
+        power = -0.5 if inverse else 0.5
         with torch.autocast(weight.device.type, enabled=False):
             for n, columns in self._groups:
-                index, root = _index(columns, weight.device), _root(n, inverse, weight.dtype, weight.device)
+                index, root = _index(columns, weight.device), _root(n, power, weight.dtype, weight.device)
                 by_level = weight.index_select(dim, index).unflatten(dim, (-1, n))
                 product = by_level @ root if dim == 1 else root @ by_level
                 weight.index_copy_(dim, index, product.flatten(dim, dim + 1))
@@ -56,18 +57,13 @@ def _index(columns: tuple[int, ...], device: torch.device) -> Int[Tensor, " c"]:
 
 
 @lru_cache(maxsize=64)
-def _root(
-    n_levels: int,
-    inverse: bool,  # noqa: FBT001 - cached arguments are positional
-    dtype: torch.dtype,
-    device: torch.device,
-) -> Float[Tensor, "L L"]:
-    """Return the kernel's symmetric root R, or its inverse.
+def _root(n_levels: int, power: float, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "L L"]:
+    """Return the kernel's symmetric root R (of power 1/2), or its inverse (-1/2).
 
     Its rows have length 1, which keeps the size of weights; `NUGGET` keeps the inverse within reach of float32.
     """
     place = np.linspace(0, 1, n_levels)
     kernel = np.exp(-0.5 * ((place[:, None] - place) / LENGTH_SCALE) ** 2)
     values, vectors = np.linalg.eigh((1 - NUGGET) * kernel + NUGGET * np.eye(n_levels))
-    root = (vectors * values ** (-0.5 if inverse else 0.5)) @ vectors.T
+    root = (vectors * values**power) @ vectors.T
     return torch.tensor(root, dtype=dtype, device=device)

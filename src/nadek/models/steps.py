@@ -63,17 +63,13 @@ def plain_steps(
 
 
 def _checkpointed_step(
-    step: Step,
-    inputs: Inputs,
-    p: Tensor,
-    state: Any,  # noqa: ANN401 - of any core
-    generator: torch.Generator | None,
+    step: Step, inputs: Inputs, p: Tensor, state: object, generator: torch.Generator | None
 ) -> tuple[Tensor, Any]:
     """Carry out a step, and again for its gradient."""
     begin = None if generator is None else generator.clone_state()
     sources = iter([generator])  # of the first run; others draw the same numbers again
 
-    def run(p: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - of any core
+    def run(p: Tensor, state: object) -> tuple[Tensor, Any]:
         return step(inputs, p, state, next(sources, None if begin is None else begin.clone_state()))
 
     result: tuple[Tensor, Any] = checkpoint(run, p, state, use_reentrant=False, preserve_rng_state=generator is None)

@@ -43,7 +43,8 @@ class IncrementalDecoder:
         self.W_exact, self.V_exact, self.b_exact, self.A = W, V, b, A
         self.W, self.V, self.b = (weight.to(dtype) for weight in (W, V, b))
         self.seen, self.guess = seen, (self.fill @ W).unsqueeze(0)
-        self.dtype = dtype
+        self.dtype, self.all_seen = dtype, len(ordering)
+        self.missing: Tensor | None = None  # 1 for the columns that a row misses, else 0; None if all miss the same
         self._packed: tuple[int, Tensor, Tensor] | None = None
 
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
@@ -66,11 +67,13 @@ class IncrementalDecoder:
 
     def _refined(self, h: Tensor, state: State, position: int, seen: Tensor, rows: Rows) -> Tensor:
         """Return the hidden units of the last step, from those of the first."""
-        low = self._low(position)
+        first = min(position, self.all_seen)
+        low = first - first % self.block
         start = self.variables.first_column(low)
         W, V = self._weights(start)
         b, base = self.b[start:], seen.to(self.dtype)
-        n_revealed, missing = self.variables.first_column(position) - start, self._missing(position, rows)
+        n_revealed = self.variables.first_column(position) - start
+        missing = None if self.missing is None else self.missing[rows, start:]
         for _ in range(self.steps - 1):
             v = self.variables.probabilities_from(h, V, b, low)
             if missing is None:
@@ -92,10 +95,6 @@ class IncrementalDecoder:
             total = self.guess if self.steps == 1 else self.seen  # the smaller one, where nothing else is read
             total -= A.sum(0) if where is None else where.to(A.dtype) @ A
 
-    def _low(self, position: int) -> int:
-        """Return the first position whose columns take part in the products."""
-        return position - position % self.block
-
     def _weights(self, start: int) -> tuple[Tensor, Tensor]:
         """Return W and V from column ``start`` on, packed once for a whole block of positions."""
         if self._packed is None or self._packed[0] != start:
@@ -104,10 +103,6 @@ class IncrementalDecoder:
                 W, V = prepack_weight(W, len(self.seen)), prepack_weight(V, len(self.seen))
             self._packed = start, W, V
         return self._packed[1:]
-
-    def _missing(self, position: int, rows: Rows) -> Tensor | None:
-        """Return 1 for the columns from `_low` on that a row misses, else 0; None if all miss those from here on."""
-        return None
 
     def _rounded(self, rows: Rows) -> Rows:
         """Repeat the first row up to a round number, where products are compiled for their shapes."""
@@ -137,8 +132,8 @@ class RaggedDecoder(IncrementalDecoder):
         self.guess = self.guess.repeat(len(stage), 1)
         unseen = (stage == 2).any(0).nonzero()
         self.all_seen = int(unseen[0]) if len(unseen) else stage.shape[1]
-        n_columns = len(self.b) if self.steps > 1 else 0
-        self.missing = torch.ones(len(stage), n_columns, dtype=self.dtype, device=self.b.device)
+        if self.steps > 1:
+            self.missing = torch.ones(len(stage), len(self.b), dtype=self.dtype, device=self.b.device)
 
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
         """See `Decoder`."""
@@ -146,16 +141,8 @@ class RaggedDecoder(IncrementalDecoder):
         columns, hidden = self.variables.columns(positions), ~self.variables.expand(where, positions)
         shown = self.variables.encode(value, positions).to(self.seen.dtype).masked_fill(hidden, 0)
         self._add(positions, shown, self.fill[columns] * ~hidden, where)
-        if self.steps > 1:
+        if self.missing is not None:
             self.missing[:, columns] *= hidden
-
-    def _low(self, position: int) -> int:
-        """See `IncrementalDecoder`."""
-        return super()._low(min(position, self.all_seen))
-
-    def _missing(self, position: int, rows: Rows) -> Tensor | None:
-        """See `IncrementalDecoder`."""
-        return self.missing[rows, self.variables.first_column(self._low(position)) :]
 
 
 def prepacked_core(core: Core, n_rows: int) -> Core:
