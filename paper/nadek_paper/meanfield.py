@@ -9,11 +9,11 @@ from nadek.models import IterativeNADE, ModelConfig, from_rbm
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
 from nadek.runs.provenance import provenance
-from nadek.runs.recipe import make_recipe, naming, read_recipe
+from nadek.runs.recipe import make_recipe, read_recipe
 from nadek.runs.resume import Beginning
 from nadek.training import Recipe
 from nadek.utils.atomic import read_record, write_record
-from nadek.utils.configs import decode
+from nadek.utils.configs import decode, naming
 from nadek_paper.markdown import markdown, number
 from nadek_paper.rbm import RBM
 from nadek_paper.rbm_study import RBMTraining, rbm_row

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nadek.runs.recipe import naming, read_recipe
-from nadek.utils.configs import decode
+from nadek.runs.recipe import read_recipe
+from nadek.utils.configs import decode, naming
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nadek import datasets
-from nadek.runs.recipe import merge, naming, read_recipe, trained_alike, with_kinds
+from nadek.runs.recipe import merge, read_recipe, trained_alike, with_kinds
 from nadek.training import Recipe
-from nadek.utils.configs import check_range, decode, encode
+from nadek.utils.configs import check_range, decode, encode, naming
 from nadek_paper.rbm import AISConfig, RBMConfig
 from nadek_paper.recipe_files import files_of
 

@@ -27,11 +27,12 @@ from nadek import NADEkImputer
 from nadek.checkpoints import load, load_saved
 from nadek.cli.app import VERBS, make_app
 from nadek.cli.console import show_line
-from nadek.cli.output import write_values
+from nadek.cli.output import target_of
 from nadek.datasets import load as load_set
 from nadek.inference.likelihood import log_prob
 from nadek.inference.sampling import sample
 from nadek.models.cores import DeepConfig
+from nadek.tabular.files import write_table
 from nadek.training.defaults import defaults
 from nadek.utils.configs import encode
 from support.command import COLUMNS, FIT, answers, nadek, ok, run, write_csv
@@ -330,7 +331,7 @@ def test_terminal_escapes_unknown_characters():
 
     out = io.BytesIO()
     with redirect_stdout(Terminal(out, "cp1252")) as stream:
-        write_values([np.array(["ü", "\u0142"])], None, None)
+        write_table(target_of(None), [np.array(["ü", "\u0142"])])
         show_line("\u0142")
         stream.flush()
     assert out.getvalue() == b"\xfc\n\\u0142\n\\u0142\n"

@@ -13,9 +13,9 @@ from nadek.models import ModelConfig
 from nadek.models.cores import ResidualConfig
 from nadek.models.model_config import NetworkConfig
 from nadek.models.registry import build_meta
-from nadek.runs.recipe import make_recipe, merge, naming, phases, read_recipe
+from nadek.runs.recipe import make_recipe, merge, phases, read_recipe
 from nadek.training import Recipe
-from nadek.utils.configs import decode
+from nadek.utils.configs import decode, naming
 from nadek_paper.recipe_files import choose
 
 SET, SEED = "set", "seed"

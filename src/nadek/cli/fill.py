@@ -28,7 +28,7 @@ from nadek.cli.arguments import (
     with_groups,
 )
 from nadek.cli.console import say
-from nadek.cli.output import PICTURES, Whole, check_form, how_many, write_pictures, write_values
+from nadek.cli.output import PICTURES, Whole, check_form, how_many, target_of, write_pictures
 from nadek.inference import Completed, beam, best_of, greedy
 from nadek.inference.sampling import impute as impute_rows
 from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
@@ -37,7 +37,7 @@ from nadek.runs.data import kinds_of
 from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import Binary, Column, is_plain, level_names, n_levels
 from nadek.tabular.encode import schema_labels
-from nadek.tabular.files import SUFFIXES, form_of
+from nadek.tabular.files import SUFFIXES, form_of, write_table
 from nadek.tabular.names import check_names
 from nadek.tabular.writeback import decoded
 
@@ -79,7 +79,7 @@ def sample(
             rows = list(map(typed, rows, saved.schema.types))
         elif all(map(is_plain, kinds)):
             rows = codes
-        write_values(rows, saved.schema.columns, output)
+        write_table(target_of(output), rows, columns=saved.schema.columns)
     if output is not None:
         say(f"{output}: {n_samples} rows drawn", quiet=quiet)
 
@@ -122,7 +122,7 @@ def impute(
         columns = whole.filled(decoded(kinds, filled.cpu().numpy(), rng=np.random.default_rng(seed)))
     say(how_many(source.missing), quiet=table.quiet)
     if whole is None:
-        write_values(columns, headers, table.output)
+        write_table(target_of(table.output), columns, columns=headers)
     else:
         whole.write(columns)
 

@@ -17,21 +17,9 @@ from nadek.tabular.columns import decode, n_levels
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, Target, form_of, write_table
 from nadek.tabular.names import labels_of
-from nadek.tabular.table import Index
 from nadek.tabular.writeback import filled_column, numbers_for, other_column
 
 PICTURES = (".png", ".svg", ".pdf")
-
-
-def write_values(
-    values: Sequence[AnyColumn] | NDArray[Any],
-    columns: Sequence[str] | None,
-    output: Path | None,
-    *,
-    index: Index | None = None,
-) -> None:
-    """Write columns or a matrix to a file or standard output."""
-    write_table(_target(output), values, columns=columns, index=index)
 
 
 def write_columns(output: Path | None, **columns: Tensor | list[str]) -> None:
@@ -40,10 +28,10 @@ def write_columns(output: Path | None, **columns: Tensor | list[str]) -> None:
         column.cpu().numpy() if isinstance(column, Tensor) else np.array(column, dtype=object)
         for column in columns.values()
     ]
-    write_values(values, list(columns), output)
+    write_table(target_of(output), values, columns=list(columns))
 
 
-def _target(output: Path | None) -> Target:
+def target_of(output: Path | None) -> Target:
     """Return the file, or standard output, with a file's bytes."""
     if output is not None:
         return output
@@ -64,8 +52,7 @@ class Whole:
     def __init__(self, source: Source, output: Path | None) -> None:
         """Check that the file format can hold every column."""
         assert source.table is not None, "a source that is read for a model has a table"
-        self._source, self._table, self._output = source, source.table, output
-        self._target = _target(output)
+        self._source, self._table, self._target = source, source.table, target_of(output)
         others = sorted(set(range(len(self._table.cells))) - set(source.places))
         self._others = {j: other_column(self._table, j, self._target) for j in others}
         self.columns = source.schema.columns if self._table.columns is None else self._table.columns
@@ -86,7 +73,7 @@ class Whole:
         names = self.columns
         if more:
             names = (*(names or labels_of(None, len(everything))), *more)
-        write_values([*everything, *more.values()], names, self._output, index=self._table.index)
+        write_table(self._target, [*everything, *more.values()], columns=names, index=self._table.index)
 
 
 def check_form(saved: SavedModel, output: Path | None) -> None:

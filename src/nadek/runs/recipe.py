@@ -17,8 +17,7 @@ from nadek.tabular.columns import n_levels, ordinal
 from nadek.training import Recipe as Recipe
 from nadek.training.defaults import defaults
 from nadek.training.defaults import phases as default_phases
-from nadek.utils.configs import decode, encode
-from nadek.utils.configs import naming as naming
+from nadek.utils.configs import decode, encode, naming
 
 _KINDS = {"model": {"core": {"kind": "deep"}}, "training": {"optimizer": {"kind": "adamw"}}}
 """Default kinds of core and optimizer."""

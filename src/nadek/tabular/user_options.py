@@ -13,7 +13,6 @@ from nadek.tabular.text_cells import NOTHING
 
 Declaration = Literal["categorical", "numeric", "ordinal", "drop"]
 WholeNumbers = Literal["categorical", "numeric"]
-ORDER_FORM = "columns and their answers in order, as pain=none,mild,severe"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +119,8 @@ def parse_orders(entries: Sequence[str], labels: Sequence[str]) -> dict[str, tup
         columns, text = _split_equals(entry, labels)
         levels = tuple(split_names([text]))
         if not columns or "" in levels or len(set(levels)) < len(levels):
-            raise ValueError(f"ordinal: expected {ORDER_FORM}, each answer once, found {entry!r}")
+            form = "columns and their answers in order, as pain=none,mild,severe, each answer once"
+            raise ValueError(f"ordinal: expected {form}, found {entry!r}")
         for column in columns:
             if column not in labels:
                 raise ValueError(f'ordinal: there is no column "{column}"; {nearest(column, labels)}')
