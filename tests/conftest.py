@@ -11,11 +11,7 @@ from jaxtyping import install_import_hook
 
 # The hook must stand before the first import of nadek: every annotated shape is then checked at every call.
 HOOK = install_import_hook(["nadek", "nadek_paper"], "beartype.beartype")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
+torch.set_num_threads(1)
 
 
 @pytest.fixture

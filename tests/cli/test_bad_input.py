@@ -37,7 +37,6 @@ def fails(*arguments, code=1):
 def trained(tmp_path_factory):
     """A model of a table with five named columns; nobody changes it."""
     folder = tmp_path_factory.mktemp("trained")
-    torch.set_num_threads(1)
     ok("fit", write_csv(folder / "answers.csv", answers(60)), "-o", folder / "model", *FIT, "--quiet")
     return folder / "model"
 
@@ -46,7 +45,6 @@ def trained(tmp_path_factory):
 def coloured(tmp_path_factory):
     """A model of words, codes and numbers; nobody changes it."""
     folder = tmp_path_factory.mktemp("coloured")
-    torch.set_num_threads(1)
     rows = [f"{('red', 'green', 'blue')[i % 3]},{1 + i % 3},{i / 8}" for i in range(24)]
     (folder / "t.csv").write_text("\n".join(["colour,grade,size", *rows]) + "\n")
     ok("fit", folder / "t.csv", "-o", folder / "model", *FIT, "--categorical", "grade", "--quiet")

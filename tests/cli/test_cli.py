@@ -46,7 +46,6 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def digits(tmp_path_factory):
     """A model of the digits."""
     folder = tmp_path_factory.mktemp("digits") / "model"
-    torch.set_num_threads(1)
     ok("fit", "digits", "-o", folder, *FIT, "--quiet")
     return folder
 
@@ -55,7 +54,6 @@ def digits(tmp_path_factory):
 def survey(tmp_path_factory):
     """A model of a table with names."""
     folder = tmp_path_factory.mktemp("survey")
-    torch.set_num_threads(1)
     table = write_csv(folder / "answers.csv", answers(120, missing=0.2))
     ok("fit", table, "-o", folder / "model", *FIT, "--quiet")
     return folder / "model"
@@ -453,7 +451,6 @@ CHOICES = ("--categorical", "grade", "--numeric", "age", "--drop", "id")
 def mixed(tmp_path_factory):
     """A model of every kind of column, and what was said while it was fitted."""
     folder = tmp_path_factory.mktemp("mixed")
-    torch.set_num_threads(1)
     people(folder / "people.csv", 300, missing=0.1)
     return folder / "model", ok("fit", folder / "people.csv", "-o", folder / "model", *FIT, *CHOICES)
 

@@ -40,7 +40,6 @@ def run_grid(grid, workspace, *, only=None):
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """A grid of which one core was run: folder, grid and record; read only."""
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("grid")
     grid = write_grid(folder)
     return folder, grid, run_grid(grid, workspace_in(folder), only="digits-deep-*")

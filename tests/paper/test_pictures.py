@@ -46,7 +46,6 @@ FIGURES = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Two rows and a grid, of which one row and two cells are run, and figures of them."""
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("pictures")
     for name, text in {
         "table1/one.toml": ROW,

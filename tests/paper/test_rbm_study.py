@@ -51,7 +51,6 @@ def write(folder, text=ROW, name="table9/rbm.toml"):
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """An RBM that was trained: folder, row and record; read only."""
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("machine")
     row = read_row(write(folder))
     return folder, row, run_row(row, "modern", workspace_in(folder))

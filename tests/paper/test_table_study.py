@@ -55,7 +55,6 @@ KEYS = set(read_record(RESULTS / "table1-nade-mask-1hl-modern.json"))
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """A row that was run: folder, row and record; read only."""
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("done")
     row = read_row(write_row(folder))
     return folder, row, run_row(row, "modern", workspace_in(folder))
