@@ -68,16 +68,6 @@ def test_ragged_decoder_equals_full_decoder(name, chunk, generator):
     close(decode_rows(model, x, ordering.expand(40, -1), stage, chunk=chunk).log_probs[:, ordering], slow.log_probs)
 
 
-@with_columns
-def test_ragged_decoder_equals_incremental_decoder(name, generator):
-    model = build(name, 6)
-    ordering = orderings_of(model, 1, generator)[0]
-    x = rows(model)[:, ordering]
-    stage = torch.tensor([0, 0, 1, 1, 1, 2]).expand(len(x), -1)
-    ragged = decode(RaggedDecoder(model, ordering, stage), x, stage=stage).log_probs
-    close(ragged, decode(IncrementalDecoder(model, ordering, len(x)), x, start=2, stop=5).log_probs)
-
-
 @pytest.mark.slow
 @with_columns
 @pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-3), (torch.bfloat16, 2.0)])

@@ -157,15 +157,6 @@ def test_dropout_follows_generator_and_mode():
     assert torch.equal(model(x, missing)[-1], model(x, missing)[-1])
 
 
-def test_image_network_has_no_fast_path():
-    model = network()
-    assert not model.can_decode_incrementally
-    with pytest.raises(
-        ValueError, match="the incremental decoder needs a network that single variables can be cut out of"
-    ):
-        log_prob(model, stripes(2), ordering=torch.arange(16), decoder="incremental")
-
-
 @pytest.mark.parametrize("decoder", ["full", "batched"])
 def test_reduced_precision_costs_little(decoder):
     model = network()

@@ -55,21 +55,6 @@ def test_stochastic_em_learns_the_distribution():
     assert divergences["use"] > 0.1
 
 
-def test_complete_rows_train_as_before():
-    weights = []
-    for missing in ("use", "complete"):
-        network = model()
-        valid = prepare(drawn(50, 2))
-        fit(
-            network,
-            prepare(drawn(100, 0)),
-            valid,
-            config=config(missing=missing, phases=(Phase(epochs=3),), patience=1),
-        )
-        weights.append(torch.cat([value.flatten() for value in network.state_dict().values()]))
-    assert torch.equal(*weights)
-
-
 @pytest.mark.parametrize("n_variables", [5, 200])
 def test_only_missing_cells_are_drawn(n_variables):
     network = residual_nade_k(n_variables, width=4, blocks=1, steps=2, generator=torch.Generator().manual_seed(0))
