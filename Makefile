@@ -16,7 +16,7 @@ test: $(READY)  ## the quick tests and the examples in docstrings, a process for
 test-slow: $(READY)  ## the tests that take longer
 	$(PYTEST) -m slow tests
 
-check: lint types layers test test-slow docs  ## everything that has to hold before a change lands
+check: lint types layers test test-slow docs site  ## everything that has to hold before a change lands
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -33,7 +33,7 @@ docs: $(READY)  ## every number of README and docs is from a record, and their s
 	$(BIN)/python docs/style.py
 
 site: .venv/.site  ## the documentation site, in build/site: a warning is an error; the gallery is drawn anew where it changed
-	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/site
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -E -q -W --keep-going -d build/doctrees docs build/site
 
 .venv/.site: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,site]'

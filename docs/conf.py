@@ -23,7 +23,6 @@ project_copyright = "2026, The nadek authors"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
 ]
@@ -44,7 +43,6 @@ autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 napoleon_attr_annotations = False
-autosummary_ignore_module_all = False
 maximum_signature_line_length = 80
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
@@ -65,6 +63,7 @@ sphinx_gallery_conf = {
 _ELSEWHERE = {
     r"\]\((?:\.\./)+CONTRIBUTING\.md": "](/contributing.md",
     r"\]\(\.\./README\.md": "](/index.md",
+    r"\]\(examples/GALLERY_HEADER\.rst\)": "](gallery/index.rst)",
     r"\]\(((?:\.\./)*)examples/(\w+)\.py\)": r"](\1gallery/\2.rst)",
 }
 """Links that work on GitHub, and where they lead on the site."""

@@ -39,7 +39,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
 """Public modules: what each is about, and its names (all public ones where none are given)."""
 
 RECIPE: tuple[tuple[str, type], ...] = (
-    ("at the top", Recipe),
+    ("At the top", Recipe),
     ("[model]", ModelConfig),
     ('[model.core], kind = "deep"', DeepConfig),
     ('[model.core], kind = "alternating"', AlternatingConfig),
@@ -100,10 +100,21 @@ def _python() -> Iterator[tuple[str, str]]:
         title, chosen = MODULES[module]
         text = _title(f"{title}: {module}")
         text += f".. {'py:module' if chosen else 'automodule'}:: {module}\n\n"
-        table = "\n".join([".. autosummary::", "", *(f"   {name}" for name in names)])
-        yield module, f"{text}{table}\n\n" + _toctree([f"{module}.{name}" for name in names], "hidden:")
+        yield (
+            module,
+            text + "".join(_summaries(module, names)) + _toctree([f"{module}.{name}" for name in names], "hidden:"),
+        )
         for name in names:
             yield f"{module}.{name}", _object_page(module, name)
+
+
+def _summaries(module: str, names: list[str]) -> Iterator[str]:
+    """Yield a table of the names and of the first lines of their docstrings."""
+    yield ".. list-table::\n   :widths: 35 65\n\n"
+    for name in names:
+        about = inspect.cleandoc(getattr(import_module(module), name).__doc__).partition("\n")[0]
+        yield f"   * - :py:obj:`~{module}.{name}`\n     - {about}\n"
+    yield "\n"
 
 
 def _object_page(module: str, name: str) -> str:

@@ -97,7 +97,7 @@ def expected_information(
     """Return the expected information of each unknown cell about others, in nats.
 
     For an unknown cell j of a row it is the sum over the unknown targets t other than j of the mutual information of j
-    and t, given the observed cells:
+    and t, given the observed cells::
 
         sum over v of p(j = v) KL( p(t | j = v) || sum over w of p(j = w) p(t | j = w) )
 

@@ -53,16 +53,16 @@ def log_prob(
 ) -> Float[Tensor, "*M B"]:
     """Return the exact log-likelihood of rows, in nats (float64).
 
-    Along one ordering o it is (Eq. 2)
+    Along one ordering o it is (Eq. 2)::
 
         log p(x | o) = sum over i = 1..D of log p(x[o_i] | x[o_1], ..., x[o_(i-1)])
 
-    With M orderings the result has a row for each, unless ``reduce`` says otherwise:
+    With M orderings the result has a row for each, unless ``reduce`` says otherwise::
 
         "mean":     1/M sum over o of log p(x | o)      the paper's "Log-Prob."
         "mixture":  log 1/M sum over o of p(x | o)      the ensemble over orderings (EoNADE, Eq. 9)
 
-    A missing value (NaN) is summed out: the result is the log-likelihood of the observed cells. With ``given`` it is
+    A missing value (NaN) is summed out: the result is the log-likelihood of the observed cells. With ``given`` it is::
 
         log p(observed cells not in given | observed cells in given, o)
 
