@@ -4,6 +4,7 @@ Pages are Markdown, and are read on GitHub, too. So they are plain: this file ma
 links of files outside of docs to their pages, and takes the sources of generated numbers out.
 """
 
+import inspect
 import re
 import sys
 from importlib import metadata
@@ -14,7 +15,7 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent))  # at the end: numbers.py here is not Python's
 from reference_pages import write_reference
 
 project, author = "nadek", "The nadek authors"
@@ -95,7 +96,8 @@ def _link_names(app: Sphinx, tree: nodes.document) -> None:
 def _is_foreign(app: Sphinx, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:  # noqa: ANN401, FBT001
     """Leave out what classes inherit from other libraries."""
     module = getattr(getattr(thing, "fget", thing), "__module__", None)
-    return True if module is None or not module.startswith("nadek") else None
+    is_foreign = inspect.isroutine(thing) if module is None else not module.startswith("nadek")
+    return True if is_foreign else None
 
 
 def _without_any(app: Sphinx, *about: Any) -> tuple[str | None, str | None]:  # noqa: ANN401
