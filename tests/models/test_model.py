@@ -212,6 +212,25 @@ def test_package_import_is_light():
     assert done.returncode == 0, done.stderr
 
 
+def with_gradients(model, x, missing, **options):
+    """The logits of all steps, and what every weight gets from them; each logit weighs differently."""
+    model.zero_grad()
+    logits = torch.stack(model(x, missing, **options))
+    direction = torch.randn(logits.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    (logits * direction).sum().backward()
+    return logits, {name: value.grad for name, value in model.named_parameters()}
+
+
+def assert_same_gradients(found, expected):
+    torch.testing.assert_close(found[0], expected[0], rtol=0, atol=1e-13)
+    torch.testing.assert_close(found[1], expected[1], rtol=1e-12, atol=1e-12)
+
+
+def half_known(model, generator):
+    x = torch.randint(0, 2, (7, 9), generator=generator).double() % torch.tensor(model.levels)
+    return x, torch.rand(7, 9, generator=generator) < 0.6
+
+
 @pytest.mark.parametrize("name", [name for name in WITH_COLUMNS if isinstance(build(name, 2).core, Deep)])
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
@@ -219,22 +238,11 @@ def test_manual_backward_agrees_with_autograd(name, steps, dropout, generator, m
     """The fast twin of the loop, used where gradients are recorded: same logits, same gradient of every weight."""
     model = build(name, 9).train()
     model.core.dropout = dropout
-    x = torch.randint(0, 2, (7, 9), generator=generator) % torch.tensor(model.levels)
-    missing = torch.rand(7, 9, generator=generator) < 0.6
-    direction = torch.randn(steps, 7, model.variables.n_columns, dtype=torch.float64, generator=generator)
-
-    def gradients():
-        model.zero_grad()
-        logits = torch.stack(model(x, missing, steps=steps, generator=torch.Generator().manual_seed(0)))
-        (logits * direction).sum().backward()
-        return logits, {name: value.grad for name, value in model.named_parameters()}
-
-    logits, by_hand = gradients()
+    x, missing = half_known(model, generator)
+    by_hand = with_gradients(model, x, missing, steps=steps, generator=torch.Generator().manual_seed(0))
     monkeypatch.setattr("nadek.models.iterative_nade.has_manual_backward", lambda *_: False)
-    expected, by_autograd = gradients()
-    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-13)
-    for name, gradient in by_autograd.items():
-        torch.testing.assert_close(by_hand[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
+    by_autograd = with_gradients(model, x, missing, steps=steps, generator=torch.Generator().manual_seed(0))
+    assert_same_gradients(by_hand, by_autograd)
 
 
 def test_manual_backward_conditions():
@@ -282,19 +290,9 @@ def test_modified_core_has_gradients_of_loop(change, steps, generator):
     """Gradients of weights are those of the loop, which also serves where gradients of rows are asked for."""
     model = build("nade-5 1hl", 9).train()
     change(model)
-    x = torch.randint(0, 2, (7, 9), generator=generator).double()
-    missing = torch.rand(7, 9, generator=generator) < 0.6
-
-    def gradients(x):
-        model.zero_grad()
-        logits = torch.stack(model(x, missing, steps=steps))
-        logits.square().sum().backward()
-        return logits, {name: value.grad for name, value in model.named_parameters()}
-
-    (logits, by_hand), (expected, by_loop) = gradients(x), gradients(x.clone().requires_grad_())
-    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-13)
-    for name, gradient in by_loop.items():
-        torch.testing.assert_close(by_hand[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
+    x, missing = half_known(model, generator)
+    by_loop = with_gradients(model, x.clone().requires_grad_(), missing, steps=steps)
+    assert_same_gradients(with_gradients(model, x, missing, steps=steps), by_loop)
 
 
 @pytest.mark.parametrize("name", [name for name in ZOO if build(name, 2).steps > 1])
@@ -303,23 +301,14 @@ def test_checkpointing_keeps_gradients(name, dropout, generator):
     model = build(name, 9).train()
     for part in model.modules():
         part.dropout = dropout
-    x = torch.randint(0, 2, (7, 9), generator=generator) % torch.tensor(model.levels)
-    missing = torch.rand(7, 9, generator=generator) < 0.6
-    direction = torch.randn(model.steps, 7, model.variables.n_columns, dtype=torch.float64, generator=generator)
-
-    def gradients(recompute):
-        model.zero_grad()
-        source = torch.Generator().manual_seed(1)
-        logits = torch.stack(model(x, missing, recompute=recompute, generator=source))
-        drawn_after = torch.rand(1, generator=source)
-        (logits * direction).sum().backward()
-        return logits, drawn_after, {name: value.grad for name, value in model.named_parameters()}
-
-    (logits, drawn, kept), (again, drawn_again, recomputed) = (gradients(recompute) for recompute in (False, True))
-    torch.testing.assert_close(again, logits, rtol=0, atol=1e-13)
-    assert torch.equal(drawn, drawn_again)
-    for name, gradient in kept.items():
-        torch.testing.assert_close(recomputed[name], gradient, rtol=1e-12, atol=1e-12, msg=name)
+    x, missing = half_known(model, generator)
+    sources = [torch.Generator().manual_seed(1) for _ in range(2)]
+    kept, recomputed = (
+        with_gradients(model, x, missing, recompute=recompute, generator=source)
+        for recompute, source in zip((False, True), sources, strict=True)
+    )
+    assert_same_gradients(recomputed, kept)
+    assert torch.equal(*(torch.rand(1, generator=source) for source in sources))
 
 
 def test_checkpointing_repeats_dropout_without_generator():
