@@ -1,5 +1,6 @@
 """Shared by all tests: shapes in signatures are checked, one thread, real data where it is at hand."""
 
+import errno
 import os
 from collections.abc import Callable
 from functools import partial
@@ -23,6 +24,23 @@ def generator() -> torch.Generator:
 def bound_memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Sets the bound on the working memory, in bytes."""
     return partial(monkeypatch.setattr, "nadek.inference.decoders.chunking.MAX_BYTES")
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Fills the disk, once so many files more were written."""
+
+    def fill(after: int = 0) -> None:
+        written: list[int] = []
+
+        def fsync(file: int) -> None:
+            written.append(file)
+            if len(written) > after:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", fsync)
+
+    return fill
 
 
 @pytest.fixture(scope="session")

@@ -221,7 +221,7 @@ def test_a_missing_file(folder, name):
 
 
 @pytest.fixture
-def full_disk(monkeypatch):
+def no_room_for(monkeypatch):
     """Call it with the name of a file: from then on there is no space for that one."""
     real = checkpoints.replacing
 
@@ -243,10 +243,10 @@ FILES = ["model.safetensors", "schema.json", "metrics.json", "config.json"]
 
 @pytest.mark.parametrize("replaces", [False, True])
 @pytest.mark.parametrize("name", FILES)
-def test_crash_leaves_no_half_model(name, replaces, tmp_path, full_disk, monkeypatch):
+def test_crash_leaves_no_half_model(name, replaces, tmp_path, no_room_for, monkeypatch):
     if replaces:
         save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
-    full_disk(name)
+    no_room_for(name)
     with pytest.raises(OSError, match="No space left on device") as error:
         save(tmp_path, SavedModel(model(seed=1), SCHEMA, METRICS))
     assert error.value.filename == str(tmp_path / name)
@@ -257,16 +257,9 @@ def test_crash_leaves_no_half_model(name, replaces, tmp_path, full_disk, monkeyp
     assert torch.equal(load(tmp_path).W, model(seed=1).W)
 
 
-def test_full_disk_at_last_file(folder, monkeypatch):
-    before, usual, left = content(folder), os.fsync, [None] * 3
-
-    def fsync(file):
-        if not left:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        left.pop()
-        usual(file)
-
-    monkeypatch.setattr(os, "fsync", fsync)
+def test_full_disk_at_last_file(folder, full_disk):
+    before = content(folder)
+    full_disk(after=3)
     with pytest.raises(OSError, match="No space left") as error:
         save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
     assert error.value.filename == str(folder / "config.json")
@@ -300,13 +293,13 @@ def test_two_writers_leave_no_mixture(late, tmp_path, monkeypatch):
         assert "model.safetensors was damaged or changed since it was saved" in refused(tmp_path)
 
 
-def test_crash_keeps_the_older_state(tmp_path, full_disk):
+def test_crash_keeps_the_older_state(tmp_path, no_room_for):
     save_state(tmp_path, TrainingState({"a": torch.ones(1)}, {"epoch": 1}))
-    full_disk("training.safetensors")
+    no_room_for("training.safetensors")
     with pytest.raises(OSError, match="No space left"):
         save_state(tmp_path, TrainingState({"a": torch.zeros(1)}, {"epoch": 2}))
     assert [path.name for path in tmp_path.iterdir()] == ["training.safetensors"]
-    full_disk("config.json")
+    no_room_for("config.json")
     with pytest.raises(OSError, match="No space left"):
         save(tmp_path, SavedModel(model(), SCHEMA, METRICS))
     assert load_state(tmp_path)[0].info == {"epoch": 1}
