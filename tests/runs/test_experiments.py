@@ -24,6 +24,7 @@ from nadek.runs.train import train
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingDivergedError, loop
 from nadek.utils.configs import encode
+from support.paper_rows import StopError, stop
 
 EXPERIMENTS = Path(__file__).parents[2] / "paper" / "nadek_paper" / "recipes"
 SHIPPED = [path for path in sorted(EXPERIMENTS.glob("*.toml")) if "model" in read_recipe(path)]
@@ -51,19 +52,15 @@ def run(folder, recipe_=None, x=None, validation=None, **options):
     )
 
 
-class StopError(Exception):
-    """Something that happens to a process."""
-
-
 def interrupted(folder, recipe_=None, after=2, **options):
     """A training that broke off after some epochs, whose state is in its folder."""
 
-    def stop(epoch):
+    def stop_later(epoch):
         if epoch.epoch > after:
             raise StopError
 
     with pytest.raises(StopError):
-        run(folder, recipe_, on_epoch=stop, save_every=0.0, **options)
+        run(folder, recipe_, on_epoch=stop_later, save_every=0.0, **options)
     assert holds_state(folder)
 
 
@@ -366,9 +363,6 @@ def test_files_are_kept_without_force(name, resume, tmp_path):
 
 
 def test_stop_after_saving_resumes(tmp_path, monkeypatch):
-    def stop(folder):
-        raise StopError
-
     monkeypatch.setattr("nadek.runs.train.forget_state", stop)
     with pytest.raises(StopError):
         run(tmp_path, force=False)
@@ -403,15 +397,9 @@ def test_newer_model_is_kept_without_force(force, tmp_path):
 def test_forced_training_resumes_with_force(tmp_path):
     run(tmp_path, x=rows(seed=1))
     interrupted(tmp_path, after=1, force=True)
-    with pytest.raises(StopError):  # a stop on the way does not make it forget what it may do
-        run(tmp_path, resume=True, force=False, on_epoch=stop_at_three, save_every=0.0)
+    interrupted(tmp_path, resume=True, force=False)  # which does not make it forget what it may do
     assert torch.equal(run(tmp_path, resume=True, force=False).model.W, load(tmp_path).W)
     assert not holds_state(tmp_path)
-
-
-def stop_at_three(epoch):
-    if epoch.epoch == 3:
-        raise StopError
 
 
 def test_unfinished_training_is_kept_without_force(tmp_path):

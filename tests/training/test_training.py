@@ -716,6 +716,14 @@ def untrainable():
         return small()
 
 
+def without_parameters():
+    model = small()
+    for name, value in list(model.named_parameters()):
+        delattr(model, name)
+        model.register_buffer(name, value.detach())
+    return model
+
+
 @pytest.mark.parametrize(
     ("make", "rows", "held_out", "options", "message"),
     [
@@ -729,6 +737,7 @@ def untrainable():
         (small, patterns(20, 6), None, {"stride": 7}, "stride: expected at most 6, the number of columns, found 7"),
         (untrainable, patterns(20, 6), None, {}, r"found \w+ made under torch.inference_mode, .* model outside of it"),
         (lambda: small().requires_grad_(False), patterns(20, 6), None, {}, "weights to learn, found all frozen"),
+        (without_parameters, patterns(20, 6), None, {}, "expected a model with weights to learn"),
     ],
 )
 def test_unfit_rows_and_models_are_refused(make, rows, held_out, options, message):
