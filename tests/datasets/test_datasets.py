@@ -17,7 +17,6 @@ from scipy.io import savemat
 from nadek import datasets
 from nadek.datasets import check, fetch, load
 from nadek.datasets.amat import parse_bits
-from nadek.datasets.download import read_matlab
 from nadek.datasets.folder import content_sha256, read_packed, write_packed
 from nadek.datasets.sources import Source, find
 
@@ -443,17 +442,6 @@ def test_fetch_knows_the_public_names(server, tmp_path):
     with pytest.raises(ConnectionError, match="404"):
         fetch("tretail", tmp_path, base_url=server.url)
     assert server.requested == ["tretail.train.data"]
-
-
-# MATLAB files
-
-
-def test_read_matlab_turns_the_pixels(tmp_path):
-    image = np.zeros((1, 9), np.uint8)
-    image[0, 1] = 1  # second in the first column: row 1, column 0
-    savemat(tmp_path / "t.mat", {"train_data": image, "val_data": image, "test_data": image})
-    train, _, _ = read_matlab(tmp_path / "t.mat")
-    np.testing.assert_array_equal(train.reshape(3, 3), [[0, 0, 0], [1, 0, 0], [0, 0, 0]])
 
 
 # Real data

@@ -46,13 +46,6 @@ def near(model, other):
         torch.testing.assert_close(value, other.state_dict()[name], rtol=0, atol=1e-6)
 
 
-def test_recipe_starts_from_model_weights(tmp_path):
-    first = lively()
-    recipe = Recipe(model=first.config, training=STILL, start=kept(tmp_path / "first", first))
-    x = (torch.rand(30, D, generator=torch.Generator().manual_seed(1)) < 0.5).float()
-    near(train(recipe, tmp_path / "second", Source(x, Schema(columns=NAMES)), None).model, first)
-
-
 @pytest.mark.parametrize("options", [{"core": DeepConfig(hidden=(8,), dropout=0.5)}, {"ordinal": (1, 2)}])
 def test_what_matters_while_training_may_differ(options, tmp_path):
     model = IterativeNADE(ModelConfig(**({"n_variables": D, "steps": 2, "core": DeepConfig(hidden=(8,))} | options)))

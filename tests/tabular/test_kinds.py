@@ -12,9 +12,8 @@ from nadek.checkpoints import SavedModel
 from nadek.cli.fill import level_headers, spread_levels
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
-from nadek.runs.data import kinds_of, open_data, open_training, source_for
+from nadek.runs.data import kinds_of, open_training, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
-from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import read_file as read
 from nadek.tabular.files import write_table
 from nadek.tabular.learn_schema import UndecidedColumnsError
@@ -230,48 +229,6 @@ def test_a_matrix_of_words_has_words(tmp_path):
     source = opened(tmp_path / "t.npy")
     assert source.schema == Schema(kinds=(Categorical(levels=("a", "b", "c")), Categorical(levels=("b",))))
     assert source.x.tolist() == [[0, 0], [1, 0], [2, 0], [0, 0]]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0,1,2\n0,1,1\n1,0,1\n",
-        "a,b\n 1,01\n0.0,1e0\n",
-        "a,b\nNA,1\n1.0,null\n,0\n",
-        "a,b\ntrue,1\n0,FALSE\n",
-        "a,b\n-0.0,1\n1,+1\n",
-    ],
-)
-def test_every_spelling_of_binary_is_read(text, tmp_path):
-    (tmp_path / "t.csv").write_bytes(text.encode())
-    source, expected = opened(tmp_path / "t.csv"), open_data(str(tmp_path / "t.csv"))
-    np.testing.assert_array_equal(source.x.numpy(), expected.x)
-    assert source.schema == Schema(columns=expected.schema.columns)
-
-
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [
-        ("0,1,2\nx,5.5,1\ny,6.5,0\n", ("0", "1", "2")),  # as pandas names them
-        (",0,1,2\nx,5.5,1,0\ny,6.5,0,1\n", ("", "0", "1", "2")),  # with its index, which has no name
-        ("1,2,3\n5,5.5,1\n4,6.5,0\n", ("1", "2", "3")),
-        ("1,2\n5,5.5\n4,6.5\n", None),  # which may well be values
-        ("3,7.5\n0.5,6.5\n", None),
-        ("a,7\n0.5,6.5\n", ("a", "7")),
-    ],
-)
-def test_a_first_row_of_numbers(text, columns, tmp_path):
-    (tmp_path / "t.csv").write_text(text)
-    told = ("1",) if columns in (None, ("1", "2", "3")) else ()
-    assert opened(tmp_path / "t.csv", Choices(numeric=told)).schema.columns == columns
-
-
-@pytest.mark.parametrize("cell", ["9", "9.0"])
-def test_numbers_are_names_on_request(cell, tmp_path):
-    (tmp_path / "t.csv").write_text(f"5,6\n0,1\n{cell},0\n1,1\n")
-    source = opened(tmp_path / "t.csv", Choices(missing=("9",)), form=CsvFormat(header=True))
-    assert source.schema == Schema(columns=("5", "6"), missing=("9",))
-    torch.testing.assert_close(reopened(source, tmp_path / "t.csv"), source.x, equal_nan=True)
 
 
 def test_pandas_integers_with_gaps_are_integers(tmp_path):

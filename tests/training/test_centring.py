@@ -3,13 +3,12 @@
 import pytest
 import torch
 
-from nadek.inference.order_agnostic import step_costs
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
 from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
 from nadek.training import SGD, Phase, TrainingConfig, fit, prepare
-from nadek.training.preconditioning import mean_input, preconditioned
+from nadek.training.preconditioning import mean_input
 from support.models import seeded
 
 D = 5
@@ -23,22 +22,6 @@ def network(**options):
 
 def rows(n=30):
     return (torch.rand(n, D, generator=seeded(2)) < torch.tensor([0.9, 0.8, 0.1, 0.5, 0.7])).float()
-
-
-def cost(model):
-    missing = torch.rand(30, D, generator=seeded(3)) < 0.5
-    missing[:, 0] = True
-    return step_costs(model, rows().double(), missing)[-1].mean()
-
-
-def test_zero_centre_is_ordinary_step():
-    model, moved = network(), network()
-    for one, centre in ((model, None), (moved, torch.zeros(D, dtype=torch.float64))):
-        optimizer = PLAIN.build(one)
-        cost(one).backward()
-        with preconditioned(one, centre):
-            optimizer.step()
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), moved.parameters(), strict=True))
 
 
 def test_centre_is_mean_of_inputs():
