@@ -30,7 +30,7 @@ from nadek.tabular.columns import n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from nadek.utils.atomic import read_record, read_whole, replacing, write_and_sync
-from nadek.utils.configs import decode, encode
+from nadek.utils.configs import convert, decode, encode
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
@@ -53,13 +53,6 @@ class SavedModel:
     model: ConditionalModel
     schema: Schema
     metrics: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Structure:
-    """Structure in ``config.json``; messages name options by its field."""
-
-    model: AnyConfig
 
 
 def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
@@ -122,7 +115,7 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
         if not (folder / name).exists():
             raise ValueError(f"{folder} is not a whole model: {name} is missing")
     with damage_in(folder / CONFIG):
-        structure = decode(_Structure, {"model": config["model"]}).model
+        structure: AnyConfig = convert(AnyConfig, config["model"], "model")
         expected = _expected_weights(folder, structure)
     with damage_in(folder / SCHEMA):
         schema = decode(Schema, read_record(folder / SCHEMA), where="schema")
@@ -275,9 +268,9 @@ def _structure_of(model: ConditionalModel) -> dict[str, Any]:
     config_class = type(model.config)
     if config_class not in get_args(AnyConfig):
         raise TypeError(f"{SAVED}; found {type(model).__name__} with a config of class {config_class.__name__}")
-    structure: dict[str, Any] = json.loads(_as_json(encode(model.config)))
+    structure = encode(model.config)
     try:
-        twin = build_meta(decode(_Structure, {"model": structure}).model)
+        twin = build_meta(convert(AnyConfig, structure, "model"))
     except ValueError as error:
         raise TypeError(f"{SAVED}; found another structure: {error}") from None
     kinds = [{name: type(part).__name__ for name, part in whole.named_modules()} for whole in (twin, model)]
@@ -349,4 +342,4 @@ def _digest_of_state(tensors: dict[str, Tensor], metadata: dict[str, str]) -> st
 
 
 def _digest_of(structure: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(structure, sort_keys=True, default=_number).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(structure, sort_keys=True).encode()).hexdigest()

@@ -12,7 +12,6 @@ from nadek.checkpoints import SavedModel, forget_state, load_saved, save, save_s
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
 from nadek.models.model_config import ImageConfig
-from nadek.models.registry import build_meta
 from nadek.runs.data import Source
 from nadek.runs.provenance import provenance
 from nadek.runs.recipe import trained_alike
@@ -35,7 +34,6 @@ from nadek.training import (
     Rows,
     TrainingDivergedError,
     TrainingState,
-    check_teacher,
     fit_table,
     last_metrics,
 )
@@ -147,7 +145,6 @@ def teacher_of(recipe: Recipe, schema: Schema, device: torch.device) -> Conditio
     if recipe.teacher is None:
         return None
     saved = load_saved(recipe.teacher, device=device)
-    check_teacher(build_meta(recipe.model), recipe.training, saved.model)
     _check_columns("teacher", recipe.teacher, saved.schema, schema)
     return saved.model
 

@@ -1,6 +1,5 @@
 """Training configs (`TrainingConfig`) and the training loop (`fit`)."""
 
-from nadek.training.checks import check_teacher
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
@@ -25,7 +24,6 @@ __all__ = [
     "TrainingDivergedError",
     "TrainingState",
     "add_memory",
-    "check_teacher",
     "data_mean",
     "fit",
     "fit_table",

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nadek.models.base import ConditionalModel
 from nadek.training.optimizers import Optimizer
-from nadek.utils.configs import decode
+from nadek.utils.configs import convert
 
 MAX_COST = 1000.0
 """Largest sensible mean cost, in nats a variable. A guess costs 0.7."""
@@ -46,16 +46,10 @@ class Epoch:
         return f"epoch {self.epoch}/{self.epochs} ({self.phase})  cost {self.train[-1]:.3f}{validation}"
 
 
-@dataclass(frozen=True)
-class _History:
-    """Entry of a model's metrics."""
-
-    history: list[Epoch] = field(default_factory=list)
-
-
 def read_history(metrics: Mapping[str, Any]) -> list[Epoch]:
     """Return the epochs in a model's metrics; a ValueError names a wrong entry."""
-    return decode(_History, {key: metrics[key] for key in metrics if key == "history"}, where="metrics").history
+    history: list[Epoch] = convert(list[Epoch], metrics.get("history", []), "metrics.history")
+    return history
 
 
 class TrainingDivergedError(ArithmeticError):

@@ -93,7 +93,7 @@ def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 
     for key in values:
         if key not in fields:
             raise ValueError(f"unknown option {_join(where, key)}; {_suggest(key, cls, where)}")
-    options = {key: _value(hints[key], value, _join(where, key)) for key, value in values.items()}
+    options = {key: convert(hints[key], value, _join(where, key)) for key, value in values.items()}
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in options:
@@ -111,8 +111,8 @@ def naming(where: str | os.PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{where}: {error}" if where else str(error)) from None
 
 
-def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types are data here
-    """Check and convert one value by its type hint."""
+def convert(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types are data here
+    """Check and convert the value of an option by its type hint; see `decode`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return _union(arguments, value, where)
@@ -141,7 +141,7 @@ def _tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:  
         hints = (hints[0],) * len(value)
     if len(hints) != len(value):
         raise ValueError(f"{where}: expected a list of {len(hints)}, found {value!r}")
-    return tuple(_value(hint, item, f"{where}[{i}]") for i, (hint, item) in enumerate(zip(hints, value, strict=True)))
+    return tuple(convert(hint, item, f"{where}[{i}]") for i, (hint, item) in enumerate(zip(hints, value, strict=True)))
 
 
 def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN401
@@ -150,7 +150,7 @@ def _union(hints: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN4
         return None
     members = [hint for hint in hints if hint is not type(None)]
     if len(members) == 1:
-        return _value(members[0], value, where)
+        return convert(members[0], value, where)
     if not any(map(dataclasses.is_dataclass, members)):
         if type(value) not in members:
             raise ValueError(f"{where}: expected {' or '.join(m.__name__ for m in members)}, found {value!r}")
@@ -170,24 +170,24 @@ def _join(where: str, name: str) -> str:
 
 
 def _suggest(key: str, cls: type, where: str) -> str:
-    """Suggest an option of a similar name."""
-    here = {field.name: [field.name] for field in dataclasses.fields(cls)}
-    options = _nested_options(cls, where) | here
-    close = [key] if key in options else difflib.get_close_matches(key, options, n=1)
-    return f"did you mean {' or '.join(options[close[0]])}?" if close else f"known are {', '.join(sorted(here))}"
+    """Suggest an option of a similar name, here or in a table of options."""
+    here = [field.name for field in dataclasses.fields(cls)]
+    nested = sorted(_nested_options(cls, where), key=lambda path: (path.count("."), path))
+    names = [*here, *(path.rpartition(".")[2] for path in nested)]
+    if not (close := difflib.get_close_matches(key, names, n=1)):
+        return f"known are {', '.join(sorted(here))}"
+    paths = close if close[0] in here else [path for path in nested if path.endswith(f".{close[0]}")]
+    return f"did you mean {' or '.join(paths)}?"
 
 
-def _nested_options(cls: Any, where: str) -> dict[str, list[str]]:  # noqa: ANN401 - any dataclass
-    """Return paths of nested options, shortest first."""
-    options: dict[str, set[str]] = {}
+def _nested_options(cls: Any, where: str) -> set[str]:  # noqa: ANN401 - any dataclass
+    """Return the paths of the options in tables of options."""
+    options: set[str] = set()
     for name, hint in typing.get_type_hints(cls).items():
         path = _join(where, name)
         for member in filter(dataclasses.is_dataclass, _members(hint)):
-            for field in dataclasses.fields(member):
-                options.setdefault(field.name, set()).add(_join(path, field.name))
-            for option, paths in _nested_options(member, path).items():
-                options.setdefault(option, set()).update(paths)
-    return {option: sorted(paths, key=lambda path: (path.count("."), path)) for option, paths in options.items()}
+            options |= {_join(path, field.name) for field in dataclasses.fields(member)} | _nested_options(member, path)
+    return options
 
 
 def _members(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
