@@ -35,7 +35,7 @@ html_theme = "furo"
 html_title = "nadek"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_show_sourcelink = False
+html_show_sourcelink = html_copy_source = False
 pygments_style, pygments_dark_style = "friendly", "monokai"
 
 myst_heading_anchors = 4

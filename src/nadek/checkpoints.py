@@ -48,7 +48,13 @@ SAVED = "only what its config says can be saved: an IterativeNADE with a core of
 
 @dataclass(frozen=True)
 class SavedModel:
-    """Content of a model folder: model, columns and metrics."""
+    """Content of a model folder: model, columns and metrics.
+
+    Attributes:
+        model: the network.
+        schema: the columns of its table.
+        metrics: of its training, as JSON knows them.
+    """
 
     model: ConditionalModel
     schema: Schema
@@ -100,6 +106,9 @@ def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") 
         folder: where it was saved, or the name of a model that comes with the package (see `nadek.pretrained`).
         device: where it shall live.
 
+    Returns:
+        The network; `load_saved` also returns its columns and metrics.
+
     Raises:
         FileNotFoundError: if there is no such folder.
         ValueError: if it is no model, or was damaged or edited; says what and where.
@@ -108,7 +117,10 @@ def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") 
 
 
 def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> SavedModel:
-    """Load a model with columns and metrics; see `load`."""
+    """Load a model with columns and metrics.
+
+    Arguments and errors are those of `load`.
+    """
     folder = pretrained.find(Path(folder))
     config = _read_config(folder)
     for name in FILES:

@@ -93,9 +93,10 @@ def load(dataset: str | Source, data_dir: Folder | None = None) -> Dataset:
         ValueError: for an unknown name, or if the content differs from the published one.
         FileNotFoundError: if the file is not there; says how to get it.
 
-    >>> digits = load("digits")
-    >>> digits.train.shape, digits.image_shape
-    ((1197, 64), (8, 8))
+    Example:
+        >>> digits = load("digits")
+        >>> digits.train.shape, digits.image_shape
+        ((1197, 64), (8, 8))
     """
     source = find(dataset)
     train, valid, test = _read(source, _path(source, data_dir))

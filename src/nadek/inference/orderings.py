@@ -36,7 +36,17 @@ def random_orderings(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "n D"]:
-    """Draw ``n`` orderings, uniform over all D! and independent."""
+    """Draw ``n`` orderings, uniform over all D! and independent.
+
+    Args:
+        n: number of orderings.
+        n_variables: D.
+        device: of the result.
+        generator: source of randomness.
+
+    Returns:
+        The variables in the order in which they are visited, [n, D].
+    """
     return torch.rand(n, n_variables, dtype=torch.float64, device=device, generator=generator).argsort(dim=1)
 
 

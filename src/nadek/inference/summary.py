@@ -41,6 +41,9 @@ class Summary:
 def summarise(log_probs: Float[Tensor, "M B"]) -> Summary:
     """Summarise log-likelihoods, orderings by rows.
 
+    Args:
+        log_probs: in nats, [M, B], as `log_prob` returns them for M orderings.
+
     Raises:
         ValueError: on an array of another shape, and if there is no row or no ordering.
 

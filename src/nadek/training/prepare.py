@@ -73,6 +73,9 @@ def prepare(
         device: of the result.
         training: refuse columns without any value, which cannot be learnt.
 
+    Returns:
+        The rows that have a value, as `fit` takes them.
+
     Raises:
         TypeError: if x is no tensor.
         EmptyColumnsError: names the columns without values; it is a ValueError.
