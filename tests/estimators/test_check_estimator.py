@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 
 import nadek
 
@@ -47,6 +47,11 @@ QUICK = {"max_iter": 1, "training": {"width": 16}}
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [nadek.NADEk, nadek.NADEkImputer, nadek.NADEkOutlierDetector])
+def test_scikit_learns_check_of_column_names(estimator):
+    check_dataframe_column_names_consistency(estimator.__name__, estimator(**QUICK))
 
 
 @pytest.mark.slow
