@@ -438,7 +438,11 @@ def test_a_very_long_cell_is_read(csv_file):
 
 
 @pytest.mark.parametrize(
-    ("first", "named"), [("0,1,2", True), (",0,1", False), (",0,1,2", True), (",0,2,3", False), (",1,2,3", False)]
+    ("first", "named"),
+    [
+        *(("0,1,2", True), ("1,2,3", True), ("1,2", False), ("3,7.5", False), ("a,7", True)),
+        *((",0,1", False), (",0,1,2", True), (",0,2,3", False), (",1,2,3", False)),
+    ],
 )
 def test_header_of_pandas_numbers(csv_file, first, named):
     width = first.count(",")
