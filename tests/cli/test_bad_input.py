@@ -294,6 +294,9 @@ def test_ambiguous_first_row_is_refused(tmp_path, output):
     actual = 'expected names in the first row, found "yes", "no", which stand in the rows below, too'
     what = "if they are data, write a row of names above them or say --no-header"
     assert error == f"{tmp_path / 't.csv'}: {actual}: {what}; if they are names, say --header"
+    for option, columns in (("--no-header", None), ("--header", ("yes", "no"))):
+        ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, option, "--force", "-q")
+        assert checkpoints.load_saved(tmp_path / "model").schema.columns == columns
 
 
 # Columns and rows without values
