@@ -30,6 +30,7 @@ extensions = [
 exclude_patterns = ["examples", "pictures"]
 suppress_warnings = ["config.cache"]  # the settings of the gallery hold a function
 default_role = "py:obj"
+smartquotes_action = "q"  # two dashes begin an option
 
 html_theme = "furo"
 html_title = "nadek"
