@@ -9,15 +9,13 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load as deserialise
 from safetensors.torch import save as serialise
 from torch import Tensor
@@ -29,7 +27,7 @@ from nadek.models.registry import build, build_meta
 from nadek.tabular.columns import n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
-from nadek.utils.atomic import read_record, read_whole, replacing, write_and_sync
+from nadek.utils.atomic import damage_in, read_record, read_whole, replacing, write_and_sync
 from nadek.utils.configs import convert, decode, encode
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
@@ -40,6 +38,7 @@ UNFINISHED = "training.safetensors"
 """The state of an unfinished training, in the folder where the model will be."""
 
 FORMAT = 1
+READABLE = "content that this version can read"
 LARGEST_HEADER = 2**24
 """Bytes of a weights file beside its numbers, at most."""
 
@@ -126,14 +125,17 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
     for name in FILES:
         if not (folder / name).exists():
             raise ValueError(f"{folder} is not a whole model: {name} is missing")
-    with damage_in(folder / CONFIG):
+    with damage_in(folder / CONFIG, READABLE):
         structure: AnyConfig = convert(AnyConfig, config["model"], "model")
-        expected = _expected_weights(folder, structure)
-    with damage_in(folder / SCHEMA):
+        expected = build_meta(structure).state_dict()
+    with damage_in(folder / SCHEMA, READABLE):
         schema = decode(Schema, read_record(folder / SCHEMA), where="schema")
         _check_schema(folder / SCHEMA, schema, structure)
-    with damage_in(folder / WEIGHTS):
-        tensors = _read_weights(folder, config, expected)
+    with damage_in(folder / WEIGHTS, READABLE):
+        tensors, metadata = _read_weights(folder / WEIGHTS, config, expected)
+    if metadata.get("config_sha256") != _digest_of(config["model"]):
+        changed = "was changed since it was saved: it is not what the weights were trained as"
+        raise ValueError(f"{folder / CONFIG} {changed}")
     metrics = read_record(folder / METRICS)
     return SavedModel(build_with_weights(structure, tensors).to(device), schema, metrics)
 
@@ -225,40 +227,19 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-@contextmanager
-def damage_in(path: Path) -> Iterator[None]:
-    """Turn other errors into ValueErrors with the path."""
-    try:
-        yield
-    except (OSError, MemoryError):
-        raise
-    except ValueError as error:
-        if str(path.parent) in str(error):
-            raise
-        raise ValueError(f"{path} holds nothing that this version can read: {_reason(error)}") from None
-    except Exception as error:
-        raise ValueError(f"{path} is damaged: {type(error).__name__}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """Return the first line of a message: those of PyTorch may go on with its own stack."""
-    return str(error).partition("\n")[0]
-
-
-def _read_weights(folder: Path, config: dict[str, Any], expected: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Read the weights that a config asks for."""
-    path, n_bytes = folder / WEIGHTS, sum(8 * value.numel() for value in expected.values())
+def _read_weights(
+    path: Path, config: dict[str, Any], expected: dict[str, Tensor]
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Read the weights that a config asks for, and the metadata of their file."""
+    n_bytes = sum(8 * value.numel() for value in expected.values())
     content = read_whole(path, n_bytes + LARGEST_HEADER)
     if hashlib.sha256(content).hexdigest() != config["weights_sha256"]:
         raise ValueError(f"{path} was damaged or changed since it was saved: its sha256 differs")
     tensors, metadata = _tensors_in(content, path)
     if different := _difference(expected, tensors):
-        raise ValueError(f"{folder}: the config asks for {different[0]}, the weights file has {different[1]}")
+        raise ValueError(f"the config asks for {different[0]}, the weights file has {different[1]}")
     _check_finite(path, tensors)
-    if metadata.get("config_sha256") != _digest_of(config["model"]):
-        changed = "was changed since it was saved: it is not what the weights were trained as"
-        raise ValueError(f"{folder / CONFIG} {changed}")
-    return tensors
+    return tensors, metadata
 
 
 def _check_schema(path: Path, schema: Schema, structure: AnyConfig) -> None:
@@ -295,14 +276,6 @@ def _structure_of(model: ConditionalModel) -> dict[str, Any]:
     return structure
 
 
-def _expected_weights(folder: Path, structure: AnyConfig) -> dict[str, Tensor]:
-    """Return the weights of a structure without their memory."""
-    try:
-        return build_meta(structure).state_dict()
-    except RuntimeError as error:
-        raise ValueError(f"{folder}: the config asks for weights that no memory holds: {error}") from None
-
-
 def _difference(expected: dict[str, Tensor], weights: dict[str, Tensor]) -> tuple[str, str] | None:
     """Describe the first difference in name or shape."""
     shapes = [{name: tuple(value.shape) for name, value in tensors.items()} for tensors in (expected, weights)]
@@ -326,10 +299,8 @@ def _serialised(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
 
 def _tensors_in(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Parse tensors and metadata of a safetensors file."""
-    try:  # not `safe_open`, which opens a path twice: the file may be replaced in between
-        tensors = deserialise(content)
-    except SafetensorError as error:
-        raise ValueError(f"{path} is damaged or no safetensors file: {error}") from None
+    with damage_in(path, "a safetensors file"):
+        tensors = deserialise(content)  # not `safe_open`, which opens a path twice: it may be replaced in between
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])  # eight bytes tell its length
     return tensors, header.get("__metadata__", {})
 

@@ -209,7 +209,7 @@ def test_checksum_sees_where_a_part_ends():
 )
 def test_packed_form_of_another_kind(tmp_path, arrays):
     np.savez(tmp_path / "t.npz", **arrays)
-    with pytest.raises(ValueError, match=r"t\.npz: expected an npz of packed bits with dim, train, valid, test \("):
+    with pytest.raises(ValueError, match=r"t\.npz: expected an npz of packed bits with dim, train, valid, test: "):
         read_packed(tmp_path / "t.npz")
 
 

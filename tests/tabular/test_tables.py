@@ -729,7 +729,7 @@ def test_wrong_arrays(tmp_path, suffix, values, said):
 def test_pickled_arrays_are_refused(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
     (np.save if suffix == ".npy" else np.savez)(path, np.array([[None]]))
-    assert re.search(r"expected a whole np[yz] file \(expected numbers, found an array of object", refusal(path))
+    assert re.search(r"expected a whole np[yz] file: expected numbers, found an array of object", refusal(path))
 
 
 # Wrong files, for every form

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from nadek.checkpoints import METRICS, check_place, damage_in, holds_model, holds_state
+from nadek.checkpoints import METRICS, check_place, holds_model, holds_state
 from nadek.cli.arguments import (
     LARGEST_SEED,
     DataArgument,
@@ -36,6 +36,7 @@ from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.user_options import Choices, WholeNumbers
 from nadek.training import EmptyColumnsError
+from nadek.utils.atomic import damage_in
 
 Names = list[str] | None
 
@@ -198,7 +199,7 @@ def fit(
         metrics = finished(recipe, output, rows, held_out).metrics
         hint = f"-o NEW --set start={output} goes on from the model"
         say(f"{output}: this training is finished, nothing is left to do; {hint}", quiet=run.quiet)
-        with damage_in(output / METRICS):
+        with damage_in(output / METRICS, "the metrics of a training"):
             _show(metrics, output, run)
         return
     _show_columns(data, rows, quiet=run.quiet)

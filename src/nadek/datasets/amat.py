@@ -1,13 +1,12 @@
 """Rows of 0 and 1 as text, separated by white space (`.amat`)."""
 
 import gzip
-import zlib
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.utils.atomic import check_regular, check_unpacked, most_unpacked, read_whole
+from nadek.utils.atomic import check_regular, check_unpacked, damage_in, most_unpacked, read_whole
 
 
 def read_plain(path: Path) -> bytes:
@@ -19,11 +18,8 @@ def read_plain(path: Path) -> bytes:
     if path.suffix.lower() != ".gz":
         return read_whole(path)
     check_regular(path)
-    try:
-        with gzip.open(path) as stream:
-            text = stream.read(most_unpacked(path) + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path}: expected a whole gzip file ({error})") from error
+    with damage_in(path, "a whole gzip file"), gzip.open(path) as stream:
+        text = stream.read(most_unpacked(path) + 1)
     check_unpacked(path, len(text))
     return text
 

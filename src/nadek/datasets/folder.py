@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import os
 import zipfile
-import zlib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nadek.datasets.sources import Dataset, Source, Status, find
-from nadek.utils.atomic import replacing
+from nadek.utils.atomic import damage_in, replacing
 
 PARTS = ("train", "valid", "test")
-_EXPECTED = "expected an npz of packed bits with dim, train, valid, test"
 Parts = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
 
 
@@ -40,15 +38,12 @@ def write_packed(path: Path, parts: Parts) -> None:
 
 def read_packed(path: Path) -> Parts:
     """Read train, valid and test, uint8 0/1 [N, D] each, from a file of `write_packed`."""
-    if path.is_file() and not zipfile.is_zipfile(path):  # np.load would speak of pickles
-        raise ValueError(f"{path}: {_EXPECTED} (not a whole zip archive)")
-    try:
+    with damage_in(path, "an npz of packed bits with dim, train, valid, test"):
+        if not zipfile.is_zipfile(path):  # np.load would speak of pickles
+            raise ValueError("not a whole zip archive")
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             dim = int(archive["dim"])
             train, valid, test = (_unpack(archive[name], dim) for name in PARTS)
-    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{path}: {_EXPECTED} ({reason})") from error
     return train, valid, test
 
 

@@ -7,8 +7,7 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +22,7 @@ from nadek.tabular.csv import CsvFormat, format_csv, parse_csv
 from nadek.tabular.names import check_names
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Index, Table
-from nadek.utils.atomic import check_regular, check_unpacked, replacing
+from nadek.utils.atomic import check_regular, check_unpacked, damage_in, replacing
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz", ".npy", ".amat", ".amat.gz")
 MATRICES = (".npz", ".npy", ".amat")
@@ -46,7 +45,7 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, mo
     """
     file, kind = Path(path), form_of(path)
     check_regular(file)
-    with _errors_name(file):
+    with damage_in(file, f"a whole {kind.removeprefix('.')} file"):
         if kind == ".csv":
             return parse_csv(read_plain(file), where=str(file), form=form, model=model)
         if kind == ".parquet":
@@ -59,21 +58,6 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, mo
         else:
             values = _read_npy(file.read_bytes())
         return matrix_table(values, names, where=str(file))
-
-
-@contextmanager
-def _errors_name(file: Path) -> Iterator[None]:
-    """Turn whatever a library raises about a damaged file into an error that names it."""
-    try:
-        yield
-    except (PermissionError, MemoryError):
-        raise
-    except Exception as error:
-        if isinstance(error, ValueError) and str(file) in str(error):
-            raise
-        kind = form_of(file).removeprefix(".")
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{file}: expected a whole {kind} file ({reason[:200]})") from error
 
 
 def matrix_table(values: NDArray[Any], columns: Sequence[str] | None, *, where: str) -> Table:

@@ -93,6 +93,20 @@ def _errors_name(path: Path, temporary: Path | None = None) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def damage_in(path: str | os.PathLike[str], expected: str) -> Iterator[None]:
+    """Turn whatever a library raises about a damaged file into an error that names it, and what was expected."""
+    try:
+        yield
+    except (PermissionError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, ValueError) and str(path) in str(error):
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{path}: expected {expected}: {reason[:200]}") from error
+
+
 LARGEST_RECORD = 2**28
 """Bytes of a record, at most."""
 
