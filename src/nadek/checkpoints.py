@@ -28,7 +28,7 @@ from nadek.tabular.columns import n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from nadek.utils.atomic import damage_in, read_record, read_whole, replacing, write_and_sync
-from nadek.utils.configs import convert, decode, encode
+from nadek.utils.configs import convert, decode, difference, encode
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
@@ -236,8 +236,9 @@ def _read_weights(
     if hashlib.sha256(content).hexdigest() != config["weights_sha256"]:
         raise ValueError(f"{path} was damaged or changed since it was saved: its sha256 differs")
     tensors, metadata = _tensors_in(content, path)
-    if different := _difference(expected, tensors):
-        raise ValueError(f"the config asks for {different[0]}, the weights file has {different[1]}")
+    if different := difference(_shapes(expected), _shapes(tensors)):
+        name, wanted, actual = different
+        raise ValueError(f"expected {wanted or 'nothing'} as {name}, found {actual or 'nothing'}")
     _check_finite(path, tensors)
     return tensors, metadata
 
@@ -266,25 +267,20 @@ def _structure_of(model: ConditionalModel) -> dict[str, Any]:
         twin = build_meta(convert(AnyConfig, structure, "model"))
     except ValueError as error:
         raise TypeError(f"{SAVED}; found another structure: {error}") from None
-    kinds = [{name: type(part).__name__ for name, part in whole.named_modules()} for whole in (twin, model)]
-    for name in sorted(kinds[0].keys() | kinds[1].keys()):
-        made, has = (kind.get(name, "nothing") for kind in kinds)
-        if made != has:
-            raise TypeError(f"{SAVED}; found {has} as {name or 'the model'}, which would come back as {made}")
-    if different := _difference(twin.state_dict(), model.state_dict()):
-        raise TypeError(f"{SAVED}; the config asks for {different[0]}, the model has {different[1]}")
+    both = [
+        {name: type(part).__name__ for name, part in whole.named_modules()} | _shapes(whole.state_dict())
+        for whole in (twin, model)
+    ]
+    if different := difference(*both):
+        name, made, has = different
+        part = f"{has or 'nothing'} as {name or 'the model'}"
+        raise TypeError(f"{SAVED}; found {part}, which would come back as {made or 'nothing'}")
     return structure
 
 
-def _difference(expected: dict[str, Tensor], weights: dict[str, Tensor]) -> tuple[str, str] | None:
-    """Describe the first difference in name or shape."""
-    shapes = [{name: tuple(value.shape) for name, value in tensors.items()} for tensors in (expected, weights)]
-    for name in sorted(expected.keys() | weights.keys()):
-        wanted_shape, actual_shape = (shape.get(name) for shape in shapes)
-        if wanted_shape != actual_shape:
-            described = [f"of shape {shape}" if shape else "no such weights" for shape in (wanted_shape, actual_shape)]
-            return f"{name} {described[0]}", described[1]
-    return None
+def _shapes(tensors: dict[str, Tensor]) -> dict[str, str]:
+    """Describe the shapes of weights."""
+    return {name: f"weights of shape {tuple(value.shape)}" for name, value in tensors.items()}
 
 
 def _check_finite(where: Path | str, tensors: dict[str, Tensor]) -> None:

@@ -731,7 +731,7 @@ def test_traceback_is_shown_on_request(tmp_path, monkeypatch):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there(table, output):
     error = fails("fit", table, "-o", output, "--device", "cuda")
-    assert error == "--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu"
+    assert error == "device: PyTorch cannot work on 'cuda' on this machine; use 'auto' or 'cpu'"
 
 
 # Too little memory

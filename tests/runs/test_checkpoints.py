@@ -141,15 +141,15 @@ def test_weights_of_other_shapes(folder):
         tensors, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
     save_file({**tensors, "W": torch.zeros(7, 4)}, path, metadata)
     seal(folder)
-    assert refused(folder).endswith("the config asks for W of shape (5, 4), the weights file has of shape (7, 4)")
+    assert refused(folder).endswith("expected weights of shape (5, 4) as W, found weights of shape (7, 4)")
     del tensors["b"]
     save_file(tensors, path, metadata)
     seal(folder)
-    assert refused(folder).endswith("the config asks for b of shape (4,), the weights file has no such weights")
+    assert refused(folder).endswith("expected weights of shape (4,) as b, found nothing")
 
 
 @pytest.mark.parametrize(
-    ("width", "error"), [(40_000, "model.safetensors: expected .*: the config asks for "), (10**12, "config.json: exp")]
+    ("width", "error"), [(40_000, "model.safetensors: .*: expected weights of shape "), (10**12, "config.json: exp")]
 )
 def test_huge_config_takes_no_memory(width, error, folder, monkeypatch):
     structure = json.loads((folder / "config.json").read_text())["model"]
@@ -385,7 +385,7 @@ UNSAVEABLE = {
     of_own_config: "found another structure: model.core.kind: expected one of deep, alternating, residual, found 'own'",
     own_structure: "found IterativeNADE with a config of class OwnStructure",
     own_network: "found OwnNetwork as the model, which would come back as IterativeNADE",
-    more_weights: r"the config asks for scale no such weights, the model has of shape \(2,\)",
+    more_weights: r"found weights of shape \(2,\) as scale, which would come back as nothing",
     compiled_core: "found OptimizedModule as core, which would come back as Deep",
 }
 

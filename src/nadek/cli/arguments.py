@@ -9,12 +9,12 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import torch
 import typer
 
 from nadek import pretrained
 from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.console import say
+from nadek.kernels.cpu import pick_device as pick_device
 from nadek.runs.data import Source, Split, source_for
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import SUFFIXES
@@ -68,8 +68,10 @@ OutputFile = Annotated[
 NUMBERS = tuple(suffix for suffix in SUFFIXES if not suffix.startswith(".amat"))
 """Suffixes of tables for any numbers."""
 
-Device = Literal["auto", "cpu", "cuda"]
-DeviceOption = Annotated[Device, typer.Option("--device", help="Where to compute; auto takes a GPU if there is one.")]
+DeviceOption = Annotated[
+    Literal["auto", "cpu", "cuda"],
+    typer.Option("--device", help="Where to compute; auto takes a GPU if there is one."),
+]
 SplitOption = Annotated[Split, typer.Option("--split", help="Which part of a known data set.")]
 Header = Annotated[
     bool | None, option("--header/--no-header", "CSV: the first row holds names. [dim]\\[told from its cells][/]")
@@ -151,14 +153,6 @@ def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
-
-
-def pick_device(device: Device) -> torch.device:
-    """Return the device for an option."""
-    has_gpu = torch.cuda.is_available()
-    if device == "cuda" and not has_gpu:
-        raise ValueError("--device cuda: PyTorch finds no CUDA device on this machine; use --device auto or cpu")
-    return torch.device("cuda" if has_gpu and device != "cpu" else "cpu")
 
 
 def some_folder(path: str | Path) -> Path:

@@ -28,12 +28,12 @@ from nadek.estimators.options import (
     check_choice,
     check_options,
     options_of,
-    pick_device,
 )
 from nadek.estimators.persistence import SavedEstimator
 from nadek.inference import log_prob
 from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import impute
+from nadek.kernels.cpu import pick_device
 from nadek.tabular.columns import Column, Numeric, draw, read_cells, within_bins
 from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import MatrixLike

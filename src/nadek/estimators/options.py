@@ -117,21 +117,6 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
 
 
-def pick_device(device: DeviceName) -> torch.device:
-    """Return the device; ``"auto"`` is a GPU where there is one."""
-    if isinstance(device, str) and device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        picked = torch.device(device)
-    except (RuntimeError, TypeError):
-        raise ValueError(f"device: expected 'auto', or a name such as 'cpu' or 'cuda', found {device!r}") from None
-    try:
-        torch.empty(0, device=picked).cpu()
-    except (RuntimeError, AssertionError, NotImplementedError):
-        raise ValueError(f"device: PyTorch cannot work on {device!r} on this machine; use 'auto' or 'cpu'") from None
-    return picked
-
-
 def _is_among(value: object, words: Sequence[object]) -> bool:
     """Return True if a value is one of the words; arrays never are, NumPy's booleans may be."""
     value = bool(value) if isinstance(value, np.bool_) else value

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nadek.checkpoints import SavedModel, build_with_weights, load_saved, save
 from nadek.estimators.fitting import to_answer_dtype
-from nadek.estimators.options import DeviceName, pick_device, plain_options
+from nadek.estimators.options import DeviceName, plain_options
+from nadek.kernels.cpu import pick_device
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.tabular.columns import Binary, Column, Numeric, is_plain, n_levels

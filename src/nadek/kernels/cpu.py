@@ -1,9 +1,24 @@
-"""Facts about the processor and its memory."""
+"""Facts about processors and their memory."""
 
 from collections.abc import Callable
 from functools import cache
 
 import torch
+
+
+def pick_device(device: torch.device | str) -> torch.device:
+    """Return the device; ``"auto"`` is a GPU where there is one."""
+    if isinstance(device, str) and device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        picked = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device: expected 'auto', or a name such as 'cpu' or 'cuda', found {device!r}") from None
+    try:
+        torch.empty(0, device=picked).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ValueError(f"device: PyTorch cannot work on {device!r} on this machine; use 'auto' or 'cpu'") from None
+    return picked
 
 
 def has_fast_bfloat16(device: torch.device | str) -> bool:

@@ -45,12 +45,8 @@ def is_recipe(recipe: Recipe, record: Any) -> bool:  # noqa: ANN401 - any JSON
 
 def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the options in a TOML file, unchecked."""
-    try:
+    with naming(f"{path} is not valid TOML"):
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no recipe at {path}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not valid TOML: {error}") from None
 
 
 def make_recipe(

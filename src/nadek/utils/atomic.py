@@ -146,10 +146,8 @@ def check_unpacked(path: str | os.PathLike[str], n_bytes: int) -> None:
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a JSON object."""
     content = read_whole(path, LARGEST_RECORD)
-    try:
+    with damage_in(path, "valid JSON"):
         record = json.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(record, dict):
         raise ValueError(f"{path}: expected a JSON object, found {type(record).__name__}")
     return record
