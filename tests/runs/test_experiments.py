@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from nadek.checkpoints import SavedModel, holds_model, holds_state, load, load_saved, save
+from nadek.checkpoints import SavedModel, holds_model, holds_state, load, load_saved
 from nadek.datasets import load as load_set
 from nadek.figures.model_card import draw_model
 from nadek.inference.likelihood import log_prob
-from nadek.models.registry import build
 from nadek.runs.data import Source, open_data, open_training
 from nadek.runs.evaluate import evaluate
 from nadek.runs.provenance import provenance
@@ -346,7 +345,7 @@ def test_model_is_kept_without_force(resume, tmp_path):
     with pytest.raises(FileExistsError, match="already holds a model; use --force to replace it"):
         check_output(tmp_path, force=False, resume=resume)
     check_output(tmp_path, force=True, resume=resume)
-    assert not torch.equal(run(tmp_path, force=False).model.W, before.W)  # one that was there from the beginning
+    assert not torch.equal(run(tmp_path).model.W, before.W)  # one that was there from the beginning
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError, match="file is a file; a model is a folder"):
         check_output(tmp_path / "file", force=True, resume=False)
@@ -365,7 +364,7 @@ def test_files_are_kept_without_force(name, resume, tmp_path):
 def test_stop_after_saving_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr("nadek.runs.train.forget_state", stop)
     with pytest.raises(StopError):
-        run(tmp_path, force=False)
+        run(tmp_path)
     monkeypatch.undo()
     assert holds_model(tmp_path)
     assert holds_state(tmp_path)
@@ -373,32 +372,15 @@ def test_stop_after_saving_resumes(tmp_path, monkeypatch):
     with pytest.raises(FileExistsError):
         check_output(tmp_path, force=False, resume=False)
     check_output(tmp_path, force=False, resume=True)
-    assert torch.equal(run(tmp_path, resume=True, force=False).model.W, before.W)
+    assert torch.equal(run(tmp_path, resume=True).model.W, before.W)
     assert not holds_state(tmp_path)
-
-
-@pytest.mark.parametrize("force", [False, True])
-def test_newer_model_is_kept_without_force(force, tmp_path):
-    other = build(recipe().model, generator=torch.Generator().manual_seed(9))
-
-    def meanwhile(epoch):
-        if epoch.epoch == 2:
-            save(tmp_path, SavedModel(other, Schema()))
-
-    if force:
-        assert torch.equal(run(tmp_path, on_epoch=meanwhile, force=True).model.W, load(tmp_path).W)
-        return
-    with pytest.raises(FileExistsError, match="a model that was not there when this training began, and which stays"):
-        run(tmp_path, on_epoch=meanwhile, force=False)
-    assert torch.equal(load(tmp_path).W, other.W)
-    assert holds_state(tmp_path)
 
 
 def test_forced_training_resumes_with_force(tmp_path):
     run(tmp_path, x=rows(seed=1))
-    interrupted(tmp_path, after=1, force=True)
-    interrupted(tmp_path, resume=True, force=False)  # which does not make it forget what it may do
-    assert torch.equal(run(tmp_path, resume=True, force=False).model.W, load(tmp_path).W)
+    interrupted(tmp_path, after=1)
+    interrupted(tmp_path, resume=True)
+    assert torch.equal(run(tmp_path, resume=True).model.W, load(tmp_path).W)
     assert not holds_state(tmp_path)
 
 

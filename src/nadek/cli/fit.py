@@ -213,7 +213,6 @@ def fit(
                 held_out,
                 device=torch_device,
                 resume=run.resume,
-                force=run.force,
                 save_every=run.save_every,
                 on_epoch=on_epoch,
             ).metrics

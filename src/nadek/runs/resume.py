@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from nadek.checkpoints import (
-    CONFIG,
     FILES,
     SavedModel,
     check_place,
@@ -168,9 +167,3 @@ def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> Traini
         hint = "use --force without --resume to begin anew"
         raise ValueError(f"the unfinished training in {folder} is of {difference}; {hint}")
     return state
-
-
-def model_in(folder: Path) -> str | None:
-    """Return a digest of the model in a folder."""
-    # not `weights_digest`: a model may be replaced though this version cannot read it
-    return hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest() if holds_model(folder) else None

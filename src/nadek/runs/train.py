@@ -22,7 +22,6 @@ from nadek.runs.resume import (
     as_trained,
     built_on,
     digests,
-    model_in,
     sole_training,
     unfinished,
 )
@@ -49,16 +48,14 @@ def train(
     *,
     device: torch.device | str = "cpu",
     resume: bool = False,
-    force: bool = True,
     begin: Beginning | None = None,
     save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> SavedModel:
     """Train a model by a recipe and save it as a folder.
 
-    A model that was in the folder before is replaced (see `nadek.runs.resume.check_output`), one that came since only
-    with ``force``. ``begin`` goes before the model that the recipe's ``start`` names. One training at a time holds the
-    folder: a second one raises a BlockingIOError.
+    A model in the folder is replaced (see `nadek.runs.resume.check_output`). ``begin`` goes before the model that the
+    recipe's ``start`` names. One training at a time holds the folder: a second one raises a BlockingIOError.
     """
     folder, schema = Path(folder), source.schema
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
@@ -66,7 +63,7 @@ def train(
     rows, held_out = as_trained(recipe, source, validation, device)
     identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
     with sole_training(folder):
-        state, replaced = unfinished(folder, recipe, identity) if resume else None, model_in(folder)
+        state = unfinished(folder, recipe, identity) if resume else None
 
         def write_initial_weights(network: ConditionalModel) -> None:
             if begin is not None:
@@ -79,9 +76,6 @@ def train(
             save_state(folder, state, **identity)
 
         def keep_model(fitted: FittedTable, *, diverged: bool = False) -> SavedModel:
-            if not force and model_in(folder) not in (None, replaced):
-                message = f"{folder} holds a model that was not there when this training began, and which stays"
-                raise FileExistsError(f"{message}; use another folder, or --force to replace it")
             metrics = _metrics(recipe, rows, fitted, device, diverged=diverged)
             metrics |= {**source.trained_on, DIGESTS: {name: identity[name] for name in OTHERS if name in identity}}
             if fitted.gain is not None:

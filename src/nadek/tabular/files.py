@@ -135,20 +135,13 @@ def _columns(values: Sequence[AnyColumn] | NDArray[Any]) -> Sequence[AnyColumn]:
     ]
 
 
-def _numbers(column: AnyColumn, file: Path) -> NDArray[Any]:
-    values: NDArray[Any] = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column
-    try:
-        return values.astype(np.float64) if values.dtype == object else values
-    except ValueError:
-        raise ValueError(f"{file}: this form holds numbers only, found text; write .csv or .parquet") from None
-
-
 def _write_matrix(
     stream: BinaryIO, file: Path, values: Sequence[AnyColumn] | NDArray[Any], names: tuple[str, ...] | None
 ) -> None:
     form = form_of(file)
     if not isinstance(values, np.ndarray):
-        values = np.column_stack([_numbers(column, file) for column in values])
+        values = np.column_stack([np.asarray(column) for column in values])
+        values = values.astype(np.float64) if values.dtype == object else values
     if form == ".npz":
         named: dict[str, Any] = {} if names is None else {"columns": np.array(names, dtype=np.str_)}
         np.savez_compressed(stream, values=values, **named)

@@ -83,9 +83,7 @@ def fit_table(
     teacher: ConditionalModel | None = None,
     optional_memory: bool = False,
     resume: TrainingState | None = None,
-    on_epoch: Callable[[Epoch], None] | None = None,
-    save_state: Callable[[TrainingState], None] | None = None,
-    save_every: float = 15.0,
+    **options: Any,  # noqa: ANN401 - those of `fit`
 ) -> FittedTable:
     """Build a network, train it, and add its memory.
 
@@ -100,9 +98,7 @@ def fit_table(
         optional_memory: leave the memory out where it is not worth its cost, or there are fewer than `ENOUGH_ROWS`
             validation rows.
         resume: see `nadek.training.fit`.
-        on_epoch: see `nadek.training.fit`.
-        save_state: see `nadek.training.fit`.
-        save_every: see `nadek.training.fit`.
+        **options: ``on_epoch``, ``save_state`` and ``save_every`` of `nadek.training.fit`.
 
     Raises:
         ValueError: if a memory has no validation rows or the model one ordering only, and as `nadek.training.fit`.
@@ -125,9 +121,7 @@ def fit_table(
         teacher=teacher,
         trained=start is not None,
         resume=resume,
-        on_epoch=on_epoch,
-        save_state=save_state,
-        save_every=save_every,
+        **options,
     )
     if not recipe.memory or validation is None or (optional_memory and len(validation.values) < ENOUGH_ROWS):
         return FittedTable(network, history)
