@@ -415,7 +415,7 @@ def test_wrong_command_line_points_to_help(arguments, error, tmp_path, monkeypat
         (("--steps", "0"), "model: steps: expected at least 1, found 0"),
         (("--hidden", "5", "--set", "model.kind=images"), "unknown option model.core"),
         (("--batch-size", "0"), "training: batch_size: expected at least 1, found 0"),
-        (("--hidden", "8,x"), "--hidden: expected widths such as 500,500, found '8,x'"),
+        (("--hidden", "8,x"), "model.core.hidden: expected a list, found '[8,x]'"),
         (("--lr", "nan"), "training.optimizer: lr: expected a number of at least 0, found nan"),
     ],
 )
@@ -731,7 +731,7 @@ def test_traceback_is_shown_on_request(tmp_path, monkeypatch):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there(table, output):
     error = fails("fit", table, "-o", output, "--device", "cuda")
-    assert error == "device: PyTorch cannot work on 'cuda' on this machine; use 'auto' or 'cpu'"
+    assert error == "device: expected 'auto', 'cpu' or another device that this machine has, found 'cuda'"
 
 
 # Too little memory

@@ -74,7 +74,7 @@ class RecipeOptions:
         short = (
             ("seed", self.seed),
             ("training.seed", self.seed),
-            ("model.core.hidden", None if self.hidden is None else _widths(self.hidden)),
+            ("model.core.hidden", None if self.hidden is None else f"[{self.hidden}]"),
             ("model.steps", self.steps),
             ("training.batch_size", self.batch_size),
             ("training.optimizer.lr", self.lr),
@@ -266,13 +266,6 @@ def _hint(remedies: tuple[str, ...], columns: Sequence[str]) -> str:
     if "numeric" in remedies and len(columns) > 1:
         hint += ", --whole-numbers for all of them"
     return f"{hint}, or --missing with a word" if options else hint
-
-
-def _widths(text: str) -> list[int]:
-    try:
-        return [int(width) for width in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--hidden: expected widths such as 500,500, found {text!r}") from None
 
 
 def _show(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:

@@ -32,7 +32,8 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
             itself; "sample" one joint draw a row, which follows from ``random_state`` and the table: equal tables get
             equal draws.
         n_imputations: number of tables that `transform_multiple` returns.
-        add_indicator: add columns that flag the missing cells, for the columns with missing cells in training.
+        add_indicator: add columns that flag the missing cells, for the columns with missing cells in training (for all
+            columns of a model that no imputer has saved).
         keep_empty_features: keep columns without any value in training (filled with 0, or "missing_value" in text);
             otherwise they are left out.
         memory: keep the training rows beside the network (see `nadek.models.memory`), for rows that come up again.
@@ -55,8 +56,8 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
     _purpose = "imputation"
     _accepts_empty_columns = True
 
-    _incomplete: list[int] | None
-    """Columns with missing cells in training; None where a folder does not say."""
+    _incomplete: list[int]
+    """Columns with missing cells in training; all of them where a folder does not say."""
 
     def __init__(
         self,
@@ -90,10 +91,10 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
             X_val: validation rows, in place of a held-out part of ``X``.
         """
         self._check_options()
-        before = self._incomplete if self.warm_start and self.__sklearn_is_fitted__() else None
+        before = self._incomplete if self.warm_start and self.__sklearn_is_fitted__() else []
         with self._all_or_nothing():
             table, _ = self._fit(X, X_val)
-            self._incomplete = sorted({*(before or ()), *_incomplete_columns(table)})
+            self._incomplete = sorted({*before, *_incomplete_columns(table)})
         empty = [j for j, column in enumerate(self.columns_) if column is None]
         late = [table.labels[j] for j in empty if not table.is_missing(j).all()]
         if late:
@@ -187,7 +188,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
         return {"with_holes": self._incomplete}
 
     def _set_extra(self, extra: Mapping[str, Any]) -> None:
-        self._incomplete = extra.get("with_holes")
+        self._incomplete = extra.get("with_holes", list(range(self.n_features_in_)))
 
     def _is_averaged(self, table: Table, j: int) -> bool:
         """Return True if "mean" fills a column with its expectation: numbers, here as in `fit`."""
@@ -221,14 +222,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
         return [j for j, column in enumerate(self.columns_) if column is not None or self.keep_empty_features]
 
     def _indicators(self) -> list[int]:
-        if not self.add_indicator:
-            return []
-        if self._incomplete is None:
-            raise ValueError(
-                "add_indicator: expected a model saved by an imputer, which knows the columns with missing cells in"
-                " training; found another one: leave the option out, or fit the imputer"
-            )
-        return self._incomplete
+        return self._incomplete if self.add_indicator else []
 
 
 def _is_boolean(table: Table, j: int) -> bool:

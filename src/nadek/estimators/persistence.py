@@ -29,6 +29,7 @@ from nadek.tabular.schema import Schema
 from nadek.tabular.template import Template
 from nadek.training import Epoch, last_metrics
 from nadek.training.state import read_history
+from nadek.utils.configs import naming
 
 KEY = "estimator"
 METRICS = ("epochs", "seconds", "best_validation")
@@ -198,10 +199,8 @@ class SavedEstimator(BaseEstimator):
         self._missing_words, self._dropped = schema.missing or (), tuple(dropped[len(empty) :])
         if named:
             self.feature_names_in_ = np.array(names, dtype=object)
-        try:
+        with naming(f"metrics.json: {KEY}"):
             self._template = Template.from_description(columns, names if named else None, entries)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"metrics.json: {KEY}: {error}") from None
         if "columns_by" not in entries:  # columns of another writer may have more bins than is usual here
             self.n_bins = max([self.n_bins, *(n_levels(one) for one in columns if isinstance(one, Numeric))])
         self._column_options = entries.get("columns_by", {"n_bins": self.n_bins})

@@ -11,14 +11,11 @@ def pick_device(device: torch.device | str) -> torch.device:
     if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        picked = torch.device(device)
-    except (RuntimeError, TypeError):
-        raise ValueError(f"device: expected 'auto', or a name such as 'cpu' or 'cuda', found {device!r}") from None
-    try:
-        torch.empty(0, device=picked).cpu()
-    except (RuntimeError, AssertionError, NotImplementedError):
-        raise ValueError(f"device: PyTorch cannot work on {device!r} on this machine; use 'auto' or 'cpu'") from None
-    return picked
+        torch.empty(0, device=device).cpu()
+        return torch.device(device)
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError):
+        expected = "'auto', 'cpu' or another device that this machine has"
+        raise ValueError(f"device: expected {expected}, found {device!r}") from None
 
 
 def has_fast_bfloat16(device: torch.device | str) -> bool:

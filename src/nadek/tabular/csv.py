@@ -18,6 +18,7 @@ from nadek.tabular.names import as_known, check_names, labels_of, quoted
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import MISSING, number, point
+from nadek.utils.configs import naming
 
 SEPARATORS = (",", ";", "\t")
 """Delimiters to try; spreadsheets write semicolons if numbers have decimal commas."""
@@ -60,10 +61,8 @@ class CsvFormat:
 def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
     """Read CSV text in UTF-8; `CsvFormat` has the rules."""
     form = form or CsvFormat()
-    try:
+    with naming(f"{where}: {_NO_TEXT}"):
         text = data.decode("utf-8-sig").lstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{where}: {_NO_TEXT} ({error})") from error
     text, delimiter = _split_delimiter(text, where, form.delimiter)
     first, body = _split_first(text, where, delimiter)
     header = form.header if form.header is not None else _is_header(first, body, where, delimiter, model)
@@ -168,7 +167,7 @@ def _split_first(text: str, where: str, separator: str) -> tuple[list[str], str]
         first = next(csv.reader(lines(), delimiter=separator))
     except (ValueError, csv.Error) as error:
         reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(text) else error
-        raise ValueError(f"{where}: {_NO_TEXT} ({reason})") from error
+        raise ValueError(f"{where}: {_NO_TEXT}: {reason}") from error
     return first, text[end:]
 
 

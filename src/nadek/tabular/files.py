@@ -23,6 +23,7 @@ from nadek.tabular.names import check_names
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Index, Table
 from nadek.utils.atomic import check_regular, check_unpacked, damage_in, replacing
+from nadek.utils.configs import naming
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz", ".npy", ".amat", ".amat.gz")
 MATRICES = (".npz", ".npy", ".amat")
@@ -141,7 +142,8 @@ def _write_matrix(
     form = form_of(file)
     if not isinstance(values, np.ndarray):
         values = np.column_stack([np.asarray(column) for column in values])
-        values = values.astype(np.float64) if values.dtype == object else values
+        with naming(f"{file} holds numbers only; write .csv or .parquet"):
+            values = values.astype(np.float64) if values.dtype == object else values
     if form == ".npz":
         named: dict[str, Any] = {} if names is None else {"columns": np.array(names, dtype=np.str_)}
         np.savez_compressed(stream, values=values, **named)

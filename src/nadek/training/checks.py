@@ -47,12 +47,6 @@ def _check_options(model: ConditionalModel, config: TrainingConfig) -> None:
 
 def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
     """Check that gradients can reach the weights; some may be frozen."""
-    for name, value in (*model.named_parameters(), *model.named_buffers()):
-        if value.is_inference():
-            raise ValueError(
-                f"expected a model that can be trained, found {name} made under torch.inference_mode, "
-                "which cannot be: build or load the model outside of it"
-            )
     frozen = {name for name, value in model.named_parameters() if not value.requires_grad}
     if frozen == {name for name, _ in model.named_parameters()}:
         raise ValueError("expected a model with weights to learn, found all frozen (requires_grad is False)")
