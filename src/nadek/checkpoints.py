@@ -230,7 +230,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 def _read_weights(
     path: Path, config: dict[str, Any], expected: dict[str, Tensor]
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read the weights that a config asks for, and the metadata of their file."""
+    """Read weights and the metadata of their file."""
     n_bytes = sum(8 * value.numel() for value in expected.values())
     content = read_whole(path, n_bytes + LARGEST_HEADER)
     if hashlib.sha256(content).hexdigest() != config["weights_sha256"]:

@@ -7,7 +7,7 @@ import torch
 
 
 def pick_device(device: torch.device | str) -> torch.device:
-    """Return the device; ``"auto"`` is a GPU where there is one."""
+    """Return the device; ``"auto"`` prefers a GPU."""
     if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

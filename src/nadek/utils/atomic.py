@@ -95,7 +95,7 @@ def _errors_name(path: Path, temporary: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def damage_in(path: str | os.PathLike[str], expected: str) -> Iterator[None]:
-    """Turn whatever a library raises about a damaged file into an error that names it, and what was expected."""
+    """Turn errors of libraries into one that names the file."""
     try:
         yield
     except (PermissionError, MemoryError):

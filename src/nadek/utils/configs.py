@@ -112,7 +112,7 @@ def naming(where: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types are data here
-    """Check and convert the value of an option by its type hint; see `decode`."""
+    """Convert a value by its type hint; see `decode`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return _union(arguments, value, where)
@@ -170,7 +170,7 @@ def _join(where: str, name: str) -> str:
 
 
 def _suggest(key: str, cls: type, where: str) -> str:
-    """Suggest an option of a similar name, here or in a table of options."""
+    """Suggest an option of a similar name."""
     here = [field.name for field in dataclasses.fields(cls)]
     nested = sorted(_nested_options(cls, where), key=lambda path: (path.count("."), path))
     names = [*here, *(path.rpartition(".")[2] for path in nested)]
