@@ -21,16 +21,24 @@ COLUMNS = {
     "price": pa.array([Decimal(n % 7) / 4 for n in range(40)], pa.decimal128(5, 2)),
     "half": pa.array(np.arange(40, dtype=np.float32) / 3),
     "text": pa.array([["x", "y"][n % 2] for n in range(40)], pa.large_string()),
+    "view": pa.array([["p", "q"][n % 2] for n in range(40)], pa.string_view()),
 }
 
 
-def test_sampled_parquet_has_training_types(tmp_path):
+def test_new_and_filled_parquet_has_training_types(tmp_path):
     table = pa.table(COLUMNS)
     pq.write_table(table, tmp_path / "t.parquet")
     ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "m", "--whole-numbers", "numeric", "--epochs", 1, "-q")
     ok("sample", tmp_path / "m", "-n", 30, "-o", tmp_path / "new.parquet", "-q")
     assert pq.read_schema(tmp_path / "new.parquet").remove_metadata() == table.schema
     ok("score", tmp_path / "m", tmp_path / "new.parquet", "-o", tmp_path / "scores.csv", "--orderings", 1, "-q")
+    holes = [pa.array([None, *column.to_pylist()[1:]], column.type) for column in COLUMNS.values()]
+    pq.write_table(pa.table(holes, list(COLUMNS)), tmp_path / "holes.parquet")
+    ok("impute", tmp_path / "m", tmp_path / "holes.parquet", "-o", tmp_path / "filled.parquet", "-q")
+    filled = pq.read_table(tmp_path / "filled.parquet")
+    assert filled.schema.remove_metadata() == table.schema
+    assert filled.slice(1).to_pylist() == table.slice(1).to_pylist()
+    assert None not in filled.slice(0, 1).to_pylist()[0].values()
 
 
 @pytest.mark.parametrize("kind", [column.type for column in COLUMNS.values()] + [pa.decimal256(40, 3), pa.float16()])

@@ -133,10 +133,9 @@ def first_rounded(column: pa.ChunkedArray, *, least: int = LARGEST_EXACT) -> int
 
 
 def choose(where: pa.Array, new: pa.ChunkedArray | pa.Scalar, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with new cells in some places; Arrow 16 cannot choose among floats of 2 bytes."""
-    if pa.types.is_float16(cells.type):
-        return pc.if_else(where, new.cast(pa.float32()), cells.cast(pa.float32())).cast(cells.type)
-    return pc.if_else(where, new, cells)
+    """Return a column with new cells in some places, through a type among whose values Arrow can choose."""
+    kind = {pa.float16(): pa.float32(), pa.string_view(): pa.string()}.get(cells.type, cells.type)
+    return pc.if_else(where, new.cast(kind), cells.cast(kind)).cast(cells.type)
 
 
 def _is_exact(word: str) -> bool:
