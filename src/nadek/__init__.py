@@ -75,7 +75,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is first used (PEP 562)."""
+    """Import a name on use (PEP 562)."""
     if name == "__version__":
         return metadata.version("nade-k")
     if name not in _HOME:

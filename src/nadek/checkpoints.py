@@ -24,7 +24,7 @@ from nadek import pretrained
 from nadek.models.base import ConditionalModel
 from nadek.models.model_config import AnyConfig
 from nadek.models.registry import build, build_meta
-from nadek.tabular.columns import n_levels
+from nadek.tabular.columns import knots, n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from nadek.utils.atomic import damage_in, read_record, read_whole, replacing, write_and_sync
@@ -251,6 +251,8 @@ def _check_schema(path: Path, schema: Schema, structure: AnyConfig) -> None:
     if schema.image_shape is not None and math.prod(schema.image_shape) != n_variables:
         raise ValueError(f"{path}: expected images of {n_variables} pixels, found image_shape {schema.image_shape}")
     levels = structure.levels or (2,) * n_variables
+    if schema.kinds is not None and knots(schema.kinds) != structure.knots:
+        raise ValueError(f"{path}: kinds: expected the knots of the model, {structure.knots}, found others")
     declared = levels if schema.kinds is None else tuple(map(n_levels, schema.kinds))
     for column, (expected, actual) in enumerate(zip(levels, declared, strict=True)):
         if expected != actual:

@@ -11,7 +11,7 @@ from nadek.checkpoints import SavedModel, load_saved, save
 from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, log_prob
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.runs.data import source_for
-from nadek.tabular.columns import Binary, Categorical, Numeric, level_names, log_fall_within
+from nadek.tabular.columns import Binary, Categorical, Numeric, knots, level_names, log_fall_within
 from nadek.tabular.schema import Schema
 from support.command import COLUMNS, answers, nadek, ok, write_csv
 from support.tables import read_matrix
@@ -37,7 +37,9 @@ def people(tmp_path_factory):
     """A model of words and numbers, and a table for it."""
     folder = tmp_path_factory.mktemp("people")
     generator = torch.Generator().manual_seed(0)
-    model = IterativeNADE(ModelConfig(n_variables=4, levels=(2, 3, 3, 2), steps=2), generator=generator)
+    model = IterativeNADE(
+        ModelConfig(n_variables=4, levels=(2, 3, 3, 2), knots=knots(KINDS), steps=2), generator=generator
+    )
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.3 * torch.randn(parameter.shape, generator=generator)

@@ -29,7 +29,7 @@ ODD = (None, True, 0, -1, 2**70, 1e308, float("nan"), "", "x", "\ud800", [], [[]
 @pytest.fixture
 def folder(tmp_path):
     """A model of three kinds of columns."""
-    config = ModelConfig(n_variables=3, steps=1, levels=(2, 3, 2))
+    config = ModelConfig(n_variables=3, steps=1, levels=(2, 3, 2), knots=(None, None, ()))
     model = IterativeNADE(config, generator=torch.Generator().manual_seed(0))
     save(tmp_path / "model", SavedModel(model, Schema(columns=("a", "b", "c"), kinds=KINDS, dropped=("d",)), METRICS))
     return tmp_path / "model"

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import nadek
-from nadek.tabular.columns import infer, log_fall_outside
+from nadek.tabular.columns import infer
+from nadek.tabular.columns.bins import log_fall_outside
 from support.command import ok
 
 QUICK = {"max_iter": 3, "training": {"width": 16}, "random_state": 0}

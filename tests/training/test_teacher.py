@@ -165,7 +165,7 @@ def test_command_line_takes_teacher_folder(table, folder, tmp_path):
 
 NAMES = tuple("abcdef")
 WORDS = (Categorical(levels=("no", "yes")),) * D
-AGES = tuple(Numeric(edges=(j + 20.0,), means=(10.0, 60.0), low=0.0, high=90.0, integer=True) for j in range(D))
+AGES = tuple(Numeric(edges=(j + 20.0,), means=(0.0, j + 20.0), low=0.0, high=90.0, integer=True) for j in range(D))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 import typer
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -35,7 +35,7 @@ from nadek.inference.sampling import level_probabilities, missing_probabilities,
 from nadek.inference.sampling import sample as sample_rows
 from nadek.runs.data import kinds_of
 from nadek.tabular.arrow_columns import AnyColumn, typed
-from nadek.tabular.columns import Binary, Column, is_plain, level_names, n_levels
+from nadek.tabular.columns import Binary, Column, bin_probabilities, is_plain, level_names, n_levels
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import SUFFIXES, form_of, write_table
 from nadek.tabular.names import check_names
@@ -177,12 +177,18 @@ def level_headers(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
     return [names[j] if bare[j] else f"{names[j]}={texts[j][code]}" for j, code in _written_levels(columns)]
 
 
-def spread_levels(columns: Sequence[Column], probabilities: Float[Tensor, "N D L"]) -> list[NDArray[Any]]:
-    """Return the probabilities of all levels as columns [N].
+def spread_levels(
+    columns: Sequence[Column], probabilities: Float[np.ndarray, "N D L"], missing: Bool[np.ndarray, "N D"]
+) -> list[NDArray[Any]]:
+    """Return the probabilities of all levels, or bins, as columns [N].
 
     A binary column stays one, with the probability of its second level. Every other one becomes one for each level.
     """
-    return [probabilities[:, place, code].cpu().numpy() for place, code in _written_levels(columns)]
+    spread = [
+        bin_probabilities(column, probabilities[:, place, : n_levels(column)], missing[:, place])
+        for place, column in enumerate(columns)
+    ]
+    return [spread[place][:, code] for place, code in _written_levels(columns)]
 
 
 def _written_levels(columns: Sequence[Column]) -> list[tuple[int, int]]:
@@ -195,6 +201,7 @@ def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:
     """Return the probability of every level in every cell."""
     kinds = kinds_of(saved)
     parts = [
-        spread_levels(kinds, level_probabilities(saved.model, rows)) for rows in x.split(rows_at_once(saved.model))
+        spread_levels(kinds, level_probabilities(saved.model, rows).cpu().numpy(), rows.isnan().cpu().numpy())
+        for rows in x.split(rows_at_once(saved.model))
     ]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]

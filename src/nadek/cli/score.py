@@ -24,9 +24,8 @@ from nadek.datasets import names
 from nadek.inference import log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.summary import Summary, deviation
-from nadek.runs.data import Source, kinds_of
+from nadek.runs.data import Source, log_densities
 from nadek.runs.evaluate import evaluate as evaluate_model
-from nadek.tabular.columns import log_fall_outside, within_bins
 from nadek.tabular.encode import schema_labels
 
 USUAL = 8
@@ -60,8 +59,8 @@ def evaluate(
 ) -> None:
     """Estimate the exact log-likelihood of complete rows, in nats.
 
-    Shown are the mean over random orderings, and the mixture of these orderings (EoNADE). Ctrl-C stops early and shows
-    the result of the orderings scored so far.
+    Numbers count with their density. Shown are the mean over random orderings, and the mixture of these orderings
+    (EoNADE). Ctrl-C stops early and shows the result of the orderings scored so far.
 
     Example: [bold]nadek evaluate model mnist --orderings 128[/]
     """
@@ -69,9 +68,10 @@ def evaluate(
     saved = table.load(model, (".json",))
     source = table.read(saved, data)
     _check_complete(source, schema_labels(saved.schema, source.x.shape[1]), data)
-    x = source.x
+    x, densities = source.x, log_densities(saved, source)
     if rows is not None and rows < len(x):
-        x = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]]
+        some = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]
+        x, densities = x[some], densities[some]
     with rows_progress("scoring", quiet=table.quiet) as progress:
 
         def estimate(now: Summary) -> None:
@@ -83,6 +83,7 @@ def evaluate(
             saved,
             x,
             orderings=n_orderings,
+            densities=densities,
             seed=seed,
             until_error=until_error,
             progress=progress,
@@ -97,16 +98,13 @@ def evaluate(
     if as_json:
         show_json(record)
         return
+    nats = {key: f"{value:.3f}" for key, value in record.items() if isinstance(value, float)}
     lines = [
-        ["mean over orderings", f"{record['test_log_likelihood']:.3f}", f"{record['standard_error']:.3f}"],
-        ["its error by the choice of orderings", "", f"{record['ordering_error']:.3f}"],
-        [
-            "ensemble (mixture of the orderings)",
-            f"{record['ensemble']:.3f}",
-            f"{record['ensemble_standard_error']:.3f}",
-        ],
-        ["spread over orderings", f"{record['spread_over_orderings']:.3f}", ""],
-        ["spread over rows", f"{record['spread_over_rows']:.3f}", ""],
+        ["mean over orderings", nats["test_log_likelihood"], nats["standard_error"]],
+        ["its error by the choice of orderings", "", nats["ordering_error"]],
+        ["ensemble (mixture of the orderings)", nats["ensemble"], nats["ensemble_standard_error"]],
+        ["spread over orderings", nats["spread_over_orderings"], ""],
+        ["spread over rows", nats["spread_over_rows"], ""],
     ]
     title = f"log-likelihood of {record['rows']} rows under {record['orderings']} orderings"
     show_table(title, ["", "nats a row", "standard error"], lines)
@@ -124,8 +122,8 @@ def score(
     """Compute the exact log-likelihood of each row, in nats.
 
     Four columns: the row, from 1; mixture of the orderings, mean over them, and spread over them. Missing cells are
-    summed out. A number beyond those of training makes its row less likely, by how far it lies outside. A low value is
-    unusual among rows with the same observed cells.
+    summed out. Numbers count with their density, per unit of their column. A low value is unusual among rows with the
+    same observed cells.
 
     Example: [bold]nadek score model answers.csv -o scores.csv[/]
     """
@@ -135,8 +133,7 @@ def score(
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
-    fall = within_bins(log_fall_outside, kinds_of(saved), source.values, schema_labels(saved.schema, x.shape[1]))
-    log_probs += torch.from_numpy(fall.sum(1)).to(x.device)
+    log_probs += log_densities(saved, source).to(x.device)
     write_columns(
         table.output,
         row=torch.arange(1, len(x) + 1),

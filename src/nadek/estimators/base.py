@@ -34,7 +34,7 @@ from nadek.inference import log_prob
 from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import impute
 from nadek.kernels.cpu import pick_device
-from nadek.tabular.columns import Column, Numeric, draw, read_cells, within_bins
+from nadek.tabular.columns import Column, Numeric, decode, read_cells, within_bins
 from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.learn_schema import declared_names, learn_columns
@@ -52,7 +52,7 @@ SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows 
             of D columns beyond, D / 64 cells at a time (rounded up) are drawn as if they were independent.
         warm_start: `fit` goes on with the fitted network. It is validated on rows that it was not trained on where the
             table has as many rows as the first time and ``early_stopping`` is the same.
-        n_bins: bins of a column of numbers, at most.
+        n_bins: knots of a column of numbers, at most; each has a bin (see `nadek.models.variables`).
         categorical_features: columns whose numbers are categories: names, indices or a boolean mask (integers are
             positions, from 0, whatever columns are called). None: the columns of a categorical type.
         numeric_features: columns of numbers, in the same form, where 0 and 1 may be the first values seen: counts of
@@ -262,7 +262,7 @@ class NADEkBase(SavedEstimator):
         fillings: Fillings = {}
         for place, (j, column) in enumerate(self._nonempty_columns()):
             where = missing[:, place]
-            fillings[j] = (where, draw(column, completed[where, place], rng=rng, dtype=table.column(j).dtype))
+            fillings[j] = (where, decode(column, completed[where, place], rng=rng, dtype=table.column(j).dtype))
         return fillings
 
     def _nonempty_columns(self) -> list[tuple[int, Column]]:

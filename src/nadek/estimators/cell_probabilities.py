@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nadek.estimators.base import NADEkBase
 from nadek.inference.sampling import level_probabilities, rows_at_once
-from nadek.tabular.columns import Numeric, n_levels
+from nadek.tabular.columns import Numeric, bin_probabilities, n_levels
 from nadek.tabular.frames import MatrixLike
 
 
@@ -35,9 +35,11 @@ class CellProbabilities(NADEkBase):
         _, codes = self._read(X)
         keys, columns = self._keys(), self._nonempty_columns()
         answers = {keys[j]: np.empty((len(codes), n_levels(column))) for j, column in columns}
+        missing = codes.isnan().cpu().numpy()
         for rows, p in self._level_probabilities(codes, torch.arange(len(codes), device=codes.device)):
             for place, (j, column) in enumerate(columns):
-                answers[keys[j]][rows] = p[:, place, : n_levels(column)]
+                levels = p[:, place, : n_levels(column)]
+                answers[keys[j]][rows] = bin_probabilities(column, levels, missing[rows, place])
         return answers
 
     def _level_probabilities(

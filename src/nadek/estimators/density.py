@@ -19,9 +19,10 @@ from nadek.inference import beam, best_of, expected_information, greedy, log_pro
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.sampling import sample
 from nadek.inference.summary import deviation
-from nadek.tabular.columns import decode, draw, log_fall_outside
+from nadek.tabular.columns import decode, log_density
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.names import Which, WhichOrNone, chosen_columns, column_index
+from nadek.tabular.table import Table
 from nadek.tabular.writeback import filled
 
 METHODS = ("beam", "greedy", "certain", "draws")
@@ -30,10 +31,10 @@ METHODS = ("beam", "greedy", "certain", "draws")
 class NADEk(DensityMixin, CellProbabilities):
     """Density of rows of binary answers, categories and numbers, a scikit-learn estimator.
 
-    A column of 0 and 1, of booleans or of two words is binary; words and categories are categorical; numbers are put
-    into at most ``n_bins`` bins (a number with few different values loses nothing: each has a bin of its own). Cells
-    may be missing (NaN, None, null), see ``missing``. Log-probabilities are in nats; a row with numbers has the
-    log-probability of their bins.
+    A column of 0 and 1, of booleans or of two words is binary; words and categories are categorical; numbers are read
+    exactly, and have a density with at most ``n_bins`` knots (a number with few different values has a probability for
+    each of them). Cells may be missing (NaN, None, null), see ``missing``. Log-probabilities are in nats; numbers count
+    with their log-density per unit of their column.
 
     Args:
         memory: True keeps the training rows (20,000 at most) beside the network, and mixes in those that resemble the
@@ -88,19 +89,18 @@ class NADEk(DensityMixin, CellProbabilities):
         return self
 
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Return each row's log-probability in nats, [N]: a mixture over `orderings_`.
+        """Return each row's log-density in nats, [N]: a mixture over `orderings_`.
 
         Missing cells are summed out: each ordering visits the observed cells of a row first. This differs a little
-        from the sum over all completions, whose orderings visit cells in between. A number beyond those of training is
-        less likely than the nearest of these, by how far it lies outside. A row without any value scores 0.
+        from the sum over all completions, whose orderings visit cells in between. A number counts with its density,
+        per unit of its column (see `nadek.tabular.columns.bins.log_density`), any other value with its probability. A
+        row without any value scores 0.
 
         Args:
             X: a table [N, D].
         """
         table, codes = self._read(X)
-        scores: NDArray[np.float64] = reduce_orderings(self._under_orderings(codes), "mixture").cpu().numpy()
-        scores += self._of_numbers(log_fall_outside, table).sum(1)
-        return scores
+        return self._with_densities(reduce_orderings(self._under_orderings(codes), "mixture"), table)
 
     def score(self, X: MatrixLike, y: object = None) -> float:
         """Return the mean of `score_samples`, in nats.
@@ -112,15 +112,15 @@ class NADEk(DensityMixin, CellProbabilities):
         return float(self.score_samples(X).mean())
 
     def log_prob(self, X: MatrixLike, *, ordering: Which) -> NDArray[np.float64]:
-        """Return log-probabilities under one ordering, in nats, [N].
+        """Return log-densities under one ordering, in nats, [N].
 
         Args:
             X: a table [N, D]; missing cells are summed out, and visited last.
             ordering: names or indices of all columns, in the order in which they are visited.
         """
-        _, codes = self._read(X)
+        table, codes = self._read(X)
         places = torch.from_numpy(self._places(ordering)).to(codes.device)
-        return log_prob(self.network_, codes, orderings=places.unsqueeze(0))[0].cpu().numpy()
+        return self._with_densities(log_prob(self.network_, codes, orderings=places.unsqueeze(0))[0], table)
 
     def conditional_log_prob(self, X: MatrixLike, *, given: Which) -> NDArray[np.float64]:
         """Return log-probabilities of observed cells given some columns.
@@ -132,10 +132,10 @@ class NADEk(DensityMixin, CellProbabilities):
             X: a table [N, D]; missing cells are summed out, on both sides.
             given: columns: names, indices or a boolean mask.
         """
-        _, codes = self._read(X)
+        table, codes = self._read(X)
         condition = self._column_flags("given", given)
         log_probs = log_prob(self.network_, codes, given=condition, orderings=self._orderings(), reduce="mixture")
-        return log_probs.cpu().numpy()
+        return self._with_densities(log_probs, table, ~condition.cpu().numpy())
 
     def ordering_spread(self, X: MatrixLike) -> NDArray[np.float64]:
         """Return standard deviations over `orderings_`, in nats, [N].
@@ -167,7 +167,7 @@ class NADEk(DensityMixin, CellProbabilities):
         rng, drawn = np.random.default_rng(seed), codes.cpu().numpy().astype(np.float64)
         dtypes = self._template.dtypes()
         return self._template.make(
-            [draw(column, drawn[:, j], rng=rng, dtype=dtypes[j]) for j, column in self._nonempty_columns()]
+            [decode(column, drawn[:, j], rng=rng, dtype=dtypes[j]) for j, column in self._nonempty_columns()]
         )
 
     def sample_conditional(self, X: MatrixLike, n_samples: int = 1, random_state: Randomness = None) -> list[Any]:
@@ -263,6 +263,14 @@ class NADEk(DensityMixin, CellProbabilities):
     def _column_flags(self, option: str, which: Which) -> Bool[Tensor, " D"]:
         flags = chosen_columns(option, which, list(map(str, self._keys())), named=hasattr(self, "feature_names_in_"))
         return torch.from_numpy(flags).to(self.network_.b.device)
+
+    def _with_densities(
+        self, log_probs: Tensor, table: Table, columns: NDArray[np.bool_] | slice = slice(None)
+    ) -> NDArray[np.float64]:
+        """Return log-probabilities plus the log-densities of numbers."""
+        densities: NDArray[np.float64] = self._of_numbers(log_density, table)[:, columns].sum(1)
+        densities += log_probs.cpu().numpy()
+        return densities
 
     def _places(self, ordering: Which) -> NDArray[np.int64]:
         """Return column indices in the order given."""

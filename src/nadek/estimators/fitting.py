@@ -17,7 +17,7 @@ from nadek.models.cores import ResidualConfig
 from nadek.models.evaluation import isolated
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
-from nadek.tabular.columns import Column, n_levels, ordinal
+from nadek.tabular.columns import Column, knots, n_levels, ordinal
 from nadek.training import AdamW, Epoch, FittedTable, Recipe, fit_table, needed_rows, prepare
 from nadek.training.defaults import Purpose, defaults
 
@@ -63,7 +63,7 @@ def fit_codes(
     recipe, start = (recipe, None) if network is None else _going_on(recipe, network.base_model, options)
     x, x_val = torch.from_numpy(codes[split.train]), torch.from_numpy(others) if len(others) else None
     levels = [n_levels(column) for column in columns]
-    ready = partial(prepare, levels=levels, columns=labels, device=device)
+    ready = partial(prepare, levels=levels, knots=knots(columns), columns=labels, device=device)
     rows, validation_rows = ready(x), None if x_val is None else ready(x_val, training=False)
     fitted = fit_table(
         recipe,
@@ -104,6 +104,7 @@ def recipe_for(
         n_rows,
         [n_levels(column) for column in columns],
         ordinal=ordinal(columns),
+        knots=knots(columns),
         purpose=purpose,
         epochs=chosen.get("max_iter"),
         batch_size=chosen.get("batch_size"),

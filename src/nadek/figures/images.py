@@ -16,7 +16,7 @@ SCALE = 0.99
 
 
 def samples(x: Real[np.ndarray, "N D"], *, image_shape: tuple[int, int]) -> Figure:
-    """Draw a grid of images, about square, in one axes.
+    """Draw a grid of images in one axes.
 
     Args:
         x: values or probabilities in 0 to 1, NaN = missing (pale blue), shape [N, D].

@@ -67,9 +67,9 @@ def explain_cells(
         itself, unknown = j[:, None] == place, missing[r]
         if model.own_ordering is not None:
             in_stages(model, model.own_ordering, unknown.long() * 2 + itself)  # refuses what it cannot answer
-        levels = model.variables.level_log_probs(cell_scores(model, values[r], unknown | itself, j))
-        cells.log_prob[r, j] = levels.gather(1, x[r, j].long()[:, None]).squeeze(1)
-        best, level = levels.max(-1)
+        scores = cell_scores(model, values[r], unknown | itself, j)
+        cells.log_prob[r, j] = model.variables.log_prob(scores, x[r, j])
+        best, level = model.variables.level_log_probs(scores).max(-1)
         cells.expected_log_prob[r, j], cells.expected[r, j] = best, level.double()
         report(int(r[-1]), len(x))
     report(len(x), len(x))

@@ -19,7 +19,7 @@ def missing_cells(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Bool[Ten
     check_tensor(x)
     if x.ndim != 2 or x.shape[1] != model.n_variables:
         raise ValueError(f"expected rows of {model.n_variables} variables, found an array of shape {tuple(x.shape)}")
-    return split_missing(x, model.levels)[1]
+    return split_missing(x, model.levels, model.variables.knots)[1]
 
 
 def complete_rows(model: ConditionalModel, x: Shaped[Tensor, "B D"]) -> Shaped[Tensor, "B D"]:

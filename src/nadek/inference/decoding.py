@@ -15,10 +15,9 @@ from nadek.inference.decoders.full import ALL, Decoder, Rows
 from nadek.inference.decoders.select import select_decoder
 from nadek.inference.orderings import GIVEN, VISITED, rank_of, shared_stages
 from nadek.models.base import ConditionalModel
-from nadek.models.codes import MAX_LEVELS
 
-Draw = Callable[[Tensor], Tensor]
-"""Function from scores to codes (see `nadek.models.variables`)."""
+Draw = Callable[[Tensor, Tensor], Tensor]
+"""Function from scores, and the indices of their variables, to codes (see `nadek.models.variables`)."""
 
 WORTH = 0.9
 """States are followed no longer once there are so many for each row: they never become fewer again."""
@@ -48,10 +47,10 @@ class SharedPrefixes:
         for column in range(codes.shape[1]):
             if self.state is None:
                 return
-            code = codes[:, column].nan_to_num(0).long() + 1
+            code = codes[:, column].nan_to_num(0).unique(return_inverse=True)[1] + 1
             if where is not None:
                 code = code * where[:, column]
-            distinct, self.state = (self.state * (MAX_LEVELS + 1) + code).unique(return_inverse=True)
+            distinct, self.state = (self.state * (len(codes) + 1) + code).unique(return_inverse=True)
             self.n_states = len(distinct)
             self._forget_if_many()
 
@@ -90,9 +89,10 @@ def decode(
     stop: int | None = None,
     stage: Shaped[Tensor, "B D"] | None = None,
     draw: Draw | None = None,
+    variable: Int[Tensor, "B D"] | None = None,
     chunk: int = 1,
 ) -> Decoded:
-    """Visit every variable once, **in visiting order**; NaN in ``given`` asks for a draw.
+    """Visit every variable once, **in visiting order**; NaN in ``given`` asks for a draw of ``variable``.
 
     Positions before ``start`` are revealed without a score. Rows that differ have a stage a cell (see
     `nadek.inference.orderings`). Variables within a chunk are independent, given those before it.
@@ -120,7 +120,8 @@ def decode(
         scores = decoder.scores(positions, distinct).double()[state]
         value = values[rows, positions]
         if draw is not None:
-            value = torch.where(value.isnan(), draw(scores), value)
+            assert variable is not None
+            value = torch.where(value.isnan(), draw(scores, variable[rows, positions]), value)
             values[rows, positions] = value
         log_p = decoder.variables.log_prob(scores, value)
         log_probs[rows, positions] = log_p if visited is None else log_p.masked_fill(~visited[rows], 0)
@@ -154,6 +155,6 @@ def decode_rows(
     alike = shared and bool((along_stage == along_stage[:1]).all())
     differing = None if alike else along_stage
     decoder = select_decoder(model, ordering, len(x), stage=differing, dtype=dtype)
-    decoded = decode(decoder, given, start=start, stop=stop, stage=differing, draw=draw, chunk=chunk)
+    decoded = decode(decoder, given, start=start, stop=stop, stage=differing, draw=draw, variable=along, chunk=chunk)
     back = rank_of(ordering).expand(x.shape)
     return Decoded(decoded.values.gather(1, back), decoded.log_probs.gather(1, back))

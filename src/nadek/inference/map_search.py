@@ -150,7 +150,7 @@ def _ordering(
     return as_ordering(model, x, ordering)
 
 
-def _most_probable(variables: Variables, scores: Tensor) -> Tensor:
+def _most_probable(variables: Variables, scores: Tensor, _: Tensor) -> Tensor:
     """Choose the most probable level."""
     return variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
 

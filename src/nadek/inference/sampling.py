@@ -63,7 +63,7 @@ def sample(
         generator: source of orderings and draws, on the device of the model.
 
     Returns:
-        uint8 codes (0 and 1 of binary variables).
+        uint8 codes (0 and 1 of binary variables); floats where a variable is continuous.
 
     Raises:
         TypeError: on numbers that are not whole.
@@ -75,17 +75,17 @@ def sample(
         torch.Size([5, 3])
     """
     n_samples = as_count("n_samples", n_samples)
-    device = model.b.device
+    device, dtype = model.b.device, torch.uint8 if model.variables.knots is None else torch.float32
     out = torch.full((n_samples, model.n_variables), torch.nan, device=device)
     if orderings is None and model.config.ordering is None:
-        return impute(model, out, share=False, chunk=chunk, generator=generator).to(torch.uint8)
+        return impute(model, out, share=False, chunk=chunk, generator=generator).to(dtype)
     draw = partial(model.variables.sample, generator=generator)
     choices = as_orderings(model, 1 if orderings is None else orderings, device=device, generator=generator)
     chosen = torch.randint(choices.shape[0], (n_samples,), device=device, generator=generator)
     for index, ordering in enumerate(choices):
         rows = (chosen == index).nonzero().squeeze(1)
         out[rows] = complete(model, out[rows], draw, ordering=ordering, chunk=chunk).x
-    return out.to(torch.uint8)
+    return out.to(dtype)
 
 
 @evaluation_mode
@@ -209,7 +209,7 @@ def level_probabilities(model: ConditionalModel, x: Float[Tensor, "B D"]) -> Flo
     """
     missing = missing_cells(model, x)
     _check_marginals(model, missing)
-    out = (x.unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).double()
+    out = (x.round().unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).double()
     for rows, logits in _one_pass(model, x, missing):
         probabilities = model.variables.level_probabilities(logits).double()
         probabilities /= probabilities.sum(-1, keepdim=True)

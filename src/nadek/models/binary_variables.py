@@ -28,6 +28,8 @@ class LogMeans(NamedTuple):
 class BinaryVariables(nn.Module):
     """D variables of two levels: one column each, logistic."""
 
+    knots = None
+
     def __init__(self, n_variables: int) -> None:
         super().__init__()
         self.levels = (2,) * n_variables
@@ -35,6 +37,10 @@ class BinaryVariables(nn.Module):
 
     def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
         """Return codes as columns."""
+        return x
+
+    def one_hot(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
+        """Return the nearest levels as columns."""
         return x
 
     def expand(self, mask: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
@@ -98,9 +104,12 @@ class BinaryVariables(nn.Module):
         return F.logsigmoid(torch.stack([-scores, scores], dim=-1))
 
     def sample(
-        self, scores: Float[Tensor, "*batch"], generator: torch.Generator | None = None
+        self,
+        scores: Float[Tensor, "*batch"],
+        variable: Int[Tensor, "*batch"],
+        generator: torch.Generator | None = None,
     ) -> Float[Tensor, "*batch"]:
-        """Draw a level for each of the scores."""
+        """Draw a code for each of the scores, of the variables with these indices."""
         u = torch.rand(scores.shape, dtype=scores.dtype, device=scores.device, generator=generator)
         return (u < scores.sigmoid()).to(scores.dtype)
 

@@ -34,21 +34,28 @@ def check_codes(x: object) -> None:
 
 
 def split_missing(
-    x: Shaped[Tensor, "*batch D"], levels: Sequence[int] | None = None
+    x: Shaped[Tensor, "*batch D"],
+    levels: Sequence[int] | None = None,
+    knots: Sequence[Sequence[int] | None] | None = None,
 ) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
     """Split codes with NaN into codes and mask."""
     check_codes(x)
     missing = x.isnan()
     values = x.masked_fill(missing, 0)
-    if levels is None or set(levels) == {2}:
+    if levels is None or (set(levels) == {2} and knots is None):
         bad = (values != 0) & (values != 1)
     else:
-        bad = (values < 0) | (values >= torch.tensor(levels, device=x.device))
+        bad = (values < 0) | (values > torch.tensor(levels, device=x.device) - 1)
         if values.is_floating_point():
-            bad |= values != values.floor()
+            whole = values == values.floor()
+            if knots is not None:
+                whole |= torch.tensor([single is not None for single in knots], device=x.device)
+            bad |= ~whole
     if bad.any():
         cell = tuple(bad.nonzero()[0].tolist())
         top = 1 if levels is None else levels[cell[-1]] - 1
         expected = {0: "0", 1: "0, 1"}.get(top, f"a whole number from 0 to {top}")
+        if knots is not None and knots[cell[-1]] is not None:
+            expected = f"a number from 0 to {top}"
         raise ValueError(f"expected {expected} or NaN (missing), found {x[cell].item():g} in the cell at index {cell}")
     return values, missing

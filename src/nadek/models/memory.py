@@ -145,7 +145,7 @@ class MemoryModel(ConditionalModel):
     ) -> Float[Tensor, "*batch N"]:
         """Return the numbers of observed cells that differ."""
         hidden = self.variables.expand(missing)
-        return self.stored.hamming_distance(masked_columns(self.variables.encode(x), hidden), ~hidden)
+        return self.stored.hamming_distance(masked_columns(self.variables.one_hot(x), hidden), ~hidden)
 
     def kernel_average(
         self, stored: StoredColumns, distance: Float[Tensor, "*batch N"], decay: float | None = None
@@ -169,7 +169,7 @@ class MemoryModel(ConditionalModel):
         """Make `stored`; its tensors are not saved."""
         variables, dtype = self.variables, self.b.dtype
         observed = None if self.known is None else variables.expand(self.known).to(dtype)
-        values = variables.encode(self.rows).to(dtype) if observed is None else variables.encode(self.rows) * observed
+        values = variables.one_hot(self.rows).to(dtype) if observed is None else variables.one_hot(self.rows) * observed
         logistic = variables.expand(torch.tensor([n == 2 for n in variables.levels], device=values.device)).to(dtype)
         count = self.seen.to(dtype).unsqueeze(1)
         n_observed = count.sum() if observed is None else (count * observed).sum(0)

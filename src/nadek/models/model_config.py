@@ -24,6 +24,8 @@ class ModelConfig:
         levels: number of levels of each variable (see `nadek.models.variables`); None: all are binary.
         ordinal: indices of variables whose levels have an order, such as numbers in bins; neighbouring levels learn
             together (see `nadek.models.ordinal_kernel`).
+        knots: for each variable of numbers the levels that stand for a single number, None for others; None without
+            any such variable. Codes may lie between other levels (see `nadek.models.variables`).
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
     """
 
@@ -36,6 +38,7 @@ class ModelConfig:
     ordering: tuple[int, ...] | None = None
     levels: tuple[int, ...] | None = None
     ordinal: tuple[int, ...] | None = None
+    knots: tuple[tuple[int, ...] | None, ...] | None = None
     init_std: float | None = None
 
     def __post_init__(self) -> None:
@@ -50,6 +53,8 @@ class ModelConfig:
         for variable, n in enumerate(self.levels or ()):
             if not 1 <= n <= MAX_LEVELS:
                 raise ValueError(f"levels: expected 1 to {MAX_LEVELS} levels, found {n} for variable {variable}")
+        if self.knots is not None and len(self.knots) != len(self.levels or ()):
+            raise ValueError(f"knots: expected one entry for each variable with levels, found {len(self.knots)}")
         ordinal, last = self.ordinal or (), self.n_variables - 1
         if len(set(ordinal)) < len(ordinal) or not set(ordinal) <= set(range(self.n_variables)):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
@@ -78,6 +83,7 @@ class ImageConfig:
     kind: Literal["images"] = "images"
     ordering: ClassVar[None] = None
     levels: ClassVar[None] = None
+    knots: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if len(self.image_shape) != 2 or min(self.image_shape) < 1:
@@ -143,6 +149,11 @@ class MemoryConfig:
     def levels(self) -> tuple[int, ...] | None:
         """Levels of each variable; None: all are binary."""
         return self.network.levels
+
+    @property
+    def knots(self) -> tuple[tuple[int, ...] | None, ...] | None:
+        """Knots of continuous variables; None without any."""
+        return self.network.knots
 
 
 AnyConfig: TypeAlias = NetworkConfig | MemoryConfig

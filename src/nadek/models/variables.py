@@ -4,6 +4,11 @@ A row is a vector of D codes, one a variable: 0 to levels - 1. A variable of two
 logit is that of level 1. Any other is *categorical*: one column a level (one-hot), with a softmax over their logits;
 its columns are masked together. Where every variable is binary, C = D, and the columns are the codes.
 
+The levels of a *continuous* variable are knots along a line of numbers, and a code may lie between two of them: 2.3
+has the weights 0.7 and 0.3 for the knots 2 and 3. The model reads these weights in place of one-hot columns, and
+predicts them. Its density is a linear spline, ``sum over k of p_k weight_k(code)``: a knot stands for the codes less
+than 1 away from it, most of all for those nearby. Knots of a single number have no codes around them.
+
 The layers above speak of variables, and call a `Variables` where columns matter:
 
 - ``encode``, ``expand``: codes and masks as columns;
@@ -16,6 +21,7 @@ The layers above speak of variables, and call a `Variables` where columns matter
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -24,6 +30,9 @@ from torch.nn import functional as F
 
 from nadek.kernels.linear import affine
 from nadek.models.binary_variables import BinaryVariables, LogMeans, clamped_mean, log_mix
+
+Knots: TypeAlias = Sequence[Sequence[int] | None] | None
+"""For each continuous variable its knots that stand for a single number, None for others; None without any."""
 
 MIN_SOFTMAX = 16
 """Levels of a fast softmax: over fewer, PyTorch's softmax in float32 takes up to ten times as long on a CPU.
@@ -45,10 +54,11 @@ class MixedVariables(nn.Module):
     level: Tensor
     logistic: Tensor
     top: Tensor
+    reach: Tensor
 
-    def __init__(self, levels: Sequence[int]) -> None:
+    def __init__(self, levels: Sequence[int], knots: Knots = None) -> None:
         super().__init__()
-        self.levels = tuple(levels)
+        self.levels, self.knots = tuple(levels), knots
         self._starts = list(accumulate((1 if n == 2 else n for n in levels), initial=0))
         self.n_columns, self._n_levels = self._starts[-1], max(levels)
         self.table_size = len(levels) * self._n_levels  # every row has a table for itself
@@ -64,10 +74,18 @@ class MixedVariables(nn.Module):
         self._add("level", level)
         self._add("logistic", (n_levels == 2)[variable])
         self._add("top", n_levels - 1)
+        self._add("reach", _reach(self.levels, knots or [None] * len(levels)))
 
-    def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Bool[Tensor, "*batch C"]:
+    def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
+        """See `BinaryVariables`; booleans where no variable is continuous."""
+        level = self.level if places is None else self.level[self.columns(places)]
+        codes = self.expand(x, places)
+        return codes == level if self.knots is None else (1 - (codes - level).abs()).clamp(min=0)
+
+    def one_hot(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Bool[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
-        return self.expand(x, places) == (self.level if places is None else self.level[self.columns(places)])
+        level = self.level if places is None else self.level[self.columns(places)]
+        return self.expand(x if self.knots is None else x.round(), places) == level
 
     def expand(self, mask: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
@@ -97,6 +115,8 @@ class MixedVariables(nn.Module):
 
     def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
         """See `BinaryVariables`."""
+        if self.knots is not None:
+            return -(self._weights(x) * self._log_probs(logits).masked_fill(self.absent, 0)).sum(-1)
         level = x.long().clamp(min=0).minimum(self.top).unsqueeze(-1)
         return -self._log_probs(logits).gather(-1, level).squeeze(-1)
 
@@ -141,23 +161,36 @@ class MixedVariables(nn.Module):
         return self._gathered(logits, places).masked_fill(self.absent[places], -torch.inf)
 
     def log_prob(self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """See `BinaryVariables`."""
-        return self.level_log_probs(scores).gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
+        """See `BinaryVariables`; for a code between two levels their mixture, see above."""
+        log_probs = self.level_log_probs(scores)
+        if self.knots is not None:
+            return (log_probs + self._weights(level).log()).logsumexp(-1)
+        return log_probs.gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
 
     def level_log_probs(self, scores: Float[Tensor, "*batch L"]) -> Float[Tensor, "*batch L"]:
         """See `BinaryVariables`; -infinity for levels that do not exist."""
         return scores.log_softmax(-1)
 
     def sample(
-        self, scores: Float[Tensor, "*batch L"], generator: torch.Generator | None = None
+        self,
+        scores: Float[Tensor, "*batch L"],
+        variable: Int[Tensor, "*batch"],
+        generator: torch.Generator | None = None,
     ) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`."""
         probabilities = scores.softmax(-1).reshape(-1, scores.shape[-1])
-        return probabilities.multinomial(1, generator=generator).reshape(scores.shape[:-1]).to(scores.dtype)
+        level = probabilities.multinomial(1, generator=generator).reshape(scores.shape[:-1])
+        if self.knots is None:
+            return level.to(scores.dtype)
+        u = 2 * torch.rand(level.shape, dtype=scores.dtype, device=scores.device, generator=generator) - 1
+        below, above = self.reach[:, variable, level].to(scores.dtype)
+        return level + torch.where(u < 0, -below, above) * (1 - (1 - u.abs()).sqrt())  # of triangular density
 
     def permute(self, ordering: Int[Tensor, " D"]) -> "MixedVariables":
         """See `BinaryVariables`."""
-        return MixedVariables([self.levels[j] for j in ordering.tolist()]).to(self.table.device)
+        order = ordering.tolist()
+        knots = None if self.knots is None else [self.knots[j] for j in order]
+        return MixedVariables([self.levels[j] for j in order], knots).to(self.table.device)
 
     def column_order(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
         """See `BinaryVariables`."""
@@ -185,6 +218,11 @@ class MixedVariables(nn.Module):
         """Return level log-probabilities from variable ``first`` on."""
         return self.scores_at(logits, slice(first, len(self.levels))).log_softmax(-1)
 
+    def _weights(self, codes: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
+        """Return the weights of all levels in codes."""
+        levels = torch.arange(self._n_levels, device=codes.device)
+        return (1 - (codes.unsqueeze(-1) - levels).abs()).clamp(min=0)
+
     def _gathered(self, columns: Tensor, places: slice) -> Float[Tensor, "*batch w L"]:
         """Return columns as a table; 0 without a column."""
         table = (self.table[places] - self._starts[places.start]).clamp(min=0)
@@ -205,9 +243,19 @@ class MixedVariables(nn.Module):
 Variables = BinaryVariables | MixedVariables
 
 
-def variables_of(levels: Sequence[int]) -> Variables:
-    """Return the variables with these numbers of levels."""
-    return BinaryVariables(len(levels)) if set(levels) == {2} else MixedVariables(levels)
+def variables_of(levels: Sequence[int], knots: Knots = None) -> Variables:
+    """Return the variables with these numbers of levels, some of them continuous."""
+    return BinaryVariables(len(levels)) if set(levels) == {2} and knots is None else MixedVariables(levels, knots)
+
+
+def _reach(levels: Sequence[int], knots: Sequence[Sequence[int] | None]) -> Float[Tensor, "2 D L"]:
+    """Return 1 where codes reach from a level to its neighbour."""
+    reach = torch.zeros(2, len(levels), max(levels))
+    for j, (n, single) in enumerate(zip(levels, knots, strict=True)):
+        for k in range(0 if single is None else n - 1):
+            if not {k, k + 1} & set(single or ()):
+                reach[1, j, k] = reach[0, j, k + 1] = 1
+    return reach
 
 
 def masked_columns(columns: Shaped[Tensor, "*batch C"], hidden: Bool[Tensor, "*batch C"]) -> Shaped[Tensor, "*batch C"]:

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from nadek import datasets
 from nadek.checkpoints import SavedModel
-from nadek.tabular.columns import Binary, Categorical, Column, Unknown, is_missing
+from nadek.tabular.columns import Binary, Categorical, Column, Unknown, is_missing, log_density, within_bins
 from nadek.tabular.csv import CsvFormat, check_header, parse_csv
-from nadek.tabular.encode import encode_by_schema, encode_table
+from nadek.tabular.encode import encode_by_schema, encode_table, schema_labels
 from nadek.tabular.files import SUFFIXES, matrix_table, read_file
 from nadek.tabular.learn_schema import learn_schema
 from nadek.tabular.schema import Schema
@@ -120,6 +120,12 @@ def source_for(
     """
     source = _read(data, split, data_dir, saved.schema, kinds_of(saved), form, unknown)
     return replace(source, x=source.x.to(saved.model.b.device))
+
+
+def log_densities(saved: SavedModel, source: Source) -> Tensor:
+    """Return log-densities of each row's numbers, [N], in nats."""
+    names = schema_labels(saved.schema, source.x.shape[1])
+    return torch.from_numpy(within_bins(log_density, kinds_of(saved), source.values, names).sum(1))
 
 
 def _read(

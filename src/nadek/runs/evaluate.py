@@ -25,6 +25,7 @@ def evaluate(
     x: Tensor,
     *,
     orderings: int,
+    densities: Tensor | None = None,
     seed: int = 0,
     until_error: float | None = None,
     progress: Progress | None = None,
@@ -32,8 +33,9 @@ def evaluate(
 ) -> dict[str, Any]:
     """Return the exact log-likelihood of complete rows as a record, in nats.
 
-    ``until_error`` stops at this standard error of the mean over orderings. Ctrl-C stops, too, once an ordering is
-    scored. ``on_estimate`` gets the summary after each ordering.
+    ``densities`` [N] of numbers are added to the log-likelihoods of rows. ``until_error`` stops at this standard error
+    of the mean over orderings. Ctrl-C stops, too, once an ordering is scored. ``on_estimate`` gets the summary after
+    each ordering.
     """
     device = saved.model.b.device
     generator = torch.Generator(device).manual_seed(seed)
@@ -44,7 +46,8 @@ def evaluate(
     try:
         for index, ordering in enumerate(drawn):
             report = None if progress is None else partial(_count, progress, index * len(x), len(drawn) * len(x))
-            table.append(log_prob(saved.model, x, ordering=ordering, progress=report))
+            log_probs = log_prob(saved.model, x, ordering=ordering, progress=report)
+            table.append(log_probs if densities is None else log_probs + densities.to(device))
             summary = summarise(torch.stack(table))
             if on_estimate is not None:
                 on_estimate(summary)

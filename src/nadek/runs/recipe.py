@@ -13,7 +13,7 @@ import torch
 
 from nadek.models.model_config import AnyConfig, ImageConfig, ModelConfig
 from nadek.runs.data import Source
-from nadek.tabular.columns import n_levels, ordinal
+from nadek.tabular.columns import knots, n_levels, ordinal
 from nadek.training import Recipe as Recipe
 from nadek.training.defaults import defaults
 from nadek.training.defaults import phases as default_phases
@@ -121,10 +121,11 @@ def choose_recipe(
     levels = [2] * n_variables if kinds is None else list(map(n_levels, kinds))
     shaped = _by_shape(n_rows, levels, changes, epochs, device) if by_shape else {}
     options = merge(shaped if by_shape else options, changes)
-    if set(levels) != {2}:
+    numbers = knots(kinds or ())
+    if set(levels) != {2} or numbers is not None:
         if is_of_images(options):
             raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
-        options = merge(options, {"model": {"levels": levels}})
+        options = merge(options, {"model": {"levels": levels, "knots": numbers}})
     if order := ordinal(kinds or ()):
         options = merge({"model": {"ordinal": order}}, options)  # an option may say that there is none
     recipe = make(options)

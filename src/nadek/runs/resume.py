@@ -54,7 +54,8 @@ def as_trained(
     """Prepare training and validation rows."""
     columns = source.schema.columns
     names = None if columns is None else schema_labels(source.schema, len(columns))
-    ready = partial(prepare, levels=recipe.model.levels, columns=names, device=device)
+    model = recipe.model
+    ready = partial(prepare, levels=model.levels, knots=model.knots, columns=names, device=device)
     return ready(source.x), None if validation is None else ready(validation.x, training=False)
 
 

@@ -4,7 +4,6 @@ import numbers
 from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from jaxtyping import Bool
 from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, typed
-from nadek.tabular.columns import Column, decode, draw
+from nadek.tabular.columns import Column, decode
 from nadek.tabular.columns.parsing import LARGEST_EXACT, shown
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
@@ -30,8 +29,7 @@ def decoded(
     columns: Sequence[Column], codes: NDArray[Any], *, rng: np.random.Generator | None = None
 ) -> list[NDArray[Any]]:
     """Return the values of codes, D arrays [N]."""
-    value_of = decode if rng is None else partial(draw, rng=rng)
-    return [value_of(column, one) for column, one in zip(columns, codes.T, strict=True)]
+    return [decode(column, one, rng=rng) for column, one in zip(columns, codes.T, strict=True)]
 
 
 def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array or a frame

@@ -15,6 +15,7 @@ from nadek.inference.order_agnostic import MaskLaw
 from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.models import ModelConfig
 from nadek.models.cores import ResidualConfig
+from nadek.models.variables import Knots
 from nadek.training import AdamW, Phase, TrainingConfig
 
 Purpose = Literal["density", "imputation"]
@@ -50,6 +51,7 @@ def defaults(
     levels: Sequence[int],
     *,
     ordinal: Sequence[int] = (),
+    knots: Knots = None,
     purpose: Purpose = "density",
     epochs: int | None = None,
     batch_size: int | None = None,
@@ -63,6 +65,7 @@ def defaults(
         n_rows: rows to learn from.
         levels: number of levels of each variable.
         ordinal: indices of the variables whose levels have an order.
+        knots: tells which variables are continuous, see `nadek.models.variables`.
         purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on
             density training uses the law of missing cells for its first half. Imputation uses it always, and is
             shorter (`imputation_phases`).
@@ -85,8 +88,9 @@ def defaults(
     dropout = DROPOUT if small else 0.0
     model = ModelConfig(
         n_variables=len(levels),
-        levels=None if set(levels) == {2} else tuple(levels),
+        levels=None if set(levels) == {2} and knots is None else tuple(levels),
         ordinal=tuple(ordinal) or None,
+        knots=None if knots is None else tuple(single if single is None else tuple(single) for single in knots),
         core=ResidualConfig(width=width, blocks=BLOCKS, carry=True, activation="gelu", dropout=dropout),
         steps=steps,
         fill="zero",

@@ -171,6 +171,7 @@ def _unique_rows(train: Rows, generator: torch.Generator) -> tuple[Tensor, Tenso
     """Return distinct rows, their observed cells, and their counts."""
     values, observed = train.batch(torch.randperm(len(train.values), generator=generator, device=generator.device))
     values, observed = values[:MAX_ROWS], None if observed is None else observed[:MAX_ROWS]
-    cells = values.short() if observed is None else torch.where(observed, values.short(), -1)
+    levels = values.round().short()
+    cells = levels if observed is None else torch.where(observed, levels, -1)
     rows, counts = cells.unique(dim=0, return_counts=True)
     return rows.clamp(min=0).to(torch.uint8), None if observed is None else rows >= 0, counts

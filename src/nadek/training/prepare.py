@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped, UInt8
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.models.codes import check_tensor, split_missing
-from nadek.models.variables import variables_of
+from nadek.models.variables import Knots, variables_of
 
 MAX_NAMED = 8
 """Largest number of columns named in a message."""
@@ -29,8 +29,8 @@ class EmptyColumnsError(ValueError):
 class Rows(NamedTuple):
     """Rows of a data set on the device."""
 
-    values: UInt8[Tensor, "N D"]
-    """Codes; 0 where missing."""
+    values: Shaped[Tensor, "N D"]
+    """Codes, 0 where missing: bytes, or float32 where a variable is continuous."""
     observed: Bool[Tensor, "N D"] | None
     """False where missing; None if no value is missing."""
     n_skipped: int
@@ -60,6 +60,7 @@ def prepare(
     x: Shaped[Tensor, "N D"],
     *,
     levels: Sequence[int] | None = None,
+    knots: Knots = None,
     columns: Sequence[str] | None = None,
     device: torch.device | str | None = None,
     training: bool = True,
@@ -69,6 +70,7 @@ def prepare(
     Args:
         x: codes, NaN where missing, [N, D].
         levels: number of levels of each variable; None for two each.
+        knots: tells which variables are continuous, see `nadek.models.variables`.
         columns: names for messages.
         device: of the result.
         training: refuse columns without any value, which cannot be learnt.
@@ -88,14 +90,15 @@ def prepare(
     for option, given in (("levels", levels), ("columns", columns)):
         if given is not None and len(given) != x.shape[1]:
             raise ValueError(f"{option}: expected {x.shape[1]}, one for each column, found {len(given)}")
-    values, missing = split_missing(x, levels)
+    values, missing = split_missing(x, levels, knots)
     keep = ~missing.all(1)
     n_skipped = int((~keep).sum())
     values, missing = values[keep], missing[keep]
     if len(values) == 0:
         raise ValueError(f"no rows to learn from: {len(x)} rows found, {n_skipped} of them without any value")
     observed = (~missing).to(device) if missing.any() else None
-    rows = Rows(values.to(torch.uint8).to(device), observed, n_skipped, None if columns is None else tuple(columns))
+    dtype = torch.uint8 if knots is None else torch.float32
+    rows = Rows(values.to(dtype).to(device), observed, n_skipped, None if columns is None else tuple(columns))
     empty = missing.all(0).nonzero().flatten().tolist()
     if training and empty:
         raise EmptyColumnsError(_describe_empty([rows.name(column) for column in empty]), columns=empty)

@@ -110,7 +110,7 @@ def fit_table(
         raise ValueError("memory: expected a model of every ordering, found one that knows one only")
     device = rows.values.device
     weights = torch.Generator().manual_seed(recipe.seed)
-    network = build(recipe.model, data_mean(_codes(rows), recipe.model.levels), generator=weights).to(device)
+    network = build(recipe.model, data_mean(_levels(rows), recipe.model.levels), generator=weights).to(device)
     if start is not None and resume is None:
         start(network)
     history = fit(
@@ -136,7 +136,7 @@ def last_metrics(history: Sequence[Epoch], *, diverged: bool = False) -> dict[st
     return {"epochs": last.epoch, "seconds": last.seconds, "best_validation": last.best, "diverged": diverged}
 
 
-def _codes(rows: Rows) -> Tensor:
-    """Codes on the CPU, NaN where missing."""
-    values = rows.values.cpu().float()
+def _levels(rows: Rows) -> Tensor:
+    """Levels nearest to the codes, on the CPU, NaN where missing."""
+    values = rows.values.cpu().float().round()
     return values if rows.observed is None else values.masked_fill(~rows.observed.cpu(), torch.nan)

@@ -181,7 +181,7 @@ def _suggest(key: str, cls: type, where: str) -> str:
 
 
 def _nested_options(cls: Any, where: str) -> set[str]:  # noqa: ANN401 - any dataclass
-    """Return the paths of the options in tables of options."""
+    """Return the paths of options in their tables."""
     options: set[str] = set()
     for name, hint in typing.get_type_hints(cls).items():
         path = _join(where, name)

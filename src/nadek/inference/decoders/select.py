@@ -35,7 +35,7 @@ class MemoryDecoder:
         self.inner.reveal(positions, value, where)
         observed = torch.ones_like(value, dtype=torch.bool) if where is None else where
         hidden = ~self.variables.expand(observed, positions)
-        shown = self.variables.encode(value, positions).to(self.distance.dtype).masked_fill(hidden, 0)
+        shown = self.variables.one_hot(value, positions).to(self.distance.dtype).masked_fill(hidden, 0)
         self.distance += self.stored.select(self.variables.columns(positions)).hamming_distance(shown, ~hidden)
 
 

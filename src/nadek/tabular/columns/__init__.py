@@ -1,7 +1,7 @@
 """Column types, their inference, and their codes."""
 
-from nadek.tabular.columns.bins import draw, log_density_within, log_fall_outside, log_fall_within, within_bins
-from nadek.tabular.columns.encoding import Unknown, decode, encode, expected
+from nadek.tabular.columns.bins import log_density, log_density_within, log_fall_within, within_bins
+from nadek.tabular.columns.encoding import Unknown, bin_probabilities, decode, encode, expected
 from nadek.tabular.columns.infer import infer
 from nadek.tabular.columns.parsing import is_missing, read_cells
 from nadek.tabular.columns.types import (
@@ -12,6 +12,7 @@ from nadek.tabular.columns.types import (
     Ordinal,
     describe,
     is_plain,
+    knots,
     level_names,
     n_levels,
     ordinal,
@@ -24,17 +25,18 @@ __all__ = [
     "Numeric",
     "Ordinal",
     "Unknown",
+    "bin_probabilities",
     "decode",
     "describe",
-    "draw",
     "encode",
     "expected",
     "infer",
     "is_missing",
     "is_plain",
+    "knots",
     "level_names",
+    "log_density",
     "log_density_within",
-    "log_fall_outside",
     "log_fall_within",
     "n_levels",
     "ordinal",

@@ -1,4 +1,10 @@
-"""Numbers within their bins: values drawn for codes, and densities, which bin probabilities leave out."""
+"""Numbers within their bins: their codes, the way back, and densities, which bin probabilities leave out.
+
+The density in a bin rises or falls exponentially, as ``exp(t s)`` for s from 0 to 1 across the bin, at the rate t that
+gives the mean of its training values. A number of bin b below which lies a part q of this density has the code
+``b + q - 1/2``, where bins of several values are neighbours. In the half of a bin that has no such neighbour all
+numbers have the code b.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.encoding import as_places, decode
 from nadek.tabular.columns.parsing import read_cells, widened
-from nadek.tabular.columns.types import Column, Numeric, n_levels
+from nadek.tabular.columns.types import Column, Numeric
 
 NARROWEST = 1e-6
 """Least width of a bin, as a part of the typical width."""
@@ -22,39 +27,83 @@ MOST = 2.0
 HUGE = 1e300
 """Largest number whose differences are safe in floats; larger ones are divided by four."""
 
+MARGIN = 1e-4
+"""Least distance of codes from the ends of their bins, so that single precision does not round to the next bin."""
+
 DOUBLE: np.dtype[Any] = np.dtype(np.float64)
+
+PARTS = 32
+"""Of each bin, in `knots_of`."""
 
 HALVINGS = 100
 """Of the interval in which a lean is looked for: to the last digit, wherever it begins."""
 
 
-def draw(
-    column: Column, codes: NDArray[Any], *, rng: np.random.Generator, dtype: np.dtype[Any] = DOUBLE
-) -> NDArray[Any]:
-    """Return values as `decode` does, but numbers drawn from their bins, [N].
+def codes_of(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return codes of numbers, [M]; the middle of a step counts."""
+    place, (left, width) = column.bin_of(numbers), _left_and_width(column)
+    with np.errstate(invalid="ignore", over="ignore"):
+        away = column.snapped(numbers) - left[place] + column.step / 2
+        share = np.divide(away, width[place], out=np.full(len(place), 0.5), where=width[place] > 0)
+    below = _part_below(np.clip(share, 0, 1), _leans(column)[place])
+    return place + _joined(column, place, np.clip(below, MARGIN, 1 - MARGIN) - 0.5)
 
-    The density in a bin rises or falls exponentially, at the rate that gives the mean of its training values: so draws
-    have on average the mean that `decode` gives. Numbers have the decimals of the column and, rounded to floats of
-    ``dtype``, are still in their bins. One random number a row is taken for a numeric column.
+
+def draw(
+    column: Numeric, codes: NDArray[np.float64], *, rng: np.random.Generator, dtype: np.dtype[Any] = DOUBLE
+) -> NDArray[np.float64]:
+    """Return numbers of codes, [M].
+
+    Where half a bin has one code they are drawn. They have the decimals of the column and, rounded to floats of
+    ``dtype``, are still in their bins. One random number is taken for each.
     """
-    if not isinstance(column, Numeric):
-        return decode(column, codes)
-    missing, places = as_places(codes, n_levels(column))
+    places, even = np.round(codes).astype(np.intp), rng.random(len(codes))
+    below, above = ~_is_joined(column)[:, places]
+    half = np.select([below & above, below, above], [even, even / 2, 0.5 + even / 2], 0.5)
+    part = np.where(codes == places, half, 0.5 + codes - places)
     left, width = _left_and_width(column)
-    share = _leaning(rng.random(len(places)), _leans(column)[places])
-    left, width = left[places], width[places]
+    share, left, width = _leaning(part, _leans(column)[places]), left[places], width[places]
     inwards = np.floor(share * np.round(width / column.step)) * column.step if column.step else share * width
-    drawn = _below(column, column.rounded(left + inwards), places, dtype)
-    if missing.any():
-        return np.where(missing, np.nan, drawn)
-    return drawn.astype(np.int64) if column.integer else drawn
+    return _within(column, column.rounded(left + inwards), places, dtype)
+
+
+@lru_cache(maxsize=1024)
+def knots_of(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return bins of knots, [L, L], and their means, [L].
+
+    See `nadek.models.variables`. Bins count by the midpoints of many parts.
+    """
+    n, left, width = len(column.means), *_left_and_width(column)
+    part = np.tile((np.arange(PARTS) + 0.5) / PARTS, n)
+    place = np.repeat(np.arange(n), PARTS)
+    code = place + _joined(column, place, part - 0.5)
+    weights = np.clip(1 - np.abs(code[:, None] - np.arange(n)), 0, None) / PARTS
+    numbers = left[place] + _leaning(part, _leans(column)[place]) * width[place]
+    bins = weights.reshape(n, PARTS, n).sum(1).T
+    middles = numbers.reshape(n, PARTS).mean(1)[place]  # parts of a whole number count as it does
+    return bins, weights.T @ (numbers - middles + np.array(column.means)[place])
+
+
+def _is_joined(column: Numeric) -> NDArray[np.bool_]:
+    """Return True where a bin of several values has one below, and above, [2, L]."""
+    several = np.ones(len(column.means), dtype=np.bool_)
+    several[list(column.single)] = False
+    both = several[1:] & several[:-1]
+    return np.stack([np.append(False, both), np.append(both, False)])
+
+
+def _joined(column: Numeric, place: NDArray[np.intp], away: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return distances from middles of bins, 0 towards others."""
+    below, above = _is_joined(column)[:, place]
+    return np.where(np.where(away < 0, below, above), away, 0.0)
 
 
 def _left_and_width(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where bins begin and how wide they are; 0 where one held a single value only."""
-    left = np.array((column.low, *column.edges))
-    right = np.array((*column.ends, column.high + column.step))
-    return left, np.where(np.array(column.means) == left, 0.0, right - left)
+    left, right = np.array((column.low, *column.ends)), np.array((*column.ends, column.high + column.step))
+    single, alone = list(column.single), np.array((column.low, *column.edges))
+    left[single] = right[single] = alone[single]
+    return left, right - left
 
 
 @lru_cache(maxsize=1024)
@@ -65,6 +114,10 @@ def _leans(column: Numeric) -> NDArray[np.float64]:
     """
     left, width = _left_and_width(column)
     within = np.divide(np.array(column.means) - left, width, out=np.full(len(left), 0.5), where=width > 0)
+    if column.tails is not None:  # a few values far outside do not count more than `MOST`
+        first, last = (MOST * tail / math.log(2) for tail in column.tails)
+        within[0] = max(within[0], 1 - first / width[0]) if width[0] else within[0]
+        within[-1] = min(within[-1], last / width[-1]) if width[-1] else within[-1]
     n = np.maximum(np.round(width / column.step), 1) if column.step else np.full(len(left), np.inf)
     nearest = np.clip(np.minimum(within, 1 - 1 / n - within), 1e-12, None)
     low, high = -1 / nearest, 1 / nearest
@@ -84,6 +137,13 @@ def _mean(t: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]
         return -1 / np.expm1(-t) - part
 
 
+def _part_below(share: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the part of the density ``exp(t s)`` below s, the inverse of `_leaning`."""
+    down = -np.maximum(np.abs(t), 1e-9)
+    part: NDArray[np.float64] = np.expm1(down * np.where(t > 0, 1 - share, share)) / np.expm1(down)
+    return np.where(t > 0, 1 - part, part)
+
+
 def _leaning(share: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
     """Numbers of density ``exp(t s)`` in [0, 1), from even ones."""
     down = -np.maximum(np.abs(t), 1e-9)
@@ -93,7 +153,7 @@ def _leaning(share: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.f
     return inside
 
 
-def _below(
+def _within(
     column: Numeric, drawn: NDArray[np.float64], places: NDArray[np.intp], dtype: np.dtype[Any]
 ) -> NDArray[np.float64]:
     """Drawn numbers as a type of floats holds them, none of them rounded up to where the next bin begins."""
@@ -102,6 +162,37 @@ def _below(
     highest = np.nextafter(np.array(column.ends, dtype=dtype), dtype.type(-np.inf))
     inside: NDArray[np.float64] = np.minimum(widened(drawn.astype(dtype)), np.append(widened(highest), np.inf)[places])
     return inside
+
+
+def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log-densities of numbers given their bins, [M].
+
+    They are in nats, per unit of the column. Whole numbers, and those of few decimals, have a probability each, spread
+    over their step. A number with a bin to itself has the probability of the bin: 0. Beyond those of training the
+    density falls as `log_fall_outside` says, and within the outermost bins it is lower by what lies outside, so that it
+    integrates to 1.
+    """
+    inside = np.clip(column.snapped(numbers), column.low, column.high)
+    place, (left, width), bins = column.bin_of(inside), _left_and_width(column), _Bins.of(column)
+    with np.errstate(over="ignore"):
+        fall, densities = log_fall_outside(column, numbers), _log_lean(column, place, inside - left[place])
+        ends = _log_lean(column, np.array([0, len(left) - 1]), np.array([0.0, column.high - left[-1]]))
+        scale = bins.scale[[0, -1]] / bins.unit
+        beyond = column.step / np.expm1(column.step / scale) if column.step else scale
+        less = np.log1p(np.exp(ends) * beyond)
+    outermost = np.where(place == 0, less[0], 0) + np.where(place == len(left) - 1, less[1], 0)
+    return np.where(width[place] > 0, densities - outermost, 0) + fall
+
+
+def _log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log-densities at distances from left edges; -inf for a single value."""
+    width = _left_and_width(column)[1][place]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t, share, step = _leans(column)[place], inwards / width, column.step / width
+        down = -np.maximum(np.abs(t), 1e-9)
+        along = np.where(t > 0, 1 - share - step, share)
+        part = np.expm1(down * step) / step if column.step else down
+        return np.where(width > 0, down * along + np.log(part / np.expm1(down)) - np.log(width), -np.inf)
 
 
 def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -158,7 +249,7 @@ def within_bins(
 ) -> NDArray[np.float64]:
     """Return a measure of all numbers of a table, [N, D]; 0 for other cells and missing ones.
 
-    The measure is one of the three above; ``values`` are D arrays [N].
+    The measure is one of those above; ``values`` are D arrays [N].
     """
     within = np.zeros((len(values[0]), len(columns)))
     for j, (column, cells, name) in enumerate(zip(columns, values, names, strict=True)):

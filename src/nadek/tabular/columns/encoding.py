@@ -6,19 +6,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nadek.tabular.columns.bins import DOUBLE, codes_of, draw, knots_of
 from nadek.tabular.columns.infer import numbers_of
 from nadek.tabular.columns.parsing import Cells, Sort, listed, place_of, read_cells, shown, without_other_sorts
-from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ordinal, n_levels
+from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ordinal, is_continuous, n_levels
 
 Unknown = Literal["error", "missing"]
 """Refuse a value that is no level of its column, or take it as missing."""
 
 
 def encode(column: Column, values: NDArray[Any], *, name: str, unknown: Unknown = "error") -> NDArray[np.float64]:
-    """Return codes of values, places of levels or bins, [N]; NaN where missing.
+    """Return codes of values, places of levels or numbers in bins, [N]; NaN where missing.
 
-    Numbers outside the range of a numeric column go to its outer bins. A value that is no level is missing, or an error
-    that names its cell.
+    Numbers outside the range of a numeric column go to the ends of its outer bins. A value that is no level is missing,
+    or an error that names its cell.
     """
     levels = None if isinstance(column, Numeric) else column.levels
     if unknown == "missing" and levels is not None and values.dtype.kind in "OUT":
@@ -26,7 +27,8 @@ def encode(column: Column, values: NDArray[Any], *, name: str, unknown: Unknown 
     cells = read_cells(values, name=name, expected_sort=_sort_of(column), expected=levels)
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
-        codes[cells.rows] = column.bin_of(numbers_of(cells, name=name))
+        numbers = numbers_of(cells, name=name)
+        codes[cells.rows] = codes_of(column, numbers) if is_continuous(column) else column.bin_of(numbers)
         return codes
     places = _places(column.levels, cells)
     strange = np.flatnonzero(np.isnan(places))
@@ -38,26 +40,45 @@ def encode(column: Column, values: NDArray[Any], *, name: str, unknown: Unknown 
     return codes
 
 
-def decode(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
-    """Return values of codes: levels, or means of bins with as many decimals as the column, [N].
+def decode(
+    column: Column, codes: NDArray[Any], *, rng: np.random.Generator | None = None, dtype: np.dtype[Any] = DOUBLE
+) -> NDArray[Any]:
+    """Return values of codes, [N]: levels, or numbers with as many decimals as the column.
 
+    Numbers are the means of the bins, or with a generator ``rng`` those at the code, see `nadek.tabular.columns.bins`.
     Missing are NaN among numbers, and None among text and booleans.
     """
     if not isinstance(column, Numeric):
         return _chosen(column.levels, codes, n_levels(column))
+    places = np.round(codes) if is_continuous(column) else codes
+    if rng is not None and is_continuous(column):
+        missing, _ = as_places(places, n_levels(column))
+        numbers = draw(column, np.where(missing, 0, codes).astype(np.float64), rng=rng, dtype=dtype)
+        numbers = np.where(missing, np.nan, numbers)
+        return numbers.astype(np.int64) if column.integer and not missing.any() else numbers
     means = column.rounded(np.array(column.means)).tolist()
-    return _chosen([int(mean) for mean in means] if column.integer else means, codes, n_levels(column))
+    return _chosen([int(mean) for mean in means] if column.integer else means, places, n_levels(column))
+
+
+def bin_probabilities(
+    column: Column, probabilities: NDArray[np.float64], missing: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return probabilities of levels or bins, [N, L], from those of knots."""
+    if not isinstance(column, Numeric) or not is_continuous(column):
+        return probabilities
+    return np.where(missing[:, None], probabilities @ knots_of(column)[0], probabilities)
 
 
 def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the expectation of a column of numbers, [N], out of the probabilities of its levels or bins, [N, L].
+    """Return the expectation of a column of numbers, [N], out of the probabilities of its levels or knots, [N, L].
 
     Those of whole numbers are not rounded. Categories and words have none, which is an error.
     """
     values = column.means if isinstance(column, Numeric) else column.levels
     if isinstance(column, Categorical | Ordinal) or any(isinstance(value, str) for value in values):
         raise ValueError(f"expected numbers, found the categories {listed(values)}: they have no mean")
-    weighed: NDArray[np.float64] = probabilities[:, : len(values)] @ np.array(values, dtype=np.float64)
+    means = knots_of(column)[1] if isinstance(column, Numeric) and is_continuous(column) else values
+    weighed: NDArray[np.float64] = probabilities[:, : len(values)] @ np.array(means, dtype=np.float64)
     return weighed
 
 

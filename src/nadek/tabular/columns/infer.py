@@ -10,8 +10,14 @@ from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Cate
 
 Declared = Literal["auto", "categorical", "numeric"]
 
+N_BINS = 24
+"""Bins of a column of numbers, at most; finer ones learn more slowly and are no more exact."""
+
 MOST_WORDS = 32
 """Most different texts of a column that is taken for categories without a question."""
+
+OUTERMOST = 0.01
+"""Part of the values at either end that bins may lump together."""
 
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
@@ -34,10 +40,10 @@ def infer(
     *,
     name: str,
     kind: Declared = "auto",
-    n_bins: int = 16,
+    n_bins: int = N_BINS,
     integers: Literal["ask", "numeric"] = "ask",
 ) -> Column:
-    """Infer the type of a column from its values [N].
+    """Infer the type of a column from its values.
 
     Booleans and the numbers 0 and 1 are binary, and so are two different texts; a few texts are categories; numbers
     that are not all whole are numeric. Many different texts may be names, and whole numbers may be categories or
@@ -124,13 +130,14 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     integer = cells.values.dtype.kind == "i" or bool(_tells_whole(different).all())
     decimals = None if integer else _decimals(different)
     if decimals is not None:
-        observed, different = np.round(observed, decimals), np.round(different, decimals)  # 0.10000000149 is 0.1
-    edges = different[1:] if len(different) <= n_bins else _quantiles(observed, different, n_bins)
+        observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
+    different, times = np.unique(observed, return_counts=True)
+    edges = different[1:] if len(different) <= n_bins else _edges(different, times, n_bins)
     place = np.searchsorted(edges, observed, side="right")
-    times = np.bincount(place)
-    means = np.bincount(place, observed) / times
+    n = np.bincount(place)
+    means = np.bincount(place, observed) / n
     if not np.isfinite(means).all():  # their sum is too large for floats
-        means = (np.bincount(place, observed / times.max()) / times) * times.max()
+        means = (np.bincount(place, observed / n.max()) / n) * n.max()
     # rounding must not move the mean of one single value, which stands for "nothing else is in this bin"
     left = np.concatenate((different[:1], edges))
     last = different[np.append(np.searchsorted(different, edges), len(different)) - 1]
@@ -176,9 +183,21 @@ def _decimals(different: NDArray[np.float64]) -> int | None:
     return None
 
 
-def _quantiles(observed: NDArray[np.float64], different: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Return inner edges at quantiles; a value of several quantiles gets its own bin."""
-    wanted = np.quantile(observed, np.arange(1, n_bins) / n_bins, method="higher")
-    edges, times = np.unique(np.append(wanted, different[0]), return_counts=True)
-    after = np.searchsorted(different, edges[times > 1], side="right")
-    return np.union1d(edges[1:], different[after[after < len(different)]])
+def _edges(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int) -> NDArray[np.float64]:
+    """Return inner edges, for bins of few values and little width.
+
+    A value of more than two bins' share gets its own bin. Edges are quantiles of an even mixture of the values and of
+    numbers that are uniform in their range, without the outermost ones.
+    """
+    frequent = times * n_bins > 2 * times.sum()
+    alone = np.flatnonzero(frequent)
+    rest, counts = different[~frequent], times[~frequent].cumsum()
+    n = max(1, n_bins - 2 * len(alone))
+    wanted = rest[:0]
+    if len(rest):
+        outermost = max(OUTERMOST * counts[-1], 1.5)  # at least one value at either end
+        low, high = rest[np.searchsorted(counts, [outermost, counts[-1] - outermost])]
+        along = (np.clip(rest, low, high) / 4 - low / 4) / max(high / 4 - low / 4, np.finfo(float).tiny)  # no overflow
+        wanted = rest[np.searchsorted(counts / counts[-1] + along, 2 * np.arange(1, n) / n)]
+    after = different[alone[alone < len(different) - 1] + 1]
+    return np.setdiff1d(np.concatenate((wanted, different[alone], after)), different[:1])

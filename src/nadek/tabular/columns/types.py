@@ -1,6 +1,6 @@
 """Types of columns: binary, categorical, ordinal, numeric in bins; and texts about them.
 
-A code is the place of a level, or of a bin.
+A code is the place of a level, or of a bin and a number in it.
 """
 
 import math
@@ -65,7 +65,7 @@ class Ordinal(_Levels):
 
 @dataclass(frozen=True, kw_only=True)
 class Numeric:
-    """A number, in bins with about as many training values each.
+    """A number, in bins.
 
     Bin b holds what is at least its left edge and below the next one, and every left edge is a training value: so a
     bin whose mean is its left edge holds this one value only.
@@ -114,6 +114,12 @@ class Numeric:
                 raise ValueError(f"cuts: expected one at most at each edge and above the one before, found {self.cuts}")
 
     @property
+    def single(self) -> tuple[int, ...]:
+        """Return the bins of a single value."""
+        lefts = zip(self.means, (self.low, *self.edges), strict=True)
+        return tuple(place for place, (mean, left) in enumerate(lefts) if mean == left)
+
+    @property
     def ends(self) -> tuple[float, ...]:
         """Where all bins but the last end."""
         return self.edges if self.cuts is None else self.cuts
@@ -158,6 +164,17 @@ def ordinal(columns: Sequence[Column]) -> tuple[int, ...]:
     """Return places of columns of ordered codes: numbers in bins, and `Ordinal` ones of more than two levels."""
     kinds = (Numeric, Ordinal)
     return tuple(place for place, column in enumerate(columns) if isinstance(column, kinds) and n_levels(column) > 2)
+
+
+def is_continuous(column: Column) -> bool:
+    """Return True where a bin has several values."""
+    return isinstance(column, Numeric) and len(column.single) < len(column.means)
+
+
+def knots(columns: Sequence[Column]) -> tuple[tuple[int, ...] | None, ...] | None:
+    """Return the single bins of continuous columns, see `nadek.models.variables`."""
+    singles = tuple(c.single if isinstance(c, Numeric) and is_continuous(c) else None for c in columns)
+    return singles if any(single is not None for single in singles) else None
 
 
 def is_plain(column: Column) -> bool:
