@@ -120,7 +120,7 @@ def _as_integers(values: NDArray[Any], where: Bool[np.ndarray, " N"]) -> NDArray
     """Return integers that missing cells made floats as integers again, 0 in these cells; other values as they are."""
     if values.dtype.kind != "f":
         return values
-    observed = np.where(where, 0, values)
+    observed = np.where(where, 0, values).astype(np.float64)
     whole = (observed == np.floor(observed)) & (np.abs(observed) < LARGEST_EXACT)
     return observed.astype(np.int64) if whole.all() else values
 
