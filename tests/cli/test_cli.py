@@ -429,7 +429,7 @@ columns: 2 binary, 2 categorical, 2 numeric
 column "smoker": binary, 2 levels: 'no', 'yes'
 column "colour": categorical, 3 levels: 'blue', 'green, light', 'red'
 column "grade": categorical, 3 levels: 1, 2, 3
-column "age": numeric, whole numbers from 18 to 89 in 24 bins
+column "age": numeric, whole numbers from 18 to 89 in 16 bins
 """
 CHOICES = ("--categorical", "grade", "--numeric", "age", "--drop", "id")
 
@@ -446,7 +446,7 @@ def test_fit_shows_column_types(mixed):
     assert mixed[1].err.startswith(KINDS_TOLD)
     assert 'dropped: "id"\n' in mixed[1].err
     assert mixed[1].out == ""
-    assert load(mixed[0]).levels == (2, 3, 3, 24, 24, 2)
+    assert load(mixed[0]).levels == (2, 3, 3, 16, 16, 2)
 
 
 def test_fit_groups_binary_words(tmp_path):
@@ -493,7 +493,7 @@ def test_dry_run_gives_types_and_reasons(tmp_path):
     columns = json.loads(ok(*command, "--json").out)["columns"]
     assert [column["type"] for column in columns] == [
         *("to be said", "to be said", "categorical, 3 levels: 'a', 'b', 'c'"),
-        *("numeric, numbers from 0 to 37.375 in 24 bins", "binary, 2 levels: 0, 1", "empty", "left out"),
+        *("numeric, numbers from 0 to 37.375 in 16 bins", "binary, 2 levels: 0, 1", "empty", "left out"),
     ]
     reasons = [column["reason"] for column in columns]
     assert reasons[0].startswith("has 300 different texts in 300 rows")
@@ -702,7 +702,7 @@ def test_impute_writes_level_probabilities(mixed, tmp_path):
     assert tuple(p)[:7] == first
     assert tuple(p)[7].startswith("age=18..")
     assert tuple(p)[-1] == "ok"
-    assert len(p) == 1 + 3 + 3 + 24 + 24 + 1
+    assert len(p) == 1 + 3 + 3 + 16 + 16 + 1
     for name in ("colour", "grade", "age", "size"):
         levels = np.array([list(map(float, p[level])) for level in p if level.startswith(f"{name}=")])
         np.testing.assert_allclose(levels.sum(0), 1, atol=1e-6)

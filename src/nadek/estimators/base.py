@@ -35,6 +35,7 @@ from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import impute
 from nadek.kernels.cpu import pick_device
 from nadek.tabular.columns import Column, Numeric, decode, read_cells, within_bins
+from nadek.tabular.columns.infer import N_BINS
 from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.learn_schema import declared_names, learn_columns
@@ -98,7 +99,7 @@ class NADEkBase(SavedEstimator):
         max_iter: Whole = "auto",
         missing: Choice = "use",
         warm_start: Switch = False,
-        n_bins: Count = 16,
+        n_bins: Count = N_BINS,
         categorical_features: WhichOrNone = None,
         numeric_features: WhichOrNone = None,
         training: TrainingOptions = None,

@@ -10,7 +10,7 @@ from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Cate
 
 Declared = Literal["auto", "categorical", "numeric"]
 
-N_BINS = 24
+N_BINS = 16
 """Bins of a column of numbers, at most; finer ones learn more slowly and are no more exact."""
 
 MOST_WORDS = 32
