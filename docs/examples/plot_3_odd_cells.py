@@ -24,23 +24,24 @@ for row, column in zip(rows, columns, strict=True):
 detector = nadek.NADEkOutlierDetector(max_iter=100, random_state=0).fit(
     wines.drop(index=rows)
 )
-surprise = -detector.explain(wrong)
+surprise = detector.explain(wrong)
 
 # %%
-# ``explain`` gives the log-probability of each cell, given all others of its row. These are
-# the ten least expected cells of the whole table, and whether their values were changed:
+# ``explain`` gives the surprise of each cell, given all others of its row. These are the
+# ten most surprising cells of the whole table, and whether their values were changed:
 
-changed = {(int(row), int(column)) for row, column in zip(rows, columns, strict=True)}
-for cell in np.argsort(surprise, axis=None)[::-1][:10]:
-    row, column = (int(place) for place in np.unravel_index(cell, surprise.shape))
+changed = {
+    (int(row), wines.columns[column]) for row, column in zip(rows, columns, strict=True)
+}
+for (row, column), nats in surprise.stack().nlargest(10).items():
     what = "changed" if (row, column) in changed else "measured"
-    print(f"{surprise[row, column]:.1f} nats: row {row}, {wines.columns[column]}, {what}")
+    print(f"{nats:.1f} nats: row {row}, {column}, {what}")
 
 # %%
 # The six rows; a cross marks the cell that was changed.
 
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-picture = axes.imshow(surprise[rows], cmap="magma_r", aspect="auto")
+picture = axes.imshow(surprise.loc[rows], cmap="magma_r", aspect="auto")
 axes.plot(columns, range(6), "x", color="deepskyblue", markersize=10, markeredgewidth=2)
 axes.set_xticks(range(wines.shape[1]), wines.columns, rotation=45, ha="right", fontsize=8)
 axes.set_yticks(range(6), [f"row {row}" for row in rows])

@@ -24,8 +24,7 @@ model = nadek.NADEk(max_iter=100, random_state=0).fit(wines)
 
 nothing = wines[:1].mask(np.ones((1, wines.shape[1]), dtype=bool))
 tells = pd.DataFrame(
-    {name: model.suggest_next(nothing, target=[name])[0] for name in wines},
-    index=wines.columns,
+    {name: model.suggest_next(nothing, target=[name]).iloc[0] for name in wines}
 )
 picture = tells.to_numpy().copy()
 np.fill_diagonal(picture, np.nan)

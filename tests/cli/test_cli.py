@@ -837,14 +837,14 @@ FLAGS = {
     "data": "--fetch --json",
     "draw": "--device --hidden --output --seed --split -o",
     "evaluate": "--json --orderings --rows --seed --until-error",
-    "explain": "--lowest --orderings --seed --top",
+    "explain": "--row --top",
     "fit": "--batch-size --categorical --config --drop --dry-run --epochs --hidden --json --keep --lr --memory"
     " --missing --numeric --ordinal --resume --save-every --seed --set --steps --validation --validation-fraction"
     " --whole-numbers",
     "impute": "--probabilities --seed",
     "info": "--json",
     "sample": "--device --force --number --orderings --output --seed -n -o",
-    "score": "--orderings --seed",
+    "score": "--orderings --outliers --seed",
     "suggest": "--target --top",
 }
 

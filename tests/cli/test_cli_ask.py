@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, load_saved, save
-from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, log_prob
+from nadek.inference import beam, best_of, expected_information, explain_cells, greedy
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.runs.data import source_for
-from nadek.tabular.columns import Binary, Categorical, Numeric, knots, level_names, log_fall_within
+from nadek.tabular.columns import Binary, Categorical, Numeric, knots, level_names, log_outwards
 from nadek.tabular.schema import Schema
 from support.command import COLUMNS, answers, nadek, ok, write_csv
 from support.tables import read_matrix
@@ -66,61 +66,43 @@ def lines(text):
 
 def test_explain_names_the_most_surprising_cells(people):
     saved, x = load_saved(people[0]), source_for(load_saved(people[0]), str(people[1])).x
-    rows = lines(ok("explain", *people, "--top", "2", "--orderings", "3", "--seed", "4", "-q").out)
-    cells = explain_cells(saved.model, x)
-    ages = torch.tensor([4, 12.5, torch.nan, 40, torch.nan], dtype=torch.float64)
-    falls = torch.from_numpy(log_fall_within(KINDS[2], ages.numpy()))
-    cells.log_prob[:, 2] += falls
-    scores = log_prob(saved.model, x, orderings=3, generator=torch.Generator().manual_seed(4), reduce="mixture")
-    scores += falls.nan_to_num(0)
-    assert [int(line["row"]) for line in rows] == [1, 1, 2, 2, 3, 4, 4, 5]
+    ages = np.array([4, 12.5, 20, 40, 20])
+    outwards = torch.zeros(5, 4, dtype=torch.float64)
+    outwards[:, 2] = torch.from_numpy(log_outwards(KINDS[2], ages))
+    cells = explain_cells(saved.model, x, outwards=outwards)
+    rows = lines(ok("explain", *people, "-q").out)
+    assert len(rows) == (~x.isnan()).sum()
+    surprises = [float(line["surprise"]) for line in rows]
+    assert surprises == sorted(surprises, reverse=True)
     for line in rows:
         row, column = int(line["row"]) - 1, saved.schema.columns.index(line["column"])
-        assert float(line["log_likelihood"]) == pytest.approx(scores[row].item(), rel=1e-6)
-        assert float(line["log_probability"]) == pytest.approx(cells.log_prob[row, column].item(), rel=1e-6)
+        assert float(line["surprise"]) == pytest.approx(cells.surprise[row, column].item(), rel=1e-6)
         assert line["expected"] == level_names(KINDS[column])[int(cells.expected[row, column])]
-    for row in (0, 1, 3):
-        surprise = [float(line["surprise"]) for line in rows if int(line["row"]) == row + 1]
-        assert surprise == pytest.approx(cells.surprise[row].nan_to_num(-1).sort(descending=True).values[:2].tolist())
+    assert lines(ok("explain", *people, "--top", 4, "-q").out) == rows[:4]
+    fourth = [line for line in rows if line["row"] == "4"]
+    assert lines(ok("explain", *people, "--row", 4, "-q").out) == fourth
+    error = nadek("explain", *people, "--row", 6).error
+    assert error == f"--row: expected one of the rows 1 to 5 of {people[1]}, found 6"
 
 
 def test_explain_uses_the_table_words(people):
-    rows = lines(ok("explain", *people, "--top", "4", "-q").out)
+    rows = lines(ok("explain", *people, "-q").out)
     values = {(int(line["row"]), line["column"]): line["value"] for line in rows}
     expected = {(1, "smoker"): "no", (1, "city"): "Turku", (1, "age"): "4", (1, "ill"): "1", (2, "smoker"): "yes"}
     expected |= {(2, "age"): "12.5", (3, "ill"): "0", (4, "smoker"): "no", (4, "city"): "Rome", (4, "age"): "40"}
     assert values == expected | {(4, "ill"): "1", (5, "city"): "Oslo"}
-    assert all(
-        line["expected"] == line["value"] for line in rows if line["surprise"] == "0" and line["column"] != "age"
-    )
 
 
-@pytest.mark.parametrize(("usual", "outside"), [("20", "400"), ("9", "-300")])
-def test_explain_finds_far_numbers(people, tmp_path, usual, outside):
-    table = tmp_path / "ages.csv"
-    table.write_text(f"smoker,city,age,ill\nno,Turku,{usual},1\nno,Turku,{outside},1\n")
-    rows = lines(ok("explain", people[0], table, "--top", "4", "-q").out)
-    within, beyond = (line for line in rows if line["column"] == "age")
-    assert rows[4] == beyond  # the most surprising cell of its row
-    assert beyond["expected"] == within["expected"]
-    assert float(beyond["surprise"]) > float(within["surprise"]) + 50
-    assert float(beyond["log_probability"]) < float(within["log_probability"]) - 50
-
-
-def test_explain_the_lowest_rows_only(survey, tmp_path):
-    everything = lines(ok("explain", *survey, "--top", "1", "-q").out)
-    ok("explain", *survey, "--top", "1", "--lowest", "4", "-o", tmp_path / "why.csv", "-q")
-    lowest = lines((tmp_path / "why.csv").read_text())
-    likelihoods = [float(line["log_likelihood"]) for line in lowest]
-    assert likelihoods == sorted(likelihoods)
-    assert likelihoods == sorted(float(line["log_likelihood"]) for line in everything)[:4]
-
-
-def test_lowest_rows_have_far_numbers(people, tmp_path):
+def test_far_numbers_come_first(people, tmp_path):
     table = tmp_path / "ages.csv"
     table.write_text("smoker,city,age,ill\n" + "no,Turku,20,1\nyes,Rome,20,0\n" * 3 + "no,Turku,400,1\n,,-300,\n")
-    rows = lines(ok("explain", people[0], table, "--top", "1", "--lowest", "2", "-q").out)
+    rows = lines(ok("explain", people[0], table, "--top", 2, "-q").out)
     assert {(line["row"], line["column"]) for line in rows} == {("7", "age"), ("8", "age")}
+    assert float(rows[1]["surprise"]) > 30
+    worst = lines(ok("score", people[0], table, "--outliers", 2, "-q").out)
+    assert {line["row"] for line in worst} == {"7", "8"}
+    scores = [float(line["outlier_score"]) for line in worst]
+    assert scores == sorted(scores)
 
 
 # suggest
@@ -173,7 +155,7 @@ def test_suggest_reports_nothing_to_ask(people, tmp_path):
 
 def test_unknown_target_is_refused(people):
     error = nadek("suggest", *people, "--target", "town").error
-    assert error == '--target: there is no column "town"; known are "smoker", "city", "age", "ill"'
+    assert error == "--target: found 'town', expected one of the columns 'smoker', 'city', 'age', 'ill'"
 
 
 # complete

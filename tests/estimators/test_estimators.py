@@ -578,9 +578,9 @@ def test_most_informative_question_comes_next(learnt):
     assert np.isnan(gain[1, 0])
     everything = learnt.suggest_next([[np.nan, np.nan, 1]])
     assert everything[0, 0] == pytest.approx(everything[0, 1], abs=0.1)
-    with pytest.raises(ValueError, match=r"^target: expected an unknown cell of it in every row, .* row at index 1$"):
+    with pytest.raises(ValueError, match=r"^target: expected an unknown cell of it in every row, found none in row 2$"):
         learnt.suggest_next([[np.nan, 1, 1], [1, np.nan, 1]], target=[0])
-    with pytest.raises(ValueError, match=r"^target: expected an unknown cell of it in every row, .* row at index 0$"):
+    with pytest.raises(ValueError, match=r"^target: expected an unknown cell of it in every row, found none in row 1$"):
         learnt.suggest_next([[np.nan, 1, 1]], target=[])
 
 
@@ -965,8 +965,7 @@ def test_far_number_is_an_outlier():
     usual, far, apart = detector.score_samples([[171, 170], [171, 900], [150, 190]])
     assert usual > apart > far
     assert detector.predict([[171, 170], [171, 900]]).tolist() == [1, -1]
-    cells = detector.explain([[171, 900]])[0]
-    assert cells.argmin() == 1
+    assert detector.explain([[171, 900]])[0].argmax() == 1
 
 
 def test_empty_columns_are_dropped_or_kept(copies):
@@ -1114,8 +1113,8 @@ def test_rows_unlike_the_others_are_outliers(detector):
     assert detector.predict(rows).tolist() == [1, 1, -1]
     assert (detector.decision_function(rows) == detector.score_samples(rows) - detector.offset_).all()
     cells = detector.explain([[1, 0, 0], [1, 1, np.nan]])
-    assert (cells[0, :2] < -2).all()
-    assert cells[0, 2] > -1
+    assert (cells[0, :2] > 2).all()
+    assert cells[0, 2] < 1
     assert np.isnan(cells[1, 2])
 
 
@@ -1151,7 +1150,6 @@ def test_automatic_threshold_flags_one_in_twenty(detector, copies):
 def test_empty_row_is_no_outlier(spread):
     table = np.exp(spread * np.random.default_rng(0).standard_normal((300, 2)))
     detector = nadek.NADEkOutlierDetector(**QUICK, contamination=0.5).fit(table)
-    assert detector.score_samples(table).max() <= 0
     assert detector.predict([[np.nan, np.nan]]).tolist() == [1]
 
 

@@ -7,7 +7,7 @@ import torch
 from nadek import NADEkImputer
 from nadek.inference import explain_cells, greedy, log_prob
 from nadek.inference.order_agnostic import step_costs
-from nadek.inference.sampling import level_probabilities, sample
+from nadek.inference.sampling import impute, level_probabilities, sample
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.codes import split_missing
 from nadek.models.cores import DeepConfig
@@ -114,6 +114,16 @@ def test_most_probable_answers_are_knots(model, generator):
     x[:, 0] = torch.nan
     best = level_probabilities(model, x)[:, 0].argmax(1)
     assert torch.equal(greedy(model, x, ordering=torch.arange(5)).x[:, 0], best.double())
+
+
+@pytest.mark.parametrize("j", range(5))
+def test_surprise_is_the_part_of_draws_as_improbable(model, generator, j):
+    """Of codes that the model draws given the others, exp(-s) have a surprise of s or more."""
+    x = codes(1, generator).repeat(4000, 1)
+    x[:, j] = torch.nan
+    surprise = explain_cells(model, impute(model, x, generator=generator)).surprise[:, j].sort().values
+    for s in surprise[::200]:
+        assert (surprise >= s - 1e-6).double().mean() == pytest.approx((-s).exp().item(), abs=0.03)
 
 
 def test_only_continuous_codes_have_parts():

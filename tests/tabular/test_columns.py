@@ -1,5 +1,6 @@
 """nadek.tabular.columns: what a column is told to be, what is asked, and codes and values there and back."""
 
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
@@ -17,8 +18,9 @@ from nadek.tabular.columns import (
     infer,
     knots,
     level_names,
-    log_density_within,
-    log_fall_within,
+    log_density,
+    log_outwards,
+    log_relative_density,
     n_levels,
 )
 from nadek.tabular.columns.infer import UndecidedColumnError
@@ -81,11 +83,11 @@ TOLD = {
     "one other number": (np.array([0.5, NAN]), Categorical(levels=(0.5,))),
     "decimals": (
         objects(Decimal("0.5"), Decimal("NaN"), Decimal(2)),
-        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False, decimals=1),
+        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False, decimals=1, n_values=2),
     ),
     "fractions": (
         np.array([0.5, NAN, 2.0, 0.5], dtype=np.float32),
-        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False, decimals=1),
+        Numeric(edges=(2.0,), means=(0.5, 2.0), low=0.5, high=2.0, integer=False, decimals=1, n_values=3),
     ),
 }
 
@@ -139,12 +141,12 @@ DECLARED = {
     "0 and 1 as numbers": (
         np.array([0, 1]),
         "numeric",
-        Numeric(edges=(1.0,), means=(0.0, 1.0), low=0.0, high=1.0, integer=True),
+        Numeric(edges=(1.0,), means=(0.0, 1.0), low=0.0, high=1.0, integer=True, n_values=2),
     ),
     "one number": (
         np.array([5.5]),
         "numeric",
-        Numeric(edges=(), means=(5.5,), low=5.5, high=5.5, integer=False, decimals=1),
+        Numeric(edges=(), means=(5.5,), low=5.5, high=5.5, integer=False, decimals=1, n_values=1),
     ),
 }
 
@@ -177,17 +179,6 @@ def test_declared_type_overrides_values(case):
 )
 def test_impossible_values_are_named(values, kind, told):
     assert refused(infer, values, name="x", kind=kind) == told
-
-
-@pytest.mark.parametrize(
-    ("column", "numbers", "densities"),
-    [
-        (numeric((1.0, 2.0), (0.0, 1.0, 2.01), 0.0, 3.0, integer=True), [0, 1, 2, 3], [0, 0, 0, -1]),
-        (numeric((1.0, 2.0), (0.5, 1.5, 2.0), 0.0, 2.0), [0.5, 1.2, 2.0], [-1.0, np.log(0.5), 0.0]),
-    ],
-)
-def test_density_of_single_bins(column, numbers, densities):
-    np.testing.assert_allclose(log_density_within(column, np.array(numbers, float)), densities, atol=1e-12)
 
 
 def test_the_number_of_bins_is_checked():
@@ -275,7 +266,7 @@ def test_single_precision_keeps_bins():
     assert same(infer(widened, name="x"), column)
     codes = encode(column, values, name="x")
     np.testing.assert_array_equal(encode(column, widened, name="x"), codes)
-    assert (log_density_within(column, widened) == 0).all()
+    assert (log_density(column, widened) == 0).all()
     assert set(draw(column, codes, rng=np.random.default_rng(0))) == set(values)
     between = np.array([0.19999, 0.2 - 1e-7, 0.2 + 1e-7, 1e308, -1e308])
     assert encode(column, between, name="x").tolist() == [1, 1, 2, 4, 0]
@@ -328,122 +319,89 @@ def test_large_integers_stay_integers(extreme):
 
 def test_gap_beside_frequent_number_is_unlikely():
     column = Numeric(edges=(5000.0, 5050.0), means=(0.0, 5025.0, 5075.0), low=0.0, high=5100.0, integer=False)
-    seen, beside, *between, usual = log_density_within(column, np.array([0.0, 1e-9, 10.0, 2500.0, 4999.0, 5025.0]))
-    assert seen == 0
-    assert beside == pytest.approx(0, abs=1e-6)
-    assert (np.diff([seen, beside, *between]) < 0).all()
-    assert between[1] < usual  # what was never seen, and what was
+    for measure in (log_density, log_outwards, log_relative_density):
+        density = measure(column, np.array([0.0, 1e-9, 100.0, 2500.0, 4999.0]))
+        assert density[0] == 0
+        assert (np.diff(density) < 0).all()
 
 
-@pytest.mark.parametrize("extreme", [120.0, 1e4, 1e7])
-def test_frequent_number_is_densest_despite_outlier(extreme):
-    rng = np.random.default_rng(0)
-    spent = np.where(rng.random(2000) < 0.4, 0.0, np.round(rng.lognormal(3, 0.5, 2000), 2))
-    spent[0] = extreme
-    column = infer(spent, name="spent")
-    nothing, *others = log_density_within(column, np.array([0.0, *np.unique(spent)[1:]]))
-    assert nothing == 0
-    assert max(others) <= 0
-    assert max(others) > -1e-9  # the narrowest of the other bins
+@pytest.mark.parametrize("n_values", [None, 50, 2800])
+def test_number_beside_scale_is_as_rare_as_unseen(n_values):
+    """A 9 where training had 1 to 6 only."""
+    column = numeric((2.0, 3.0, 6.0), (1.0, 2.0, 3.0, 6.0), 1.0, 6.0, integer=True, n_values=n_values)
+    unseen = np.log1p(n_values or 0)
+    for measure in (log_density, log_outwards):
+        np.testing.assert_allclose(
+            measure(column, np.array([1.0, 6, 9, -1, 2.5])), [0, 0, -3 - unseen, -2 - unseen, -0.5 - unseen], atol=1e-8
+        )
 
 
-def test_integer_density_follows_frequency():
-    visits = np.random.default_rng(0).geometric(0.3, 1000)
-    visits[0] = 1000
-    column = infer(visits, name="visits", integers="numeric", n_bins=16)
-    asked = np.array([1.0, 2.0, 5.0, 7.0, 20.0, 1000.0])
-    shares = np.bincount(encode(column, visits, name="visits").astype(int)) / 1000
-    told = np.log(shares[encode(column, asked, name="visits").astype(int)]) + log_density_within(column, asked)
-    assert (np.diff(told) < 0).all()
-    np.testing.assert_allclose(np.exp(told[:3]), [(visits == number).mean() for number in (1, 2, 5)])
+@pytest.mark.parametrize(
+    "values", [np.random.default_rng(0).normal(size=800), np.random.default_rng(0).exponential(9, 500)]
+)
+def test_outwards_is_the_density_farther_out(values):
+    column = infer(values, name="x")
+    for inner, far in (
+        (column.edges[0], column.low - 20 * values.std()),
+        (column.edges[-1], column.high + 20 * values.std()),
+    ):
+        x = np.linspace(inner, far, 400_001)[1:]
+        half = columns.encode(column, x, name="x") == (0 if far < inner else n_levels(column) - 1)
+        mass = np.exp(log_density(column, x)) * half
+        outwards = np.log(mass[::-1].cumsum()[::-1] / mass.sum())
+        near = half & (outwards > -12)
+        np.testing.assert_allclose(log_outwards(column, x)[near], outwards[near], atol=0.01)
+        assert (log_outwards(column, x)[~half] == 0).all()
 
 
-def test_distance_to_nearer_single_bin_counts():
-    column = Numeric(edges=(100.0, 200.0), means=(0.0, 100.0, 200.0), low=0.0, high=200.0, integer=False)
-    numbers = np.array([0.0, 100.0, 200.0, 101.0, 199.0, -50.0, 900.0])
-    density = log_density_within(column, numbers)
-    assert (density[:3] == 0).all()
-    assert (density[3:] < 0).all()
-    assert density[3] > density[4]
-    assert density[6] == density.min()
+def test_relative_densities_have_no_unit():
+    metres = np.append(np.zeros(300), skew(500))
+    small, large = (infer(metres * unit, name="x") for unit in (1, 1024))
+    a, b = log_relative_density(small, metres), log_relative_density(large, 1024 * metres)
+    np.testing.assert_allclose(a, b, atol=1e-9)
+    assert (a[:300] == 0).all()
+    np.testing.assert_allclose((log_density(small, metres) - log_density(large, 1024 * metres))[300:], np.log(1024))
 
 
-def test_densities_scale_near_float_limits():
-    values = np.random.default_rng(0).uniform(-1, 1, 200)
-    small, huge = (infer(values * size, name="x", kind="numeric") for size in (1.0, 2.0**1023))
-    asked = np.concatenate((values, [-1.9, 1.9]))
-    found = log_density_within(huge, asked * 2.0**1023)
-    np.testing.assert_allclose(found[1:-1], log_density_within(small, asked)[1:-1], rtol=1e-12)
-    assert np.isfinite(found).all()
+def test_few_values_say_little_of_their_bin():
+    """The median of the last bin is its edge, and its mean nearly so: that made the largest one impossible."""
+    values = np.append(np.arange(0.1, 2.8, 0.05).round(2), [2.81, 2.81, 2.96])
+    assert log_density(infer(values, name="x"), values).min() > -6
 
 
 @pytest.mark.parametrize("typo", [1e3, 1e6, -1e6])
 def test_outlier_leaves_neighbours_likely(typo):
     values = np.random.default_rng(0).standard_normal(1000)
     clean, with_typo = (infer(some, name="x") for some in (values, np.append(values[1:], typo)))
-    asked = np.linspace(-2.5, 2.5, 200)
-    with np.errstate(all="raise"):
-        found, plain = (log_density_within(column, asked) for column in (with_typo, clean))
+    found, plain = (log_density(column, np.linspace(-2.5, 2.5, 200)) for column in (with_typo, clean))
     assert np.abs((found - found.mean()) - (plain - plain.mean())).max() < 1  # one number more or less moves an edge
-    assert log_density_within(with_typo, np.array([typo]))[0] < found.min() - 100
+    assert log_density(with_typo, np.array([typo]))[0] < found.min() - 100
 
 
-@pytest.mark.parametrize("kind", ["continuous", "mirrored", "whole", "cents", "one far outside", "at an edge"])
-def test_density_is_at_most_zero(kind):
-    column = infer(skewed(kind), name="x", kind="numeric")
-    density = log_density_within(column, np.concatenate((skewed(kind), [column.low - 1, column.high + 1])))
-    assert density.max() <= 0
-    assert density.max() > -1
-
-
-def test_both_ends_of_integers_count_alike():
-    ages = np.random.default_rng(0).binomial(60, 0.5, 5000)
-    column = infer(np.concatenate((ages, 60 - ages)), name="age", integers="numeric", n_bins=5)
-    codes = encode(column, np.arange(61), name="age")
-    density = log_density_within(column, np.arange(61.0))
-    below, above = density[codes == 0][::-1], density[codes == n_levels(column) - 1]
-    rise, fall = np.diff(below), np.diff(above)
-    assert abs(rise.mean() / fall.mean() - 1) < 0.2
-    assert abs(below[0] - above[0]) < 0.3
+def test_training_outlier_falls_far_below():
+    values = np.append(np.random.default_rng(0).integers(18, 91, 1000), 1e6)
+    fall = log_outwards(infer(values, name="age", kind="numeric"), values)
+    assert fall[-1] < -100
+    assert (fall[:-1] > -5).all()
 
 
 ENDS = [[-1.7e308, 0, 1, 1.7e308], [-1.7e308, -1.6e308, 0, 1, 1.6e308, 1.7e308], [1e308, 1.5e308, 1.6e308, 1.7e308]]
 
 
-@pytest.mark.parametrize("n_bins", [2, 3])
+@pytest.mark.parametrize("n_bins", [3, 16])
 @pytest.mark.parametrize("values", ENDS)
-def test_overflowing_tails_are_none(values, n_bins):
+def test_densities_of_huge_floats_are_finite(values, n_bins):
     column = infer(np.repeat(np.array(values, dtype=np.float64), 10), name="x", integers="numeric", n_bins=n_bins)
-    assert column.tails is None or np.isfinite(column.tails).all()
-    assert np.isfinite(log_density_within(column, np.array(values))).all()
+    assert np.isfinite(log_outwards(column, np.array(values))).all()
+    assert not np.isnan(log_relative_density(column, np.array(values))).any()
 
 
 @pytest.mark.parametrize("value", [5.5, 0.0, -3.0])
 def test_density_falls_with_distance(value):
     column = Numeric(edges=(), means=(value,), low=value, high=value, integer=False)
-    density = log_density_within(column, value + np.array([0.0, 0.1, -10.0, 1e9]))
+    density = log_density(column, value + np.array([0.0, 0.1, -10.0, 1e9]))
     assert density[0] == 0
     assert (np.diff(density) < 0).all()
-
-
-def test_only_tails_fall_from_means():
-    column = Numeric(edges=(1.0, 3.0, 10.0), means=(0.5, 2.0, 7.0, 12.0), low=0.0, high=40.0, integer=False)
-    assert (log_fall_within(column, np.linspace(1, 9.99, 30)) == 0).all()
-    assert (log_fall_within(column, np.array([0.5, 0.9, 10.0, 12.0])) == 0).all()
-    np.testing.assert_allclose(log_fall_within(column, np.array([0.0, -1.0, 14.0, 200.0])), [-1, -3, -1, -94])
-
-
-def test_training_outlier_falls_far_below():
-    values = np.append(np.random.default_rng(0).integers(18, 91, 1000), 1e6)
-    fall = log_fall_within(infer(values, name="age", kind="numeric"), values)
-    assert fall[-1] < -100
-    assert (fall[:-1] > -5).all()
-
-
-def test_fall_without_density_at_mean():
-    column = infer(np.append(np.linspace(0, 1e-4, 50), 1.7e308), name="x")
-    assert log_fall_within(column, np.array([1.7e308, 5e-5])).tolist() == [-np.inf, 0]
-    assert log_density_within(infer(np.linspace(0, 1e-4, 50), name="x"), np.array([-1.7e308])).tolist() == [-np.inf]
 
 
 def skew(size):
@@ -463,7 +421,7 @@ def test_densities_integrate_to_one(values):
 
     def density(x):
         weights = np.clip(1 - np.abs(columns.encode(column, x, name="x")[:, None] - np.arange(n)), 0, None)
-        return (weights @ p) * np.exp(columns.log_density(column, x))
+        return (weights @ p) * np.exp(log_density(column, x))
 
     total = p[list(column.single)].sum()
     for place, (a, b) in enumerate([*pairwise(ends), (ends[0] - span, ends[0]), (ends[-1], ends[-1] + 9 * span)]):
@@ -597,7 +555,7 @@ def skewed(kind):
 
 @pytest.mark.parametrize("kind", ["continuous", "mirrored", "whole", "cents", "one far outside", "at an edge"])
 def test_draws_have_bin_means(kind):
-    column = infer(skewed(kind), name="x", kind="numeric")
+    column = replace(infer(skewed(kind), name="x", kind="numeric"), n_values=None)  # whose means are exact
     codes = np.repeat(np.arange(float(n_levels(column))), 20_000)
     drawn = draw(column, codes, rng=np.random.default_rng(0))
     np.testing.assert_array_equal(encode(column, drawn, name="x"), codes)

@@ -1,39 +1,85 @@
-"""Numbers far outside those of training make their rows unlikely, by how far."""
+"""Errors in cells surface: in the scores of rows, in the detector and in the list of cells."""
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import nadek
 from nadek.tabular.columns import infer
-from nadek.tabular.columns.bins import log_fall_outside
+from nadek.tabular.columns.bins import log_fall
 from support.command import ok
 
-QUICK = {"max_iter": 3, "training": {"width": 16}, "random_state": 0}
 
-
-@pytest.mark.parametrize("numbers", [np.arange(18.0, 90), np.random.default_rng(0).normal(size=300), np.full(9, 5.0)])
+@pytest.mark.parametrize("numbers", [np.arange(18.0, 90), np.random.default_rng(0).normal(size=300)])
 def test_density_falls_outside_only(numbers):
     column = infer(numbers, name="n", kind="numeric")
-    assert (log_fall_outside(column, numbers) == 0).all()
+    assert (log_fall(column, numbers) == 0).all()
     spread = numbers.std() + 1
-    beyond = log_fall_outside(column, numbers.max() + spread * np.array([0.5, 1, 2, 100, 1e300]))
+    beyond = log_fall(column, numbers.max() + spread * np.array([0.5, 1, 2, 100, 1e300]))
     assert (np.diff(beyond) < 0).all()
     assert beyond[0] < 0
     np.testing.assert_allclose(2 * beyond[1], beyond[2])
-    assert log_fall_outside(column, np.array([numbers.min() - 100 * spread]))[0] < -10
+    assert log_fall(column, np.array([numbers.min() - 100 * spread]))[0] < -10
 
 
-def test_impossible_ages_rank_first(tmp_path):
+@pytest.fixture(scope="module")
+def survey():
+    """2,800 rows of six items from 1 to 6 and an age, with three errors."""
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"age": rng.integers(18, 91, 300), "smoker": rng.choice(["yes", "no"], 300)})
-    strange = table.assign(age=np.where(np.arange(300) == 7, 330, np.where(np.arange(300) == 9, 157, table["age"])))
-    model = nadek.NADEk(**QUICK, n_orderings=2).fit(table)
-    scores = model.score_samples(strange)
-    assert scores.argsort()[:2].tolist() == [7, 9]
-    assert scores[7] < model.score_samples(table).min() - 10
-    model.save(tmp_path / "model")
-    strange.to_csv(tmp_path / "t.csv", index=False)
-    ok("score", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "s.csv", "-q")
+    mood = rng.normal(size=2800)
+    items = {f"i{j}": (mood + rng.normal(size=2800) + 3.5).round().clip(1, 6) for j in range(6)}
+    table = pd.DataFrame(items | {"age": rng.integers(18, 91, 2800), "smoker": rng.choice(["yes", "no"], 2800)})
+    wrong = table.astype({"age": int})
+    wrong.loc[7, "age"], wrong.loc[9, "age"], wrong.loc[11, "i2"] = 330, 157, 9
+    return table, wrong
+
+
+QUICK = {
+    "max_iter": 3,
+    "training": {"width": 16},
+    "random_state": 0,
+    "numeric_features": list(map("i{}".format, range(6))),
+}
+ERRORS = [(7, "age", 330), (9, "age", 157), (11, "i2", 9)]
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_errors_in_cells_come_first(survey, seen):
+    """Also where they were among the training rows."""
+    table, wrong = survey
+    model = nadek.NADEk(**QUICK, n_orderings=2).fit(wrong if seen else table)
+    cells = model.explain(wrong)
+    assert list(cells.columns) == list(wrong.columns)
+    ranked = cells.stack().nlargest(3).index.tolist()
+    assert set(ranked) == {(row, column) for row, column, _ in ERRORS}
+    assert ranked[0] == (7, "age")
+    assert set(model.score_samples(wrong).argsort()[:2]) == {7, 9}
+
+
+def test_impossible_ages_are_outliers(survey, tmp_path):
+    table, wrong = survey
+    detector = nadek.NADEkOutlierDetector(**QUICK, n_orderings=2).fit(table)
+    assert (detector.predict(wrong)[[7, 9, 11]] == -1).all()
+    assert detector.score_samples(wrong).argsort()[:2].tolist() == [7, 9]
+    detector.save(tmp_path / "model")
+    wrong.to_csv(tmp_path / "t.csv", index=False)
+    ok("score", tmp_path / "model", tmp_path / "t.csv", "--outliers", 2, "-o", tmp_path / "s.csv", "-q")
     written = pd.read_csv(tmp_path / "s.csv")
-    assert written["row"][written["log_likelihood"].argsort()[:2]].tolist() == [8, 10]
+    assert written["row"].tolist() == [8, 10]
+    np.testing.assert_allclose(written["outlier_score"], detector.score_samples(wrong)[[7, 9]], rtol=0.05)
+    ok("explain", tmp_path / "model", tmp_path / "t.csv", "--top", 3, "-o", tmp_path / "e.csv", "-q")
+    listed = pd.read_csv(tmp_path / "e.csv")
+    assert set(zip(listed["row"] - 1, listed["column"], listed["value"], strict=True)) == set(ERRORS)
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_next_question_is_named(survey, container):
+    model = nadek.NADEk(**QUICK).fit(survey[0])
+    asked = survey[0].iloc[3:5].assign(age=np.nan, smoker=None)
+    gain = model.suggest_next(asked if container == "pandas" else pl.from_pandas(asked))
+    assert isinstance(gain, pd.DataFrame if container == "pandas" else pl.DataFrame)
+    assert list(gain.columns) == list(asked.columns)
+    if container == "pandas":
+        assert gain.index.tolist() == [3, 4]
+        assert gain.notna().equals(asked.isna())

@@ -33,7 +33,7 @@ KINDS = (
     Binary(levels=("no", "yes")),
     Categorical(levels=("blue", "green, light", "red")),
     Categorical(levels=(1, 2, 3)),
-    Numeric(edges=(0.5, 2.25), means=(-1.0, 0.5, 2.25), low=-1.0, high=2.25, integer=False, decimals=2),
+    Numeric(edges=(0.5, 2.25), means=(-1.0, 0.5, 2.25), low=-1.0, high=2.25, integer=False, decimals=2, n_values=3),
     Binary(levels=(False, True)),
     Categorical(levels=("01234", "10999", "20000")),
 )

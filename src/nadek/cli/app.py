@@ -17,7 +17,7 @@ VERBS = {
     "fit": ("fit", "Train a model on a data set or a table."),
     "evaluate": ("score", "Estimate the exact log-likelihood of complete rows, in nats."),
     "score": ("score", "Compute the exact log-likelihood of each row, in nats."),
-    "explain": ("ask", "Find the cells that make a row unlikely."),
+    "explain": ("ask", "Find the most surprising cells of a table."),
     "sample": ("fill", "Draw independent rows."),
     "impute": ("fill", "Fill missing cells with a joint draw."),
     "complete": ("fill", "Fill missing cells with a probable completion."),

@@ -22,10 +22,11 @@ from nadek.cli.output import write_columns
 from nadek.cli.progress import rows_progress
 from nadek.datasets import names
 from nadek.inference import log_prob
-from nadek.inference.likelihood import reduce_orderings
+from nadek.inference.likelihood import as_whole_rows, reduce_orderings
 from nadek.inference.summary import Summary, deviation
-from nadek.runs.data import Source, log_densities
+from nadek.runs.data import Source, of_numbers
 from nadek.runs.evaluate import evaluate as evaluate_model
+from nadek.tabular.columns import log_density, log_relative_density
 from nadek.tabular.encode import schema_labels
 
 USUAL = 8
@@ -68,7 +69,7 @@ def evaluate(
     saved = table.load(model, (".json",))
     source = table.read(saved, data)
     _check_complete(source, schema_labels(saved.schema, source.x.shape[1]), data)
-    x, densities = source.x, log_densities(saved, source)
+    x, densities = source.x, of_numbers(log_density, saved, source).sum(1)
     if rows is not None and rows < len(x):
         some = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:rows]
         x, densities = x[some], densities[some]
@@ -115,6 +116,9 @@ def score(
     model: ModelArgument,
     data: DataArgument,
     *,
+    outliers: Annotated[
+        int | None, option("--outliers", "Only so many rows, those most unlike the others, with their scores.", min=1)
+    ] = None,
     orderings: Orderings = 8,
     seed: Seed = 0,
     table: TableOptions,
@@ -123,9 +127,9 @@ def score(
 
     Four columns: the row, from 1; mixture of the orderings, mean over them, and spread over them. Missing cells are
     summed out. Numbers count with their density, per unit of their column. A low value is unusual among rows with the
-    same observed cells.
+    same observed cells. The scores of outliers compare all rows, as those of NADEkOutlierDetector do.
 
-    Example: [bold]nadek score model answers.csv -o scores.csv[/]
+    Example: [bold]nadek score model answers.csv --outliers 10[/]
     """
     saved = table.load(model, NUMBERS)
     source = table.read(saved, data)
@@ -133,14 +137,19 @@ def score(
     generator = torch.Generator(x.device).manual_seed(seed)
     with rows_progress("scoring", quiet=table.quiet) as progress:
         log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
-    log_probs += log_densities(saved, source).to(x.device)
-    write_columns(
-        table.output,
-        row=torch.arange(1, len(x) + 1),
-        log_likelihood=reduce_orderings(log_probs, "mixture"),
-        mean_over_orderings=log_probs.mean(0),
-        spread_over_orderings=deviation(log_probs, 0),
-    )
+    scored = log_probs + of_numbers(log_density, saved, source).sum(1)
+    columns = {
+        "row": torch.arange(1, len(x) + 1),
+        "log_likelihood": reduce_orderings(scored, "mixture"),
+        "mean_over_orderings": scored.mean(0),
+        "spread_over_orderings": deviation(scored, 0),
+    }
+    if outliers is not None:
+        relative = reduce_orderings(log_probs + of_numbers(log_relative_density, saved, source).sum(1), "mixture")
+        columns["outlier_score"] = as_whole_rows(relative, x)
+        worst = columns["outlier_score"].argsort(stable=True)[:outliers].cpu()
+        columns = {name: column.cpu()[worst] for name, column in columns.items()}
+    write_columns(table.output, **columns)
 
 
 def _check_complete(source: Source, names: Sequence[str], data: str) -> None:

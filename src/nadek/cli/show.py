@@ -51,8 +51,9 @@ def info(model: ModelArgument, *, as_json: Json = False) -> None:
     ]
     rows += [[escape(label), escape(text)] for label, text in schema_lines(saved.schema)]
     for key in ("epochs", "seconds", "best_validation", "diverged", "rows", "skipped_rows", "commit"):
-        if saved.metrics.get(key) not in (None, False):
-            rows.append([f"training: {key.replace('_', ' ')}", _text(saved.metrics[key])])
+        if (value := saved.metrics.get(key)) not in (None, False):
+            text = f"{value:.2f}" if isinstance(value, float) else str(value)
+            rows.append([f"training: {key.replace('_', ' ')}", text])
     show_table(str(model), ["", ""], rows)
 
 
@@ -128,7 +129,3 @@ def _structure(model: dict[str, Any]) -> list[list[str]]:
         ["missing cells start at", "the data mean" if model["fill"] == "mean" else "zero"],
         ["reads which cells are missing", "yes" if model["mask_input"] else "no"],
     ]
-
-
-def _text(value: Any) -> str:  # noqa: ANN401 - whatever metrics hold
-    return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -3,7 +3,7 @@
 import contextlib
 import inspect
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from nadek.inference import log_prob
 from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import impute
 from nadek.kernels.cpu import pick_device
-from nadek.tabular.columns import Column, Numeric, decode, read_cells, within_bins
+from nadek.tabular.columns import Column, Measure, decode, within_bins
 from nadek.tabular.columns.infer import N_BINS
 from nadek.tabular.encode import encode_table
 from nadek.tabular.frames import MatrixLike
@@ -44,6 +44,7 @@ from nadek.tabular.table import Table
 from nadek.tabular.template import Template
 from nadek.tabular.writeback import Fillings
 from nadek.training.defaults import Purpose
+from nadek.utils.configs import naming
 
 SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
             `NADEkImputer` reads 600,000 from 5,000 rows on, and fewer rows as often as validation gains by it.
@@ -189,11 +190,8 @@ class NADEkBase(SavedEstimator):
 
     def _validation(self, X_val: MatrixLike) -> Float[np.ndarray, "V D"]:
         """Return codes of validation rows; messages begin with X_val."""
-        try:
+        with naming("X_val"):
             codes = self._encode(self._table(X_val))
-        except (TypeError, ValueError) as error:
-            error.args = (f"X_val: {error}",)
-            raise
         if np.isnan(codes).all():
             raise ValueError(f"X_val: expected rows with some values, found {len(codes)} without any")
         return codes
@@ -225,15 +223,10 @@ class NADEkBase(SavedEstimator):
         check_choice("handle_unknown", self.handle_unknown, ("missing", "error"))
         return encode_table(table, self.columns_, unknown=self.handle_unknown)[1]
 
-    def _of_numbers(
-        self, measure: Callable[[Numeric, NDArray[np.float64]], NDArray[np.float64]], table: Table
-    ) -> Float[np.ndarray, "N D"]:
-        """Return a measure of all numbers of a table; 0 for other cells."""
-        measured = np.zeros((len(table), self.n_features_in_))
+    def _of_numbers(self, measure: Measure, table: Table) -> Float[np.ndarray, "N D"]:
+        """Return a measure of all numbers of the network's columns; 0 for other cells."""
         places, columns = zip(*self._nonempty_columns(), strict=True)
-        values, labels = [table.column(j) for j in places], [table.labels[j] for j in places]
-        measured[:, places] = within_bins(measure, columns, values, labels)
-        return measured
+        return within_bins(measure, columns, [table.column(j) for j in places], [table.labels[j] for j in places])
 
     def _under_orderings(self, codes: Float[Tensor, "N D"]) -> Float[Tensor, "O N"]:
         """Return log-probabilities of the observed cells; equal rows are scored once."""
@@ -247,13 +240,9 @@ class NADEkBase(SavedEstimator):
     def _generator(self, seed: int) -> torch.Generator:
         return torch.Generator(self.network_.b.device).manual_seed(seed)
 
-    def _seed_for(self, table: Table, codes: Tensor) -> int:
+    def _seed_for(self, codes: Tensor) -> int:
         """Derive a seed from that of `fit` and from a table."""
         digest = zlib.crc32(codes.double().cpu().numpy().tobytes())
-        for j, column in self._nonempty_columns():
-            if isinstance(column, Numeric):
-                numbers = read_cells(table.column(j), name=table.labels[j]).values.astype(np.float64)
-                digest = zlib.crc32(numbers.tobytes(), digest)
         return int(np.random.SeedSequence([self._seed, digest]).generate_state(1)[0])
 
     def _draw_missing(self, table: Table, codes: Tensor, seed: int) -> Fillings:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from nadek.estimators.base import random_seed
-from nadek.estimators.cell_probabilities import CellProbabilities
+from nadek.estimators.cell_answers import CellAnswers
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, check_choice, check_whole
 from nadek.inference import beam, best_of, expected_information, greedy, log_prob
 from nadek.inference.likelihood import reduce_orderings
@@ -28,7 +28,7 @@ from nadek.tabular.writeback import filled
 METHODS = ("beam", "greedy", "certain", "draws")
 
 
-class NADEk(DensityMixin, CellProbabilities):
+class NADEk(DensityMixin, CellAnswers):
     """Density of rows of binary answers, categories and numbers, a scikit-learn estimator.
 
     A column of 0 and 1, of booleans or of two words is binary; words and categories are categorical; numbers are read
@@ -241,7 +241,7 @@ class NADEk(DensityMixin, CellProbabilities):
         }
         return filled(table, fillings), best.log_prob.cpu().numpy()
 
-    def suggest_next(self, X: MatrixLike, *, target: WhichOrNone = None) -> Float[np.ndarray, "N D"]:
+    def suggest_next(self, X: MatrixLike, *, target: WhichOrNone = None) -> Any:  # noqa: ANN401 - a table
         """Return the expected information of each missing cell.
 
         The expectation is exact, over the model's probabilities of the answers, and looks one question ahead.
@@ -251,14 +251,15 @@ class NADEk(DensityMixin, CellProbabilities):
             target: columns of interest: names, indices or a boolean mask. None: all other missing cells.
 
         Returns:
-            Expected information in nats, [N, D], NaN for observed cells. The largest of a row is the next question.
+            Expected information in nats, a table [N, D] of the kind of ``X``, NaN for observed cells. The largest of a
+            row is the next question.
 
         Raises:
             ValueError: on a row with all target cells observed.
         """
-        _, codes = self._read(X)
+        table, codes = self._read(X)
         targets = None if target is None else self._column_flags("target", target)
-        return expected_information(self.network_, codes, targets).cpu().numpy()
+        return self._table_of(table, expected_information(self.network_, codes, targets))
 
     def _column_flags(self, option: str, which: Which) -> Bool[Tensor, " D"]:
         flags = chosen_columns(option, which, list(map(str, self._keys())), named=hasattr(self, "feature_names_in_"))

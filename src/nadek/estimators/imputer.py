@@ -10,7 +10,7 @@ from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
-from nadek.estimators.cell_probabilities import CellProbabilities
+from nadek.estimators.cell_answers import CellAnswers
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, check_choice, check_whole
 from nadek.tabular.columns import Binary, Numeric, decode, expected
 from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
@@ -20,7 +20,7 @@ from nadek.tabular.writeback import Fillings, filled, renamed, to_library, with_
 STRATEGIES = ("mean", "mode", "sample")
 
 
-class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
+class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
     """Imputer of missing cells from the observed ones, a scikit-learn transformer.
 
     Cells may be missing in any pattern, also in columns that were complete in training. Observed cells stay as they
@@ -120,7 +120,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
         self._check_options()
         table, codes = self._read(X)
         if self.strategy == "sample":
-            return self._finished(table, self._draw_missing(table, codes, self._seed_for(table, codes)))
+            return self._finished(table, self._draw_missing(table, codes, self._seed_for(codes)))
         missing = codes.isnan().cpu().numpy()
         incomplete = [
             (place, j, column, self._is_averaged(table, j))
@@ -156,7 +156,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
         """
         self._check_options()
         table, codes = self._read(X)
-        rng = check_random_state(self._seed_for(table, codes) if random_state is None else random_state)
+        rng = check_random_state(self._seed_for(codes) if random_state is None else random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
         return [self._finished(table, self._draw_missing(table, codes, int(seed))) for seed in seeds]
 
@@ -193,10 +193,11 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
     def _is_averaged(self, table: Table, j: int) -> bool:
         """Return True if "mean" fills a column with its expectation: numbers, here as in `fit`."""
         column = self.columns_[j]
-        numbers = isinstance(column, Numeric) or (
+        if self.strategy != "mean" or is_categorical(table, j) or {bool, np.bool_} & set(map(type, table.column(j))):
+            return False
+        return isinstance(column, Numeric) or (
             isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
         )
-        return self.strategy == "mean" and numbers and not is_categorical(table, j) and not _is_boolean(table, j)
 
     def _finished(self, table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - a table
         """Return the completed table: empty columns filled or left out, with indicators."""
@@ -223,15 +224,6 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellProbabilities):
 
     def _indicators(self) -> list[int]:
         return self._incomplete if self.add_indicator else []
-
-
-def _is_boolean(table: Table, j: int) -> bool:
-    """Return True if a column holds booleans, by the first that is not missing."""
-    values = table.column(j)
-    if values.dtype != object:
-        return values.dtype.kind == "b"
-    observed = values[~table.is_missing(j)]
-    return len(observed) > 0 and isinstance(observed[0], bool | np.bool_)
 
 
 def _incomplete_columns(table: Table) -> list[int]:

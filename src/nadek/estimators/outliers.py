@@ -1,4 +1,4 @@
-"""`NADEkOutlierDetector`: improbable rows, and their improbable cells."""
+"""`NADEkOutlierDetector`: improbable rows."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from torch import Tensor
 
-from nadek.estimators.base import NADEkBase
+from nadek.estimators.cell_answers import CellAnswers
 from nadek.estimators.options import Count, Fraction, check_number
-from nadek.inference import explain_cells
-from nadek.inference.likelihood import reduce_orderings
-from nadek.tabular.columns import log_density_within
+from nadek.inference.likelihood import as_whole_rows, reduce_orderings
+from nadek.tabular.columns import log_relative_density
 from nadek.tabular.frames import MatrixLike
 
 UNUSUAL = 0.05
@@ -24,13 +23,13 @@ MOST_SCORED = 5000
 """Training rows that the threshold is computed from, at most."""
 
 
-class NADEkOutlierDetector(OutlierMixin, NADEkBase):
+class NADEkOutlierDetector(OutlierMixin, CellAnswers):
     """Detector of improbable rows, a scikit-learn outlier detector.
 
-    The score of a row is its log-probability in nats. A number counts by its bin and its density within the bin (far
-    outside it is less likely than others of the outermost bin, see `nadek.tabular.columns`). A row with missing cells
-    has the score of its observed cells, scaled to a whole row (times D, divided by their number); a row without any
-    value scores 0, which no threshold exceeds.
+    The score of a row is the log-density that `NADEk` gives it, in nats, but that numbers count per typical width of a
+    bin of their column in place of a unit, so that columns are compared. A row with missing cells has the score of its
+    observed cells, scaled to a whole row (times D, divided by their number); a row without any value scores 0, which no
+    threshold exceeds.
 
     Args:
         contamination: the part of the training rows (of a random 5,000, where there are more) below the threshold, in
@@ -43,7 +42,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         offset_: the threshold: ``decision_function`` is the score less this.
         orderings_: [n_orderings, D], drawn in `fit`.
 
-    The other attributes of `NADEk` are here, too, but for ``levels_``.
+    The other attributes of `NADEk` are here, too.
 
     Example:
         >>> import numpy as np
@@ -72,7 +71,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         check_number("contamination", self.contamination, interval, lambda x: 0 < x <= 0.5, also=("auto",))
         with self._all_or_nothing():
             table, held_out = self._fit(X)
-            self.offset_ = self._threshold(self._codes(table), self._of_numbers(log_density_within, table), held_out)
+            self.offset_ = self._threshold(self._codes(table), self._of_numbers(log_relative_density, table), held_out)
         return self
 
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
@@ -82,7 +81,7 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
             X: a table [N, D].
         """
         table, codes = self._read(X)
-        return self._scores(codes, self._of_numbers(log_density_within, table))
+        return self._scores(codes, self._of_numbers(log_relative_density, table))
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """Return ``score_samples`` minus the threshold, [N]; outliers are negative.
@@ -100,22 +99,6 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def explain(self, X: MatrixLike) -> Float[np.ndarray, "N D"]:
-        """Return observed cells' log-probabilities given their rows, in nats.
-
-        The lowest ones of a row make it unusual. They do not add up to its score.
-
-        Args:
-            X: a table [N, D].
-
-        Returns:
-            float64 [N, D], NaN where a cell is missing.
-        """
-        table, codes = self._read(X)
-        log_probs: NDArray[np.float64] = explain_cells(self.network_, codes).log_prob.cpu().numpy()
-        log_probs += self._of_numbers(log_density_within, table)
-        return log_probs
-
     def _extra(self) -> dict[str, Any]:
         return {"offset": self.offset_}
 
@@ -124,21 +107,18 @@ class NADEkOutlierDetector(OutlierMixin, NADEkBase):
             raise ValueError("expected a model saved by an outlier detector, found no threshold in the folder")
         self.offset_ = extra["offset"]
 
-    def _scores(self, codes: Tensor, within: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
+    def _scores(self, codes: Tensor, densities: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:
         """Return scores, rounded so that equal rows score equally in any table."""
-        n_observed = (~codes.isnan()).sum(1).cpu().numpy()
-        codes_only = reduce_orderings(self._under_orderings(codes), "mixture").cpu().numpy()
-        with np.errstate(over="ignore"):  # a number far outside may as well be -inf
-            scores = codes_only + within.sum(1)
-            scaled: NDArray[np.float64] = scores * codes.shape[1] / np.maximum(n_observed, 1)
-            return scaled.round(9 if codes.dtype == torch.float64 else 3)
+        log_probs = reduce_orderings(self._under_orderings(codes), "mixture")
+        scores = as_whole_rows(log_probs + torch.from_numpy(densities.sum(1)).to(codes.device), codes)
+        return scores.cpu().numpy().round(9 if codes.dtype == torch.float64 else 3)
 
-    def _threshold(self, codes: Tensor, within: Float[np.ndarray, "N D"], held_out: NDArray[np.int64]) -> float:
-        """Return the quantile of training rows' scores; with "auto" that of new rows."""
+    def _threshold(self, codes: Tensor, densities: Float[np.ndarray, "N D"], held_out: NDArray[np.int64]) -> float:
+        """Return the quantile of training rows' scores, at most 0; with "auto" that of new rows."""
         automatic = isinstance(self.contamination, str)
         part = UNUSUAL if automatic else float(self.contamination)
         rows = held_out if automatic and len(held_out) else np.flatnonzero((~codes.isnan()).any(1).cpu().numpy())
         some = np.sort(np.random.default_rng(self._seed).permutation(rows)[:MOST_SCORED])
         # "weibull" is the expectation over new rows, "linear" counts these rows
         method: Literal["weibull", "linear"] = "weibull" if automatic else "linear"
-        return float(np.quantile(self._scores(codes[some], within[some]), part, method=method))
+        return min(float(np.quantile(self._scores(codes[some], densities[some]), part, method=method)), 0.0)

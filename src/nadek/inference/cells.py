@@ -1,5 +1,6 @@
 """Single cells: which ones make a row unlikely, and which ones are worth asking for (Lindley 1956)."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -15,27 +16,30 @@ from nadek.models.evaluation import evaluation_mode
 
 
 class Explanation(NamedTuple):
-    """Each observed cell compared with the expected level; NaN where a cell is missing."""
+    """Observed cells, and their distributions given all other observed cells; NaN where a cell is missing."""
 
     log_prob: Float[Tensor, "B D"]
-    """float64, nats: log-probability of the observed level, given all other observed cells."""
+    """float64, nats: log-probability of the observed level."""
     expected: Float[Tensor, "B D"]
     """float64: code of the most probable level."""
-    expected_log_prob: Float[Tensor, "B D"]
-    """float64, nats: log-probability of the most probable level."""
+    surprise: Float[Tensor, "B D"]
+    """float64, nats, at least 0: minus the log-probability of all levels that are at most as probable as the observed
+    one. A surprise of s or more comes up once in exp(s) cells, whatever the variable."""
 
-    @property
-    def surprise(self) -> Float[Tensor, "B D"]:
-        """Log-ratio of the expected level's probability to the observed one's, in nats; at least 0.
-
-        Use it to compare cells of different variables: among many levels each one is improbable.
-        """
-        return self.expected_log_prob - self.log_prob
+    def oddest(self, n: int) -> list[tuple[int, int]]:
+        """Return rows and variables of the most surprising cells, n at most."""
+        surprise, n_variables = self.surprise.flatten(), self.surprise.shape[1]
+        order = surprise.nan_to_num(-1, posinf=torch.inf).argsort(descending=True, stable=True)
+        return [divmod(place, n_variables) for place in order[: min(n, int((~surprise.isnan()).sum()))].tolist()]
 
 
 @evaluation_mode
 def explain_cells(
-    model: ConditionalModel, x: Shaped[Tensor, "B D"], *, progress: Progress | None = None
+    model: ConditionalModel,
+    x: Shaped[Tensor, "B D"],
+    *,
+    outwards: Float[Tensor, "B D"] | None = None,
+    progress: Progress | None = None,
 ) -> Explanation:
     """Compare each observed cell with its distribution given all other observed cells.
 
@@ -44,6 +48,7 @@ def explain_cells(
     Args:
         model: a NADE-k; a fixed-order NADE serves for rows with a single value, of the first variable in its ordering.
         x: codes, NaN for a missing value.
+        outwards: log-probabilities, given the codes, of numbers at least as far outside as the observed ones, in nats.
         progress: called with (rows done, rows in all).
 
     Raises:
@@ -62,18 +67,42 @@ def explain_cells(
     cells = Explanation(*torch.full((3, *x.shape), torch.nan, dtype=torch.float64, device=x.device))
     values = x.masked_fill(missing, 0)
     row, variable = (~missing).nonzero(as_tuple=True)
+    joined = torch.zeros(2, x.shape[1], 1, device=x.device) if model.variables.knots is None else model.variables.reach
     for part in chunks(len(row), bytes_per_row(model)):
         r, j = row[part], variable[part]
         itself, unknown = j[:, None] == place, missing[r]
         if model.own_ordering is not None:
             in_stages(model, model.own_ordering, unknown.long() * 2 + itself)  # refuses what it cannot answer
         scores = cell_scores(model, values[r], unknown | itself, j)
-        cells.log_prob[r, j] = model.variables.log_prob(scores, x[r, j])
-        best, level = model.variables.level_log_probs(scores).max(-1)
-        cells.expected_log_prob[r, j], cells.expected[r, j] = best, level.double()
+        levels, log_p = model.variables.level_log_probs(scores), model.variables.log_prob(scores, x[r, j])
+        cells.log_prob[r, j], cells.expected[r, j] = log_p, levels.argmax(-1).double()
+        farther = torch.zeros_like(log_p) if outwards is None else outwards[r, j]
+        cells.surprise[r, j] = -_log_at_most(levels, log_p, farther, joined[:, j]).clamp(max=0)
         report(int(r[-1]), len(x))
     report(len(x), len(x))
     return cells
+
+
+def _log_at_most(
+    levels: Float[Tensor, "N L"],
+    log_p: Float[Tensor, " N"],
+    outwards: Float[Tensor, " N"],
+    joined: Float[Tensor, "2 N #L"],
+) -> Float[Tensor, " N"]:
+    """Return log-probabilities of all values at most as probable as log_p and ``outwards`` together.
+
+    Between two levels the density is a straight line: each half of a level has an end of it. What lies outwards is as
+    probable as half a level, and less so the farther it is.
+    """
+    p, log_p = levels.exp(), log_p + outwards
+    most, total = (log_p + 1e-9).exp().unsqueeze(-1), torch.zeros_like(log_p)  # equal ones may differ by rounding
+    for reaches, shift in zip(joined, (1, -1), strict=True):
+        end = torch.where(reaches > 0, (p + p.roll(shift, -1)) / 2, p)
+        low, high = torch.minimum(p, end), torch.maximum(p, end)
+        part = torch.where(high > low, (most - low) / (high - low), (most >= low).to(p)).clamp(0, 1)
+        total += (part * (low + torch.minimum(high, most)) / 4).sum(-1)
+    is_outside = (outwards < 0) | (total == 0)  # no float is as small as some of them
+    return torch.logaddexp(total.log(), torch.where(is_outside, log_p - math.log(2), -torch.inf))
 
 
 def cell_scores(
@@ -131,8 +160,7 @@ def expected_information(
         target = target.to(x.device)
         if (settled := ~(missing & target).any(1)).any():
             row = int(settled.nonzero()[0])
-            message = f"expected an unknown cell of it in every row, found none in the row at index {row}"
-            raise ValueError(f"target: {message}")
+            raise ValueError(f"target: expected an unknown cell of it in every row, found none in row {row + 1}")
     out = torch.full(x.shape, torch.nan, dtype=torch.float64, device=x.device)
     a_question = bytes_per_row(model) + 8 * x.shape[1] * (5 * max(model.levels) + 1)
     n_answers = int((missing * torch.tensor(model.levels, device=x.device)).sum(1).max()) if len(x) else 0

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nadek import datasets
 from nadek.checkpoints import SavedModel
-from nadek.tabular.columns import Binary, Categorical, Column, Unknown, is_missing, log_density, within_bins
+from nadek.tabular.columns import Binary, Categorical, Column, Measure, Unknown, is_missing, within_bins
 from nadek.tabular.csv import CsvFormat, check_header, parse_csv
 from nadek.tabular.encode import encode_by_schema, encode_table, schema_labels
 from nadek.tabular.files import SUFFIXES, matrix_table, read_file
@@ -122,10 +122,10 @@ def source_for(
     return replace(source, x=source.x.to(saved.model.b.device))
 
 
-def log_densities(saved: SavedModel, source: Source) -> Tensor:
-    """Return log-densities of each row's numbers, [N], in nats."""
+def of_numbers(measure: Measure, saved: SavedModel, source: Source) -> Tensor:
+    """Return a measure of all numbers, [N, D]; 0 for other cells."""
     names = schema_labels(saved.schema, source.x.shape[1])
-    return torch.from_numpy(within_bins(log_density, kinds_of(saved), source.values, names).sum(1))
+    return torch.from_numpy(within_bins(measure, kinds_of(saved), source.values, names)).to(source.x.device)
 
 
 def _read(

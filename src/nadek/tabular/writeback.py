@@ -10,7 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Bool
+from jaxtyping import Bool, Shaped
 from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, typed
@@ -141,14 +141,18 @@ def with_flags(native: Any, flags: Bool[np.ndarray, "N F"], names: Sequence[str]
 
     An array of text becomes one of objects.
     """
-    if isinstance(native, np.ndarray):
-        dtype = np.dtype(object) if native.dtype.kind in "US" else native.dtype
-        return np.hstack([native.astype(dtype), flags.astype(np.int64).astype(dtype)])
+    if not isinstance(native, np.ndarray):
+        return with_columns(native, flags, names)
+    dtype = np.dtype(object) if native.dtype.kind in "US" else native.dtype
+    return np.hstack([native.astype(dtype), flags.astype(np.int64).astype(dtype)])
+
+
+def with_columns(native: Any, values: Shaped[np.ndarray, "N F"], names: Sequence[Any]) -> Any:  # noqa: ANN401 - a frame
+    """Return a frame with columns of values, in place of those with the same names."""
     frame = nw.from_native(native)
-    added = [
-        nw.new_series(name, column, backend=frame.implementation) for name, column in zip(names, flags.T, strict=True)
-    ]
-    return frame.with_columns(*added).to_native() if added else native
+    named = zip(names, values.T, strict=True)
+    columns = [nw.new_series(name, column, backend=frame.implementation) for name, column in named]
+    return frame.with_columns(*columns).to_native() if columns else native
 
 
 def renamed(native: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a frame

@@ -104,11 +104,12 @@ def decode(cls: type[T], values: Any, *, where: str = "") -> T:  # noqa: ANN401 
 
 @contextmanager
 def naming(where: str | os.PathLike[str]) -> Iterator[None]:
-    """Put the name of a file, a table or an option before the message of a ValueError, unless it is empty."""
+    """Put the name of a file, a table or an option before the message of an error, unless it is empty."""
     try:
         yield
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}" if where else str(error)) from None
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{where}: {error}" if where else str(error)) from None
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - types are data here

@@ -1,6 +1,6 @@
 """Column types, their inference, and their codes."""
 
-from nadek.tabular.columns.bins import log_density, log_density_within, log_fall_within, within_bins
+from nadek.tabular.columns.bins import Measure, log_density, log_outwards, log_relative_density, within_bins
 from nadek.tabular.columns.encoding import Unknown, bin_probabilities, decode, encode, expected
 from nadek.tabular.columns.infer import infer
 from nadek.tabular.columns.parsing import is_missing, read_cells
@@ -22,6 +22,7 @@ __all__ = [
     "Binary",
     "Categorical",
     "Column",
+    "Measure",
     "Numeric",
     "Ordinal",
     "Unknown",
@@ -36,8 +37,8 @@ __all__ = [
     "knots",
     "level_names",
     "log_density",
-    "log_density_within",
-    "log_fall_within",
+    "log_outwards",
+    "log_relative_density",
     "n_levels",
     "ordinal",
     "read_cells",

@@ -8,15 +8,14 @@ numbers have the code b.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nadek.tabular.columns.parsing import read_cells, widened
-from nadek.tabular.columns.types import Column, Numeric
+from nadek.tabular.columns.types import Column, Numeric, is_continuous
 
 NARROWEST = 1e-6
 """Least width of a bin, as a part of the typical width."""
@@ -24,13 +23,18 @@ NARROWEST = 1e-6
 MOST = 2.0
 """Most that the mean distance in an outermost bin counts, in units of what its median implies."""
 
-HUGE = 1e300
-"""Largest number whose differences are safe in floats; larger ones are divided by four."""
+ROUNDING = 1e-6
+"""Of a number, which does not make it another one."""
 
 MARGIN = 1e-4
 """Least distance of codes from the ends of their bins, so that single precision does not round to the next bin."""
 
 DOUBLE: np.dtype[Any] = np.dtype(np.float64)
+
+LARGEST = float(np.finfo(np.float64).max)
+
+PRIOR = 4
+"""Values that count beside those of a bin: evenly within it, and at the typical width of bins beyond the outermost."""
 
 PARTS = 32
 """Of each bin, in `knots_of`."""
@@ -38,15 +42,17 @@ PARTS = 32
 HALVINGS = 100
 """Of the interval in which a lean is looked for: to the last digit, wherever it begins."""
 
+UNSAFE = np.errstate(all="ignore")
+"""Of floats that are huge, and of densities that are 0."""
+
+Measure: TypeAlias = Callable[[Numeric, NDArray[np.float64]], NDArray[np.float64]]
+"""What is computed for numbers of a column, [M]."""
+
 
 def codes_of(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return codes of numbers, [M]; the middle of a step counts."""
-    place, (left, width) = column.bin_of(numbers), _left_and_width(column)
-    with np.errstate(invalid="ignore", over="ignore"):
-        away = column.snapped(numbers) - left[place] + column.step / 2
-        share = np.divide(away, width[place], out=np.full(len(place), 0.5), where=width[place] > 0)
-    below = _part_below(np.clip(share, 0, 1), _leans(column)[place])
-    return place + _joined(column, place, np.clip(below, MARGIN, 1 - MARGIN) - 0.5)
+    place, part = column.bin_of(numbers), _part_below(column, numbers)
+    return place + _joined(column, place, np.clip(part, MARGIN, 1 - MARGIN) - 0.5)
 
 
 def draw(
@@ -84,10 +90,14 @@ def knots_of(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return bins, weights.T @ (numbers - middles + np.array(column.means)[place])
 
 
+def _is_single(column: Numeric) -> NDArray[np.bool_]:
+    """Return True for bins of a single value, [L]."""
+    return np.isin(np.arange(len(column.means)), column.single)
+
+
 def _is_joined(column: Numeric) -> NDArray[np.bool_]:
     """Return True where a bin of several values has one below, and above, [2, L]."""
-    several = np.ones(len(column.means), dtype=np.bool_)
-    several[list(column.single)] = False
+    several = ~_is_single(column)
     both = several[1:] & several[:-1]
     return np.stack([np.append(False, both), np.append(both, False)])
 
@@ -98,27 +108,29 @@ def _joined(column: Numeric, place: NDArray[np.intp], away: NDArray[np.float64])
     return np.where(np.where(away < 0, below, above), away, 0.0)
 
 
+@UNSAFE
 def _left_and_width(column: Numeric) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where bins begin and how wide they are; 0 where one held a single value only."""
     left, right = np.array((column.low, *column.ends)), np.array((*column.ends, column.high + column.step))
-    single, alone = list(column.single), np.array((column.low, *column.edges))
+    single, alone = _is_single(column), np.array((column.low, *column.edges))
     left[single] = right[single] = alone[single]
-    return left, right - left
+    return left, np.minimum(right - left, LARGEST)
 
 
 @lru_cache(maxsize=1024)
 def _leans(column: Numeric) -> NDArray[np.float64]:
     """For each bin the rate t at which a density of ``exp(t s)``, s from 0 to 1 across the bin, has the bin's mean.
 
-    Found by halving an interval: the mean grows with t, and is nearer to an end than 1 / |t|.
+    `PRIOR` values in the middle count, too, as few values say little of their density. Found by halving an interval:
+    the mean grows with t, and is nearer to an end than 1 / |t|.
     """
     left, width = _left_and_width(column)
     within = np.divide(np.array(column.means) - left, width, out=np.full(len(left), 0.5), where=width > 0)
-    if column.tails is not None:  # a few values far outside do not count more than `MOST`
-        first, last = (MOST * tail / math.log(2) for tail in column.tails)
-        within[0] = max(within[0], 1 - first / width[0]) if width[0] else within[0]
-        within[-1] = min(within[-1], last / width[-1]) if width[-1] else within[-1]
     n = np.maximum(np.round(width / column.step), 1) if column.step else np.full(len(left), np.inf)
+    even = (1 - 1 / n) / 2
+    within = even + _trust(column) * (within - even)
+    below, above = np.divide(_most(column), width[[0, -1]], out=np.ones(2), where=width[[0, -1]] > 0)
+    within[0], within[-1] = max(within[0], 1 - below), min(within[-1], above)
     nearest = np.clip(np.minimum(within, 1 - 1 / n - within), 1e-12, None)
     low, high = -1 / nearest, 1 / nearest
     for _ in range(HALVINGS):
@@ -137,8 +149,13 @@ def _mean(t: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]
         return -1 / np.expm1(-t) - part
 
 
-def _part_below(share: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the part of the density ``exp(t s)`` below s, the inverse of `_leaning`."""
+@UNSAFE
+def _part_below(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return parts of bins' densities below numbers, [M], the inverse of `_leaning`; the middle of a step counts."""
+    place, (left, width) = column.bin_of(numbers), _left_and_width(column)
+    away = column.snapped(numbers) - left[place] + column.step / 2
+    share = np.divide(away, width[place], out=np.full(len(place), 0.5), where=width[place] > 0)
+    share, t = np.clip(share, 0, 1), _leans(column)[place]
     down = -np.maximum(np.abs(t), 1e-9)
     part: NDArray[np.float64] = np.expm1(down * np.where(t > 0, 1 - share, share)) / np.expm1(down)
     return np.where(t > 0, 1 - part, part)
@@ -164,88 +181,80 @@ def _within(
     return inside
 
 
+@UNSAFE
 def log_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log-densities of numbers given their bins, [M].
 
     They are in nats, per unit of the column. Whole numbers, and those of few decimals, have a probability each, spread
-    over their step. A number with a bin to itself has the probability of the bin: 0. Beyond those of training the
-    density falls as `log_fall_outside` says, and within the outermost bins it is lower by what lies outside, so that it
-    integrates to 1.
+    over their step. A number with a bin to itself has the probability of the bin: 0. What no bin holds falls off as
+    `log_fall` says; the density in the outermost bins is lower by what lies beyond them, so that it integrates to 1.
     """
-    inside = np.clip(column.snapped(numbers), column.low, column.high)
-    place, (left, width), bins = column.bin_of(inside), _left_and_width(column), _Bins.of(column)
-    with np.errstate(over="ignore"):
-        fall, densities = log_fall_outside(column, numbers), _log_lean(column, place, inside - left[place])
-        ends = _log_lean(column, np.array([0, len(left) - 1]), np.array([0.0, column.high - left[-1]]))
-        scale = bins.scale[[0, -1]] / bins.unit
-        beyond = column.step / np.expm1(column.step / scale) if column.step else scale
-        less = np.log1p(np.exp(ends) * beyond)
-    outermost = np.where(place == 0, less[0], 0) + np.where(place == len(left) - 1, less[1], 0)
-    return np.where(width[place] > 0, densities - outermost, 0) + fall
+    (place, nearest), (left, width) = _nearest(column, numbers), _left_and_width(column)
+    below, above = np.logaddexp(0, _log_beyond(column))
+    outermost = np.where(place == 0, below, 0) + np.where(place == len(left) - 1, above, 0)
+    inside = _log_lean(column, place, np.minimum(nearest - left[place], width[place])) - outermost
+    densities: NDArray[np.float64] = np.where(width[place] > 0, inside, 0) + log_fall(column, numbers)
+    return densities
+
+
+@UNSAFE
+def log_relative_density(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `log_density` per typical width of a bin in place of a unit, [M].
+
+    So numbers that have bins to themselves are compared with others, as if they were spread over a bin.
+    """
+    spread = ~_is_single(column)[column.bin_of(numbers)]
+    return log_density(column, numbers) + spread * math.log(typical_width(column))
+
+
+@UNSAFE
+def log_fall(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log-densities of numbers that no bin holds, relative to the nearest one that it holds, [M]; 0 for others.
+
+    Beyond the range of training the density falls exponentially, at the mean distance of the values in the outermost
+    bin, and beside a number that has a bin to itself at the typical width of a bin. Where all numbers have bins to
+    themselves, another one is as rare as what none of ``n_values`` values was.
+    """
+    place, nearest = _nearest(column, numbers)
+    away = np.abs(column.snapped(numbers) - nearest)
+    away = np.where(away > ROUNDING * np.abs(nearest), away, 0) / _scales(column)[place]
+    never = 0.0 if is_continuous(column) else math.log1p(column.n_values or 0)
+    return -np.where(away > 0, never, 0) - away
+
+
+@UNSAFE
+def log_outwards(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log-probabilities that the outer half of an outermost bin gives to what lies farther outwards, [M].
+
+    They are 0 within, and `log_fall` beside numbers that have bins to themselves.
+    """
+    place, nearest = _nearest(column, numbers)
+    part, outwards = _part_below(column, nearest), log_fall(column, numbers)
+    for end, farther, beyond in zip((0, len(column.means) - 1), (part, 1 - part), _log_beyond(column), strict=True):
+        half = np.logaddexp(np.log(farther), beyond) - np.logaddexp(math.log(0.5), beyond)
+        outwards += np.where(place == end, np.minimum(half, 0), 0)
+    return outwards
+
+
+def _nearest(column: Numeric, numbers: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return bins of numbers, and the nearest numbers that they hold."""
+    place, (left, width) = column.bin_of(numbers), _left_and_width(column)
+    right = np.minimum(left + width, column.high)
+    return place, np.clip(column.snapped(numbers), left[place], right[place])
 
 
 def _log_lean(column: Numeric, place: NDArray[np.intp], inwards: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log-densities at distances from left edges; -inf for a single value."""
     width = _left_and_width(column)[1][place]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t, share, step = _leans(column)[place], inwards / width, column.step / width
-        down = -np.maximum(np.abs(t), 1e-9)
-        along = np.where(t > 0, 1 - share - step, share)
-        part = np.expm1(down * step) / step if column.step else down
-        return np.where(width > 0, down * along + np.log(part / np.expm1(down)) - np.log(width), -np.inf)
-
-
-def log_density_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-densities of numbers within their bins, relative to the densest place of the column, [M].
-
-    In an inner bin every number is equally dense. In the two outermost ones the density falls exponentially from the
-    inner edge outwards, at the mean distance of the training values there; this mean counts at most `MOST` times what
-    the median implies, so that a few values far outside do not make their neighbours unlikely. A value that had a bin
-    to itself is as dense as if this were as narrow as the narrowest of all; around it the density falls at this width,
-    and from where that is higher at the typical one. A column of one value has no widths: its size stands in for them,
-    or 1. -inf is for a number so many widths outside that floats cannot tell how many.
-    """
-    bins = _Bins.of(column)
-    place, numbers = column.bin_of(numbers), bins.unit * column.snapped(numbers)
-    last = len(bins.left) - 1
-    outwards = np.select([place == 0, place == last], [bins.inner - numbers, numbers - bins.left[-1]], 0.0)
-    away = np.abs(numbers - bins.left[place])
-    with np.errstate(over="ignore"):
-        within = np.minimum(np.log(bins.narrowest / bins.scale)[place] - outwards / bins.scale[place], 0)
-        around = np.maximum(-away / bins.narrowest, np.log(bins.narrowest / bins.typical) - away / bins.typical)
-    density: NDArray[np.float64] = np.where(bins.single[place], around, within)
-    return density
-
-
-def log_fall_within(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-densities of numbers relative to the mean of their bin, [M], at most 0.
-
-    So a number far outside is told from the usual ones of its bin, and bins are not weighed by their widths.
-    """
-    place = column.bin_of(numbers)
-    density = log_density_within(column, numbers)
-    with np.errstate(invalid="ignore"):  # where neither has a density
-        fall = np.minimum(density - log_density_within(column, np.array(column.means)[place]), 0)
-    return np.where(np.isneginf(density), density, fall)
-
-
-def log_fall_outside(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-densities of numbers beyond those of training, relative to the nearest of these, [M]; 0 for others.
-
-    The density falls as it does in the outermost bin, see `log_density_within`.
-    """
-    bins, numbers = _Bins.of(column), column.snapped(numbers)
-    below, above = bins.unit * column.low - bins.unit * numbers, bins.unit * numbers - bins.unit * column.high
-    with np.errstate(over="ignore"):
-        fall: NDArray[np.float64] = np.minimum(-below / bins.scale[0], 0) + np.minimum(-above / bins.scale[-1], 0)
-    return fall
+    t, share, step = _leans(column)[place], inwards / width, column.step / width
+    down = -np.maximum(np.abs(t), 1e-9)
+    along = np.where(t > 0, 1 - share - step, share)
+    part = np.expm1(down * step) / step if column.step else down
+    return np.where(width > 0, down * along + np.log(part / np.expm1(down)) - np.log(width), -np.inf)
 
 
 def within_bins(
-    measure: Callable[[Numeric, NDArray[np.float64]], NDArray[np.float64]],
-    columns: Sequence[Column],
-    values: Sequence[NDArray[Any]],
-    names: Sequence[str],
+    measure: Measure, columns: Sequence[Column], values: Sequence[NDArray[Any]], names: Sequence[str]
 ) -> NDArray[np.float64]:
     """Return a measure of all numbers of a table, [N, D]; 0 for other cells and missing ones.
 
@@ -259,40 +268,37 @@ def within_bins(
     return within
 
 
-@dataclass(frozen=True)
-class _Bins:
-    """Bins of a column and scales of their densities, times ``unit``."""
-
-    unit: float
-    left: NDArray[np.float64]
-    inner: float
-    """Where the first bin has its largest number, or ends."""
-    single: NDArray[np.bool_]
-    """Where one value had a bin to itself."""
-    typical: float
-    """The width of a bin, where there is no other."""
-    scale: NDArray[np.float64]
-    """The widths of inner bins; in the outermost ones the distance in which the density falls to 1/e."""
-    narrowest: float
-
-    @classmethod
-    def of(cls, column: Numeric) -> "_Bins":
-        """Return the bins of a column; mean distances replace unknown tails."""
-        unit = 0.25 if max(-column.low, column.high) > HUGE else 1.0
-        left, means = unit * np.array((column.low, *column.edges)), unit * np.array(column.means)
-        low, high, step = unit * column.low, unit * column.high, unit * column.step
-        right = np.append(left[1:], high)
-        typical = float(np.median(right - left)) or (high - low) / len(means) or abs(low) or 1.0
-        inner = right[0] - step if column.edges else high
-        single, scale = means == left, right - left
-        first, last = (unit * tail for tail in column.tails or (0.0, 0.0))
-        scale[-1] = typical if single[-1] else _fall(means[-1] - left[-1], last)
-        if not single[0]:
-            scale[0] = _fall(inner - means[0], first - step)
-        scale = np.maximum(scale, max(step, NARROWEST * typical))
-        return cls(unit, left, inner, single, typical, scale, min(typical, float(scale.min())))
+@lru_cache(maxsize=1024)
+def _scales(column: Numeric) -> NDArray[np.float64]:
+    """Return distances in which the density falls to 1/e beside what bins hold, [L]."""
+    typical, inner = typical_width(column), np.array(column.edges or (column.high + column.step, column.low))
+    scales = np.full(len(column.means), typical)
+    means = np.array((inner[0] - column.step - column.means[0], column.means[-1] - inner[-1]))
+    ends = typical + _trust(column) * (np.minimum(means, _most(column)) - typical)
+    scales[[0, -1]] = np.where(_is_single(column)[[0, -1]], typical, ends)
+    return scales.clip(max(column.step, NARROWEST * typical), LARGEST)
 
 
-def _fall(mean: float, median: float) -> float:
-    """Return the distance in which an outermost density falls to 1/e."""
-    return min(mean, MOST * median / math.log(2)) if median > 0 else mean
+@UNSAFE
+def typical_width(column: Numeric) -> float:
+    """Return the median width of bins; of their size where there is no width."""
+    typical = min(float(np.median(np.diff((column.low, *column.edges, column.high)))), LARGEST)
+    return typical or (column.high - column.low) / len(column.means) or abs(column.low) or 1.0
+
+
+def _most(column: Numeric) -> NDArray[np.float64]:
+    """Return the largest mean distances that count in the outermost bins, [2]: values far outside hide no others."""
+    return np.maximum(MOST / math.log(2) * np.array(column.tails or (np.inf, np.inf)), typical_width(column))
+
+
+def _trust(column: Numeric) -> float:
+    """Return the weight of the values of a bin beside `PRIOR` others."""
+    return 1.0 if column.n_values is None else column.n_values / (column.n_values + PRIOR * len(column.means))
+
+
+def _log_beyond(column: Numeric) -> NDArray[np.float64]:
+    """Return log-probabilities of numbers beyond both ends, [2], relative to those in the outermost bins."""
+    left, scales = _left_and_width(column)[0], _scales(column)[[0, -1]]
+    ends = _log_lean(column, np.array([0, len(left) - 1]), np.array([0.0, column.high - left[-1]]))
+    beyond: NDArray[np.float64] = ends + np.log(column.step / np.expm1(column.step / scales) if column.step else scales)
+    return beyond

@@ -150,6 +150,7 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         decimals=decimals,
         tails=_tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None,
         cuts=_cuts(different, edges) if not integer and decimals is None and len(edges) else None,
+        n_values=len(observed),
     )
 
 

@@ -78,6 +78,7 @@ class Numeric:
         integer: whether all values are whole numbers, and not only because floats so large always are.
         decimals: how many digits behind the point the values need, at most `MOST_DECIMALS`; None for whole numbers and
             where more are needed.
+        n_values: how many training values there were; None if nobody counted.
         tails: how far from their inner edges half of the training values of the first and of the last bin lie; None
             where all bins held one value only, where that is too far for floats, or nobody counted.
         cuts: what separates the bins where numbers have no step: midpoints between the last training value of one bin
@@ -92,6 +93,7 @@ class Numeric:
     decimals: int | None = None
     tails: tuple[float, float] | None = None
     cuts: tuple[float, ...] | None = None
+    n_values: int | None = None
     kind: Literal["numeric"] = "numeric"
 
     def __post_init__(self) -> None:

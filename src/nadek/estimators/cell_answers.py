@@ -1,4 +1,4 @@
-"""Probabilities of single cells, for density and imputer."""
+"""Questions about single cells, to every estimator."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek.estimators.base import NADEkBase
+from nadek.inference import explain_cells
 from nadek.inference.sampling import level_probabilities, rows_at_once
-from nadek.tabular.columns import Numeric, bin_probabilities, n_levels
+from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, n_levels
 from nadek.tabular.frames import MatrixLike
+from nadek.tabular.table import Table
+from nadek.tabular.writeback import with_columns
 
 
-class CellProbabilities(NADEkBase):
-    """Estimators that predict the levels of single cells."""
+class CellAnswers(NADEkBase):
+    """Estimators that predict and judge single cells."""
 
     levels_: dict[str | int, NDArray[Any]]
 
@@ -41,6 +44,28 @@ class CellProbabilities(NADEkBase):
                 levels = p[:, place, : n_levels(column)]
                 answers[keys[j]][rows] = bin_probabilities(column, levels, missing[rows, place])
         return answers
+
+    def explain(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table
+        """Return the surprise of each observed cell, given the other observed cells of its row.
+
+        It is minus the log-probability of all values that are at most as probable as that of the cell, and so compares
+        cells of all columns: a yes with an age. Numbers beyond those of training count by how far.
+
+        Args:
+            X: a table [N, D].
+
+        Returns:
+            Surprises in nats, at least 0, a table [N, D] of the kind of ``X``; NaN for missing cells.
+        """
+        table, codes = self._read(X)
+        outwards = torch.from_numpy(self._of_numbers(log_outwards, table)).to(codes.device)
+        return self._table_of(table, explain_cells(self.network_, codes, outwards=outwards).surprise)
+
+    def _table_of(self, table: Table, numbers: Float[Tensor, "N K"]) -> Any:  # noqa: ANN401 - a table
+        """Return numbers for the cells of a table: of a frame with the names of its columns."""
+        whole = np.full((len(table), self.n_features_in_), np.nan)
+        whole[:, [j for j, _ in self._nonempty_columns()]] = numbers.cpu().numpy()
+        return whole if table.columns is None else with_columns(table.native, whole, table.native.columns)
 
     def _level_probabilities(
         self, codes: Tensor, rows: Int[Tensor, " M"]
