@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek.models.variables import Variables
@@ -25,30 +26,34 @@ MIN_LEVELS = 3
 """Levels of a variable with neighbours."""
 
 
+BLOCK = 128
+"""Columns that are multiplied at once: many small products would take longer than one with zeros in it."""
+
+
 class OrdinalKernel:
     """Matrix R for the ordinal variables of a model."""
 
     def __init__(self, variables: Variables, ordinal: Sequence[int]) -> None:
-        by_levels: dict[int, list[int]] = {}
+        # levels and columns of each block; no tensors, as models are built on meta
+        self._blocks: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
         for variable in ordinal:
-            if (n := variables.levels[variable]) >= MIN_LEVELS:
-                by_levels.setdefault(n, []).append(variable)
-        # numbers of levels, and columns of the variables that have as many; no tensors, as models are built on meta
-        self._groups = [
-            (n, tuple(variables.first_column(j) + level for j in group for level in range(n)))
-            for n, group in by_levels.items()
-        ]
+            if (n := variables.levels[variable]) < MIN_LEVELS:
+                continue
+            if not self._blocks or len(self._blocks[-1][1]) + n > BLOCK:
+                self._blocks.append(((), ()))
+            levels, columns = self._blocks[-1]
+            first = variables.first_column(variable)
+            self._blocks[-1] = (*levels, n), (*columns, *range(first, first + n))
 
     @torch.no_grad()
     def multiply(self, weight: Float[Tensor, "n m"], *, dim: int, inverse: bool = False) -> None:
         """Turn U into ``U R`` or ``R U`` in place, or back."""
         power = -0.5 if inverse else 0.5
         with torch.autocast(weight.device.type, enabled=False):
-            for n, columns in self._groups:
-                index, root = _index(columns, weight.device), _root(n, power, weight.dtype, weight.device)
-                by_level = weight.index_select(dim, index).unflatten(dim, (-1, n))
-                product = by_level @ root if dim == 1 else root @ by_level
-                weight.index_copy_(dim, index, product.flatten(dim, dim + 1))
+            for levels, columns in self._blocks:
+                index, root = _index(columns, weight.device), _roots(levels, power, weight.dtype, weight.device)
+                part = weight.index_select(dim, index)
+                weight.index_copy_(dim, index, part @ root if dim == 1 else root @ part)
 
 
 @lru_cache(maxsize=64)
@@ -57,7 +62,13 @@ def _index(columns: tuple[int, ...], device: torch.device) -> Int[Tensor, " c"]:
 
 
 @lru_cache(maxsize=64)
-def _root(n_levels: int, power: float, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "L L"]:
+def _roots(levels: tuple[int, ...], power: float, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "c c"]:
+    """Return the blocks of R, or of its inverse, on a diagonal."""
+    roots = [torch.from_numpy(_root(n, power)) for n in levels]
+    return torch.block_diag(*roots).to(device, dtype)
+
+
+def _root(n_levels: int, power: float) -> NDArray[np.float64]:
     """Return the kernel's symmetric root R (of power 1/2), or its inverse (-1/2).
 
     Its rows have length 1, which keeps the size of weights; `NUGGET` keeps the inverse within reach of float32.
@@ -65,5 +76,5 @@ def _root(n_levels: int, power: float, dtype: torch.dtype, device: torch.device)
     place = np.linspace(0, 1, n_levels)
     kernel = np.exp(-0.5 * ((place[:, None] - place) / LENGTH_SCALE) ** 2)
     values, vectors = np.linalg.eigh((1 - NUGGET) * kernel + NUGGET * np.eye(n_levels))
-    root = (vectors * values**power) @ vectors.T
-    return torch.tensor(root, dtype=dtype, device=device)
+    root: NDArray[np.float64] = (vectors * values**power) @ vectors.T
+    return root

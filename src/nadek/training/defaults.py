@@ -24,7 +24,8 @@ STEPS = 3
 WIDTH = 400
 """Units of the stream in large tables; see `_width`."""
 BLOCKS = 2
-WEIGHT_DECAY = 0.1
+WEIGHT_DECAY, SMALL_NUMBERS_DECAY = 0.1, 2.0
+"""The second one for small tables with numbers, whose knots have many weights; categories lose by it."""
 ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
 """Rows that a run reads in all its epochs, and a run of `imputation_phases`."""
 MIN_EPOCHS, MAX_EPOCHS = 10, 400
@@ -83,7 +84,8 @@ def defaults(
     """
     imputation, small = purpose == "imputation", n_rows < SMALL_TABLE
     adaptive = imputation and small and epochs is None
-    width = _width(n_rows, levels, few_columns=imputation and not small) if width is None else width
+    few_columns = imputation and (knots is not None or not small)
+    width = _width(n_rows, levels, knots, few_columns=few_columns) if width is None else width
     steps = STEPS if steps is None else steps
     dropout = DROPOUT if small else 0.0
     model = ModelConfig(
@@ -109,7 +111,7 @@ def defaults(
     every = max(1, min(between // n_rows, epochs // 10))
     training = TrainingConfig(
         phases=chosen,
-        optimizer=AdamW(lr=learning_rate, weight_decay=WEIGHT_DECAY),
+        optimizer=AdamW(lr=learning_rate, weight_decay=SMALL_NUMBERS_DECAY if small and knots else WEIGHT_DECAY),
         batch_size=default_batch_size if batch_size is None else batch_size,
         precision="bfloat16" if width >= BFLOAT16_WIDTH and has_fast_bfloat16(device) else "float32",
         patience=max(5, round(PATIENCE * epochs / every)),
@@ -119,11 +121,15 @@ def defaults(
     return model, training
 
 
-def _width(n_rows: int, levels: Sequence[int], *, few_columns: bool) -> int:
-    """Return the width, a multiple of 16: narrower for few rows or variables, and if asked for few columns."""
+def _width(n_rows: int, levels: Sequence[int], knots: Knots, *, few_columns: bool) -> int:
+    """Return the width, a multiple of 16: narrower for few rows or variables, and if asked for few columns.
+
+    A number counts as four levels, however many knots it has: they learn together.
+    """
     width = min(WIDTH, 32 * len(levels), 8 * math.sqrt(n_rows))
     if few_columns:
-        width = min(width, 64 + sum(1 if n == 2 else 2 * n for n in levels))
+        kinds = zip(levels, knots or [None] * len(levels), strict=True)
+        width = min(width, 64 + sum(8 if single is not None else 1 if n == 2 else 2 * n for n, single in kinds))
     return max(16, 16 * int(width / 16))
 
 

@@ -3,7 +3,7 @@
 import copy
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 
 import torch
@@ -153,15 +153,17 @@ class _Run:
         if plan.begins:
             self.since_best = 0
             if plan.held is not None and plan.phase.steps != self.plans[0].phase.steps:
+                self.last_good = self.last_good if self.best is None else self.best
                 self.best = self.best_cost = None  # costs after fewer steps do not compare
             if plan.phase.fresh:
                 self.optimizer = self.config.optimizer.build(self.model)
         if number in self.completions:
             self._complete_rows(number)
-        before = self.weights()
+        before = self.last_good if self.best is not None else self.weights()
         train = self._train_epoch(plan, number)
         validation = self._validate(plan, number)
-        self._check_diverged(number, [*train, *(validation or self._check_costs(number))])
+        weights = [] if validation is None and self.validation is not None else self._current().state_dict().values()
+        self._check_diverged(number, [*train, *(validation or self._check_costs(number))], weights)
         if validation is not None:
             self._update_best(validation[-1])
         self.last_good = before  # the new weights have not shown their cost yet
@@ -303,9 +305,9 @@ class _Run:
         if self.best_cost is None or cost < self.best_cost:
             self.best_cost, self.since_best, self.best = cost, 0, self.weights()
 
-    def _check_diverged(self, number: int, costs: list[float]) -> None:
+    def _check_diverged(self, number: int, costs: list[float], weights: Iterable[Tensor]) -> None:
         """Raise if the run diverged, with the last good weights in the model."""
-        cost = diverged_cost(costs, self._current().state_dict().values(), self.model.n_variables)
+        cost = diverged_cost(costs, weights, self.model.n_variables)
         if cost is None:
             return
         self.model.load_state_dict(self.last_good if self.best is None else self.best)
