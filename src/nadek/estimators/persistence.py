@@ -130,8 +130,10 @@ class SavedEstimator(BaseEstimator):
         estimator.network_, estimator.history_ = to_answer_dtype(saved.model), read_history(saved.metrics)
         estimator.n_iter_ = len(estimator.history_)
         estimator._metrics = {key: saved.metrics[key] for key in METRICS if key in saved.metrics}
-        with naming(folder):
+        try:
             estimator._set_columns(saved, entries)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{folder}: {error}") from None
         estimator._seed, estimator._split_seed = entries.get("seed", 0), entries.get("split_seed")
         estimator._set_extra(entries)
         estimator._set_derived(entries.get("n_orderings") if hasattr(estimator, "n_orderings") else None)
