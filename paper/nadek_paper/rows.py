@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nadek import datasets
-from nadek.runs.recipe import merge, read_recipe, trained_alike, with_kinds
+from nadek.runs.recipe import USUAL_KINDS, merge, read_recipe, trained_alike
 from nadek.training import Recipe
 from nadek.utils.configs import check_range, decode, encode, naming
 from nadek_paper.rbm import AISConfig, RBMConfig
@@ -160,7 +160,7 @@ def _with_model(options: Mapping[str, Any]) -> dict[str, Any]:
     recipes = options.get("recipes")
     if isinstance(recipes, Mapping):  # `decode` refuses anything else
         options["recipes"] = {
-            kind: with_kinds(merge({"model": model}, recipe)) if isinstance(recipe, Mapping) else recipe
+            kind: merge(USUAL_KINDS, merge({"model": model}, recipe)) if isinstance(recipe, Mapping) else recipe
             for kind, recipe in recipes.items()
         }
     return options

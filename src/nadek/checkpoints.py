@@ -27,7 +27,7 @@ from nadek.models.registry import build, build_meta
 from nadek.tabular.columns import knots, n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
-from nadek.utils.atomic import damage_in, read_record, read_whole, replacing, write_and_sync
+from nadek.utils.atomic import damage_in, read_record, read_whole, replacing, sync
 from nadek.utils.configs import convert, decode, difference, encode
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
@@ -92,9 +92,10 @@ def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         # the files take their places in the reverse order of this, weights first
-        streams = {name: stack.enter_context(replacing(folder / name)) for name in reversed(contents)}
-        for name, content in contents.items():
-            write_and_sync(streams[name], content, folder / name)
+        for name, content in reversed(contents.items()):
+            stream = stack.enter_context(replacing(folder / name))
+            stream.write(content)
+            sync(stream)
         (folder / CONFIG).resolve().unlink(missing_ok=True)  # from here until the end this is no model
 
 
@@ -164,11 +165,9 @@ def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str,
     A damaged file is a ValueError.
     """
     path = Path(folder) / UNFINISHED
-    try:
-        content = read_whole(path)
-    except (FileNotFoundError, NotADirectoryError):
+    if not path.exists():
         return None
-    tensors, metadata = _tensors_in(content, path)
+    tensors, metadata = _tensors_in(read_whole(path), path)
     if not {"state", "info", "sha256"} <= metadata.keys():
         raise ValueError(f"{path} is no state of an unfinished training")
     if metadata.pop("sha256") != _digest_of_state(tensors, metadata):
@@ -250,11 +249,12 @@ def _check_schema(path: Path, schema: Schema, structure: AnyConfig) -> None:
             raise ValueError(f"{path}: expected {n_variables} {noun} as in the model, found {len(values)}")
     if schema.image_shape is not None and math.prod(schema.image_shape) != n_variables:
         raise ValueError(f"{path}: expected images of {n_variables} pixels, found image_shape {schema.image_shape}")
-    levels = structure.levels or (2,) * n_variables
-    if schema.kinds is not None and knots(schema.kinds) != structure.knots:
+    if schema.kinds is None:
+        return
+    if knots(schema.kinds) != structure.knots:
         raise ValueError(f"{path}: kinds: expected the knots of the model, {structure.knots}, found others")
-    declared = levels if schema.kinds is None else tuple(map(n_levels, schema.kinds))
-    for column, (expected, actual) in enumerate(zip(levels, declared, strict=True)):
+    levels = structure.levels or (2,) * n_variables
+    for column, (expected, actual) in enumerate(zip(levels, map(n_levels, schema.kinds), strict=True)):
         if expected != actual:
             raise ValueError(f"{path}: kinds[{column}]: expected {expected} levels as in the model, found {actual}")
 
@@ -309,9 +309,7 @@ def _as_json(content: dict[str, Any]) -> bytes:
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - whatever a user put there
     """Convert a NumPy number to one of Python."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    return value.item() if isinstance(value, np.generic) else json.JSONEncoder().default(value)
 
 
 def _digest_of_state(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:

@@ -265,7 +265,7 @@ def test_full_disk_at_last_file(folder, full_disk):
     full_disk(after=3)
     with pytest.raises(OSError, match="No space left") as error:
         save(folder, SavedModel(model(seed=1), SCHEMA, METRICS))
-    assert error.value.filename == str(folder / "config.json")
+    assert error.value.filename == str(folder / "model.safetensors")
     assert content(folder) == before
 
 

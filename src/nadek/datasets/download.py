@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from nadek.datasets.amat import parse_bits, read_plain
@@ -15,12 +14,9 @@ from nadek.datasets.sources import Source, find
 
 Progress = Callable[[int, int | None], None]
 CHUNK = 1 << 16
-TIMEOUT = 30.0
 
 
-def fetch(
-    dataset: str | Source, data_dir: Folder, *, progress: Progress | None = None, base_url: str | None = None
-) -> Path:
+def fetch(dataset: str | Source, data_dir: Folder, *, progress: Progress | None = None) -> Path:
     """Fetch a data set into a folder.
 
     A published file that was put into the folder by hand is used instead of a download, and stays.
@@ -29,7 +25,6 @@ def fetch(
         dataset: one of `names()` but "digits", or a source of your own.
         data_dir: the data folder; created if necessary.
         progress: called for each published file in turn with its bytes so far and in all (None if not known).
-        base_url: a mirror: published files are downloaded from `base_url/NAME`.
 
     Returns:
         The file that `load` reads.
@@ -48,7 +43,7 @@ def fetch(
     own = [file for file in source.files(folder) if file.exists()]
     try:
         for (url, sha256), file in zip(source.published.items(), source.files(folder), strict=True):
-            _retrieve(url if base_url is None else f"{base_url.rstrip('/')}/{file.name}", sha256, file, progress)
+            _retrieve(url, sha256, file, progress)
         write_packed(target, _parse(source, folder))
     finally:
         for file in set(source.files(folder)) - set(own):
@@ -84,7 +79,7 @@ def _retrieve(url: str, sha256: str | None, file: Path, progress: Progress | Non
         raise ValueError(f"{file}: expected the SHA-256 {sha256}, found another; it is not the published file")
     pooch.get_logger().setLevel("WARNING")
     bar = False if progress is None else _ProgressBar(progress)
-    downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=CHUNK, timeout=TIMEOUT)
+    downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=CHUNK)
     try:
         pooch.retrieve(url, sha256, fname=file.name, path=file.parent, downloader=downloader)
     except OSError as error:
@@ -110,11 +105,7 @@ def read_matlab(path: Path) -> Parts:
     """Read a verified Caltech-101 Silhouettes split, row by row."""
     keys = ("train_data", "val_data", "test_data")
     content = loadmat(path, variable_names=keys, appendmat=False)
-    train, valid, test = (_row_major(content[key]) for key in keys)
+    side = math.isqrt(content[keys[0]].shape[1])
+    images = [content[key].astype(np.uint8).reshape(-1, side, side) for key in keys]
+    train, valid, test = (part.transpose(0, 2, 1).reshape(len(part), -1) for part in images)
     return train, valid, test
-
-
-def _row_major(pixels: NDArray[np.generic]) -> NDArray[np.uint8]:
-    side = math.isqrt(pixels.shape[1])
-    images = pixels.astype(np.uint8).reshape(-1, side, side)
-    return np.ascontiguousarray(images.transpose(0, 2, 1)).reshape(len(pixels), -1)

@@ -4,6 +4,7 @@ import math
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from nadek.training.defaults import defaults
 from nadek.training.defaults import phases as default_phases
 from nadek.utils.configs import decode, encode, naming
 
-_KINDS = {"model": {"core": {"kind": "deep"}}, "training": {"optimizer": {"kind": "adamw"}}}
+USUAL_KINDS = {"model": {"core": {"kind": "deep"}}, "training": {"optimizer": {"kind": "adamw"}}}
 """Default kinds of core and optimizer."""
 
 USUAL_MINIBATCHES = 6000
@@ -57,24 +58,13 @@ def make_recipe(
     Without a ``kind``, a core is deep, an optimizer is AdamW, and a model is the paper's network.
     """
     with naming(where):
-        options = merge({"model": {"n_variables": n_variables}}, with_kinds(options))
-        if image_shape is not None and is_of_images(options):
+        options = merge({"model": {"n_variables": n_variables}}, merge(USUAL_KINDS, options))
+        if image_shape is not None and options["model"].get("kind") == "images":
             options = merge({"model": {"kind": "images", "image_shape": image_shape}}, options)
         recipe = decode(Recipe, options)
         if recipe.model.n_variables != n_variables:
             raise ValueError(f"the recipe is for {recipe.model.n_variables} variables, the data have {n_variables}")
         return recipe
-
-
-def with_kinds(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the default kinds of core and optimizer."""
-    return merge(_KINDS, options)
-
-
-def is_of_images(options: Mapping[str, Any]) -> bool:
-    """Return True if options describe an image network."""
-    model = options.get("model")
-    return isinstance(model, Mapping) and model.get("kind") == "images"
 
 
 def merge(
@@ -116,14 +106,14 @@ def choose_recipe(
     n_rows, n_variables = rows.x.shape
     make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
     make(options, where=where)  # errors of the file alone name it
-    with_kinds(changes)  # refuses a value for a table of options
+    merge(USUAL_KINDS, changes)  # refuses a value for a table of options
     kinds = rows.schema.kinds
     levels = [2] * n_variables if kinds is None else list(map(n_levels, kinds))
     shaped = _by_shape(n_rows, levels, changes, epochs, device) if by_shape else {}
     options = merge(shaped if by_shape else options, changes)
     numbers = knots(kinds or ())
     if set(levels) != {2} or numbers is not None:
-        if is_of_images(options):
+        if options.get("model", {}).get("kind") == "images":
             raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
         options = merge(options, {"model": {"levels": levels, "knots": numbers}})
     if order := ordinal(kinds or ()):
@@ -177,15 +167,10 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
         name, equals, text = setting.partition("=")
         if not equals or not name:
             raise ValueError(f"expected path.to.option=value, found {setting!r}")
-        value: Any = _toml_value(text.strip())
+        value: Any = text.strip()
+        with suppress(tomllib.TOMLDecodeError):
+            value = tomllib.loads(f"value = {value}")["value"]
         for part in reversed(name.strip().split(".")):
             value = {part: value}
         options = merge(options, value, kinds=False)
     return options
-
-
-def _toml_value(text: str) -> Any:  # noqa: ANN401 - any TOML value
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text

@@ -32,7 +32,6 @@ from nadek.training import (
     Recipe,
     Rows,
     TrainingDivergedError,
-    TrainingState,
     fit_table,
     last_metrics,
 )
@@ -72,9 +71,6 @@ def train(
                 begin_as_model(network, recipe.start, schema)
             identity.update(built_on(recipe, folder, begin))  # an RBM may only just have been trained
 
-        def keep_state(state: TrainingState) -> None:
-            save_state(folder, state, **identity)
-
         def keep_model(fitted: FittedTable, *, diverged: bool = False) -> SavedModel:
             metrics = _metrics(recipe, rows, fitted, device, diverged=diverged)
             metrics |= {**source.trained_on, DIGESTS: {name: identity[name] for name in OTHERS if name in identity}}
@@ -93,7 +89,7 @@ def train(
                 teacher=teacher_of(recipe, schema, rows.values.device),
                 resume=state,
                 on_epoch=on_epoch,
-                save_state=keep_state,
+                save_state=lambda state: save_state(folder, state, **identity),
                 save_every=save_every,
             )
         except TrainingDivergedError as error:

@@ -14,7 +14,7 @@ from nadek.tabular.names import labels_of, places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Reading
-from nadek.tabular.user_options import without_words, words_of
+from nadek.tabular.user_options import Word, without_words
 from nadek.utils.configs import naming
 
 
@@ -38,7 +38,10 @@ def encode_table(
     with naming(table.where):
         for k, (j, column) in enumerate(typed):
             texts = texts_of(column)
-            values.append(table.column(j, reading=_reading(texts), levels=texts))
+            has_spaces = any(text != text.strip() for text in texts)
+            # text that looks like numbers stays text
+            reading: Reading = "exact" if has_spaces else "text" if texts else "numbers"
+            values.append(table.column(j, reading=reading, levels=texts))
             codes[:, k] = encode(column, values[k], name=table.labels[j], unknown=unknown)
     if unknown == "missing":
         _warn_about_unknown(table, [table.labels[j] for j, _ in typed], values, codes)
@@ -72,7 +75,8 @@ def encode_by_schema(
     places = _places(table, schema, len(columns))
     label_at = dict(zip(places, schema_labels(schema, len(columns)), strict=True))
     labels = tuple(label_at.get(j, label) for j, label in enumerate(table.labels))
-    emptied = without_words(replace(table, labels=labels), words_of(schema))
+    own_words = [Word(text, column) for column, text in schema.missing_in or ()]
+    emptied = without_words(replace(table, labels=labels), [*map(Word, schema.missing or ()), *own_words])
     table = replace(emptied, labels=table.labels if schema.columns is None else labels)
     values, codes = encode_table(table, columns, places, dtype=np.float32, unknown=unknown)
     return values, codes, places
@@ -92,13 +96,6 @@ def schema_labels(schema: Schema, n_columns: int) -> tuple[str, ...]:
 def texts_of(column: Column) -> list[str]:
     """Return the levels of a column that are text."""
     return [] if isinstance(column, Numeric) else [level for level in column.levels if isinstance(level, str)]
-
-
-def _reading(texts: Sequence[str]) -> Reading:
-    """Return how to read words: text that looks like numbers stays text; spaces count if a level's do."""
-    if not texts:
-        return "numbers"
-    return "text" if all(text == text.strip() for text in texts) else "exact"
 
 
 def _places(table: Table, schema: Schema, n_columns: int) -> list[int]:

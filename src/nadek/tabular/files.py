@@ -21,7 +21,7 @@ from nadek.tabular.arrow_columns import AnyColumn, native, to_arrow
 from nadek.tabular.csv import CsvFormat, format_csv, parse_csv
 from nadek.tabular.names import check_names
 from nadek.tabular.schema import Schema
-from nadek.tabular.table import Index, Table
+from nadek.tabular.table import Table
 from nadek.utils.atomic import check_regular, check_unpacked, damage_in, replacing
 from nadek.utils.configs import naming
 
@@ -65,18 +65,13 @@ def matrix_table(values: NDArray[Any], columns: Sequence[str] | None, *, where: 
     """Return the table of an array [N, D] from a file."""
     if values.dtype.kind not in "buifUT":
         raise ValueError(f"{where}: expected text, numbers or booleans, found an array of {values.dtype}")
-    check_shape(values, where=where)
-    names = None if columns is None else check_names(columns, values.shape[1], where=where)
-    cells = tuple(pa.chunked_array([pa.array(np.ascontiguousarray(column))]) for column in native(values).T)
-    return Table(cells, names, where=where)
-
-
-def check_shape(values: NDArray[Any], *, where: str) -> None:
-    """Check that an array has rows and columns."""
     if values.ndim != 2:
         raise ValueError(f"{where}: expected a 2-D array [rows, columns], found shape {values.shape}")
     if 0 in values.shape:
         raise ValueError(f"{where}: expected rows and columns, found shape {values.shape}")
+    names = None if columns is None else check_names(columns, values.shape[1], where=where)
+    cells = tuple(pa.chunked_array([pa.array(np.ascontiguousarray(column))]) for column in native(values).T)
+    return Table(cells, names, where=where)
 
 
 def write_table(
@@ -84,7 +79,7 @@ def write_table(
     values: Sequence[AnyColumn] | NDArray[Any],
     *,
     columns: Sequence[str] | None = None,
-    index: Index | None = None,
+    index: pa.Table | None = None,
 ) -> None:
     """Write a table to a file, whole or not at all, in the form that its name ends in; or to a stream as CSV.
 
@@ -92,10 +87,6 @@ def write_table(
     1 as integers, and other floats in CSV with all digits that tell them apart. Without names CSV has no header and
     Parquet calls the columns "x0", "x1" and so on; npy and `.amat` hold no names, and only Parquet holds an index.
     """
-    if isinstance(values, np.ndarray):
-        if values.dtype.kind not in "buif":
-            raise ValueError(f"values: expected numbers, found an array of {values.dtype}")
-        check_shape(values, where="values")
     dim = values.shape[1] if isinstance(values, np.ndarray) else len(values)
     names = None if columns is None else check_names(columns, dim, where="columns")
     if not isinstance(target, str | os.PathLike):
@@ -213,7 +204,7 @@ def _read_parquet(file: Path) -> Table:
     return Table(tuple(table.columns), names, where=str(file), index=index)
 
 
-def _split_index(table: pa.Table) -> tuple[pa.Table, Index | None]:
+def _split_index(table: pa.Table) -> tuple[pa.Table, pa.Table | None]:
     """Take out the row labels of a pandas table; an index that has a name may be data, and stays in it."""
     metadata = table.schema.pandas_metadata or {}
     levels = metadata.get("index_columns", [])  # names, or what makes a range
@@ -225,7 +216,7 @@ def _split_index(table: pa.Table) -> tuple[pa.Table, Index | None]:
     return table.drop_columns(unnamed), table.select(unnamed).replace_schema_metadata({"pandas": own})
 
 
-def _parquet_table(values: Sequence[AnyColumn], columns: Sequence[str] | None, index: Index | None) -> pa.Table:
+def _parquet_table(values: Sequence[AnyColumn], columns: Sequence[str] | None, index: pa.Table | None) -> pa.Table:
     names = [f"x{j}" for j in range(len(values))] if columns is None else list(columns)
     cells = list(map(to_arrow, values))
     if index is None:

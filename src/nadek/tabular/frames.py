@@ -110,10 +110,7 @@ def categories_of(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwh
         return None
     if series.implementation.is_pandas_like() and not hasattr(series.to_native(), "cat"):
         return None
-    listed = series.cat.get_categories().to_list()
-    categories = np.empty(len(listed), dtype=object)
-    categories[:] = listed
-    return categories
+    return np.array(series.cat.get_categories().to_list(), dtype=object)
 
 
 def decimal_digits(series: Any) -> tuple[int, int] | None:  # noqa: ANN401 - a narwhals series
@@ -142,10 +139,9 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
     if not (series.dtype.is_numeric() or series.dtype in UNDERSTOOD):
         raise ValueError(f'column "{name}": expected text, numbers, booleans or categories, found {series.dtype}')
     if series.dtype in CATEGORICAL or _is_inexact(series):  # Arrow's dictionaries lose their nulls on the direct way
-        values = np.empty(len(series), dtype=object)
-        values[:] = series.to_list()
-    else:  # NumPy has no whole numbers of 128 bits
-        values = (series.cast(nw.Int64) if series.dtype in WIDEST else series).to_numpy()
+        return np.array(series.to_list(), dtype=object)
+    # NumPy has no whole numbers of 128 bits
+    values: NDArray[Any] = (series.cast(nw.Int64) if series.dtype in WIDEST else series).to_numpy()
     return values
 
 

@@ -4,7 +4,7 @@ import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,10 +31,6 @@ class OtherTypeError(ValueError):
     """A column holds dates, lists or the like."""
 
 
-Index: TypeAlias = pa.Table
-"""Row labels that pandas keeps in a Parquet file, in columns that have no name and are no data."""
-
-
 @dataclass(frozen=True, eq=False)
 class Table:
     """N rows of D columns, from wherever they came.
@@ -46,7 +42,7 @@ class Table:
         where: the table, for messages; "" for an array or a data frame.
         is_text_file: whether the cells are the words of a text file.
         decimal_commas: whether words may be numbers with decimal commas.
-        index: row labels of pandas in a Parquet file.
+        index: row labels that pandas keeps in a Parquet file, in columns that have no name and are no data.
         native: the array, or the narwhals frame, that the cells were read from; None for a file.
         labels: names of the columns in messages and options: by default see `nadek.tabular.names.labels_of`.
     """
@@ -56,7 +52,7 @@ class Table:
     where: str = ""
     is_text_file: bool = False
     decimal_commas: bool = False
-    index: Index | None = None
+    index: pa.Table | None = None
     native: Any = None
     labels: tuple[str, ...] = ()
 
@@ -169,8 +165,6 @@ def _values(cells: pa.ChunkedArray, label: str) -> NDArray[Any]:
         return to_objects(cells) if cells.null_count else cells.to_numpy()
     if is_text(kind):
         return to_objects(cells)
-    if pa.types.is_null(kind):
-        return np.full(len(cells), np.nan)
     if not is_number(kind):
         raise OtherTypeError(f'column "{label}": expected text, numbers or booleans, found {kind}')
     return to_numbers(cells)

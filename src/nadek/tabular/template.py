@@ -44,7 +44,7 @@ class Template:
         """
         container = description.get("container", "numpy" if names is None else "pandas")
         if container == "numpy":
-            return cls(np.empty((0, len(columns)), dtype=_dtype(description.get("dtype", "float64"))))
+            return cls(np.empty((0, len(columns)), dtype=description.get("dtype", "float64")))
         if container not in LIBRARIES:
             raise ValueError(f"container: expected numpy, {', '.join(LIBRARIES)}, found {container!r}")
         installed = find_spec(container) is not None
@@ -79,7 +79,7 @@ class Template:
         """Return the library, and the type of an array or those of the columns of a frame."""
         if isinstance(self.empty, np.ndarray):
             dtype = self.empty.dtype
-            return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
+            return {"container": "numpy", "dtype": {"U": dtype.str, "T": "T"}.get(dtype.kind, dtype.name)}
         frame = nw.from_native(self.empty)
         types = [type_name(frame[:, j]) for j in range(frame.shape[1])]
         library = frame.implementation.value
@@ -123,11 +123,3 @@ def _cast(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - series
     kind = getattr(nw, name, None)
     is_type = isinstance(kind, type) and issubclass(kind, nw.dtypes.DType) and name not in ("Object", "Unknown")
     return (series.cast(kind) if is_type else series).to_native()
-
-
-def _dtype(name: str) -> np.dtype[Any]:
-    """Return the type of an array; objects if NumPy does not know the name, which old folders have of text."""
-    try:
-        return np.dtype(name)
-    except TypeError:
-        return np.dtype(object)

@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from nadek.tabular.names import as_known, nearest, quoted
-from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import NOTHING
 
@@ -136,12 +135,6 @@ def parse_missing(entries: Sequence[str], labels: Sequence[str]) -> tuple[Word, 
         known_columns = columns if set(columns) <= set(labels) else []
         words += [Word(text, label) for label in known_columns] or [Word(entry)]
     return tuple(words)
-
-
-def words_of(schema: Schema) -> tuple[Word, ...]:
-    """Return the words that meant missing when a model was trained."""
-    own = [Word(text, column) for column, text in schema.missing_in or ()]
-    return (*map(Word, schema.missing or ()), *own)
 
 
 def without_words(table: Table, words: Sequence[Word]) -> Table:

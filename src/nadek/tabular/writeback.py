@@ -179,16 +179,15 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     """Return a series of new values under the name of another, in its type if that holds them."""
     values = values if native_type(like) == np.dtype(object) else _of_one_sort(values)
     old, fitting = like.to_native(), _fitting(values, like)
-    holds = fitting is not None
     if fitting is not None:
         values = fitting
     elif values.dtype == object and len(set(map(type, values))) > 1 and _are_numbers(values):
         values = values.astype(np.float64)
     plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
     typed = nw.new_series(like.name, plain, backend=like.implementation).to_native()
-    if holds and like.implementation.is_pyarrow():
+    if fitting is not None and like.implementation.is_pyarrow():
         typed = cast_in_arrow(typed, old.type)
-    elif holds:
+    elif fitting is not None:
         dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else old.dtype
         if like.implementation.is_pandas_like():  # a dictionary of Arrow takes numbers only as objects
             typed = (typed.astype(object) if like.dtype in CATEGORICAL else typed).astype(dtype)

@@ -42,17 +42,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 with suppress(OSError):  # no file to replace, or a file system without modes
                     shutil.copymode(target, temporary)
                 yield stream
-                _sync(stream)
+                sync(stream)
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
-
-
-def write_and_sync(stream: BinaryIO, content: bytes, path: Path) -> None:
-    """Write bytes to a stream of `replacing`, and to the disk."""
-    with _errors_name(path):
-        stream.write(content)
-        _sync(stream)
 
 
 @contextmanager
@@ -77,13 +70,14 @@ def locked(folder: str | os.PathLike[str], *, wait: bool = True) -> Iterator[Non
         os.close(descriptor)
 
 
-def _sync(stream: BinaryIO) -> None:
+def sync(stream: BinaryIO) -> None:
+    """Bring to the disk what was written."""
     stream.flush()
     os.fsync(stream.fileno())
 
 
 @contextmanager
-def _errors_name(path: Path, temporary: Path | None = None) -> Iterator[None]:
+def _errors_name(path: Path, temporary: Path) -> Iterator[None]:
     """Make errors name ``path``, not the temporary file."""
     try:
         yield

@@ -76,8 +76,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return missing
     if values.dtype != object:
         return np.zeros(len(values), dtype=np.bool_)
-    can_be = {kind: _can_be_missing(kind) for kind in set(map(type, values))}
-    return np.array([can_be[type(value)] and _is_missing(value) for value in values], dtype=np.bool_)
+    return np.array(list(map(_is_missing, values)), dtype=np.bool_)
 
 
 def without_other_sorts(values: NDArray[np.object_], *, is_text: bool) -> NDArray[np.object_]:
@@ -183,16 +182,13 @@ def _sort_of(kind: type) -> Sort | None:
     return "text" if issubclass(kind, str) else None
 
 
-def _can_be_missing(kind: type) -> bool:
-    # pandas' own words for missing are known by their names, as pandas need not be there to be imported
-    plain = issubclass(kind, type(None) | float | np.floating | Decimal | str)
-    return plain or kind.__name__ in ("NAType", "NaTType")
-
-
-def _is_missing(value: Any) -> bool:  # noqa: ANN401 - of a type that can be missing
+def _is_missing(value: Any) -> bool:  # noqa: ANN401 - any object
     if isinstance(value, str):
         return not value
-    return bool(value != value) if isinstance(value, float | np.floating | Decimal) else True
+    if isinstance(value, float | np.floating | Decimal):
+        return bool(value != value)
+    # pandas' own words for missing are known by their names, as pandas need not be there to be imported
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _whole(values: NDArray[Any]) -> NDArray[Any]:
