@@ -110,7 +110,7 @@ def categories_of(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwh
         return None
     if series.implementation.is_pandas_like() and not hasattr(series.to_native(), "cat"):
         return None
-    return np.array(series.cat.get_categories().to_list(), dtype=object)
+    return _objects(series.cat.get_categories())
 
 
 def decimal_digits(series: Any) -> tuple[int, int] | None:  # noqa: ANN401 - a narwhals series
@@ -139,10 +139,17 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
     if not (series.dtype.is_numeric() or series.dtype in UNDERSTOOD):
         raise ValueError(f'column "{name}": expected text, numbers, booleans or categories, found {series.dtype}')
     if series.dtype in CATEGORICAL or _is_inexact(series):  # Arrow's dictionaries lose their nulls on the direct way
-        return np.array(series.to_list(), dtype=object)
+        return _objects(series)
     # NumPy has no whole numbers of 128 bits
     values: NDArray[Any] = (series.cast(nw.Int64) if series.dtype in WIDEST else series).to_numpy()
     return values
+
+
+def _objects(series: Any) -> NDArray[np.object_]:  # noqa: ANN401 - a narwhals series
+    """Return cells as objects, tuples too."""
+    objects = np.empty(len(series), dtype=object)
+    objects[:] = series.to_list()
+    return objects
 
 
 def _is_inexact(series: Any) -> bool:  # noqa: ANN401 - a narwhals series
