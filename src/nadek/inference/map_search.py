@@ -98,47 +98,6 @@ def beam(
     return Completed(out, log_prob)
 
 
-@evaluation_mode
-def best_of(
-    model: ConditionalModel,
-    x: Float[Tensor, "B D"],
-    *,
-    n_draws: int,
-    ordering: Ordering | None = None,
-    generator: torch.Generator | None = None,
-) -> Completed:
-    """Draw joint completions of each row and return the most probable.
-
-    All draws share one ordering. This is not the exact maximum: with many missing cells each draw is improbable.
-
-    Args:
-        model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
-        x: codes, NaN for a missing value.
-        n_draws: number of draws.
-        ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
-        generator: source of the ordering and the draws, on the device of ``x``.
-
-    Returns:
-        The completed rows, and log p(completion | observed) in nats along the ordering.
-
-    Raises:
-        TypeError: on a number of draws that is not whole.
-        ValueError: if there is to be no draw, and as `greedy`.
-    """
-    n_draws = as_count("n_draws", n_draws)
-    ordering = _ordering(model, x, ordering, generator)
-    draw = partial(model.variables.sample, generator=generator)
-    best = Completed(x, torch.full(x.shape[:1], -torch.inf, dtype=torch.float64, device=x.device))
-    for some in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model)):
-        repeated = x.repeat(some.stop - some.start, 1)
-        drawn = complete(model, repeated, draw, ordering=ordering)
-        tries = (1 + some.stop - some.start, x.shape[0])
-        rows = torch.cat([best.x, drawn.x]).unflatten(0, tries)
-        log_prob, which = torch.cat([best.log_prob, drawn.log_prob]).unflatten(0, tries).max(0)
-        best = Completed(rows[which, torch.arange(x.shape[0], device=x.device)], log_prob)
-    return best
-
-
 def _ordering(
     model: ConditionalModel, x: Tensor, ordering: Ordering | None, generator: torch.Generator | None
 ) -> Int[Tensor, " D"]:
