@@ -14,7 +14,7 @@ from nadek.inference.cells import cell_scores
 from nadek.inference.check_inputs import as_count, missing_cells
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.orderings import Ordering, as_ordering, as_orderings, as_tensor, in_stages
-from nadek.inference.sampling import ABLE_TO_FILL, Completed, complete
+from nadek.inference.sampling import Completed, complete
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.variables import Variables
@@ -48,6 +48,7 @@ def greedy(
         ValueError: on a wrong number of columns, on values that are no codes, on an ordering that is none, and on
             what a fixed-order model cannot fill in.
     """
+    missing_cells(model, x)  # checks x
     if most_certain_first:
         if ordering is not None:
             raise ValueError("most_certain_first: finds an ordering for each row; expected none beside it, found one")
@@ -88,7 +89,7 @@ def beam(
     """
     width = as_count("width", width)
     missing = missing_cells(model, x)
-    orderings = in_stages(model, _ordering(model, x, ordering, generator), missing, able=ABLE_TO_FILL)
+    orderings = in_stages(model, _ordering(model, x, ordering, generator), missing)
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     a_beam = bytes_per_row(model) + 3 * x.element_size() * x.shape[1] + 32 * max(model.levels)
@@ -102,7 +103,6 @@ def _ordering(
     model: ConditionalModel, x: Tensor, ordering: Ordering | None, generator: torch.Generator | None
 ) -> Int[Tensor, " D"]:
     """Return the ordering for all rows: the given one, the model's own, or a drawn one."""
-    missing_cells(model, x)  # checks x
     drawn = as_orderings(model, 1, device=x.device, generator=generator)[0] if ordering is None else ordering
     if (ordering := as_tensor(drawn)).ndim != 1:
         raise ValueError(f"ordering: expected one for all rows, found an array of shape {tuple(ordering.shape)}")
@@ -116,7 +116,6 @@ def _most_probable(variables: Variables, scores: Tensor, _: Tensor) -> Tensor:
 
 def _most_certain_first(model: ConditionalModel, x: Tensor) -> Completed:
     """Fill the surest cell of each incomplete row, one pass a cell."""
-    missing_cells(model, x)  # checks x
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     for part in chunks(x.shape[0], bytes_per_row(model) + 24 * x.shape[1] * max(model.levels)):
         rows = torch.arange(part.start, part.stop, device=x.device)

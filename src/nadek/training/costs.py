@@ -31,7 +31,10 @@ def batch_costs(
     x, observed = _batch(rows, indices, config.mirror, generator)
     with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         if phase.objective == "fixed_order":
-            return _fixed_order_costs(model, x, config.stride, generator)
+            ordering, stride = model.own_ordering, config.stride
+            assert ordering is not None  # checked when the run began
+            start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
+            return fixed_order_costs(model, x, ordering, start=start, stride=stride, generator=generator)
         masks = config.mask_distribution(phase)
         shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
         missing = masks.sample(shown, generator=generator)
@@ -49,14 +52,6 @@ def batch_costs(
             recompute=config.recompute,
             generator=generator,
         )
-
-
-def _fixed_order_costs(model: ConditionalModel, x: Tensor, stride: int, generator: torch.Generator) -> Tensor:
-    """Return the costs of every stride-th conditional, from a random start."""
-    ordering = model.own_ordering
-    assert ordering is not None  # checked when the run began
-    start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
-    return fixed_order_costs(model, x, ordering, start=start, stride=stride, generator=generator)
 
 
 def _batch(
