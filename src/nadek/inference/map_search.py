@@ -4,8 +4,6 @@ A row has exponentially many completions. Each search returns a good one, with i
 used. The best completion depends on the ordering: a model has one distribution for each.
 """
 
-from functools import partial
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -17,7 +15,6 @@ from nadek.inference.orderings import Ordering, as_ordering, as_orderings, as_te
 from nadek.inference.sampling import Completed, complete
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
-from nadek.models.variables import Variables
 
 
 @evaluation_mode
@@ -56,7 +53,11 @@ def greedy(
             raise ValueError("most_certain_first: expected a model of every ordering, found one that knows one only")
         return _most_certain_first(model, x)
     ordering = _ordering(model, x, ordering, generator)
-    return complete(model, x, partial(_most_probable, model.variables), ordering=ordering)
+
+    def most_probable(scores: Tensor, _: Tensor) -> Tensor:
+        return model.variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
+
+    return complete(model, x, most_probable, ordering=ordering)
 
 
 @evaluation_mode
@@ -107,11 +108,6 @@ def _ordering(
     if (ordering := as_tensor(drawn)).ndim != 1:
         raise ValueError(f"ordering: expected one for all rows, found an array of shape {tuple(ordering.shape)}")
     return as_ordering(model, x, ordering)
-
-
-def _most_probable(variables: Variables, scores: Tensor, _: Tensor) -> Tensor:
-    """Choose the most probable level."""
-    return variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
 
 
 def _most_certain_first(model: ConditionalModel, x: Tensor) -> Completed:

@@ -80,7 +80,10 @@ def add_memory(
     """
     if network.config.ordering is not None:
         raise ValueError("memory: expected a network of every ordering, found one that knows one only")
-    model, others = MemoryModel(network, *_unique_rows(train, generator)), _choose(others, generator)
+    model = MemoryModel(network, *_unique_rows(train, generator))
+    if len(others.values) > FIT_ROWS:  # tables may be sorted
+        drawn = torch.randperm(len(others.values), generator=generator, device=generator.device)
+        others = others.select(drawn[:FIT_ROWS])
     validation = prepare_validation(others, network, generator, min_rows=FIT_ROWS)
     parts = chunks(len(validation.missing), bytes_per_row(model), MAX_BYTES)
     scored = zip(*(_score(model, validation, rows) for rows in parts), strict=True)
@@ -146,13 +149,6 @@ def _fit_trust(
     start, bounds = (START[0], math.log(START[1])), ((None, None), (MIN_LOG_SLOPE, None))
     free = torch.tensor(minimize(mean_and_gradient, start, jac=True, bounds=bounds).x, device=network.device)
     return trust(free), costs(free)
-
-
-def _choose(others: Rows, generator: torch.Generator) -> Rows:
-    """Choose at most `FIT_ROWS` rows at random: tables may be sorted."""
-    if len(others.values) <= FIT_ROWS:
-        return others
-    return others.select(torch.randperm(len(others.values), generator=generator, device=generator.device)[:FIT_ROWS])
 
 
 def _unique_rows(train: Rows, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
