@@ -833,7 +833,7 @@ def verbs():
 
 
 FLAGS = {
-    "complete": "--draws --log-probability --method --seed --width",
+    "complete": "--log-probability --method --seed --width",
     "data": "--fetch --json",
     "draw": "--device --hidden --output --seed --split -o",
     "evaluate": "--json --orderings --rows --seed --until-error",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from nadek.inference import beam, best_of, expected_information, explain_cells, greedy, log_prob
+from nadek.inference import beam, expected_information, explain_cells, greedy, log_prob
 from nadek.inference.likelihood import estimate_log_prob
 from nadek.inference.orderings import as_orderings
 from nadek.inference.sampling import (
@@ -211,7 +211,6 @@ def test_completion_log_prob_is_joint_difference(name, generator):
     for found in (
         greedy(model, x, ordering=ordering),
         beam(model, x, width=3, ordering=ordering),
-        best_of(model, x, n_draws=3, ordering=ordering, generator=generator),
     ):
         assert torch.equal(found.x[~x.isnan()], x[~x.isnan()])
         assert ((found.x >= 0) & (found.x < torch.tensor(model.levels))).all()
@@ -277,34 +276,6 @@ def test_most_certain_first_chooses_cell_and_level(name, generator, bound_memory
         assert found.log_prob[i].item() == pytest.approx(total, abs=1e-11)
     bound_memory(1)
     close(greedy(model, x, most_certain_first=True).log_prob, found.log_prob)
-
-
-@three_kinds
-def test_best_of_returns_best_draw(name, generator):
-    model = build(name, 4)
-    x = holed(model, generator)[:30]
-    ordering = orderings_of(model, 1, generator)[0]
-    best = best_of(model, x, n_draws=6, ordering=ordering, generator=seeded(3))
-    draws = best_of(model, x.repeat(6, 1), n_draws=1, ordering=ordering, generator=seeded(3))
-    of_row = draws.log_prob.unflatten(0, (6, -1))  # the same draws: six of each row in one batch
-    close(best.log_prob, of_row.max(0).values)
-    assert (of_row.min(0).values < best.log_prob).any()
-    most_probable = beam(model, x, width=300, ordering=ordering).log_prob
-    many = best_of(model, x, n_draws=100, ordering=ordering, generator=generator).log_prob
-    assert (many <= most_probable + 1e-11).all()
-    assert (most_probable - many).median() < 0.01
-
-
-@pytest.mark.slow
-def test_best_of_works_in_chunks(generator, bound_memory):
-    model = build("mixed", 4)
-    x = holed(model, generator)[:12]
-    bound_memory(1)
-    found = best_of(model, x, n_draws=20, ordering=torch.arange(4), generator=generator)
-    most_probable = beam(model, x, width=300, ordering=torch.arange(4)).log_prob
-    assert (found.log_prob <= most_probable + 1e-11).all()
-    assert (most_probable - found.log_prob).median() < 0.1
-    assert torch.equal(found.x[~x.isnan()], x[~x.isnan()])
 
 
 # Questions
@@ -373,7 +344,6 @@ def test_fixed_order_answers_along_its_ordering(generator):
     possible = [joint.masked_fill(~agreeing(candidates, row), -torch.inf) for row in x]
     assert torch.equal(found.x, torch.stack([candidates[p.argmax()] for p in possible]))
     assert greedy(model, x).x.isfinite().all()
-    assert best_of(model, x, n_draws=2, generator=generator).x.isfinite().all()
 
 
 def test_fixed_order_refuses_other_stages():
@@ -391,7 +361,6 @@ def test_fixed_order_refuses_other_stages():
         lambda: expected_information(model, x),
         lambda: greedy(model, x),
         lambda: beam(model, x, width=2),
-        lambda: best_of(model, x, n_draws=2),
     ):
         with pytest.raises(ValueError, match=one):
             ask()
@@ -427,7 +396,7 @@ def test_empty_table_gives_empty_answers(name):
     nothing = torch.empty(0, 4)
     assert missing_probabilities(model, nothing).shape == (0, model.variables.n_columns)
     assert level_probabilities(model, nothing).shape == (0, 4, max(model.levels))
-    for completed in (best_of(model, nothing, n_draws=2), greedy(model, nothing), beam(model, nothing, width=2)):
+    for completed in (greedy(model, nothing), beam(model, nothing, width=2)):
         assert completed.x.shape == (0, 4)
         assert completed.log_prob.shape == (0,)
 
@@ -445,7 +414,6 @@ def test_wrong_inputs_are_named():
         (lambda: greedy(model, x, ordering=torch.tensor([0, 1, 1, 3])), "expected a permutation"),
         (lambda: greedy(model, x, ordering=torch.arange(4), most_certain_first=True), "expected none beside it"),
         (lambda: beam(model, x, width=0), "width: expected at least 1, found 0"),
-        (lambda: best_of(model, x, n_draws=0), "n_draws: expected at least 1, found 0"),
         (lambda: expected_information(model, x, flags), "found none in row 1"),
         (lambda: explain_cells(model, x - 1).log_prob, "in the cell at index"),
     ]
@@ -510,7 +478,6 @@ def test_counts_must_be_whole_numbers(count, found, generator):
     asked = {
         "n_samples": lambda count: behind_the_hook(sample)(model, count),
         "width": lambda count: behind_the_hook(beam)(model, x, width=count),
-        "n_draws": lambda count: behind_the_hook(best_of)(model, x, n_draws=count),
         "n_masks": lambda count: behind_the_hook(estimate_log_prob)(model, x, n_masks=count),
         "chunk": lambda n: behind_the_hook(log_prob)(model, x, ordering=ordering, chunk=n, decoder="batched"),
     }
@@ -559,7 +526,6 @@ def test_input_rows_stay_unchanged(name, generator):
         level_probabilities,
         impute,
         greedy,
-        lambda model, x: best_of(model, x, n_draws=2),
         lambda model, x: beam(model, x, width=2),
         lambda model, x: log_prob(model, x, orderings=ordering[None]),
         lambda model, x: log_prob(model, x, given=given, orderings=ordering[None]),

@@ -40,7 +40,6 @@ from nadek.cli import main as _main
 from nadek import log_prob as _log_prob
 from nadek.inference import (
     beam,
-    best_of,
     estimate_log_prob,
     expected_information,
     explain_cells,

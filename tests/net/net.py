@@ -631,7 +631,6 @@ def ask(name, model, x, holes):
     for method, call in {
         "greedy": lambda: api.greedy(model, holes, generator=gen(9)),
         "beam": lambda: api.beam(model, holes, width=4, generator=gen(9)),
-        "best_of": lambda: api.best_of(model, holes, n_draws=5, generator=gen(9)),
     }.items():
         numbers(f"{name} {method}", *api.completed(call()))
     states = [*api.reconstruction_probabilities(model, holes)]
@@ -795,8 +794,8 @@ def density(name, train, test, options, named):
         anything(f"{name} sample", model.sample(12, random_state=1))
         anything(f"{name} sample_conditional", model.sample_conditional(test, 2, random_state=2))
         anything(f"{name} predict_missing_proba", model.predict_missing_proba(test))
-        for method in ("beam", "greedy", "certain", "draws"):
-            whole, log_p = model.complete(test, method=method, n_tries=4, random_state=3)
+        for method in ("beam", "greedy", "certain"):
+            whole, log_p = model.complete(test, method=method, n_tries=4)
             anything(f"{name} complete {method}", whole)
             numbers(f"{name} complete {method} log_prob", log_p)
         numbers(f"{name} complete along", model.complete(test, ordering=order, n_tries=3)[1])
@@ -1333,8 +1332,8 @@ def verbs(name, model, whole, holes, suffix):
     cli(f"{name} impute npz", "impute", model, holes, "-o", f"i-{name}.x.npz", files=[f"i-{name}.x.npz"])
     cli(f"{name} probabilities", "impute", model, holes, "--probabilities")
     cli(f"{name} probabilities file", "impute", model, holes, "--probabilities", "-o", f"p-{out}", files=[f"p-{out}"])
-    for method in ("greedy", "certain-first", "beam", "best-of"):
-        cli(f"{name} complete {method}", "complete", model, holes, "--method", method, "--width", "3", "--draws", "4")
+    for method in ("greedy", "certain-first", "beam"):
+        cli(f"{name} complete {method}", "complete", model, holes, "--method", method, "--width", "3")
     cli(
         f"{name} complete file",
         "complete",

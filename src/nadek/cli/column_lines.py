@@ -55,10 +55,10 @@ def missing_word_lines(words: Sequence[WordCount]) -> list[tuple[str, str]]:
     return lines
 
 
-def list_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Join names as options take them, cut at many."""
-    line, more = io.StringIO(), ["..."] if len(names) > most else []
-    csv.writer(line, lineterminator="").writerow([*names[:most], *more])
+    line, more = io.StringIO(), ["..."] if len(names) > MOST_NAMES else []
+    csv.writer(line, lineterminator="").writerow([*names[:MOST_NAMES], *more])
     return line.getvalue()
 
 

@@ -1,7 +1,6 @@
 """``nadek sample``, ``nadek impute`` and ``nadek complete``: new rows, and completed ones."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -29,7 +28,7 @@ from nadek.cli.arguments import (
 )
 from nadek.cli.console import say
 from nadek.cli.output import PICTURES, Whole, check_form, how_many, target_of, write_pictures
-from nadek.inference import Completed, beam, best_of, greedy
+from nadek.inference import beam, greedy
 from nadek.inference.sampling import impute as impute_rows
 from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.inference.sampling import sample as sample_rows
@@ -41,7 +40,7 @@ from nadek.tabular.files import SUFFIXES, form_of, write_table
 from nadek.tabular.names import check_names
 from nadek.tabular.writeback import decoded
 
-Method = Literal["greedy", "certain-first", "beam", "best-of"]
+Method = Literal["greedy", "certain-first", "beam"]
 
 
 def sample(
@@ -134,7 +133,6 @@ def complete(
     *,
     method: Annotated[Method, typer.Option("--method", help="Search method.")] = "beam",
     width: Annotated[int, typer.Option("--width", min=1, help="Number of prefixes that a beam keeps.")] = 16,
-    draws: Annotated[int, typer.Option("--draws", min=1, help="Number of draws that best-of chooses from.")] = 100,
     log_probability: Annotated[
         bool, typer.Option("--log-probability", help="Add a column: the log-probability of the completion, in nats.")
     ] = False,
@@ -157,13 +155,10 @@ def complete(
         raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
     x = source.x
     generator = torch.Generator(x.device).manual_seed(seed)
-    searches: dict[Method, Callable[..., Completed]] = {
-        "greedy": partial(greedy, generator=generator),
-        "certain-first": partial(greedy, most_certain_first=True),
-        "beam": partial(beam, width=width, generator=generator),
-        "best-of": partial(best_of, n_draws=draws, generator=generator),
-    }
-    best = searches[method](saved.model, x)
+    if method == "beam":
+        best = beam(saved.model, x, width=width, generator=generator)
+    else:
+        best = greedy(saved.model, x, most_certain_first=method == "certain-first", generator=generator)
     values = decoded(kinds, best.x.cpu().numpy())
     mean = float(best.log_prob.sum()) / max(1, int(x.isnan().any(1).sum()))
     say(f"{how_many(source.missing)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)

@@ -15,7 +15,7 @@ from torch import Tensor
 from nadek.estimators.base import random_seed
 from nadek.estimators.cell_answers import CellAnswers
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, check_choice, check_whole
-from nadek.inference import beam, best_of, expected_information, greedy, log_prob
+from nadek.inference import beam, expected_information, greedy, log_prob
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.sampling import sample
 from nadek.inference.summary import deviation
@@ -25,7 +25,7 @@ from nadek.tabular.names import Which, WhichOrNone, chosen_columns, column_index
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import filled
 
-METHODS = ("beam", "greedy", "certain", "draws")
+METHODS = ("beam", "greedy", "certain")
 
 
 class NADEk(DensityMixin, CellAnswers):
@@ -196,7 +196,6 @@ class NADEk(DensityMixin, CellAnswers):
         method: Choice = "beam",
         n_tries: Count = 16,
         ordering: WhichOrNone = None,
-        random_state: Randomness = None,
     ) -> tuple[Any, NDArray[np.float64]]:
         """Return probable completions of rows, and their log-probabilities.
 
@@ -205,12 +204,10 @@ class NADEk(DensityMixin, CellAnswers):
         Args:
             X: a table [N, D].
             method: "greedy" fills in one cell after the other with its most probable level; "certain" takes the most
-                certain cell next; "beam" keeps the ``n_tries`` most probable prefixes along one ordering; "draws"
-                keeps the best of ``n_tries`` joint draws.
-            n_tries: of "beam" and "draws".
+                certain cell next; "beam" keeps the ``n_tries`` most probable prefixes along one ordering.
+            n_tries: of "beam".
             ordering: names or indices of all columns, in the order in which missing cells are filled in; None is the
                 first of ``orderings_``. "certain" has its own.
-            random_state: source of the draws of "draws".
 
         Returns:
             The completed table, of the kind of ``X`` (a number is the mean of its bin), and [N] log-probabilities in
@@ -228,9 +225,6 @@ class NADEk(DensityMixin, CellAnswers):
         along = torch.from_numpy(places).to(codes.device)
         if method == "beam":
             best = beam(self.network_, codes, width=n_tries, ordering=along)
-        elif method == "draws":
-            generator = self._generator(random_seed(random_state))
-            best = best_of(self.network_, codes, n_draws=n_tries, ordering=along, generator=generator)
         else:
             certain = method == "certain"
             best = greedy(self.network_, codes, ordering=None if certain else along, most_certain_first=certain)

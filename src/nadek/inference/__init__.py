@@ -2,7 +2,7 @@
 
 from nadek.inference.cells import Explanation, expected_information, explain_cells
 from nadek.inference.likelihood import DecodingOptions, estimate_log_prob, log_prob, reduce_orderings
-from nadek.inference.map_search import beam, best_of, greedy
+from nadek.inference.map_search import beam, greedy
 from nadek.inference.orderings import random_orderings
 from nadek.inference.sampling import (
     Completed,
@@ -20,7 +20,6 @@ __all__ = [
     "Explanation",
     "Summary",
     "beam",
-    "best_of",
     "estimate_log_prob",
     "expected_information",
     "explain_cells",

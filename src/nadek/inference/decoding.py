@@ -38,9 +38,7 @@ class SharedPrefixes:
     """
 
     def __init__(self, n_rows: int, *, distinct: bool = False, device: torch.device | str | None = None) -> None:
-        self.state: Tensor | None = torch.zeros(n_rows, dtype=torch.long, device=device)
-        self.n_states = n_rows if distinct else 1
-        self._forget_if_many()
+        self._follow(torch.zeros(n_rows, dtype=torch.long, device=device), n_rows if distinct else 1)
 
     def append(self, codes: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
         """Add revealed codes; rows with another code part. Nothing is revealed where ``where`` is False."""
@@ -50,9 +48,8 @@ class SharedPrefixes:
             code = codes[:, column].nan_to_num(0).unique(return_inverse=True)[1] + 1
             if where is not None:
                 code = code * where[:, column]
-            distinct, self.state = (self.state * (len(codes) + 1) + code).unique(return_inverse=True)
-            self.n_states = len(distinct)
-            self._forget_if_many()
+            distinct, state = (self.state * (len(codes) + 1) + code).unique(return_inverse=True)
+            self._follow(state, len(distinct))
 
     def states(self, rows: Rows) -> tuple[Rows, Rows]:
         """Return one row for each state among all or some rows, and the state of each of these rows."""
@@ -66,9 +63,9 @@ class SharedPrefixes:
             n_states = len(distinct)
         return rows.new_empty(n_states).scatter_(0, state, rows), state
 
-    def _forget_if_many(self) -> None:
-        if self.state is not None and self.n_states > WORTH * len(self.state):
-            self.state = None
+    def _follow(self, state: Tensor, n_states: int) -> None:
+        self.n_states = n_states
+        self.state: Tensor | None = None if n_states > WORTH * len(state) else state
 
 
 class Decoded(NamedTuple):

@@ -4,8 +4,6 @@ A row has exponentially many completions. Each search returns a good one, with i
 used. The best completion depends on the ordering: a model has one distribution for each.
 """
 
-from functools import partial
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -14,10 +12,9 @@ from nadek.inference.cells import cell_scores
 from nadek.inference.check_inputs import as_count, missing_cells
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.orderings import Ordering, as_ordering, as_orderings, as_tensor, in_stages
-from nadek.inference.sampling import ABLE_TO_FILL, Completed, complete
+from nadek.inference.sampling import Completed, complete
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
-from nadek.models.variables import Variables
 
 
 @evaluation_mode
@@ -48,6 +45,7 @@ def greedy(
         ValueError: on a wrong number of columns, on values that are no codes, on an ordering that is none, and on
             what a fixed-order model cannot fill in.
     """
+    missing_cells(model, x)  # checks x
     if most_certain_first:
         if ordering is not None:
             raise ValueError("most_certain_first: finds an ordering for each row; expected none beside it, found one")
@@ -55,7 +53,11 @@ def greedy(
             raise ValueError("most_certain_first: expected a model of every ordering, found one that knows one only")
         return _most_certain_first(model, x)
     ordering = _ordering(model, x, ordering, generator)
-    return complete(model, x, partial(_most_probable, model.variables), ordering=ordering)
+
+    def most_probable(scores: Tensor, _: Tensor) -> Tensor:
+        return model.variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
+
+    return complete(model, x, most_probable, ordering=ordering)
 
 
 @evaluation_mode
@@ -88,7 +90,7 @@ def beam(
     """
     width = as_count("width", width)
     missing = missing_cells(model, x)
-    orderings = in_stages(model, _ordering(model, x, ordering, generator), missing, able=ABLE_TO_FILL)
+    orderings = in_stages(model, _ordering(model, x, ordering, generator), missing)
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     a_beam = bytes_per_row(model) + 3 * x.element_size() * x.shape[1] + 32 * max(model.levels)
@@ -98,66 +100,18 @@ def beam(
     return Completed(out, log_prob)
 
 
-@evaluation_mode
-def best_of(
-    model: ConditionalModel,
-    x: Float[Tensor, "B D"],
-    *,
-    n_draws: int,
-    ordering: Ordering | None = None,
-    generator: torch.Generator | None = None,
-) -> Completed:
-    """Draw joint completions of each row and return the most probable.
-
-    All draws share one ordering. This is not the exact maximum: with many missing cells each draw is improbable.
-
-    Args:
-        model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
-        x: codes, NaN for a missing value.
-        n_draws: number of draws.
-        ordering: the order of the missing cells (the observed ones come first anyway); drawn when None.
-        generator: source of the ordering and the draws, on the device of ``x``.
-
-    Returns:
-        The completed rows, and log p(completion | observed) in nats along the ordering.
-
-    Raises:
-        TypeError: on a number of draws that is not whole.
-        ValueError: if there is to be no draw, and as `greedy`.
-    """
-    n_draws = as_count("n_draws", n_draws)
-    ordering = _ordering(model, x, ordering, generator)
-    draw = partial(model.variables.sample, generator=generator)
-    best = Completed(x, torch.full(x.shape[:1], -torch.inf, dtype=torch.float64, device=x.device))
-    for some in chunks(n_draws, max(1, x.shape[0]) * bytes_per_row(model)):
-        repeated = x.repeat(some.stop - some.start, 1)
-        drawn = complete(model, repeated, draw, ordering=ordering)
-        tries = (1 + some.stop - some.start, x.shape[0])
-        rows = torch.cat([best.x, drawn.x]).unflatten(0, tries)
-        log_prob, which = torch.cat([best.log_prob, drawn.log_prob]).unflatten(0, tries).max(0)
-        best = Completed(rows[which, torch.arange(x.shape[0], device=x.device)], log_prob)
-    return best
-
-
 def _ordering(
     model: ConditionalModel, x: Tensor, ordering: Ordering | None, generator: torch.Generator | None
 ) -> Int[Tensor, " D"]:
     """Return the ordering for all rows: the given one, the model's own, or a drawn one."""
-    missing_cells(model, x)  # checks x
     drawn = as_orderings(model, 1, device=x.device, generator=generator)[0] if ordering is None else ordering
     if (ordering := as_tensor(drawn)).ndim != 1:
         raise ValueError(f"ordering: expected one for all rows, found an array of shape {tuple(ordering.shape)}")
     return as_ordering(model, x, ordering)
 
 
-def _most_probable(variables: Variables, scores: Tensor, _: Tensor) -> Tensor:
-    """Choose the most probable level."""
-    return variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
-
-
 def _most_certain_first(model: ConditionalModel, x: Tensor) -> Completed:
     """Fill the surest cell of each incomplete row, one pass a cell."""
-    missing_cells(model, x)  # checks x
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
     for part in chunks(x.shape[0], bytes_per_row(model) + 24 * x.shape[1] * max(model.levels)):
         rows = torch.arange(part.start, part.stop, device=x.device)

@@ -25,9 +25,6 @@ Orderings = Int[Tensor, "O D"] | Int[np.ndarray, "O D"] | Sequence[Sequence[int]
 GIVEN, VISITED, UNSEEN = 0, 1, 2
 """Stages of a cell: its value is given from the start, it is visited, or it is never seen."""
 
-ABLE = "answers where it visits what is given first, then what is asked for, and last what is missing; found others"
-"""What a message says that a fixed-order model can do."""
-
 
 def random_orderings(
     n: int,
@@ -127,14 +124,16 @@ def groups(pattern: Bool[Tensor, "B D"], share_from: int, at_most: int) -> Itera
 
 
 def in_stages(
-    model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"], *, able: str = ABLE
+    model: ConditionalModel, ordering: Int[Tensor, "*rows D"], stage: Shaped[Tensor, "B D"]
 ) -> Int[Tensor, "B D"]:
     """Return orderings that visit all cells of a lower stage first, otherwise in the same order."""
     ordering = ordering.expand(stage.shape)
     visited = stage.gather(1, ordering).to(torch.uint8)
     if model.own_ordering is not None and (visited[:, 1:] < visited[:, :-1]).any():
-        hint = "train a NADE-k to condition on anything"
-        raise ValueError(f"this model knows one ordering only, and {able} ({hint})")
+        raise ValueError(
+            "this model knows one ordering only, and answers where it visits what is given first, then what is asked"
+            " for, and last what is neither; found others (train a NADE-k to condition on anything)"
+        )
     return ordering.gather(1, visited.argsort(dim=1, stable=True))
 
 

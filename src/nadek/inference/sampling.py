@@ -4,7 +4,6 @@ Conditioning visits the observed variables first (the paper, after Eq. 9). So ev
 there is no Markov chain. Equations: Raiko, Yao, Cho and Bengio (2014).
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -28,8 +27,6 @@ SHARE_FROM = 8
 
 ROWS_AN_ORDERING = 1024
 """Number of rows with different missing cells that share an ordering."""
-
-ABLE_TO_FILL = "can fill in cells that come last in it; found observed cells after missing ones"
 
 
 class Completed(NamedTuple):
@@ -142,7 +139,7 @@ def complete(
     as_count("chunk", chunk, of=" variable at once")
     missing = missing_cells(model, x)
     if (own := model.own_ordering) is not None:
-        in_stages(model, own, missing, able=ABLE_TO_FILL)  # refuses what it cannot answer
+        in_stages(model, own, missing)  # refuses what it cannot answer
         ordering = own
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
@@ -183,7 +180,8 @@ def missing_probabilities(model: ConditionalModel, x: Float[Tensor, "B D"]) -> F
     missing = missing_cells(model, x)
     _check_marginals(model, missing)
     out = model.variables.encode(x).to(x.dtype, copy=True)
-    for rows, logits in _one_pass(model, x, missing):
+    for rows in chunks(len(x), bytes_per_row(model)):
+        logits = model(x[rows], missing[rows])[-1]
         hidden = model.variables.expand(missing[rows])
         out[rows] = torch.where(hidden, model.variables.probabilities(logits).to(x.dtype), out[rows])
     return out
@@ -210,7 +208,8 @@ def level_probabilities(model: ConditionalModel, x: Float[Tensor, "B D"]) -> Flo
     missing = missing_cells(model, x)
     _check_marginals(model, missing)
     out = (x.round().unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).double()
-    for rows, logits in _one_pass(model, x, missing):
+    for rows in chunks(len(x), bytes_per_row(model)):
+        logits = model(x[rows], missing[rows])[-1]
         probabilities = model.variables.level_probabilities(logits).double()
         probabilities /= probabilities.sum(-1, keepdim=True)
         out[rows] = torch.where(missing[rows].unsqueeze(-1), probabilities, out[rows])
@@ -275,9 +274,3 @@ def _check_marginals(model: ConditionalModel, missing: Bool[Tensor, "B D"]) -> N
             f" found other cells missing in the row at index {int(others.nonzero()[0])}. Draws (impute) serve where the"
             " missing cells come last in its ordering"
         )
-
-
-def _one_pass(model: ConditionalModel, x: Tensor, missing: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Yield rows and their logits after the last step [rows, C], in chunks."""
-    for rows in chunks(x.shape[0], bytes_per_row(model)):
-        yield rows, model(x[rows], missing[rows])[-1]

@@ -18,7 +18,10 @@ def check_rows(model: ConditionalModel, config: TrainingConfig, rows: Rows, what
     if rows.values.shape[1] != model.n_variables:
         raise ValueError(f"expected {model.n_variables} columns in the {what} rows, found {rows.values.shape[1]}")
     _check_levels(model, rows, what)
-    _check_options(model, config)
+    if config.mirror is not None and math.prod(config.mirror) != model.n_variables:
+        raise ValueError(f"mirror: expected height and width of {model.n_variables} pixels, found {config.mirror}")
+    if config.stride > model.n_variables:
+        raise ValueError(f"stride: expected at most {model.n_variables}, the number of columns, found {config.stride}")
     objectives = {phase.objective for phase in config.phases}
     if model.config.ordering is not None and objectives != {"fixed_order"}:
         raise ValueError("a model with one fixed ordering is trained with the fixed_order objective")
@@ -38,13 +41,6 @@ def _check_levels(model: ConditionalModel, rows: Rows, what: str) -> None:
             )
 
 
-def _check_options(model: ConditionalModel, config: TrainingConfig) -> None:
-    if config.mirror is not None and math.prod(config.mirror) != model.n_variables:
-        raise ValueError(f"mirror: expected height and width of {model.n_variables} pixels, found {config.mirror}")
-    if config.stride > model.n_variables:
-        raise ValueError(f"stride: expected at most {model.n_variables}, the number of columns, found {config.stride}")
-
-
 def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
     """Check that gradients can reach the weights; some may be frozen."""
     frozen = {name for name, value in model.named_parameters() if not value.requires_grad}
@@ -55,15 +51,9 @@ def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
 
 
 def check_teacher(model: ConditionalModel, config: TrainingConfig, teacher: ConditionalModel | None) -> None:
-    """Check that a teacher fits model and config.
+    """Check that a teacher, if there is one, is another network of the same variables.
 
-    Args:
-        model: the model to train.
-        config: the run.
-        teacher: the trained network; None for no teacher.
-
-    Raises:
-        ValueError: for the model itself, other variables, a fixed-order teacher, or a fixed-order objective.
+    It and the objectives of the run are of every ordering.
     """
     if teacher is None:
         return

@@ -28,10 +28,17 @@ def batch_costs(
     generator: torch.Generator,
 ) -> Float[Tensor, "k B"]:
     """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
-    x, observed = _batch(rows, indices, config.mirror, generator)
+    x, observed = rows.batch(indices)
+    if config.mirror is not None:  # half of the images
+        mirrored = torch.rand(len(x), device=x.device, generator=generator) < 0.5
+        x = mirror_images(x, mirrored, config.mirror)
+        observed = None if observed is None else mirror_images(observed, mirrored, config.mirror)
     with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         if phase.objective == "fixed_order":
-            return _fixed_order_costs(model, x, config.stride, generator)
+            ordering, stride = model.own_ordering, config.stride
+            assert ordering is not None  # checked when the run began
+            start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
+            return fixed_order_costs(model, x, ordering, start=start, stride=stride, generator=generator)
         masks = config.mask_distribution(phase)
         shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
         missing = masks.sample(shown, generator=generator)
@@ -49,26 +56,6 @@ def batch_costs(
             recompute=config.recompute,
             generator=generator,
         )
-
-
-def _fixed_order_costs(model: ConditionalModel, x: Tensor, stride: int, generator: torch.Generator) -> Tensor:
-    """Return the costs of every stride-th conditional, from a random start."""
-    ordering = model.own_ordering
-    assert ordering is not None  # checked when the run began
-    start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
-    return fixed_order_costs(model, x, ordering, start=start, stride=stride, generator=generator)
-
-
-def _batch(
-    rows: Rows, indices: Tensor, image_shape: tuple[int, int] | None, generator: torch.Generator
-) -> tuple[Tensor, Tensor | None]:
-    """Return values and observed cells of a minibatch, half of its images mirrored if their shape is given."""
-    x, observed = rows.batch(indices)
-    if image_shape is None:
-        return x, observed
-    mirrored = torch.rand(len(x), device=x.device, generator=generator) < 0.5
-    flags = None if observed is None else mirror_images(observed, mirrored, image_shape)
-    return mirror_images(x, mirrored, image_shape), flags
 
 
 class Validation(NamedTuple):

@@ -6,7 +6,6 @@ is tried with the trust that minimises the order-agnostic cost of these rows.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -81,17 +80,17 @@ def add_memory(
     """
     if network.config.ordering is not None:
         raise ValueError("memory: expected a network of every ordering, found one that knows one only")
-    model, others = MemoryModel(network, *_unique_rows(train, generator)), _choose(others, generator)
+    model = MemoryModel(network, *_unique_rows(train, generator))
+    if len(others.values) > FIT_ROWS:  # tables may be sorted
+        drawn = torch.randperm(len(others.values), generator=generator, device=generator.device)
+        others = others.select(drawn[:FIT_ROWS])
     validation = prepare_validation(others, network, generator, min_rows=FIT_ROWS)
     parts = chunks(len(validation.missing), bytes_per_row(model), MAX_BYTES)
     scored = zip(*(_score(model, validation, rows) for rows in parts), strict=True)
-    scores = _Scores(*(torch.cat(part, -2) for part in scored))
+    alone, memories, evidences = (torch.cat(part, -2) for part in scored)
     weight = _cell_weights(validation)
-    before = (weight * scores.network).sum(1)
-    fits = [
-        _fit_trust(scores.network, memory, evidence, weight)
-        for memory, evidence in zip(scores.memory, scores.evidence, strict=True)
-    ]
+    before = (weight * alone).sum(1)
+    fits = [_fit_trust(alone, memory, evidence, weight) for memory, evidence in zip(memories, evidences, strict=True)]
     best = min(range(len(DECAYS)), key=lambda i: fits[i][1].mean().item())
     trust, after = fits[best]
     model.decay.fill_(DECAYS[best])
@@ -102,18 +101,10 @@ def add_memory(
     return model.eval(), Gain(before.mean().item(), after.mean().item(), error.item())
 
 
-class _Scores(NamedTuple):
-    """Costs (-log p) of all cells of some rows, and the memory's evidence."""
-
-    network: Float[Tensor, "V D"]
-    """Costs under the network."""
-    memory: Float[Tensor, "k V D"]
-    """Costs under the memory, for every decay."""
-    evidence: Float[Tensor, "k V #D"]
-    """Log S for every decay."""
-
-
-def _score(model: MemoryModel, validation: Validation, rows: slice) -> _Scores:
+def _score(
+    model: MemoryModel, validation: Validation, rows: slice
+) -> tuple[Float[Tensor, "V D"], Float[Tensor, "k V D"], Float[Tensor, "k V #D"]]:
+    """Return the costs of cells under the network; under the memory, and its log S, for every decay."""
     x, missing, variables = validation.rows.values[rows], validation.missing[rows], model.variables
     logits = model.network(x, missing)[-1].double()
     distance, certain = model.hamming_distance(x, missing), logits.new_full((len(x), 1), torch.inf)
@@ -122,7 +113,7 @@ def _score(model: MemoryModel, validation: Validation, rows: slice) -> _Scores:
     costs = [variables.costs(variables.mix_logits(logits, answer, certain), x) for answer in means]
     first = [variables.first_column(j) if model.config.holes else 0 for j in range(model.n_variables)]  # of its columns
     finite = [value.double()[:, first].clamp(min=-MAX_EVIDENCE) for value in evidence]  # infinity has no gradient
-    return _Scores(variables.costs(logits, x), torch.stack(costs), torch.stack(finite))
+    return variables.costs(logits, x), torch.stack(costs), torch.stack(finite)
 
 
 def _cell_weights(validation: Validation) -> Float[Tensor, "V D"]:
@@ -160,17 +151,10 @@ def _fit_trust(
     return trust(free), costs(free)
 
 
-def _choose(others: Rows, generator: torch.Generator) -> Rows:
-    """Choose at most `FIT_ROWS` rows at random: tables may be sorted."""
-    if len(others.values) <= FIT_ROWS:
-        return others
-    return others.select(torch.randperm(len(others.values), generator=generator, device=generator.device)[:FIT_ROWS])
-
-
 def _unique_rows(train: Rows, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
     """Return distinct rows, their observed cells, and their counts."""
-    values, observed = train.batch(torch.randperm(len(train.values), generator=generator, device=generator.device))
-    values, observed = values[:MAX_ROWS], None if observed is None else observed[:MAX_ROWS]
+    drawn = torch.randperm(len(train.values), generator=generator, device=generator.device)
+    values, observed = train.batch(drawn[:MAX_ROWS])
     levels = values.round().short()
     cells = levels if observed is None else torch.where(observed, levels, -1)
     rows, counts = cells.unique(dim=0, return_counts=True)

@@ -105,10 +105,9 @@ class MuonAdamW(FusedAdamW):
             assert weight.grad is not None
             gradient = _memory_order(weight.grad, weight).flatten(1)
             matrix = _memory_order(weight, weight).view(gradient.shape)
-            state = self.state.setdefault(weight, {})
-            if "momentum_buffer" not in state:
-                state["momentum_buffer"] = torch.zeros_like(gradient)
-            average = state["momentum_buffer"]
+            if weight not in self.state:
+                self.state[weight] = {"momentum_buffer": torch.zeros_like(gradient)}
+            average = self.state[weight]["momentum_buffer"]
             average.lerp_(gradient, 1 - momentum)
             update = orthogonal(gradient.lerp(average, momentum))  # Nesterov's momentum
             matrix.mul_(1 - lr * group["weight_decay"])

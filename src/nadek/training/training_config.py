@@ -137,9 +137,6 @@ class TrainingConfig:
 
         Without ``ema_decay`` it is `EMA_DECAY`, or less, so that the average covers at most the last fifth of the run
         and not the weights that it began with.
-
-        Args:
-            n_rows: number of training rows.
         """
         if self.ema_decay is not None:
             return self.ema_decay
