@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow check lint types layers docs site fuzz bench clean
+.PHONY: demo test test-slow check lint types layers docs site play fuzz bench clean
 
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
 	$(BIN)/python examples/digits.py
@@ -16,7 +16,7 @@ test: $(READY)  ## the quick tests and the examples in docstrings, a process for
 test-slow: $(READY)  ## the tests that take longer
 	$(PYTEST) -m slow tests
 
-check: lint types layers test test-slow docs site  ## everything that has to hold before a change lands
+check: lint types layers test play test-slow docs site  ## everything that has to hold before a change lands
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -32,8 +32,12 @@ docs: $(READY)  ## every number of README and docs is from a record, and their s
 	$(BIN)/python docs/numbers.py --check
 	$(BIN)/python docs/style.py
 
-site: .venv/.site  ## the documentation site, in build/site: a warning is an error; the gallery is drawn anew where it changed
+site: .venv/.site play  ## the documentation site, in build/site: a warning is an error; the gallery is drawn anew where it changed
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -E -q -W --keep-going -d build/doctrees docs build/site
+	if [ -d build/play ]; then cp -r build/play build/site; fi
+
+play: $(READY)  ## the page to play on, in build/play, by onnxruntime-web from npm: half a minute; python -m http.server -d build/play shows it
+	OMP_NUM_THREADS=1 $(BIN)/python docs/play/build_page.py build/play
 
 .venv/.site: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,site]'

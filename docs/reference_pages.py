@@ -33,6 +33,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "nadek.training": ("Training", ()),
     "nadek.tabular.columns": ("Types of columns", ("Binary", "Categorical", "Ordinal", "Numeric")),
     "nadek.checkpoints": ("Models on disk", ("load_saved",)),
+    "nadek.sharing.export": ("Files of ONNX", ("export_onnx",)),
     "nadek.datasets": ("Data sets", ()),
     "nadek.figures": ("Pictures", ()),
 }

@@ -838,11 +838,13 @@ FLAGS = {
     "draw": "--device --hidden --output --seed --split -o",
     "evaluate": "--json --orderings --rows --seed --until-error",
     "explain": "--row --top",
+    "export": "--force --output -o",
     "fit": "--batch-size --categorical --config --drop --dry-run --epochs --hidden --json --keep --lr --memory"
     " --missing --numeric --ordinal --resume --save-every --seed --set --steps --validation --validation-fraction"
     " --whole-numbers",
     "impute": "--probabilities --seed",
     "info": "--json",
+    "play": "--port",
     "sample": "--device --force --number --orderings --output --seed -n -o",
     "score": "--orderings --outliers --seed",
     "suggest": "--target --top",
@@ -857,11 +859,12 @@ def test_the_options_are_these():
     assert verbs().keys() == FLAGS.keys()
     for name, verb in verbs().items():
         expected = FLAGS[name].split()
-        if name not in ("data", "draw", "info", "sample"):
+        if name not in ("data", "draw", "export", "info", "play", "sample"):
             expected += READS_TABLE.split()
-        expected += [] if name == "info" else ["--quiet", "-q"]
-        expected += [] if name in ("info", "sample") else ["--data-dir"]
-        expected += [] if name in ("data", "draw", "fit", "info", "sample") else ["--split", "--unknown"]
+        expected += [] if name in ("export", "info", "play") else ["--quiet", "-q"]
+        expected += [] if name in ("export", "info", "play", "sample") else ["--data-dir"]
+        if name not in ("data", "draw", "export", "fit", "info", "play", "sample"):
+            expected += ["--split", "--unknown"]
         options = [option for p in verb.params if p.param_type_name == "option" for option in p.opts]
         assert sorted(options) == sorted([*expected, *({"--help"} & set(options))]), name
 

@@ -24,6 +24,8 @@ VERBS = {
     "suggest": ("ask", "Find the missing cells to ask for next."),
     "draw": ("show", "Draw samples, filters, training curves and inpainting."),
     "info": ("show", "Show a model and its training."),
+    "export": ("share", "Write a model as a file of ONNX."),
+    "play": ("share", "Serve a page to play with a model, on this machine only."),
     "data": ("show", "List the known data sets, check or download them."),
 }
 """Each verb: its module in `nadek.cli`, and the first line of its help."""
@@ -95,6 +97,8 @@ def _user_error(error: Exception) -> str | None:
     """Return the line for a user error, else None."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error}; pip install 'nade-k[onnx]' brings it"
     # a training that diverged is an ArithmeticError
     if isinstance(error, ValueError | OSError) or type(error).__name__ == "TrainingDivergedError":
         return " ".join(str(error).split())

@@ -109,13 +109,15 @@ def activate(name: str, u: Tensor) -> Tensor:
 
 def uses_sigmoid(u: Tensor) -> bool:
     """Return True if `activate` computes tanh from a sigmoid."""
-    return u.dtype == torch.float32 and u.numel() >= MIN_TANH and _serves(u)
+    return not torch.is_grad_enabled() and u.dtype == torch.float32 and u.numel() >= MIN_TANH and _serves(u)
 
 
 def _uses_onednn(x: Tensor, weight: Tensor) -> bool:
     """Return True if oneDNN carries out this product."""
     if weight.is_mkldnn:
         return True
+    if torch.is_grad_enabled():
+        return False  # before the size is asked for: a network that is exported does not know it
     rows = x.numel() // max(1, x.shape[-1])
     return rows * weight.numel() >= MIN_PRODUCT and weight.dtype == x.dtype and _serves(x)
 

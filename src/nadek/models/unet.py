@@ -137,10 +137,10 @@ class ImageNetwork(ConditionalModel):
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch D"]]:
         """Return the logits of every pixel after each step."""
-        rows = missing.reshape(-1, self.n_variables)
+        rows = [part.reshape(-1, self.n_variables) for part in (x, missing)]
         chunked = self.b.device.type == "cpu" and not torch.is_grad_enabled()
-        size = max(1, CHUNK_PIXELS // self.n_variables if chunked else len(rows))
-        chunks = zip(x.reshape(rows.shape).split(size), rows.split(size), strict=True)
+        size = max(1, CHUNK_PIXELS // self.n_variables)
+        chunks = zip(*(part.split(size) for part in rows), strict=True) if chunked else [rows]
         n_steps = self.steps if steps is None else steps
         outputs = [
             plain_steps(self.step, self._inputs(*chunk), self.variables, n_steps, generator, recompute=recompute)
