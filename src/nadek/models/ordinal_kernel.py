@@ -64,8 +64,8 @@ def _index(columns: tuple[int, ...], device: torch.device) -> Int[Tensor, " c"]:
 @lru_cache(maxsize=64)
 def _roots(levels: tuple[int, ...], power: float, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "c c"]:
     """Return the blocks of R, or of its inverse, on a diagonal."""
-    roots = [torch.from_numpy(_root(n, power)) for n in levels]
-    return torch.block_diag(*roots).to(device, dtype)
+    roots: Tensor = torch.block_diag(*(torch.from_numpy(_root(n, power)) for n in levels))
+    return roots.to(device, dtype)
 
 
 def _root(n_levels: int, power: float) -> NDArray[np.float64]:
