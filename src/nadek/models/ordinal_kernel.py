@@ -51,21 +51,18 @@ class OrdinalKernel:
         power = -0.5 if inverse else 0.5
         with torch.autocast(weight.device.type, enabled=False):
             for levels, columns in self._blocks:
-                index, root = _index(columns, weight.device), _roots(levels, power, weight.dtype, weight.device)
+                index, root = _block(levels, columns, power, weight.dtype, weight.device)
                 part = weight.index_select(dim, index)
                 weight.index_copy_(dim, index, part @ root if dim == 1 else root @ part)
 
 
 @lru_cache(maxsize=64)
-def _index(columns: tuple[int, ...], device: torch.device) -> Int[Tensor, " c"]:
-    return torch.tensor(columns, device=device)
-
-
-@lru_cache(maxsize=64)
-def _roots(levels: tuple[int, ...], power: float, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "c c"]:
-    """Return the blocks of R, or of its inverse, on a diagonal."""
-    roots: Tensor = torch.block_diag(*(torch.from_numpy(_root(n, power)) for n in levels))
-    return roots.to(device, dtype)
+def _block(
+    levels: tuple[int, ...], columns: tuple[int, ...], power: float, dtype: torch.dtype, device: torch.device
+) -> tuple[Int[Tensor, " c"], Float[Tensor, "c c"]]:
+    """Return the columns of a block, and its part of R or of the inverse."""
+    root = torch.block_diag(*(torch.from_numpy(_root(n, power)) for n in levels))
+    return torch.tensor(columns, device=device), root.to(device, dtype)
 
 
 def _root(n_levels: int, power: float) -> NDArray[np.float64]:
