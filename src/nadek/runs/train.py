@@ -121,8 +121,7 @@ def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schem
     """Copy a model's weights into a network like it."""
     saved = load_saved(start)
     trained = saved.model.base_model
-    first = difference(encode(trained_alike(trained.config)), encode(trained_alike(model.config)))
-    if first is not None:
+    if first := difference(encode(trained_alike(trained.config)), encode(trained_alike(model.config))):
         option, there, here = first
         message = f"model.{option} is {_shown(there)} there and {_shown(here)} in the recipe"
         raise ValueError(f"start: expected a model of the recipe's structure, found another in {start}: {message}")

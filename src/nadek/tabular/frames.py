@@ -34,8 +34,7 @@ def plain_table(X: MatrixLike) -> Any:  # noqa: ANN401 - a native frame or somet
         return arrow.Table.from_batches([native])
     if isinstance(native, np.ma.MaskedArray) and native.dtype.names is None:
         return empty_cells(native.data, np.ma.getmaskarray(native))
-    is_sequence = not isinstance(native, np.ndarray) and isinstance(native, Sequence)
-    if is_sequence and not is_frame(native) and np.asarray(native).dtype.kind in "US":
+    if isinstance(native, Sequence) and np.asarray(native).dtype.kind in "US":
         return np.asarray(native, dtype=object)  # a list of rows keeps its numbers
     return native
 

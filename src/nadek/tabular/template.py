@@ -44,7 +44,9 @@ class Template:
         """
         container = description.get("container", "numpy" if names is None else "pandas")
         if container == "numpy":
-            return cls(np.empty((0, len(columns)), dtype=description.get("dtype", "float64")))
+            dtype = description.get("dtype", "float64")
+            is_old_text = str(dtype).lower().startswith("str")  # whose name NumPy does not read
+            return cls(np.empty((0, len(columns)), dtype=object if is_old_text else dtype))
         if container not in LIBRARIES:
             raise ValueError(f"container: expected numpy, {', '.join(LIBRARIES)}, found {container!r}")
         installed = find_spec(container) is not None
@@ -79,7 +81,7 @@ class Template:
         """Return the library, and the type of an array or those of the columns of a frame."""
         if isinstance(self.empty, np.ndarray):
             dtype = self.empty.dtype
-            return {"container": "numpy", "dtype": {"U": dtype.str, "T": "T"}.get(dtype.kind, dtype.name)}
+            return {"container": "numpy", "dtype": dtype.str if dtype.kind == "U" else dtype.name}
         frame = nw.from_native(self.empty)
         types = [type_name(frame[:, j]) for j in range(frame.shape[1])]
         library = frame.implementation.value

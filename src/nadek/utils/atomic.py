@@ -35,17 +35,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         return
     # not `tempfile`, whose files are private to the user
     temporary = target.with_name(f".nadek-{secrets.token_hex(8)}.tmp")
-    with _errors_name(named, temporary):
-        stream = temporary.open("xb")
-        try:
-            with stream:
-                with suppress(OSError):  # no file to replace, or a file system without modes
-                    shutil.copymode(target, temporary)
-                yield stream
-                sync(stream)
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+    try:
+        with temporary.open("xb") as stream:
+            with suppress(OSError):  # no file to replace, or a file system without modes
+                shutil.copymode(target, temporary)
+            yield stream
+            sync(stream)
+        temporary.replace(target)
+    except OSError as error:
+        if error.errno is not None and (error.filename is None or str(error.filename) == str(temporary)):
+            error.filename = os.fspath(named)
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -74,17 +76,6 @@ def sync(stream: BinaryIO) -> None:
     """Bring to the disk what was written."""
     stream.flush()
     os.fsync(stream.fileno())
-
-
-@contextmanager
-def _errors_name(path: Path, temporary: Path) -> Iterator[None]:
-    """Make errors name ``path``, not the temporary file."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is not None and (error.filename is None or str(error.filename) == str(temporary)):
-            error.filename = os.fspath(path)
-        raise
 
 
 @contextmanager
