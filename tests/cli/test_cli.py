@@ -247,17 +247,6 @@ def test_evaluate_writes_a_file(digits, tmp_path):
     assert json.loads(ok(*arguments, "--json").out) == json.loads((tmp_path / "result.json").read_text())
 
 
-def test_evaluate_reports_an_uncertain_mean(digits):
-    result = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "2")
-    assert json.loads(result.out)["ordering_error"] <= 2
-    assert "uncertain" not in result.err
-    few = ok("evaluate", digits, "digits", "--rows", "2", "--json", "--until-error", "0", "--orderings", "3")
-    assert json.loads(few.out)["orderings"] == 3
-    assert re.search(r"^3 orderings leave the mean uncertain by [0-9.]+ nats, where 0 was asked for", few.err, re.M)
-    usual = ok("evaluate", digits, "digits", "--rows", "2", "--json", "-q")
-    assert json.loads(usual.out)["orderings"] == 8
-
-
 def test_score_gives_every_row_its_numbers(digits, tmp_path):
     command = ("score", digits, "digits", "--orderings", "3", "--seed", "4", "--quiet")
     printed = ok(*command, "-o", tmp_path / "scores.csv")
@@ -836,7 +825,7 @@ FLAGS = {
     "complete": "--log-probability --method --seed --width",
     "data": "--fetch --json",
     "draw": "--device --hidden --output --seed --split -o",
-    "evaluate": "--json --orderings --rows --seed --until-error",
+    "evaluate": "--json --orderings --rows --seed",
     "explain": "--row --top",
     "export": "--force --output -o",
     "fit": "--batch-size --categorical --config --drop --dry-run --epochs --hidden --json --keep --lr --memory"

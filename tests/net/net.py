@@ -1311,7 +1311,6 @@ def verbs(name, model, whole, holes, suffix):
         f"e-{name}.json",
         files=[f"e-{name}.json"],
     )
-    cli(f"{name} evaluate until", "evaluate", model, whole, "--until-error", "0.5", "--orderings", "12")
     cli(f"{name} explain", "explain", model, holes, "--top", "2", "--orderings", "2")
     cli(
         f"{name} explain lowest",

@@ -17,7 +17,7 @@ from nadek.cli.arguments import (
     option,
     with_groups,
 )
-from nadek.cli.console import say, show_json, show_table
+from nadek.cli.console import show_json, show_table
 from nadek.cli.output import write_columns
 from nadek.cli.progress import rows_progress
 from nadek.datasets import names
@@ -29,31 +29,14 @@ from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.tabular.columns import log_density, log_relative_density
 from nadek.tabular.encode import schema_labels
 
-USUAL = 8
-"""Default number of orderings of `evaluate`."""
-
-MOST = 1024
-"""Default of the largest number with ``--until-error``."""
-
 
 @with_groups
 def evaluate(
     model: ModelArgument,
     data: DataArgument,
     *,
-    orderings: Annotated[
-        int | None,
-        option("--orderings", f"Number of random orderings; {USUAL}, or {MOST:,} at most with --until-error.", min=1),
-    ] = None,
+    orderings: Orderings = 8,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="Number of rows, chosen at random.")] = None,
-    until_error: Annotated[
-        float | None,
-        option(
-            "--until-error",
-            "Stop at this standard error of the mean over orderings (nats), after 8 orderings or more.",
-            min=0.0,
-        ),
-    ] = None,
     seed: Seed = 0,
     table: TableOptions,
     as_json: Json = False,
@@ -65,7 +48,6 @@ def evaluate(
 
     Example: [bold]nadek evaluate model mnist --orderings 128[/]
     """
-    n_orderings = orderings or (USUAL if until_error is None else MOST)
     saved = table.load(model, (".json",))
     source = table.read(saved, data)
     _check_complete(source, schema_labels(saved.schema, source.x.shape[1]), data)
@@ -76,24 +58,20 @@ def evaluate(
     with rows_progress("scoring", quiet=table.quiet) as progress:
 
         def estimate(now: Summary) -> None:
-            in_all = n_orderings if saved.model.config.ordering is None else 1
+            in_all = orderings if saved.model.config.ordering is None else 1
             done, total = (n * len(x) for n in (now.n_orderings, in_all))
             progress(done, total, f"mean so far {now.mean:.3f} ± {now.ordering_error:.3f}")
 
         estimates = evaluate_model(
             saved,
             x,
-            orderings=n_orderings,
+            orderings=orderings,
             densities=densities,
             seed=seed,
-            until_error=until_error,
             progress=progress,
             on_estimate=estimate,
         )
     record = {"data": data, "split": table.split if data in names() else None, **estimates}
-    if until_error is not None and record["ordering_error"] > until_error:
-        message = f"{record['orderings']} orderings leave the mean uncertain by {record['ordering_error']:.3g} nats"
-        say(f"{message}, where {until_error:g} was asked for; more --orderings bring it closer", quiet=table.quiet)
     if table.output is not None:
         show_json(record, table.output)
     if as_json:

@@ -16,9 +16,6 @@ from nadek.inference.orderings import as_orderings
 from nadek.inference.summary import Summary, summarise
 from nadek.runs.provenance import provenance
 
-FEWEST_SCORED = 8
-"""Orderings before an evaluation may stop early: of fewer, the error may be small by chance."""
-
 
 def evaluate(
     saved: SavedModel,
@@ -27,15 +24,13 @@ def evaluate(
     orderings: int,
     densities: Tensor | None = None,
     seed: int = 0,
-    until_error: float | None = None,
     progress: Progress | None = None,
     on_estimate: Callable[[Summary], None] | None = None,
 ) -> dict[str, Any]:
     """Return the exact log-likelihood of complete rows as a record, in nats.
 
-    ``densities`` [N] of numbers are added to the log-likelihoods of rows. ``until_error`` stops at this standard error
-    of the mean over orderings. Ctrl-C stops, too, once an ordering is scored. ``on_estimate`` gets the summary after
-    each ordering.
+    ``densities`` [N] of numbers are added to the log-likelihoods of rows. Ctrl-C stops, once an ordering is scored.
+    ``on_estimate`` gets the summary after each ordering.
     """
     device = saved.model.b.device
     generator = torch.Generator(device).manual_seed(seed)
@@ -51,9 +46,6 @@ def evaluate(
             summary = summarise(torch.stack(table))
             if on_estimate is not None:
                 on_estimate(summary)
-            certain = until_error is not None and summary.ordering_error <= until_error
-            if certain and len(table) >= FEWEST_SCORED:
-                break
     except KeyboardInterrupt:
         if summary is None:
             raise
