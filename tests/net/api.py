@@ -192,7 +192,7 @@ def completed(found):
 
 
 def explained(found):
-    return found.log_prob, found.expected, found.expected_log_prob, found.surprise
+    return found.log_prob, found.expected, found.surprise
 
 
 def forward(model, x, missing, **options):

@@ -1311,16 +1311,14 @@ def verbs(name, model, whole, holes, suffix):
         f"e-{name}.json",
         files=[f"e-{name}.json"],
     )
-    cli(f"{name} explain", "explain", model, holes, "--top", "2", "--orderings", "2")
+    cli(f"{name} explain", "explain", model, holes, "--top", "2")
     cli(
-        f"{name} explain lowest",
+        f"{name} explain row",
         "explain",
         model,
         holes,
-        "--lowest",
+        "--row",
         "4",
-        "--orderings",
-        "2",
         "-o",
         f"x-{name}.{text_too}",
         files=[f"x-{name}.{text_too}"],
