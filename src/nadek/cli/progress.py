@@ -37,9 +37,9 @@ def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
-def epochs_progress(*, quiet: bool) -> Iterator[Callable[[Epoch], None]]:
+def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callable[[Epoch], None]]:
     """Show a bar for a training with its costs."""
-    with _shown("training", quiet=quiet) as show:
+    with _shown(label, quiet=quiet) as show:
 
         def update(epoch: Epoch) -> None:
             best = "" if epoch.best is None else f" best {epoch.best:.2f}"
