@@ -76,7 +76,7 @@ def check_readme(names, printed):
     assert (names["log_p"] < 0).all()
     assert set(names["odd"]) == {-1, 1}
     smokes_missing = names["people"][names["people"]["smokes"].isna()].isna().to_numpy()
-    assert (np.isfinite(names["ask"]) == smokes_missing).all()
+    assert (np.isfinite(names["ask"].to_numpy()) == smokes_missing).all()
 
 
 def check_tensors(names, printed):

@@ -291,7 +291,7 @@ def test_estimator_with_memory_works_and_reloads(holes, tmp_path):
     assert np.isfinite(model.score_samples(X[:40])).all()
     assert len(model.sample(5, random_state=0)) == 5
     row = pd.DataFrame([[1.0, 0.0, *[None] * 5]], columns=X.columns)
-    assert np.isfinite(model.suggest_next(row)[0, 2:]).all()
+    assert np.isfinite(model.suggest_next(row).iloc[0, 2:]).all()
     model.save(tmp_path / "model")
     same = [NADEk.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))]
     imputer = NADEkImputer.load(tmp_path / "model")

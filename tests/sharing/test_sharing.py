@@ -100,7 +100,7 @@ def suggestions(folder):
     for answers, target in (([], None), ([[1, 0]], None), ([], 0)):
         for column, level in answers:
             person.iloc[0, column] = model.levels_[names[column]][level]
-        gain = model.suggest_next(person, target=None if target is None else [names[target]])[0]
+        gain = model.suggest_next(person, target=None if target is None else [names[target]]).iloc[0].to_numpy()
         best = max((j for j in range(len(names)) if j != target and gain[j] >= 0), key=gain.__getitem__)
         yield {"answers": answers, "target": target, "next": names[best], "gain": gain[best]}
 
