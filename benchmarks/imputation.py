@@ -9,10 +9,7 @@ drawn towards the columns' frequencies, are chosen on validation rows with as ma
 the chosen setting alone. Methods whose library is not installed here run in the environment of --peers-python
 (benchmarks/peers/requirements.txt).
 
-OMP_NUM_THREADS=1 gives every method one thread; the record holds the number. imputation-threads.json is of a run on a
-whole machine:
-
-    python benchmarks/imputation.py --sets accidents --fractions 0.3 --methods nadek ridge --record imputation-threads
+OMP_NUM_THREADS=1 gives every method one thread; the record holds the number.
 
 With --record every result is written to benchmarks/results/imputation.json at once, and an interrupted run goes on
 where it was. docs/imputation.md is made from it.
