@@ -20,7 +20,7 @@ from nadek import NADEk, load, sample
 from nadek.checkpoints import load_saved
 from nadek.sharing.export import export_onnx
 from nadek.sharing.server import make_server
-from support.command import ok
+from support.command import nadek, ok
 from support.models import seeded
 
 BUILD, DIGITS = Path(__file__).parents[2] / "build", "mnist-nade5-2hl"
@@ -56,6 +56,14 @@ def test_onnx_matches_torch_under_random_masks(name, people, tmp_path):
         with torch.no_grad():
             torch.testing.assert_close(logits.double(), torch.stack(exact(x.double(), hidden)), rtol=1e-6, atol=1e-5)
             torch.testing.assert_close(logits, program(x, hidden), rtol=1e-6, atol=2e-5)
+
+
+def test_missing_packages_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("nadek.sharing.export.find_spec", lambda _: None)
+    refused = nadek("export", DIGITS, "-o", tmp_path / "model.onnx")
+    assert refused.code == 1
+    assert "pip install 'nade-k[onnx]'" in refused.err
+    assert not (tmp_path / "model.onnx").exists()
 
 
 @pytest.fixture

@@ -97,10 +97,8 @@ def _user_error(error: Exception) -> str | None:
     """Return the line for a user error, else None."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    if isinstance(error, ModuleNotFoundError):
-        return f"{error}; pip install 'nade-k[onnx]' brings it"
     # a training that diverged is an ArithmeticError
-    if isinstance(error, ValueError | OSError) or type(error).__name__ == "TrainingDivergedError":
+    if isinstance(error, ValueError | OSError | ModuleNotFoundError) or type(error).__name__ == "TrainingDivergedError":
         return " ".join(str(error).split())
     if _is_about_memory(error):
         less = "a training needs less with smaller --hidden, --steps or --batch-size, other verbs with fewer rows"

@@ -192,8 +192,9 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
 
     def _is_averaged(self, table: Table, j: int) -> bool:
         """Return True if "mean" fills a column with its expectation: numbers, here as in `fit`."""
-        column = self.columns_[j]
-        if self.strategy != "mean" or is_categorical(table, j) or {bool, np.bool_} & set(map(type, table.column(j))):
+        column, values = self.columns_[j], table.column(j)
+        types = set(map(type, values)) if values.dtype == object else {values.dtype.type}
+        if self.strategy != "mean" or is_categorical(table, j) or {bool, np.bool_} & types:
             return False
         return isinstance(column, Numeric) or (
             isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)

@@ -8,6 +8,7 @@ import json
 import logging
 import warnings
 from copy import deepcopy
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ def export_onnx(saved: SavedModel, path: Path | str) -> torch.export.ExportedPro
         ModuleNotFoundError: without the packages of the extra ``onnx``.
         OSError: where the file cannot be written.
     """
+    if find_spec("onnxscript") is None:
+        raise ModuleNotFoundError("a file of ONNX needs the extra onnx: pip install 'nade-k[onnx]'")
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of libraries that nobody needs here
     network = _Pass([deepcopy(saved.model).float().cpu().eval()])
     x, batch = torch.zeros(2, saved.model.n_variables), {0: torch.export.Dim("batch")}
