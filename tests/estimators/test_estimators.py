@@ -541,6 +541,25 @@ def test_completions_are_joint_draws(learnt):
     assert (whole[:, 0] == whole[:, 1]).mean() > 0.95  # each row gets its own draw
 
 
+def test_draws_do_not_depend_on_cutting():
+    """Numbers neither, of which a code leaves half of an outer bin open."""
+    options, table = QUICK | {"n_bins": 2}, people(40)
+    table.loc[::2, "height"] = np.nan
+    imputer = nadek.NADEkImputer(strategy="sample", **options).fit(people())
+    density = nadek.NADEk(n_orderings=4, **options).fit(people())
+    for draw in (
+        imputer.transform,
+        lambda table: imputer.transform_multiple(table)[0],
+        lambda table: density.sample_conditional(table, random_state=3)[0],
+    ):
+        whole = draw(table)
+        cut = pd.concat([draw(table.iloc[part]) for part in np.array_split(np.arange(40), 7)])
+        pd.testing.assert_frame_equal(cut, whole, check_dtype=False)
+        pd.testing.assert_frame_equal(draw(table.iloc[::-1]).iloc[::-1], whole)
+        pd.testing.assert_frame_equal(draw(pd.concat([people(), table])).iloc[120:].iloc[::2], whole.iloc[::2])
+    pd.testing.assert_frame_equal(density.sample(30, random_state=0).iloc[:7], density.sample(7, random_state=0))
+
+
 @pytest.mark.parametrize("method", ["beam", "greedy", "certain"])
 def test_completions_tell_how_probable_they_are(learnt, method):
     whole, reached = learnt.complete([[1, np.nan, np.nan], [0, 0, 1]], method=method)

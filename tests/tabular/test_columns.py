@@ -46,7 +46,7 @@ def draw(column, codes, *, rng, **options):
     """Numbers drawn from the bins of codes, as a model draws them."""
     if knots([column]):
         codes = codes + rng.random(len(codes)) - 0.5
-    return decode(column, codes, rng=rng, **options)
+    return decode(column, codes, uniforms=rng.random(len(codes)), **options)
 
 
 def encode(column, values, *, name):

@@ -419,10 +419,10 @@ def test_model_without_levels_takes_codes(tmp_path):
 # Values out
 
 
-def completed(values, missing, kinds, codes, *, rng):
+def completed(values, missing, kinds, codes, *, uniforms):
     """The columns of a text file with missing cells filled in, for a file of columns with types."""
     table = Table((pa.chunked_array([[""]]),) * len(values), None, is_text_file=True)
-    fillings = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), rng=rng), strict=True)
+    fillings = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), uniforms=uniforms), strict=True)
     return [
         filled_column(table, j, old, (where, new[where]), "t.parquet") for j, (old, where, new) in enumerate(fillings)
     ]
@@ -432,7 +432,7 @@ def test_large_integer_is_filled_exactly():
     """Also where its column, having holes, came as floats, which would round it."""
     kinds = (Categorical(levels=(7, 8, 2**53 + 1)),)
     codes, missing = torch.tensor([[0.0], [2.0]]), torch.tensor([[False], [True]])
-    (column,) = completed([np.array([7.0, NAN])], missing, kinds, codes, rng=np.random.default_rng(0))
+    (column,) = completed([np.array([7.0, NAN])], missing, kinds, codes, uniforms=lambda j: np.full(len(codes), 0.5))
     assert column.tolist() == [7, 2**53 + 1]
 
 
@@ -441,7 +441,7 @@ def test_observed_numbers_stay_exact():
     values = [np.array([7.5, NAN, 2.0]), np.array([True, None, False], dtype=object)]
     codes = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     missing = torch.tensor([[False, False], [True, True], [False, False]])
-    columns = completed(values, missing, kinds, codes, rng=np.random.default_rng(0))
+    columns = completed(values, missing, kinds, codes, uniforms=lambda j: np.full(len(codes), 0.5))
     assert columns[0].tolist() == [7.5, 1.0, 2.0]
     assert columns[1].tolist() == [1, 1, 0]
     assert columns[1].dtype == np.int64
@@ -456,7 +456,7 @@ def test_booleans_fill_empty_column(suffix, tmp_path):
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
     source = source_for(saved, str(path))
     codes = torch.tensor([[1.0, 1.0], [0.0, 0.0]])
-    columns = completed(source.values, source.x.isnan(), kinds, codes, rng=None)
+    columns = completed(source.values, source.x.isnan(), kinds, codes, uniforms=None)
     assert [column.tolist() for column in columns] == [[True, False], [True, False]]
     write_table(path, columns, columns=("a", "b"))
     assert read(path).column(0).dtype == np.bool_

@@ -29,6 +29,7 @@ from nadek.cli.arguments import (
 from nadek.cli.console import say
 from nadek.cli.output import PICTURES, Whole, check_form, how_many, target_of, write_pictures
 from nadek.inference import beam, greedy
+from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import impute as impute_rows
 from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.inference.sampling import sample as sample_rows
@@ -73,7 +74,8 @@ def sample(
         write_pictures(x, saved.schema.image_shape, output)
     else:
         codes = x.cpu().numpy()
-        rows: Sequence[AnyColumn] | NDArray[Any] = decoded(kinds, codes, rng=np.random.default_rng(seed))
+        uniforms = number_uniforms(seed, torch.arange(n_samples))
+        rows: Sequence[AnyColumn] | NDArray[Any] = decoded(kinds, codes, uniforms=uniforms)
         if output is not None and form_of(output) == ".parquet" and saved.schema.types:
             rows = list(map(typed, rows, saved.schema.types))
         elif all(map(is_plain, kinds)):
@@ -117,8 +119,9 @@ def impute(
     elif probabilities:
         columns = list(missing_probabilities(saved.model, x).cpu().numpy().T)
     else:
-        filled = impute_rows(saved.model, x, generator=torch.Generator(x.device).manual_seed(seed))
-        columns = whole.filled(decoded(kinds, filled.cpu().numpy(), rng=np.random.default_rng(seed)))
+        rows = torch.arange(len(x))
+        filled = impute_rows(saved.model, x, rows=rows, generator=torch.Generator(x.device).manual_seed(seed))
+        columns = whole.filled(decoded(kinds, filled.cpu().numpy(), uniforms=number_uniforms(seed, rows)))
     say(how_many(source.missing), quiet=table.quiet)
     if whole is None:
         write_table(target_of(table.output), columns, columns=headers)

@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +31,7 @@ from nadek.estimators.options import (
 from nadek.estimators.persistence import SavedEstimator
 from nadek.inference import log_prob
 from nadek.inference.orderings import random_orderings
+from nadek.inference.row_random import ids_of, number_uniforms
 from nadek.inference.sampling import impute
 from nadek.kernels.cpu import pick_device
 from nadek.tabular.columns import Column, Measure, decode, within_bins
@@ -240,19 +240,16 @@ class NADEkBase(SavedEstimator):
     def _generator(self, seed: int) -> torch.Generator:
         return torch.Generator(self.network_.b.device).manual_seed(seed)
 
-    def _seed_for(self, codes: Tensor) -> int:
-        """Derive a seed from that of `fit` and from a table."""
-        digest = zlib.crc32(codes.double().cpu().numpy().tobytes())
-        return int(np.random.SeedSequence([self._seed, digest]).generate_state(1)[0])
-
     def _draw_missing(self, table: Table, codes: Tensor, seed: int) -> Fillings:
         """Draw the missing cells of each row jointly."""
-        completed = impute(self.network_, codes, generator=self._generator(seed)).cpu().numpy().astype(np.float64)
-        rng, missing = np.random.default_rng(seed), codes.isnan().cpu().numpy()
+        rows = ids_of(codes)
+        completed = impute(self.network_, codes, rows=rows, generator=self._generator(seed)).double().cpu().numpy()
+        missing, uniforms = codes.isnan().cpu().numpy(), number_uniforms(seed, rows)
         fillings: Fillings = {}
         for place, (j, column) in enumerate(self._nonempty_columns()):
-            where = missing[:, place]
-            fillings[j] = (where, decode(column, completed[where, place], rng=rng, dtype=table.column(j).dtype))
+            where, dtype = missing[:, place], table.column(j).dtype
+            values = decode(column, completed[where, place], uniforms=uniforms(place)[where], dtype=dtype)
+            fillings[j] = (where, values)
         return fillings
 
     def _nonempty_columns(self) -> list[tuple[int, Column]]:

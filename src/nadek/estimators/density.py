@@ -17,6 +17,7 @@ from nadek.estimators.cell_answers import CellAnswers
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, check_choice, check_whole
 from nadek.inference import beam, expected_information, greedy, log_prob
 from nadek.inference.likelihood import reduce_orderings
+from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import sample
 from nadek.inference.summary import deviation
 from nadek.tabular.columns import decode, log_density
@@ -164,14 +165,19 @@ class NADEk(DensityMixin, CellAnswers):
         check_whole("n_samples", n_samples)
         seed = random_seed(random_state)
         codes = sample(self.network_, n_samples, orderings=self._orderings(), generator=self._generator(seed))
-        rng, drawn = np.random.default_rng(seed), codes.cpu().numpy().astype(np.float64)
+        drawn, uniforms = codes.double().cpu().numpy(), number_uniforms(seed, torch.arange(n_samples))
         dtypes = self._template.dtypes()
         return self._template.make(
-            [decode(column, drawn[:, j], rng=rng, dtype=dtypes[j]) for j, column in self._nonempty_columns()]
+            [
+                decode(column, drawn[:, j], uniforms=uniforms(j), dtype=dtypes[j])
+                for j, column in self._nonempty_columns()
+            ]
         )
 
     def sample_conditional(self, X: MatrixLike, n_samples: int = 1, random_state: Randomness = None) -> list[Any]:
         """Draw missing cells jointly, given the observed ones.
+
+        A row gets the same draws in any table; rows that are equal get draws of their own, in turn.
 
         Args:
             X: a table [N, D]; observed cells stay as they are.

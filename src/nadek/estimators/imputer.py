@@ -29,8 +29,8 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
     Args:
         strategy: "mean" fills in the expectation of a number (the probability of 1 in a column of 0 and 1) and the
             most probable level of anything else; "mode" the most probable level or bin (its mean) of each cell by
-            itself; "sample" one joint draw a row, which follows from ``random_state`` and the table: equal tables get
-            equal draws.
+            itself; "sample" one joint draw a row, which follows from ``random_state`` and the row: it is the same in
+            any table. Rows that are equal get draws of their own, in turn.
         n_imputations: number of tables that `transform_multiple` returns.
         add_indicator: add columns that flag the missing cells, for the columns with missing cells in training (for all
             columns of a model that no imputer has saved).
@@ -120,7 +120,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         self._check_options()
         table, codes = self._read(X)
         if self.strategy == "sample":
-            return self._finished(table, self._draw_missing(table, codes, self._seed_for(codes)))
+            return self._finished(table, self._draw_missing(table, codes, self._seed))
         missing = codes.isnan().cpu().numpy()
         incomplete = [
             (place, j, column, self._is_averaged(table, j))
@@ -141,12 +141,13 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
     def transform_multiple(self, X: MatrixLike, random_state: Randomness = None) -> list[Any]:
         """Return several completions of a table by joint draws.
 
-        Analyse each and pool the results (Rubin's rules): their spread is the uncertainty due to missing cells. Rows
-        with the same missing cells are filled in along one random ordering, another one in every completion.
+        Analyse each and pool the results (Rubin's rules): their spread is the uncertainty due to missing cells. All
+        rows are filled in along one random ordering, another one in every completion. As in `transform`, draws follow
+        from the row.
 
         Args:
             X: a table [N, D].
-            random_state: source of randomness; None derives it from that of `fit` and from the table.
+            random_state: source of randomness; None derives it from that of `fit`.
 
         Returns:
             ``n_imputations`` tables like those of `transform`.
@@ -156,7 +157,7 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         """
         self._check_options()
         table, codes = self._read(X)
-        rng = check_random_state(self._seed_for(codes) if random_state is None else random_state)
+        rng = check_random_state(self._seed if random_state is None else random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_imputations)
         return [self._finished(table, self._draw_missing(table, codes, int(seed))) for seed in seeds]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from nadek.models.base import ConditionalModel
@@ -40,6 +40,17 @@ def check_flags(name: str, flags: Tensor, shape: Sequence[int]) -> None:
         dtype = str(flags.dtype).removeprefix("torch.")
         message = f"expected one flag (bool) for each {there}, found {tuple(flags.shape)} of {dtype}"
         raise ValueError(f"{name}: {message}")
+
+
+def row_ids(x: Shaped[Tensor, "B D"], rows: Tensor | None) -> Int[Tensor, " B"]:
+    """Return ids of rows: the given ones, or places."""
+    if rows is None:
+        return torch.arange(len(x), device=x.device)
+    check_tensor(rows, "rows")
+    if rows.shape != x.shape[:1] or rows.dtype != torch.int64:
+        there = f"a tensor of shape {tuple(rows.shape)} and type {rows.dtype}"
+        raise ValueError(f"rows: expected one id (torch.int64) for each of {len(x)} rows, found {there}")
+    return rows.to(x.device)
 
 
 def as_count(name: str, count: object, *, of: str = "") -> int:

@@ -4,7 +4,8 @@ Visit the variables in the ordering. Get the scores of the next one from a decod
 its value (the given one, or a draw), and reveal it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import torch
@@ -16,8 +17,8 @@ from nadek.inference.decoders.select import select_decoder
 from nadek.inference.orderings import GIVEN, VISITED, rank_of, shared_stages
 from nadek.models.base import ConditionalModel
 
-Draw = Callable[[Tensor, Tensor], Tensor]
-"""Function from scores, and the indices of their variables, to codes (see `nadek.models.variables`)."""
+Draw = Callable[[Tensor, Tensor, Rows], Tensor]
+"""Function from scores, and the indices of their variables and rows, to codes (see `nadek.models.variables`)."""
 
 WORTH = 0.9
 """States are followed no longer once there are so many for each row: they never become fewer again."""
@@ -88,11 +89,13 @@ def decode(
     draw: Draw | None = None,
     variable: Int[Tensor, "B D"] | None = None,
     chunk: int = 1,
+    turn: Sequence[int] | None = None,
 ) -> Decoded:
     """Visit every variable once, **in visiting order**; NaN in ``given`` asks for a draw of ``variable``.
 
     Positions before ``start`` are revealed without a score. Rows that differ have a stage a cell (see
-    `nadek.inference.orderings`). Variables within a chunk are independent, given those before it.
+    `nadek.inference.orderings`). Variables within a chunk are independent, given those before it; chunks are cut by
+    ``turn``, increasing numbers of the positions (None: 0, 1 and so on).
     """
     values = given.double()
     log_probs = torch.zeros(given.shape, dtype=torch.float64, device=given.device)
@@ -107,8 +110,10 @@ def decode(
         reveal(slice(0, given.shape[1]), stage == GIVEN)
     elif start > 0:
         reveal(slice(0, start), None)
-    for first in range(start, stop, chunk):
-        positions = slice(first, min(first + chunk, stop))
+    turns = range(stop) if turn is None else turn
+    for _, group in groupby(range(start, stop), lambda position: turns[position] // chunk):
+        first, *others = group
+        positions = slice(first, first + 1 + len(others))
         visited = None if stage is None else stage[:, positions] == VISITED
         rows = ALL if visited is None else visited.any(1).nonzero().squeeze(1)
         if not isinstance(rows, slice) and len(rows) == 0:
@@ -118,7 +123,7 @@ def decode(
         value = values[rows, positions]
         if draw is not None:
             assert variable is not None
-            value = torch.where(value.isnan(), draw(scores, variable[rows, positions]), value)
+            value = torch.where(value.isnan(), draw(scores, variable[rows, positions], rows), value)
             values[rows, positions] = value
         log_p = decoder.variables.log_prob(scores, value)
         log_probs[rows, positions] = log_p if visited is None else log_p.masked_fill(~visited[rows], 0)
@@ -144,14 +149,26 @@ def decode_rows(
     Rows of one ordering visit their variables in the same relative order; NaN asks for a draw. The result is **in the
     order of the columns of** ``x``.
     """
-    shared, start, stop = ordering.ndim == 1, 0, x.shape[1]
+    shared, start, stop, turn = ordering.ndim == 1, 0, x.shape[1], None
     if shared:
+        rank = rank_of(ordering)
         ordering, start, stop = shared_stages(ordering, stage)
+        turn = rank[ordering].tolist()  # so that a row's chunks do not depend on the other rows
     along = ordering.expand(x.shape)
     given, along_stage = x.gather(1, along), stage.gather(1, along)
     alike = shared and bool((along_stage == along_stage[:1]).all())
     differing = None if alike else along_stage
     decoder = select_decoder(model, ordering, len(x), stage=differing, dtype=dtype)
-    decoded = decode(decoder, given, start=start, stop=stop, stage=differing, draw=draw, variable=along, chunk=chunk)
+    decoded = decode(
+        decoder,
+        given,
+        start=start,
+        stop=stop,
+        stage=differing,
+        draw=draw,
+        variable=along,
+        chunk=chunk,
+        turn=turn,
+    )
     back = rank_of(ordering).expand(x.shape)
     return Decoded(decoded.values.gather(1, back), decoded.log_probs.gather(1, back))

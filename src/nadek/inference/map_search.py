@@ -52,12 +52,12 @@ def greedy(
         if model.config.ordering is not None:
             raise ValueError("most_certain_first: expected a model of every ordering, found one that knows one only")
         return _most_certain_first(model, x)
-    ordering = _ordering(model, x, ordering, generator)
+    along = _ordering(model, x, ordering, generator)
 
-    def most_probable(scores: Tensor, _: Tensor) -> Tensor:
+    def most_probable(scores: Tensor, *_: object) -> Tensor:
         return model.variables.level_log_probs(scores).argmax(-1).to(scores.dtype)
 
-    return complete(model, x, most_probable, ordering=ordering)
+    return complete(model, x, most_probable, along)
 
 
 @evaluation_mode

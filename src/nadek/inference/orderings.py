@@ -108,8 +108,8 @@ def _checked(
     return ordering.long()
 
 
-def groups(pattern: Bool[Tensor, "B D"], share_from: int, at_most: int) -> Iterator[Int[Tensor, " n"]]:
-    """Yield indices of rows with one pattern, one group each, then those of all others, ``at_most`` at a time.
+def groups(pattern: Bool[Tensor, "B D"], share_from: int) -> Iterator[Int[Tensor, " n"]]:
+    """Yield indices of rows with one pattern, one group each, then those of all others.
 
     Fewer rows than ``share_from`` are among the others.
     """
@@ -120,7 +120,8 @@ def groups(pattern: Bool[Tensor, "B D"], share_from: int, at_most: int) -> Itera
     for index in common.nonzero().squeeze(1):
         yield (group == index).nonzero().squeeze(1)
     rest = (~common[group]).nonzero().squeeze(1)
-    yield from rest.split(at_most) if len(rest) else ()
+    if len(rest):
+        yield rest
 
 
 def in_stages(

@@ -11,10 +11,12 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.inference.check_inputs import as_count, check_flags, missing_cells
+from nadek.inference.check_inputs import as_count, check_flags, missing_cells, row_ids
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
+from nadek.inference.decoders.full import Rows
 from nadek.inference.decoding import Draw, decode_rows
 from nadek.inference.orderings import Orderings, as_orderings, groups, in_stages, random_orderings
+from nadek.inference.row_random import BESIDE, CHOICE, LEVEL, TURN, row_keys, uniforms
 from nadek.models.base import ConditionalModel
 from nadek.models.codes import check_codes
 from nadek.models.evaluation import evaluation_mode
@@ -24,9 +26,6 @@ PROBABILITIES = 2**24
 
 SHARE_FROM = 8
 """From so many rows with one pattern of missing cells on, it pays to decode them by themselves."""
-
-ROWS_AN_ORDERING = 1024
-"""Number of rows with different missing cells that share an ordering."""
 
 
 class Completed(NamedTuple):
@@ -57,7 +56,8 @@ def sample(
             the mixture over all D! orderings.
         chunk: draw so many variables at once, as if they were independent given those before. It is quicker and less
             faithful; `nadek.inference.likelihood.log_prob` with this option is the log-likelihood of such samples.
-        generator: source of orderings and draws, on the device of the model.
+        generator: source of a seed and orderings, on the device of the model. A row follows from that and its index:
+            the first rows of many are those of few.
 
     Returns:
         uint8 codes (0 and 1 of binary variables); floats where a variable is continuous.
@@ -76,12 +76,12 @@ def sample(
     out = torch.full((n_samples, model.n_variables), torch.nan, device=device)
     if orderings is None and model.config.ordering is None:
         return impute(model, out, share=False, chunk=chunk, generator=generator).to(dtype)
-    draw = partial(model.variables.sample, generator=generator)
+    keys = row_keys(_seed(device, generator), torch.arange(n_samples, device=device))
     choices = as_orderings(model, 1 if orderings is None else orderings, device=device, generator=generator)
-    chosen = torch.randint(choices.shape[0], (n_samples,), device=device, generator=generator)
+    chosen = (uniforms(keys, CHOICE, torch.zeros_like(keys)) * len(choices)).long()
     for index, ordering in enumerate(choices):
         rows = (chosen == index).nonzero().squeeze(1)
-        out[rows] = complete(model, out[rows], draw, ordering=ordering, chunk=chunk).x
+        out[rows] = complete(model, out[rows], draws(model, keys[rows]), ordering, chunk=chunk).x
     return out.to(dtype)
 
 
@@ -92,33 +92,55 @@ def impute(
     *,
     share: bool = True,
     chunk: int = 1,
+    rows: Int[Tensor, " B"] | None = None,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "B D"]:
     """Fill the missing cells of each row with a draw from p(missing | observed).
 
+    The draw follows from the state of the generator, the id of the row, and its observed cells. So a table can be
+    filled in part by part: begin each part with a generator of the same seed, and pass the ids of its rows.
+
     Args:
         model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
         x: codes, NaN for a missing value; a row of NaN becomes a fresh sample.
-        share: let rows share a drawn ordering, which is much quicker. Completions are separate draws all the same; each
-            row visits its missing cells in that order, after all observed ones. False draws an ordering for each row.
+        share: let all rows share a drawn ordering, which is much quicker. Completions are separate draws all the same;
+            each row visits its missing cells in that order, after all observed ones. False draws an ordering for each
+            row.
         chunk: draw up to so many variables at once, as if they were independent given those before.
-        generator: source of orderings and draws, on the device of ``x``.
+        rows: ids of the rows, int64; None numbers them from 0. Rows that have one id get the same random numbers.
+        generator: source of a seed and the ordering, on the device of ``x``.
 
     Returns:
         A copy of ``x`` without NaN; observed cells are unchanged.
 
     Raises:
-        TypeError: if ``x`` is no tensor.
-        ValueError: on a wrong number of columns, on values that are no codes, and on a pattern that a fixed-order
-            model cannot condition on.
+        TypeError: if ``x`` or ``rows`` is no tensor.
+        ValueError: on a wrong number of columns, on values that are no codes, on ids that are not one a row, and on a
+            pattern that a fixed-order model cannot condition on.
 
     Example:
         >>> from nadek.models import nade_k
         >>> impute(nade_k(3, hidden=(4,)), torch.tensor([[1, torch.nan, 0]])).isnan().any()
         tensor(False)
     """
-    draw = partial(model.variables.sample, generator=generator)
-    return complete(model, x, draw, share=share, chunk=chunk, generator=generator).x
+    missing_cells(model, x)  # checks x
+    keys = row_keys(_seed(x.device, generator), row_ids(x, rows))
+    if share:
+        ordering = random_orderings(1, model.n_variables, device=x.device, generator=generator)[0]
+    else:
+        ordering = uniforms(keys.unsqueeze(1), TURN, torch.arange(model.n_variables, device=x.device)).argsort(1)
+    return complete(model, x, draws(model, keys), ordering, chunk=chunk).x
+
+
+def draws(model: ConditionalModel, keys: Int[Tensor, " B"]) -> Draw:
+    """Return a function that draws codes of rows with these keys."""
+    uses = torch.tensor([LEVEL, BESIDE][: model.variables.n_uniforms], device=keys.device)
+
+    def draw(scores: Tensor, variable: Tensor, rows: Rows) -> Tensor:
+        u = uniforms(keys[rows, None, None], uses, variable.unsqueeze(2))
+        return model.variables.sample(scores, variable, u)
+
+    return draw
 
 
 @evaluation_mode
@@ -126,15 +148,14 @@ def complete(
     model: ConditionalModel,
     x: Float[Tensor, "B D"],
     draw: Draw,
+    ordering: Int[Tensor, "*rows D"],
     *,
-    ordering: Int[Tensor, " D"] | None = None,
-    share: bool = True,
     chunk: int = 1,
-    generator: torch.Generator | None = None,
 ) -> Completed:
     """Fill the missing cells of each row one by one with what ``draw`` makes of their scores.
 
-    They are visited along ``ordering``, after all observed ones; None draws one (see `impute`).
+    They are visited along ``ordering``, one for all rows or one a row, after all observed ones. A fixed-order model has
+    its own.
     """
     as_count("chunk", chunk, of=" variable at once")
     missing = missing_cells(model, x)
@@ -143,19 +164,26 @@ def complete(
         ordering = own
     incomplete = missing.any(1).nonzero().squeeze(1)
     out, log_prob = x.clone(), torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
-    for group in groups(missing[incomplete], SHARE_FROM, ROWS_AN_ORDERING) if share else (slice(None),):
+    share = ordering.ndim == 1
+    for group in groups(missing[incomplete], SHARE_FROM) if share else (slice(None),):
         rows = incomplete[group]
-        if ordering is None:
-            n = 1 if share else len(rows)
-            along = random_orderings(n, model.n_variables, device=x.device, generator=generator)
-        else:
-            along = ordering.unsqueeze(0)
-        along = along[0] if share else in_stages(model, along, missing[rows])
         for part in chunks(len(rows), bytes_per_row(model)):
-            some, order = rows[part], along if share else along[part]
-            decoded = decode_rows(model, x[some], order, missing[some].long(), draw=draw, chunk=chunk)
+            some = rows[part]
+            along = ordering if share else in_stages(model, ordering[some], missing[some])
+            own_draw = partial(_draw_for, draw, some)
+            decoded = decode_rows(model, x[some], along, missing[some].long(), draw=own_draw, chunk=chunk)
             out[some], log_prob[some] = decoded.values.to(x.dtype), decoded.log_probs.sum(1)
     return Completed(out, log_prob)
+
+
+def _draw_for(draw: Draw, some: Int[Tensor, " n"], scores: Tensor, variable: Tensor, rows: Rows) -> Tensor:
+    """Draw for some rows."""
+    return draw(scores, variable, some[rows])
+
+
+def _seed(device: torch.device, generator: torch.Generator | None) -> int:
+    """Draw a seed."""
+    return int(torch.randint(2**63 - 1, (1,), device=device, generator=generator))
 
 
 @evaluation_mode

@@ -79,7 +79,7 @@ def _score_decoded(
     out = torch.zeros(len(orderings), len(x), dtype=torch.float64, device=x.device)
     max_bytes = NEAR_BYTES if not full and x.device.type == "cpu" else MAX_BYTES
     done = 0
-    patterns = [torch.arange(len(x), device=x.device)] if full else list(groups(stage == UNSEEN, SCORE_FROM, len(x)))
+    patterns = [torch.arange(len(x), device=x.device)] if full else list(groups(stage == UNSEEN, SCORE_FROM))
     for index, ordering in enumerate(orderings):
         if full or model.own_ordering is not None:
             own = in_stages(model, ordering, stage)  # refuses what a fixed-order model cannot answer

@@ -29,6 +29,7 @@ class BinaryVariables(nn.Module):
     """D variables of two levels: one column each, logistic."""
 
     knots = None
+    n_uniforms = 1
 
     def __init__(self, n_variables: int) -> None:
         super().__init__()
@@ -104,14 +105,13 @@ class BinaryVariables(nn.Module):
         return F.logsigmoid(torch.stack([-scores, scores], dim=-1))
 
     def sample(
-        self,
-        scores: Float[Tensor, "*batch"],
-        variable: Int[Tensor, "*batch"],
-        generator: torch.Generator | None = None,
+        self, scores: Float[Tensor, "*batch"], variable: Int[Tensor, "*batch"], u: Float[Tensor, "*batch n"]
     ) -> Float[Tensor, "*batch"]:
-        """Draw a code for each of the scores, of the variables with these indices."""
-        u = torch.rand(scores.shape, dtype=scores.dtype, device=scores.device, generator=generator)
-        return (u < scores.sigmoid()).to(scores.dtype)
+        """Draw a code for each of the scores, of the variables with these indices.
+
+        It follows from ``n_uniforms`` independent numbers in [0, 1).
+        """
+        return (u[..., 0] >= (-scores).sigmoid()).to(scores.dtype)
 
     def permute(self, ordering: Int[Tensor, " D"]) -> "BinaryVariables":
         """Return the variables in visiting order."""

@@ -59,6 +59,7 @@ class MixedVariables(nn.Module):
     def __init__(self, levels: Sequence[int], knots: Knots = None) -> None:
         super().__init__()
         self.levels, self.knots = tuple(levels), knots
+        self.n_uniforms = 1 if knots is None else 2
         self._starts = list(accumulate((1 if n == 2 else n for n in levels), initial=0))
         self.n_columns, self._n_levels = self._starts[-1], max(levels)
         self.table_size = len(levels) * self._n_levels  # every row has a table for itself
@@ -172,19 +173,16 @@ class MixedVariables(nn.Module):
         return scores.log_softmax(-1)
 
     def sample(
-        self,
-        scores: Float[Tensor, "*batch L"],
-        variable: Int[Tensor, "*batch"],
-        generator: torch.Generator | None = None,
+        self, scores: Float[Tensor, "*batch L"], variable: Int[Tensor, "*batch"], u: Float[Tensor, "*batch n"]
     ) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`."""
-        probabilities = scores.softmax(-1).reshape(-1, scores.shape[-1])
-        level = probabilities.multinomial(1, generator=generator).reshape(scores.shape[:-1])
+        below = scores.softmax(-1).cumsum(-1)
+        level = (u[..., :1] >= below).sum(-1).minimum(self.top[variable])  # the sum may be less than 1
         if self.knots is None:
             return level.to(scores.dtype)
-        u = 2 * torch.rand(level.shape, dtype=scores.dtype, device=scores.device, generator=generator) - 1
-        below, above = self.reach[:, variable, level].to(scores.dtype)
-        return level + torch.where(u < 0, -below, above) * (1 - (1 - u.abs()).sqrt())  # of triangular density
+        away = 2 * u[..., 1] - 1
+        left, right = self.reach[:, variable, level].to(scores.dtype)
+        return level + torch.where(away < 0, -left, right) * (1 - (1 - away.abs()).sqrt())  # of triangular density
 
     def permute(self, ordering: Int[Tensor, " D"]) -> "MixedVariables":
         """See `BinaryVariables`."""

@@ -1,7 +1,7 @@
 """The one way back: tables with missing cells filled in, as what they were."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -26,10 +26,16 @@ Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 
 
 def decoded(
-    columns: Sequence[Column], codes: NDArray[Any], *, rng: np.random.Generator | None = None
+    columns: Sequence[Column], codes: NDArray[Any], *, uniforms: Callable[[int], NDArray[np.float64]] | None = None
 ) -> list[NDArray[Any]]:
-    """Return the values of codes, D arrays [N]."""
-    return [decode(column, one, rng=rng) for column, one in zip(columns, codes.T, strict=True)]
+    """Return the values of codes, D arrays [N].
+
+    ``uniforms`` gives the random numbers [N] of a column, by its place; see `nadek.tabular.columns.decode`.
+    """
+    return [
+        decode(column, codes[:, j], uniforms=None if uniforms is None else uniforms(j))
+        for j, column in enumerate(columns)
+    ]
 
 
 def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array or a frame

@@ -56,16 +56,16 @@ def codes_of(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def draw(
-    column: Numeric, codes: NDArray[np.float64], *, rng: np.random.Generator, dtype: np.dtype[Any] = DOUBLE
+    column: Numeric, codes: NDArray[np.float64], *, uniforms: NDArray[np.float64], dtype: np.dtype[Any] = DOUBLE
 ) -> NDArray[np.float64]:
     """Return numbers of codes, [M].
 
-    Where half a bin has one code they are drawn. They have the decimals of the column and, rounded to floats of
-    ``dtype``, are still in their bins. One random number is taken for each.
+    Where half a bin has one code they are drawn, with numbers in [0, 1). They have the decimals of the column and,
+    rounded to floats of ``dtype``, are still in their bins.
     """
-    places, even = np.round(codes).astype(np.intp), rng.random(len(codes))
+    places = np.round(codes).astype(np.intp)
     below, above = ~_is_joined(column)[:, places]
-    half = np.select([below & above, below, above], [even, even / 2, 0.5 + even / 2], 0.5)
+    half = np.select([below & above, below, above], [uniforms, uniforms / 2, 0.5 + uniforms / 2], 0.5)
     part = np.where(codes == places, half, 0.5 + codes - places)
     left, width = _left_and_width(column)
     share, left, width = _leaning(part, _leans(column)[places]), left[places], width[places]

@@ -41,19 +41,19 @@ def encode(column: Column, values: NDArray[Any], *, name: str, unknown: Unknown 
 
 
 def decode(
-    column: Column, codes: NDArray[Any], *, rng: np.random.Generator | None = None, dtype: np.dtype[Any] = DOUBLE
+    column: Column, codes: NDArray[Any], *, uniforms: NDArray[np.float64] | None = None, dtype: np.dtype[Any] = DOUBLE
 ) -> NDArray[Any]:
     """Return values of codes, [N]: levels, or numbers with as many decimals as the column.
 
-    Numbers are the means of the bins, or with a generator ``rng`` those at the code, see `nadek.tabular.columns.bins`.
-    Missing are NaN among numbers, and None among text and booleans.
+    Numbers are the means of the bins, or with random numbers in [0, 1) those at the code, see
+    `nadek.tabular.columns.bins`. Missing are NaN among numbers, and None among text and booleans.
     """
     if not isinstance(column, Numeric):
         return _chosen(column.levels, codes, n_levels(column))
     places = np.round(codes) if is_continuous(column) else codes
-    if rng is not None and is_continuous(column):
+    if uniforms is not None and is_continuous(column):
         missing, _ = as_places(places, n_levels(column))
-        numbers = draw(column, np.where(missing, 0, codes).astype(np.float64), rng=rng, dtype=dtype)
+        numbers = draw(column, np.where(missing, 0, codes).astype(np.float64), uniforms=uniforms, dtype=dtype)
         numbers = np.where(missing, np.nan, numbers)
         return numbers.astype(np.int64) if column.integer and not missing.any() else numbers
     means = column.rounded(np.array(column.means)).tolist()
