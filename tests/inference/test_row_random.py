@@ -101,15 +101,15 @@ def holed(model, n_rows, generator):
     return x
 
 
-def assert_uncut(model, x, **options):
-    """Filled in whole, in 7 pieces, from behind, and one row by itself."""
+def assert_uncut(model, x, *, n_pieces=7, **options):
+    """Filled in whole, in pieces, from behind, and one row by itself."""
 
     def filled(places, **others):
         return impute(model, x[places], generator=seeded(), **options, **others)
 
     ids = torch.arange(len(x))
     whole = filled(ids)
-    assert torch.equal(torch.cat([filled(part, rows=part) for part in ids.tensor_split(7)]), whole)
+    assert torch.equal(torch.cat([filled(part, rows=part) for part in ids.tensor_split(n_pieces)]), whole)
     assert torch.equal(filled(ids.flip(0), rows=ids.flip(0)).flip(0), whole)
     assert torch.equal(filled(ids[20:21], rows=ids[20:21]), whole[20:21])
     assert not torch.equal(filled(ids, rows=ids + 1), whole)
@@ -129,8 +129,8 @@ def test_imputation_does_not_depend_on_cutting(name, generator):
 @pytest.mark.parametrize("options", [{"share": False}, {"chunk": 2}, {"chunk": 3, "share": False}])
 @pytest.mark.parametrize("name", ["nade-5 1hl", "mixed"])
 def test_options_do_not_depend_on_cutting(name, options, generator):
-    model = build(name, 6)
-    assert_uncut(model, holed(model, 35, generator), **options)
+    model = build(name, 7, noise=1.0)
+    assert_uncut(model, holed(model, 63, generator), n_pieces=63, **options)
 
 
 def test_draws_do_not_depend_on_memory(generator, bound_memory):
