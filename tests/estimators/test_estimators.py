@@ -545,7 +545,7 @@ def test_draws_do_not_depend_on_cutting(density, tmp_path):
     """Numbers neither, of which a code leaves half of an outer bin open."""
     table = people()
     table.loc[::2, "height"] = np.nan
-    table = table.drop_duplicates(ignore_index=True)
+    table = table.drop_duplicates(ignore_index=True)[:30]
     density.save(tmp_path / "model")
     imputer = nadek.NADEkImputer.load(tmp_path / "model").set_params(strategy="sample")
     for draw in (imputer.transform, lambda table: density.sample_conditional(table, random_state=3)[0]):
