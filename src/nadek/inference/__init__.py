@@ -12,6 +12,7 @@ from nadek.inference.sampling import (
     reconstruction_probabilities,
     sample,
 )
+from nadek.inference.spread import image_distances, information_distances, spread_orderings
 from nadek.inference.summary import Summary, summarise
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
     "expected_information",
     "explain_cells",
     "greedy",
+    "image_distances",
     "impute",
+    "information_distances",
     "level_probabilities",
     "log_prob",
     "missing_probabilities",
@@ -32,5 +35,6 @@ __all__ = [
     "reconstruction_probabilities",
     "reduce_orderings",
     "sample",
+    "spread_orderings",
     "summarise",
 ]
