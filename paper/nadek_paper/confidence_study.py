@@ -42,7 +42,11 @@ class ConfidenceOptions:
     knots: tuple[int, ...]  # numbers of knots to compare
     shown: int  # the number of knots that is shown by tenths
     rows: int  # validation rows to read on, from the half that is not fitted on
-    orderings: int = 1  # random orderings to read along
+    orderings: int  # random orderings to read along
+
+    def __post_init__(self) -> None:
+        if self.shown not in self.knots:
+            raise ValueError(f"shown: expected one of the knots {self.knots}, found {self.shown}")
 
 
 @dataclass(frozen=True)
