@@ -1,12 +1,22 @@
 """Orderings that spread out over an image, beside random ones, as a study."""
 
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel, load_saved
-from nadek.inference import image_distances, log_prob, random_orderings, spread_orderings, summarise
+from nadek.inference import (
+    cheapest_chunks,
+    image_distances,
+    log_prob,
+    position_losses,
+    random_orderings,
+    spread_orderings,
+    summarise,
+)
 from nadek.inference.decoders.chunking import Progress
 from nadek.runs.provenance import provenance
 from nadek.utils.atomic import read_record, write_record
@@ -26,45 +36,70 @@ class SpreadOptions:
     title: str  # shown above the table
     model: str  # a trained model of images
     data: str  # its data set
-    chunks: tuple[int, ...]  # numbers of pixels at a time; the first is compared with
+    chunks: tuple[int, ...]  # numbers of pixels at a time, the first of them 1
     rows: int  # validation rows
+    measured_rows: int  # others, on which the losses of positions are measured
     orderings: int  # orderings of each kind
 
 
+class Case(NamedTuple):
+    """A kind of orderings, and a size of chunks; ``sized`` chunks are as many, each of a size of its own."""
+
+    kind: str
+    chunk: int
+    sized: bool
+
+
 def spread_study(workspace: Workspace) -> Study:
-    """Return the study: each kind of orderings with each chunk."""
+    """Return the study: each kind of orderings with chunks."""
     options = read_config(SpreadOptions, workspace.recipes / f"{NAME}.toml")
-    x = some_rows(workspace.open(options.data, "valid").x, options.rows)
-    cases = {f"{kind}, {chunk} at a time": (kind, chunk) for chunk in options.chunks for kind in KINDS}
+    both = some_rows(workspace.open(options.data, "valid").x, options.rows + options.measured_rows)
+    others, x = both[: options.measured_rows], both[options.measured_rows :]
+    chunks = [(chunk, sized) for sized in (False, True) for chunk in options.chunks if chunk > 1 or not sized]
+    cases = {
+        f"{kind}, {chunk} at a time{', sized' * sized}": Case(kind, chunk, sized)
+        for chunk, sized in chunks
+        for kind in KINDS
+    }
 
     def finish(results: dict[str, Tensor]) -> Record:
         first = next(iter(results.values()))
-        n_pixels = x.shape[1]
-        lines = [_entry(*cases[name], scores, first, n_pixels) for name, scores in results.items()]
+        lines = [_entry(cases[name], scores, first, x.shape[1]) for name, scores in results.items()]
         about = {"title": options.title, "quick": workspace.quick, "model": options.model, "data": options.data}
-        sizes = {"rows": len(x), "orderings": options.orderings}
+        sizes = {"rows": len(x), "measured_rows": len(others), "orderings": options.orderings}
         path = workspace.record(NAME)
         write_record(
             path, {**about, **sizes, "evaluation": provenance(workspace.device), "lines": lines}, lines="lines"
         )
         return read_record(path)
 
-    def score(saved: SavedModel, kind: str, chunk: int, progress: Progress | None) -> Tensor:
-        rows, orderings = x.to(saved.model.b.device), orderings_of(saved, kind, options.orderings)
-        return log_prob(saved.model, rows, orderings=orderings, chunk=chunk, progress=progress).cpu()
+    @cache
+    def saved() -> SavedModel:
+        return load_saved(options.model, device=workspace.device)
 
-    def job(name: str, kind: str, chunk: int) -> Job:
+    @cache
+    def losses(kind: str) -> Tensor:
+        model = saved().model
+        return position_losses(model, others.to(model.b.device), orderings_of(saved(), kind, options.orderings))
+
+    def score(case: Case, progress: Progress | None) -> Tensor:
+        model, passes = saved().model, -(-x.shape[1] // case.chunk)
+        chunk = cheapest_chunks(losses(case.kind), passes) if case.sized else case.chunk
+        orderings = orderings_of(saved(), case.kind, options.orderings)
+        return log_prob(model, x.to(model.b.device), orderings=orderings, chunk=chunk, progress=progress).cpu()
+
+    def job(name: str, case: Case) -> Job:
         return Job(
             name=name,
-            train=lambda force, on_epoch: load_saved(options.model, device=workspace.device),
-            score=lambda saved, force, progress: score(saved, kind, chunk, progress),
+            train=lambda force, on_epoch: None,
+            score=lambda model, force, progress: score(case, progress),
         )
 
     return Study(
         title=f"{options.title}: log-likelihoods in nats a row",
-        columns=("orderings", "at a time", "passes", "log-likelihood", "difference", "±"),
+        columns=("orderings", "at a time", "sizes", "passes", "log-likelihood", "difference", "±"),
         lines=lambda record: [_shown(line) for line in record["lines"]],
-        jobs=[job(name, *case) for name, case in cases.items()],
+        jobs=[job(name, case) for name, case in cases.items()],
         finish=finish,
     )
 
@@ -79,13 +114,14 @@ def orderings_of(saved: SavedModel, kind: str, n: int) -> Tensor:
     return spread_orderings(n, image_distances(shape), generator=generator)
 
 
-def _entry(kind: str, chunk: int, scores: Tensor, first: Tensor, n_pixels: int) -> Record:
+def _entry(case: Case, scores: Tensor, first: Tensor, n_pixels: int) -> Record:
     """Return a line of the record: scores, and their difference from the first ones, row by row."""
     summary, difference = summarise(scores), summarise((scores.mean(0) - first.mean(0)).unsqueeze(0))
     return {
-        "orderings": kind,
-        "at_a_time": chunk,
-        "passes": -(-n_pixels // chunk),
+        "orderings": case.kind,
+        "at_a_time": case.chunk,
+        "sizes": "measured" if case.sized else "equal",
+        "passes": -(-n_pixels // case.chunk),
         "log_likelihood": summary.mean,
         "ordering_error": summary.ordering_error,
         "ensemble": summary.ensemble,
@@ -96,4 +132,4 @@ def _entry(kind: str, chunk: int, scores: Tensor, first: Tensor, n_pixels: int) 
 
 def _shown(line: Record) -> list[str]:
     values = (number(line[key]) for key in ("log_likelihood", "difference", "standard_error"))
-    return [line["orderings"], str(line["at_a_time"]), str(line["passes"]), *values]
+    return [line["orderings"], str(line["at_a_time"]), line["sizes"], str(line["passes"]), *values]

@@ -4,7 +4,14 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel, save
-from nadek.inference import image_distances, log_prob, random_orderings, spread_orderings
+from nadek.inference import (
+    cheapest_chunks,
+    image_distances,
+    log_prob,
+    position_losses,
+    random_orderings,
+    spread_orderings,
+)
 from nadek.models import nade_k
 from nadek.runs.data import open_data
 from nadek.tabular.schema import Schema
@@ -31,6 +38,7 @@ model = "MODEL"
 data = "digits"
 chunks = [1, 9]
 rows = 10
+measured_rows = 6
 orderings = 2
 """
 
@@ -76,16 +84,22 @@ def test_calibration_error_of_bins():
     assert calibration_error(p, x) == pytest.approx((0.05 + 0.1 + 0) / 4)
 
 
+@pytest.mark.slow
 def test_spread_is_compared_with_random(model, tmp_path):
     record = run_study(spread_study(workspace_in(tmp_path)))
-    x = some_rows(open_data("digits", split="valid").x, 10)
+    both = some_rows(open_data("digits", split="valid").x, 16)
+    others, x = both[:6], both[6:]
     random = random_orderings(2, 64, generator=seeded())
     spread = spread_orderings(2, image_distances((8, 8)), generator=seeded())
-    first, *_, last = record["lines"]
+    first, _, _, last, _, sized = record["lines"]
     assert (first["orderings"], first["at_a_time"], first["passes"], first["difference"]) == ("random", 1, 64, 0)
     assert (last["orderings"], last["at_a_time"], last["passes"]) == ("spread", 9, 8)
     scores = [log_prob(model, x, orderings=o, chunk=chunk).mean(0) for o, chunk in ((random, 1), (spread, 9))]
     assert last["log_likelihood"] == pytest.approx(scores[1].mean().item(), abs=1e-9)
+    sizes = cheapest_chunks(position_losses(model, others, spread), 8)
+    expected = log_prob(model, x, orderings=spread, chunk=sizes).mean().item()
+    assert (sized["sizes"], sized["passes"], len(sizes)) == ("measured", 8, 8)
+    assert sized["log_likelihood"] == pytest.approx(expected, abs=1e-9)
     assert last["difference"] == pytest.approx((scores[1] - scores[0]).mean().item(), abs=1e-9)
     assert last["standard_error"] == pytest.approx((scores[1] - scores[0]).std().item() / 10**0.5, abs=1e-9)
 

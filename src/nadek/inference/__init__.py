@@ -1,6 +1,7 @@
 """Inference: log-likelihoods, samples, imputations and other queries of a trained model."""
 
 from nadek.inference.cells import Explanation, expected_information, explain_cells
+from nadek.inference.chunk_sizes import cheapest_chunks, position_losses
 from nadek.inference.likelihood import DecodingOptions, estimate_log_prob, log_prob, reduce_orderings
 from nadek.inference.map_search import beam, greedy
 from nadek.inference.orderings import random_orderings
@@ -21,6 +22,7 @@ __all__ = [
     "Explanation",
     "Summary",
     "beam",
+    "cheapest_chunks",
     "estimate_log_prob",
     "expected_information",
     "explain_cells",
@@ -31,6 +33,7 @@ __all__ = [
     "level_probabilities",
     "log_prob",
     "missing_probabilities",
+    "position_losses",
     "random_orderings",
     "reconstruction_probabilities",
     "reduce_orderings",

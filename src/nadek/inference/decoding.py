@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from nadek.inference.chunk_sizes import Chunk, chunk_slices
 from nadek.inference.decoders.full import ALL, Decoder, Rows
 from nadek.inference.decoders.select import select_decoder
 from nadek.inference.orderings import GIVEN, VISITED, rank_of, shared_stages
@@ -87,7 +88,7 @@ def decode(
     stage: Shaped[Tensor, "B D"] | None = None,
     draw: Draw | None = None,
     variable: Int[Tensor, "B D"] | None = None,
-    chunk: int = 1,
+    chunk: Chunk = 1,
 ) -> Decoded:
     """Visit every variable once, **in visiting order**; NaN in ``given`` asks for a draw of ``variable``.
 
@@ -107,8 +108,7 @@ def decode(
         reveal(slice(0, given.shape[1]), stage == GIVEN)
     elif start > 0:
         reveal(slice(0, start), None)
-    for first in range(start, stop, chunk):
-        positions = slice(first, min(first + chunk, stop))
+    for positions in chunk_slices(chunk, start, stop):
         visited = None if stage is None else stage[:, positions] == VISITED
         rows = ALL if visited is None else visited.any(1).nonzero().squeeze(1)
         if not isinstance(rows, slice) and len(rows) == 0:
@@ -136,7 +136,7 @@ def decode_rows(
     stage: Shaped[Tensor, "B D"],
     *,
     draw: Draw | None = None,
-    chunk: int = 1,
+    chunk: Chunk = 1,
     dtype: torch.dtype | None = None,
 ) -> Decoded:
     """Decode rows in their own stages, along one ordering [D] or one a row [B, D].
