@@ -46,19 +46,20 @@ def column_probabilities(levels, logits):
 
 
 def reconstructions(model, x, missing):
-    """v<0>, v<1>, ..., v<k> of one row, column by column (Eq. 5 to 7), for a Deep core."""
+    """v<0>, v<1>, ..., v<k> of one row, column by column (Eq. 5 to 7), for a Deep core, with its confidence."""
     return [v for v, _ in _steps(model, x, missing)]
 
 
 def _steps(model, x, missing):
-    """The states, each with the logits that it came from."""
+    """What is shown after each step, with its logits."""
     p, config = parameters(model), model.config
     phi = ACTIVATIONS[config.core.activation]
     V = p["W"].T if config.tied else p["V"]
     m = np.concatenate([[float(hidden)] * len(c) for hidden, c in zip(missing, columns_of(model.levels), strict=True)])
     observed = one_hot(model.levels, np.where(missing, 0.0, x))  # what is missing is never read
     v = m * p["fill"] + (1 - m) * observed
-    states = [(v, None)]
+    factor = confidence(p["confidence.log_factor"], 1 - np.mean(missing)) if config.confidence else 1.0
+    shown = [(v, None)]
     for _ in range(config.steps):
         a = p["W"] @ v + p["c"]
         if config.mask_input:
@@ -68,8 +69,14 @@ def _steps(model, x, missing):
             h = phi(p[f"core.layers.{layer}.weight"] @ h + p[f"core.layers.{layer}.bias"])
         logits = V @ h + p["b"]
         v = m * column_probabilities(model.levels, logits) + (1 - m) * observed
-        states.append((v, logits))
-    return states
+        answer = factor * logits  # the next step reads v as it is
+        shown.append((m * column_probabilities(model.levels, answer) + (1 - m) * observed, answer))
+    return shown
+
+
+def confidence(log_factor, part):
+    """The factor on logits where this part is given: the exponential of straight lines between the knots."""
+    return np.exp(np.interp(part, np.linspace(0, 1, len(log_factor)), log_factor))
 
 
 def log_prob(model, x, ordering):

@@ -85,6 +85,13 @@ ZOO = {
     "mixed, residual": lambda D, g: _mixed(
         D, g, (3, 2, 2), core=ResidualConfig(width=6, blocks=1), steps=3, fill="zero", mask_input=True
     ),
+    "confident": lambda D, g: _deep(D, g, steps=2, confidence=4),
+    "confident, mixed, memory": lambda D, g: _remembering(
+        _mixed(D, g, (3, 2, 1, 4), core=DeepConfig(hidden=(6,)), steps=3, mask_input=True, confidence=3), g
+    ),
+    "confident, fixed-order nade": lambda D, g: _deep(
+        D, g, steps=1, confidence=3, ordering=tuple(torch.randperm(D, generator=g).tolist())
+    ),
     "images": lambda D, g: _images(D, g, channels=(3, 4), dense=5),
     "images, two steps": lambda D, g: _images(D, g, channels=(3, 2), dense=0, steps=2),
     "memory": lambda D, g: _remembering(nade_k(D, hidden=(6,), steps=3, mean=_mean(D, g), generator=g), g),

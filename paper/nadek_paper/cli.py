@@ -16,6 +16,8 @@ from nadek.cli.arguments import DataDir, DeviceOption, Force, Json, Quiet, pick_
 from nadek.cli.console import say, show_json, show_line, show_table
 from nadek.cli.progress import epochs_progress, rows_progress, warn_if_slow
 from nadek.training import Epoch
+from nadek_paper.confidence_study import NAME as CONFIDENCE
+from nadek_paper.confidence_study import confidence_study
 from nadek_paper.figures import draw_picture, read_pictures
 from nadek_paper.grids.grid import grids, read_grid
 from nadek_paper.grids.study import grid_study
@@ -25,6 +27,8 @@ from nadek_paper.meanfield import meanfield_study
 from nadek_paper.recipe_files import choose
 from nadek_paper.report import write_report
 from nadek_paper.rows import Kind, tables
+from nadek_paper.spread_study import NAME as SPREAD
+from nadek_paper.spread_study import spread_study
 from nadek_paper.studies import Job, Study, Watcher, run_study
 from nadek_paper.table3 import NAME as TABLE3
 from nadek_paper.table3 import read_spreads, spreads_summary
@@ -75,7 +79,13 @@ def make_app(recipes: Path = RECIPES) -> typer.Typer:
         add(app, name, partial(_table, name), text, f"{name} --row ROW")
     add(app, TABLE3, _table3, "Show the spreads of log-likelihoods, from the records of other rows.", TABLE3)
     add(app, "figures", _figures, "Draw the figures, from trained models and records.", "figures")
-    add(app, MEANFIELD, _meanfield, "Turn RBMs into networks by mean field, and train those.", MEANFIELD)
+    wholes: list[tuple[str, Callable[[Workspace], Study], str]] = [
+        (MEANFIELD, meanfield_study, "Turn RBMs into networks by mean field, and train those."),
+        (CONFIDENCE, confidence_study, "Fit the confidence of trained networks on validation rows."),
+        (SPREAD, spread_study, "Score along orderings that spread out, beside random ones."),
+    ]
+    for name, study, text in wholes:
+        add(app, name, partial(_whole, name, study), text, name)
     cells = typer.Typer(help="Train and score the cells of a grid of small trainings.", **options)
     for name in grids(recipes):
         text = "Train and score the cells of this grid."
@@ -136,10 +146,10 @@ def _grid(name: str, request: Request, workspace: Workspace) -> None:
     _run(grid_study(grid, workspace, only=request.row), request, workspace)
 
 
-def _meanfield(request: Request, workspace: Workspace) -> None:
+def _whole(name: str, study: Callable[[Workspace], Study], request: Request, workspace: Workspace) -> None:
     if request.row is not None:
-        raise ValueError(f"--row: expected none, as {MEANFIELD} is run as a whole; found {request.row!r}")
-    _run(meanfield_study(workspace), request, workspace)
+        raise ValueError(f"--row: expected none, as {name} is run as a whole; found {request.row!r}")
+    _run(study(workspace), request, workspace)
 
 
 def _run(study: Study, request: Request, workspace: Workspace) -> None:

@@ -31,6 +31,7 @@ from nadek.cli.output import target_of
 from nadek.datasets import load as load_set
 from nadek.inference.likelihood import log_prob
 from nadek.inference.sampling import sample
+from nadek.inference.spread import image_distances, spread_orderings
 from nadek.models.cores import DeepConfig
 from nadek.tabular.files import write_table
 from nadek.training.defaults import defaults
@@ -229,6 +230,21 @@ def test_evaluate_as_json_is_the_likelihood(digits):
     assert (record["rows"], record["orderings"], record["data"], record["split"]) == (7, 2, "digits", "test")
     for key in ("standard_error", "ensemble", "epochs", "seconds", "config", "commit", "training", "evaluation"):
         assert key in record
+
+
+def test_orderings_spread_out_over_images(digits, survey, tmp_path):
+    options = ("--orderings", "2", "--spread", "--seed", "3", "--quiet")
+    record = json.loads(ok("evaluate", digits, "digits", "--rows", "400", "--json", *options).out)
+    ok("score", digits, "digits", *options, "-o", tmp_path / "scores.csv")
+    x = torch.from_numpy(load_set("digits").test).float()
+    along = spread_orderings(2, image_distances((8, 8)), generator=torch.Generator().manual_seed(3))
+    expected = log_prob(load(digits), x, orderings=along).mean(0)
+    assert (record["spread"], record["orderings"]) == (True, 2)
+    assert record["test_log_likelihood"] == pytest.approx(expected.mean().item(), abs=1e-6)
+    written = pd.read_csv(tmp_path / "scores.csv").mean_over_orderings
+    np.testing.assert_allclose(written, expected, atol=1e-4)
+    table = write_csv(tmp_path / "t.csv", answers(3))
+    assert nadek("score", survey, table, *options).error == "--spread: expected a model of images, found one of a table"
 
 
 def test_evaluate_of_one_row_is_json(survey, tmp_path):

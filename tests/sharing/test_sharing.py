@@ -17,11 +17,13 @@ import pytest
 import torch
 
 from nadek import NADEk, load, sample
-from nadek.checkpoints import load_saved
+from nadek.checkpoints import SavedModel, load_saved, save
 from nadek.sharing.export import export_onnx
 from nadek.sharing.server import make_server
+from nadek.tabular.schema import Schema
 from support.command import nadek, ok
 from support.models import seeded
+from zoo import build
 
 BUILD, DIGITS = Path(__file__).parents[2] / "build", "mnist-nade5-2hl"
 
@@ -38,18 +40,21 @@ def people(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [DIGITS, "mnist-unet", "people"])
+@pytest.mark.parametrize("name", [DIGITS, "mnist-unet", "people", "confident"])
 def test_onnx_matches_torch_under_random_masks(name, people, tmp_path):
     pytest.importorskip("onnxscript")
     runtime = pytest.importorskip("onnxruntime")
     folder, path = people if name == "people" else name, tmp_path / "model.onnx"
+    if name == "confident":
+        folder = tmp_path
+        save(folder, SavedModel(build("confident", 6), Schema()))
     program = export_onnx(load_saved(folder), path).module()
     if name == "people":
         ok("export", folder, "-o", path, "--force")
     session, exact = runtime.InferenceSession(path), load(folder).double()
     facts = {key: json.loads(value) for key, value in session.get_modelmeta().custom_metadata_map.items()}
     assert (tuple(facts["levels"]), facts["steps"], facts["opset"]) == (exact.levels, exact.steps, 20)
-    rows = sample(load(people if name == "people" else DIGITS), 50, generator=seeded()).float().repeat(20, 1)
+    rows = sample(load(DIGITS if name == "mnist-unet" else folder), 50, generator=seeded()).float().repeat(20, 1)
     missing = torch.rand(rows.shape, generator=seeded()) < torch.rand(1000, 1, generator=seeded(1))
     for x, hidden in zip(rows.split(125), missing.split(125), strict=True):
         logits = torch.from_numpy(session.run(None, {"x": x.numpy(), "missing": hidden.numpy()})[0])

@@ -47,6 +47,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Orderings = Annotated[int, typer.Option("--orderings", min=1, help="Number of random orderings.")]
+Spread = Annotated[bool, option("--spread", "Models of images: orderings that spread out.")]
 
 
 def some_file(path: str | Path) -> Path | None:

@@ -5,7 +5,9 @@ from typing import Annotated
 
 import torch
 import typer
+from torch import Tensor
 
+from nadek.checkpoints import SavedModel
 from nadek.cli.arguments import (
     NUMBERS,
     DataArgument,
@@ -13,6 +15,7 @@ from nadek.cli.arguments import (
     ModelArgument,
     Orderings,
     Seed,
+    Spread,
     TableOptions,
     option,
     with_groups,
@@ -21,7 +24,7 @@ from nadek.cli.console import show_json, show_table
 from nadek.cli.output import write_columns
 from nadek.cli.progress import rows_progress
 from nadek.datasets import names
-from nadek.inference import log_prob
+from nadek.inference import image_distances, log_prob, spread_orderings
 from nadek.inference.likelihood import as_whole_rows, reduce_orderings
 from nadek.inference.summary import Summary, deviation
 from nadek.runs.data import Source, of_numbers
@@ -36,6 +39,7 @@ def evaluate(
     data: DataArgument,
     *,
     orderings: Orderings = 8,
+    spread: Spread = False,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="Number of rows, chosen at random.")] = None,
     seed: Seed = 0,
     table: TableOptions,
@@ -65,13 +69,14 @@ def evaluate(
         estimates = evaluate_model(
             saved,
             x,
-            orderings=orderings,
+            orderings=_orderings(saved, orderings, seed, spread=spread),
             densities=densities,
             seed=seed,
             progress=progress,
             on_estimate=estimate,
         )
     record = {"data": data, "split": table.split if data in names() else None, **estimates}
+    record |= {"spread": True} if spread else {}
     if table.output is not None:
         show_json(record, table.output)
     if as_json:
@@ -98,6 +103,7 @@ def score(
         int | None, option("--outliers", "Only so many rows, those most unlike the others, with their scores.", min=1)
     ] = None,
     orderings: Orderings = 8,
+    spread: Spread = False,
     seed: Seed = 0,
     table: TableOptions,
 ) -> None:
@@ -112,9 +118,9 @@ def score(
     saved = table.load(model, NUMBERS)
     source = table.read(saved, data)
     x = source.x
-    generator = torch.Generator(x.device).manual_seed(seed)
+    generator, along = torch.Generator(x.device).manual_seed(seed), _orderings(saved, orderings, seed, spread=spread)
     with rows_progress("scoring", quiet=table.quiet) as progress:
-        log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
+        log_probs = log_prob(saved.model, x, orderings=along, generator=generator, progress=progress)
     scored = log_probs + of_numbers(log_density, saved, source).sum(1)
     columns = {
         "row": torch.arange(1, len(x) + 1),
@@ -128,6 +134,15 @@ def score(
         worst = columns["outlier_score"].argsort(stable=True)[:outliers].cpu()
         columns = {name: column.cpu()[worst] for name, column in columns.items()}
     write_columns(table.output, **columns)
+
+
+def _orderings(saved: SavedModel, number: int, seed: int, *, spread: bool) -> int | Tensor:
+    """Return orderings that spread out, or the number of random ones."""
+    if not spread:
+        return number
+    if (shape := saved.schema.image_shape) is None:
+        raise ValueError("--spread: expected a model of images, found one of a table")
+    return spread_orderings(number, image_distances(shape), generator=torch.Generator().manual_seed(seed))
 
 
 def _check_complete(source: Source, names: Sequence[str], data: str) -> None:

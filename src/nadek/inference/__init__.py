@@ -1,6 +1,7 @@
 """Inference: log-likelihoods, samples, imputations and other queries of a trained model."""
 
 from nadek.inference.cells import Explanation, expected_information, explain_cells
+from nadek.inference.chunk_sizes import cheapest_chunks, position_losses
 from nadek.inference.likelihood import DecodingOptions, estimate_log_prob, log_prob, reduce_orderings
 from nadek.inference.map_search import beam, greedy
 from nadek.inference.orderings import random_orderings
@@ -12,6 +13,7 @@ from nadek.inference.sampling import (
     reconstruction_probabilities,
     sample,
 )
+from nadek.inference.spread import image_distances, information_distances, spread_orderings
 from nadek.inference.summary import Summary, summarise
 
 __all__ = [
@@ -20,17 +22,22 @@ __all__ = [
     "Explanation",
     "Summary",
     "beam",
+    "cheapest_chunks",
     "estimate_log_prob",
     "expected_information",
     "explain_cells",
     "greedy",
+    "image_distances",
     "impute",
+    "information_distances",
     "level_probabilities",
     "log_prob",
     "missing_probabilities",
+    "position_losses",
     "random_orderings",
     "reconstruction_probabilities",
     "reduce_orderings",
     "sample",
+    "spread_orderings",
     "summarise",
 ]

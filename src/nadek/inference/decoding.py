@@ -5,13 +5,13 @@ its value (the given one, or a draw), and reveal it.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from nadek.inference.chunk_sizes import Chunk, chunk_slices
 from nadek.inference.decoders.full import ALL, Decoder, Rows
 from nadek.inference.decoders.select import select_decoder
 from nadek.inference.orderings import GIVEN, VISITED, rank_of, shared_stages
@@ -88,7 +88,7 @@ def decode(
     stage: Shaped[Tensor, "B D"] | None = None,
     draw: Draw | None = None,
     variable: Int[Tensor, "B D"] | None = None,
-    chunk: int = 1,
+    chunk: Chunk = 1,
     turn: Sequence[int] | None = None,
 ) -> Decoded:
     """Visit every variable once, **in visiting order**; NaN in ``given`` asks for a draw of ``variable``.
@@ -110,10 +110,7 @@ def decode(
         reveal(slice(0, given.shape[1]), stage == GIVEN)
     elif start > 0:
         reveal(slice(0, start), None)
-    turns = range(stop) if turn is None else turn
-    for _, group in groupby(range(start, stop), lambda position: turns[position] // chunk):
-        first, *others = group
-        positions = slice(first, first + 1 + len(others))
+    for positions in chunk_slices(chunk, start, stop, turn):
         visited = None if stage is None else stage[:, positions] == VISITED
         rows = ALL if visited is None else visited.any(1).nonzero().squeeze(1)
         if not isinstance(rows, slice) and len(rows) == 0:
@@ -141,7 +138,7 @@ def decode_rows(
     stage: Shaped[Tensor, "B D"],
     *,
     draw: Draw | None = None,
-    chunk: int = 1,
+    chunk: Chunk = 1,
     dtype: torch.dtype | None = None,
 ) -> Decoded:
     """Decode rows in their own stages, along one ordering [D] or one a row [B, D].

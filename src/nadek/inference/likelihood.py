@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from nadek.inference.check_inputs import as_count, check_flags, complete_rows, missing_cells
+from nadek.inference.chunk_sizes import Chunk
 from nadek.inference.decoders.chunking import Progress, bytes_per_row, chunks
 from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import GIVEN, UNSEEN, VISITED, Ordering, Orderings, as_ordering, as_orderings
@@ -29,9 +30,10 @@ class DecodingOptions(TypedDict, total=False):
     decoder: DecoderName
     """Decoder: "auto", "incremental" (rows that share an ordering), "full" (the whole network at every position) or
     "batched" (the same for many positions at once; it suits few rows). All agree up to rounding. Default: "auto"."""
-    chunk: int
+    chunk: Chunk
     """Score the distribution in which so many variables at a time are independent, given those before: the one that
-    `nadek.sample` draws from with this option. For complete rows only. Default: 1."""
+    `nadek.sample` draws from with this option. A list has the size of each chunk (see
+    `nadek.inference.cheapest_chunks`). For complete rows only. Default: 1."""
     dtype: torch.dtype | None
     """Dtype of the matrix products; default: the model's own. For a float32 model, torch.bfloat16 and torch.float16 are
     quicker; errors are up to a few tenths of a nat on single rows, thousandths on means. Sums are always float64."""

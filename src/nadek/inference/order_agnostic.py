@@ -197,7 +197,12 @@ def _one_step_conditionals(
         added = added - stretches(model.A).sum(1, keepdim=True)
     core: Core = model.core
     h, _ = core(nothing_seen + added.cumsum(0), None, generator=generator)
-    return (h @ model.output_weight[counted].unsqueeze(2)).squeeze(2).t() + model.b[counted]
+    logits = (h @ model.output_weight[counted].unsqueeze(2)).squeeze(2).t() + model.b[counted]
+    if model.confidence is None:
+        return logits
+    part = torch.arange(start, len(ordering), stride).to(logits) / len(ordering)
+    factor: Tensor = model.confidence(part)
+    return factor * logits
 
 
 def _conditionals(

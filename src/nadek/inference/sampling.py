@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.check_inputs import as_count, check_flags, missing_cells, row_ids
+from nadek.inference.chunk_sizes import Chunk, as_chunk
 from nadek.inference.decoders.chunking import bytes_per_row, chunks
 from nadek.inference.decoders.full import Rows
 from nadek.inference.decoding import Draw, decode_rows
@@ -43,7 +44,7 @@ def sample(
     n_samples: int,
     *,
     orderings: Orderings | int | None = None,
-    chunk: int = 1,
+    chunk: Chunk = 1,
     generator: torch.Generator | None = None,
 ) -> Shaped[Tensor, "n D"]:
     """Draw independent samples: an ordering for each, then one variable after the other.
@@ -55,7 +56,8 @@ def sample(
             same ordering are decoded together, so few orderings are quicker. None draws an ordering for each sample:
             the mixture over all D! orderings.
         chunk: draw so many variables at once, as if they were independent given those before. It is quicker and less
-            faithful; `nadek.inference.likelihood.log_prob` with this option is the log-likelihood of such samples.
+            faithful; `nadek.inference.likelihood.log_prob` with this option is the log-likelihood of such samples. A
+            list has the size of each chunk, see `nadek.inference.cheapest_chunks`.
         generator: source of a seed and orderings, on the device of the model. A row follows from that and its index:
             the first rows of many are those of few.
 
@@ -91,7 +93,7 @@ def impute(
     x: Float[Tensor, "B D"],
     *,
     share: bool = True,
-    chunk: int = 1,
+    chunk: Chunk = 1,
     rows: Int[Tensor, " B"] | None = None,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "B D"]:
@@ -150,15 +152,16 @@ def complete(
     draw: Draw,
     ordering: Int[Tensor, "*rows D"],
     *,
-    chunk: int = 1,
+    chunk: Chunk = 1,
 ) -> Completed:
     """Fill the missing cells of each row one by one with what ``draw`` makes of their scores.
 
     They are visited along ``ordering``, one for all rows or one a row, after all observed ones. A fixed-order model has
     its own.
     """
-    as_count("chunk", chunk, of=" variable at once")
-    missing = missing_cells(model, x)
+    chunk, missing = as_chunk(chunk, model.n_variables), missing_cells(model, x)
+    if not isinstance(chunk, int) and not missing.all():
+        raise ValueError("chunk: expected one size for rows with observed cells, found a list of sizes")
     if (own := model.own_ordering) is not None:
         in_stages(model, own, missing)  # refuses what it cannot answer
         ordering = own

@@ -7,7 +7,8 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.cells import cell_scores
-from nadek.inference.check_inputs import as_count, checked_dtype
+from nadek.inference.check_inputs import checked_dtype
+from nadek.inference.chunk_sizes import Chunk, as_chunk, chunk_starts
 from nadek.inference.decoders.chunking import MAX_BYTES, NEAR_BYTES, Progress, bytes_per_row, chunks
 from nadek.inference.decoding import decode_rows
 from nadek.inference.orderings import UNSEEN, VISITED, groups, in_stages, rank_of
@@ -36,7 +37,7 @@ def score_rows(
 
     The options are those of `nadek.inference.likelihood.DecodingOptions`, not yet checked.
     """
-    chunk = as_count("chunk", chunk, of=" variable at once")
+    chunk = as_chunk(chunk, x.shape[1])
     partial = bool((stage != VISITED).any())
     if partial and chunk != 1:
         raise ValueError(f"chunk: expected 1 for rows with missing or given cells, found {chunk}")
@@ -69,7 +70,7 @@ def _score_decoded(
     x: Tensor,
     orderings: Int[Tensor, "M *rows D"],
     stage: Shaped[Tensor, "B D"],
-    chunk: int,
+    chunk: Chunk,
     dtype: torch.dtype | None,
     report: Progress,
     *,
@@ -99,13 +100,14 @@ def _score_cells(
     x: Tensor,
     orderings: Int[Tensor, "M *rows D"],
     stage: Shaped[Tensor, "B D"],
-    chunk: int,
+    chunk: Chunk,
     dtype: torch.dtype | None,
     report: Progress,
 ) -> Float[Tensor, "M B"]:
     """Score many cells at once, each by a pass of the whole network: given x, they are independent."""
     n_rows, a_cell = len(x), bytes_per_row(model)
     out = torch.zeros(len(orderings) * n_rows, dtype=torch.float64, device=x.device)
+    starts = chunk_starts(chunk, x.shape[1]).to(x.device)
     own = orderings if orderings.ndim == 3 else orderings.unsqueeze(1).expand(-1, n_rows, -1)
     for part in chunks(len(out), x.shape[1] * a_cell):
         pair = torch.arange(part.start, part.stop, device=x.device)
@@ -114,8 +116,7 @@ def _score_cells(
         place, variable = (stage[row] == VISITED).nonzero(as_tuple=True)
         for cells in chunks(len(place), a_cell):
             r, j = place[cells], variable[cells]
-            position = rank[r, j]
-            missing = rank[r] >= (position - position % chunk).unsqueeze(1)
+            missing = rank[r] >= starts[rank[r, j]].unsqueeze(1)
             values = x[row[r]]
             scores = cell_scores(model, values, missing, j, dtype=dtype)
             log_p = model.variables.log_prob(scores, values.gather(1, j.unsqueeze(1)).squeeze(1))

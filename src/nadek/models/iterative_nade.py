@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from nadek.kernels.linear import affine, product_dtype
 from nadek.models.base import ConditionalModel, Inputs
+from nadek.models.confidence import Confidence
 from nadek.models.cores import State
 from nadek.models.layers import is_modified
 from nadek.models.model_config import ModelConfig
@@ -24,7 +25,8 @@ class IterativeNADE(ConditionalModel):
 
     D variables take C columns; C = D where all are binary. Parameters: ``W`` [H, C], ``c`` [H], ``V`` [C, H'] (absent
     when tied), ``b`` [C], ``A`` [H, D] (only with mask input) and those of ``core``; buffer ``fill`` [C]. The visible
-    bias starts where it gives the data mean, so an untrained model already knows how frequent each value is.
+    bias starts where it gives the data mean, so an untrained model already knows how frequent each value is. With
+    ``confidence`` the logits that come out are multiplied by its factor; ``v`` is not made from these.
 
     Args:
         config: the structure.
@@ -59,6 +61,7 @@ class IterativeNADE(ConditionalModel):
         self.V = None if config.tied else nn.Parameter(torch.empty(n_columns, n_out))
         self.b = nn.Parameter(torch.empty(n_columns))
         self.A = nn.Parameter(torch.empty(n_in, config.n_variables)) if config.mask_input else None
+        self.confidence = None if config.confidence is None else Confidence(config.confidence)
         self.register_buffer("fill", torch.zeros(n_columns))
         self._initialise(mean, generator)
 
@@ -110,8 +113,13 @@ class IterativeNADE(ConditionalModel):
         only_weights = torch.is_grad_enabled() and x.ndim == 2 and not inputs.observed.requires_grad
         if only_weights and not recompute and has_manual_backward(self.core, self.variables):
             weights = (self.W, self.c, self.output_weight, self.b)
-            return list(manual_backward_steps(self.core, weights, inputs, n_steps, generator))
-        return plain_steps(self.step, inputs, self.variables, n_steps, generator, recompute=recompute)
+            outputs = list(manual_backward_steps(self.core, weights, inputs, n_steps, generator))
+        else:
+            outputs = plain_steps(self.step, inputs, self.variables, n_steps, generator, recompute=recompute)
+        if self.confidence is None:
+            return outputs
+        factor = self.confidence.of_rows(missing)
+        return [factor * logits for logits in outputs]
 
     def step(
         self, inputs: Inputs, p: Tensor, state: State, generator: torch.Generator | None = None

@@ -26,6 +26,8 @@ class ModelConfig:
             together (see `nadek.models.ordinal_kernel`).
         knots: for each variable of numbers the levels that stand for a single number, None for others; None without
             any such variable. Codes may lie between other levels (see `nadek.models.variables`).
+        confidence: number of knots of a learnt factor on the logits, by the part of a row that is given (see
+            `nadek.models.confidence`); None for no factor.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
     """
 
@@ -39,10 +41,11 @@ class ModelConfig:
     levels: tuple[int, ...] | None = None
     ordinal: tuple[int, ...] | None = None
     knots: tuple[tuple[int, ...] | None, ...] | None = None
+    confidence: int | None = None
     init_std: float | None = None
 
     def __post_init__(self) -> None:
-        check_range(self, "n_variables", "steps", least=1)
+        check_range(self, "n_variables", "steps", "confidence", least=1)
         check_range(self, "init_std", least=0)
         check_choices(self, "fill")
         if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):

@@ -12,7 +12,7 @@ from nadek.checkpoints import SavedModel
 from nadek.inference.check_inputs import complete_rows
 from nadek.inference.decoders.chunking import Progress
 from nadek.inference.likelihood import log_prob
-from nadek.inference.orderings import as_orderings
+from nadek.inference.orderings import Orderings, as_orderings
 from nadek.inference.summary import Summary, summarise
 from nadek.runs.provenance import provenance
 
@@ -21,7 +21,7 @@ def evaluate(
     saved: SavedModel,
     x: Tensor,
     *,
-    orderings: int,
+    orderings: Orderings | int,
     densities: Tensor | None = None,
     seed: int = 0,
     progress: Progress | None = None,

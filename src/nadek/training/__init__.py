@@ -1,5 +1,6 @@
 """Training configs (`TrainingConfig`) and the training loop (`fit`)."""
 
+from nadek.training.fit_confidence import fit_confidence
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.loop import fit
 from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
@@ -26,6 +27,7 @@ __all__ = [
     "add_memory",
     "data_mean",
     "fit",
+    "fit_confidence",
     "fit_table",
     "last_metrics",
     "needed_rows",

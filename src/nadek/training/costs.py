@@ -8,7 +8,7 @@ from torch import Tensor
 
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.inference.likelihood import log_prob
-from nadek.inference.order_agnostic import MaskDistribution, MaskLaw, fixed_order_costs, step_costs
+from nadek.inference.order_agnostic import PAPER, MaskDistribution, MaskLaw, fixed_order_costs, step_costs
 from nadek.models.base import ConditionalModel
 from nadek.training.prepare import Rows, mirror_images
 from nadek.training.training_config import Phase, TrainingConfig
@@ -87,6 +87,14 @@ def prepare_validation(
     shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
     missing = masks.sample(shown, generator=generator)
     return Validation(Rows(values, observed, rows.n_skipped), missing, masks)
+
+
+def cell_weights(validation: Validation) -> Float[Tensor, "V D"]:
+    """Return the weight of each cell in the order-agnostic cost (Eq. 4)."""
+    observed = validation.rows.observed
+    targets = validation.missing if observed is None else validation.missing & observed
+    n_observed = targets.shape[1] if observed is None else observed.sum(1, keepdim=True)
+    return targets * PAPER.weight(targets.sum(1, keepdim=True), n_observed, dtype=torch.float64)
 
 
 @torch.no_grad()

@@ -15,12 +15,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
-from nadek.inference.order_agnostic import PAPER
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LogMeans
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.memory import MemoryModel
-from nadek.training.costs import Validation, prepare_validation
+from nadek.training.costs import Validation, cell_weights, prepare_validation
 from nadek.training.prepare import Rows
 
 DECAYS = (1.0, 2.0, 4.0, 8.0)
@@ -88,7 +87,7 @@ def add_memory(
     parts = chunks(len(validation.missing), bytes_per_row(model), MAX_BYTES)
     scored = zip(*(_score(model, validation, rows) for rows in parts), strict=True)
     alone, memories, evidences = (torch.cat(part, -2) for part in scored)
-    weight = _cell_weights(validation)
+    weight = cell_weights(validation)
     before = (weight * alone).sum(1)
     fits = [_fit_trust(alone, memory, evidence, weight) for memory, evidence in zip(memories, evidences, strict=True)]
     best = min(range(len(DECAYS)), key=lambda i: fits[i][1].mean().item())
@@ -114,14 +113,6 @@ def _score(
     first = [variables.first_column(j) if model.config.holes else 0 for j in range(model.n_variables)]  # of its columns
     finite = [value.double()[:, first].clamp(min=-MAX_EVIDENCE) for value in evidence]  # infinity has no gradient
     return variables.costs(logits, x), torch.stack(costs), torch.stack(finite)
-
-
-def _cell_weights(validation: Validation) -> Float[Tensor, "V D"]:
-    """Return the weight of each cell in the order-agnostic cost (Eq. 4)."""
-    observed = validation.rows.observed
-    targets = validation.missing if observed is None else validation.missing & observed
-    n_observed = targets.shape[1] if observed is None else observed.sum(1, keepdim=True)
-    return targets * PAPER.weight(targets.sum(1, keepdim=True), n_observed, dtype=torch.float64)
 
 
 def _fit_trust(

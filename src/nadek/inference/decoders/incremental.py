@@ -44,6 +44,7 @@ class IncrementalDecoder:
         self.W, self.V, self.b = (weight.to(dtype) for weight in (W, V, b))
         self.seen, self.guess = seen, (self.fill @ W).unsqueeze(0)
         self.dtype, self.all_seen = dtype, len(ordering)
+        self.confidence, self.n_revealed = model.confidence, model.b.new_zeros(n_rows)
         self.missing: Tensor | None = None  # 1 for the columns that a row misses, else 0; None if all miss the same
         self._packed: tuple[int, Tensor, Tensor] | None = None
 
@@ -57,6 +58,8 @@ class IncrementalDecoder:
         columns = self.variables.columns(positions)
         h = h if chosen is rows else h[: len(rows)]  # type: ignore[arg-type]
         logits = torch.addmm(self.b_exact[columns], h.to(seen.dtype), self.V_exact[columns].t())
+        if self.confidence is not None:
+            logits = self.confidence(self.n_revealed[rows] / len(self.variables.levels)).unsqueeze(1) * logits
         return self.variables.scores_at(logits, positions)
 
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:
@@ -84,7 +87,7 @@ class IncrementalDecoder:
         return h
 
     def _add(self, positions: slice, shown: Tensor, filled: Tensor, where: Tensor | None = None) -> None:
-        """Update the sums: ``shown`` stands where the fill stood."""
+        """Update sums and counts: ``shown`` stands where the fill stood."""
         columns = self.W_exact[self.variables.columns(positions)]
         # a single column is an outer product, which is quicker
         add_ = Tensor.addcmul_ if len(columns) == 1 else Tensor.addmm_
@@ -94,6 +97,8 @@ class IncrementalDecoder:
             A = self.A[positions]
             total = self.guess if self.steps == 1 else self.seen  # the smaller one, where nothing else is read
             total -= A.sum(0) if where is None else where.to(A.dtype) @ A
+        if self.confidence is not None:
+            self.n_revealed += positions.stop - positions.start if where is None else where.sum(1)
 
     def _weights(self, start: int) -> tuple[Tensor, Tensor]:
         """Return W and V from column ``start`` on, packed once for a whole block of positions."""

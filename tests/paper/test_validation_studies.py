@@ -1,0 +1,113 @@
+"""Studies that read trained models on validation rows: confidence, and orderings that spread out."""
+
+import pytest
+import torch
+
+from nadek.checkpoints import SavedModel, save
+from nadek.inference import (
+    cheapest_chunks,
+    image_distances,
+    log_prob,
+    position_losses,
+    random_orderings,
+    spread_orderings,
+)
+from nadek.models import nade_k
+from nadek.runs.data import open_data
+from nadek.tabular.schema import Schema
+from nadek.training import fit_confidence, prepare
+from nadek_paper.confidence_study import calibration_error, confidence_study
+from nadek_paper.spread_study import spread_study
+from nadek_paper.studies import run_study
+from nadek_paper.workspace import some_rows
+from support.models import seeded
+from support.paper_rows import workspace_in, write_recipe
+
+CONFIDENCE = """
+title = "Confidence"
+models = ["MODEL"]
+data = "digits"
+knots = [1, 3]
+shown = 3
+rows = 20
+orderings = 2
+"""
+SPREAD = """
+title = "Spread"
+model = "MODEL"
+data = "digits"
+chunks = [1, 9]
+rows = 10
+measured_rows = 6
+orderings = 2
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    """An overconfident network of 8 x 8 pixels."""
+    model = nade_k(64, hidden=(5,), steps=2, generator=seeded()).double()
+    with torch.no_grad():
+        model.b.normal_(0, 2, generator=seeded())
+    save(tmp_path / "model", SavedModel(model, Schema(image_shape=(8, 8))))
+    write_recipe(tmp_path, "confidence.toml", CONFIDENCE.replace("MODEL", str(tmp_path / "model")))
+    write_recipe(tmp_path, "spread.toml", SPREAD.replace("MODEL", str(tmp_path / "model")))
+    return model
+
+
+@pytest.mark.slow
+def test_gain_is_that_of_whole_model(model, tmp_path):
+    """The study scales logits that it decoded once; here every confidence is decoded by itself."""
+    record = run_study(confidence_study(workspace_in(tmp_path)))
+    (entry,) = record["models"].values()
+    x = open_data("digits", split="valid").x
+    x = some_rows(x, len(x))
+    fitted, read = x[: len(x) // 2], x[len(x) // 2 :][:20]
+    along = random_orderings(2, 64, generator=seeded())
+    before = log_prob(model, read, orderings=along)
+    assert entry["log_likelihood"] == pytest.approx(before.mean().item(), abs=1e-9)
+    for line in entry["by_knots"]:
+        tuned = fit_confidence(model, prepare(fitted), knots=line["knots"], generator=seeded())
+        gain = (log_prob(tuned, read, orderings=along) - before).mean(0)
+        assert gain.mean() > 1
+        assert line["gain"] == pytest.approx(gain.mean().item(), abs=1e-9)
+        assert line["standard_error"] == pytest.approx(gain.std().item() / 20**0.5, abs=1e-9)
+    assert entry["gain"] == entry["by_knots"][1]["gain"]
+    assert sum(tenth["gain"] for tenth in entry["tenths"]) == pytest.approx(entry["gain"], abs=1e-9)
+    assert all(tenth["error_after"] < tenth["error_before"] for tenth in entry["tenths"])
+    assert (record["fitted_rows"], record["rows"]) == (len(fitted), 20)
+
+
+def test_calibration_error_of_bins():
+    p = torch.tensor([0.51, 0.54, 0.9, 1.0], dtype=torch.float64)
+    x = torch.tensor([1.0, 0.0, 1.0, 1.0], dtype=torch.float64)
+    assert calibration_error(p, x) == pytest.approx((0.05 + 0.1 + 0) / 4)
+
+
+@pytest.mark.slow
+def test_spread_is_compared_with_random(model, tmp_path):
+    record = run_study(spread_study(workspace_in(tmp_path)))
+    both = some_rows(open_data("digits", split="valid").x, 16)
+    others, x = both[:6], both[6:]
+    random = random_orderings(2, 64, generator=seeded())
+    spread = spread_orderings(2, image_distances((8, 8)), generator=seeded())
+    first, _, _, last, _, sized = record["lines"]
+    assert (first["orderings"], first["at_a_time"], first["passes"], first["difference"]) == ("random", 1, 64, 0)
+    assert (last["orderings"], last["at_a_time"], last["passes"]) == ("spread", 9, 8)
+    scores = [log_prob(model, x, orderings=o, chunk=chunk).mean(0) for o, chunk in ((random, 1), (spread, 9))]
+    assert last["log_likelihood"] == pytest.approx(scores[1].mean().item(), abs=1e-9)
+    sizes = cheapest_chunks(position_losses(model, others, spread), 8)
+    expected = log_prob(model, x, orderings=spread, chunk=sizes).mean().item()
+    assert (sized["sizes"], sized["passes"], len(sizes)) == ("measured", 8, 8)
+    assert sized["log_likelihood"] == pytest.approx(expected, abs=1e-9)
+    assert last["difference"] == pytest.approx((scores[1] - scores[0]).mean().item(), abs=1e-9)
+    assert last["standard_error"] == pytest.approx((scores[1] - scores[0]).std().item() / 10**0.5, abs=1e-9)
+
+
+def test_unsuitable_studies_are_refused(model, tmp_path):
+    write_recipe(tmp_path, "confidence.toml", CONFIDENCE.replace("shown = 3", "shown = 2"))
+    with pytest.raises(ValueError, match=r"shown: expected one of the knots \(1, 3\), found 2"):
+        confidence_study(workspace_in(tmp_path))
+    save(tmp_path / "model", SavedModel(model, Schema()))
+    with pytest.raises(ValueError, match="spread: expected a model of images"):
+        run_study(spread_study(workspace_in(tmp_path)))
