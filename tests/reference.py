@@ -57,7 +57,9 @@ def _steps(model, x, missing):
     V = p["W"].T if config.tied else p["V"]
     m = np.concatenate([[float(hidden)] * len(c) for hidden, c in zip(missing, columns_of(model.levels), strict=True)])
     observed = one_hot(model.levels, np.where(missing, 0.0, x))  # what is missing is never read
-    v = m * p["fill"] + (1 - m) * observed
+    guess, is_guessed = first_guess(model, p, observed, missing)
+    first = np.where(is_guessed, column_probabilities(model.levels, p["b"] + guess), p["fill"])
+    v = m * first + (1 - m) * observed
     factor = confidence(p["confidence.log_factor"], 1 - np.mean(missing)) if config.confidence else 1.0
     shown = [(v, None)]
     for _ in range(config.steps):
@@ -67,11 +69,31 @@ def _steps(model, x, missing):
         h = phi(a)
         for layer in range(len(config.core.hidden) - 1):
             h = phi(p[f"core.layers.{layer}.weight"] @ h + p[f"core.layers.{layer}.bias"])
-        logits = V @ h + p["b"]
+        logits = V @ h + p["b"] + guess
         v = m * column_probabilities(model.levels, logits) + (1 - m) * observed
         answer = factor * logits  # the next step reads v as it is
         shown.append((m * column_probabilities(model.levels, answer) + (1 - m) * observed, answer))
     return shown
+
+
+def first_guess(model, p, observed, missing):
+    """What a factor analysis adds to the logits of ordered variables, and whose columns these are."""
+    guess, is_guessed = np.zeros(len(observed)), np.zeros(len(observed), dtype=bool)
+    if model.config.factors is None:
+        return guess, is_guessed
+    rank, p = model.config.factors, {k.removeprefix("first_guess."): v for k, v in p.items()}
+    shown = ~np.asarray(missing)
+    columns = np.concatenate([[hidden] * len(c) for hidden, c in zip(missing, columns_of(model.levels), strict=True)])
+    total = np.where(columns, 0, observed) @ p["column_sums"] - p["variable_sums"][shown].sum(0)
+    covariance = np.linalg.inv(np.eye(rank) + p["precisions"][shown].sum(0).reshape(rank, rank))
+    ordered = [j for j in sorted(model.config.ordinal) if model.levels[j] > 2]
+    for loading, mean, noise, j in zip(p["loadings"], p["mean"], p["noise"], ordered, strict=True):
+        centre = mean + loading @ covariance @ total
+        variance = noise + loading @ covariance @ loading + 0.1
+        place, level = columns_of(model.levels)[j], np.arange(model.levels[j])
+        guess[place] = 0.5 * (level * centre - level**2 / 2) / variance - p["alone"][place]
+        is_guessed[place] = True
+    return guess, is_guessed
 
 
 def confidence(log_factor, part):

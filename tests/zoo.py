@@ -16,6 +16,7 @@ from nadek.models import (
     residual_nade_k,
 )
 from nadek.models.cores import DeepConfig, ResidualConfig
+from nadek.models.first_guess import FactorAnalysis
 from nadek.models.memory import MemoryModel
 from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
@@ -49,6 +50,22 @@ def _mixed(D, generator, pattern, **options):
     levels = (pattern * D)[:D]
     mean = _mean(variables_of(levels).n_columns, generator)
     return IterativeNADE(ModelConfig(n_variables=D, levels=levels, **options), mean, generator=generator)
+
+
+def _guessing(D, generator, **options):
+    """Ordered and other variables, with a first guess by two factors."""
+    levels = ((4, 2, 3, 3) * D)[:D]
+    options = {"ordinal": tuple(j for j in range(D) if j % 4 in (0, 2)), "factors": 2, **options}
+    network = _mixed(D, generator, levels, core=DeepConfig(hidden=(6,)), **options)
+    variables = network.variables
+    n_features = len(network.first_guess.features(variables)[1])
+    analysis = FactorAnalysis(
+        torch.rand(n_features, generator=generator),
+        torch.randn(n_features, 2, generator=generator),
+        0.1 + torch.rand(n_features, generator=generator),
+    )
+    network.first_guess.begin(analysis, variables)
+    return network
 
 
 def _images(D, generator, **options):
@@ -92,6 +109,8 @@ ZOO = {
     "confident, fixed-order nade": lambda D, g: _deep(
         D, g, steps=1, confidence=3, ordering=tuple(torch.randperm(D, generator=g).tolist())
     ),
+    "first guess": lambda D, g: _guessing(D, g, steps=2, mask_input=True),
+    "first guess, one step, mean fill": lambda D, g: _guessing(D, g, steps=1, fill="mean"),
     "images": lambda D, g: _images(D, g, channels=(3, 4), dense=5),
     "images, two steps": lambda D, g: _images(D, g, channels=(3, 2), dense=0, steps=2),
     "memory": lambda D, g: _remembering(nade_k(D, hidden=(6,), steps=3, mean=_mean(D, g), generator=g), g),

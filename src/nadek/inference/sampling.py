@@ -289,7 +289,8 @@ def reconstruction_probabilities(
     missing = extra | missing_cells(model, x.masked_fill(extra, 0))
     observed, hidden = model.variables.encode(x).to(model.b.dtype), model.variables.expand(missing)
     outputs = model(x, missing, steps=steps)
-    states = [model.fill.expand_as(observed), *(model.variables.probabilities(logits) for logits in outputs)]
+    first = model.first_state(x, missing).expand_as(observed)
+    states = [first, *(model.variables.probabilities(logits) for logits in outputs)]
     return torch.stack([torch.where(hidden, v, observed) for v in states])
 
 

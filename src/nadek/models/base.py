@@ -23,10 +23,12 @@ class Inputs(NamedTuple):
     """Observed columns; 0 where missing."""
     mask: Float[Tensor, "*batch C"]
     """1 where a column is missing, else 0."""
-    fill: Float[Tensor, " C"]
+    fill: Float[Tensor, "*#batch C"]
     """Values of missing columns before the first step."""
     offset: Tensor | None
     """Added to what the first layer reads in every step, such as ``A mask``."""
+    guess: Tensor | None = None
+    """Added to the logits of every step."""
 
 
 class ConditionalModel(nn.Module, ABC):
@@ -81,6 +83,12 @@ class ConditionalModel(nn.Module, ABC):
     @abstractmethod
     def units_per_row(self) -> int:
         """Upper bound of numbers that one row holds."""
+
+    def first_state(
+        self, x: Shaped[Tensor, "*batch D"], missing: Bool[Tensor, "*batch D"]
+    ) -> Float[Tensor, "*#batch C"]:
+        """Return v<0>: the values of missing columns before the first step."""
+        return self.fill
 
     @abstractmethod
     def forward(

@@ -9,6 +9,7 @@ from nadek.kernels.linear import affine, product_dtype
 from nadek.models.base import ConditionalModel, Inputs
 from nadek.models.confidence import Confidence
 from nadek.models.cores import State
+from nadek.models.first_guess import FactorGuess
 from nadek.models.layers import is_modified
 from nadek.models.model_config import ModelConfig
 from nadek.models.ordinal_kernel import OrdinalKernel
@@ -62,13 +63,16 @@ class IterativeNADE(ConditionalModel):
         self.b = nn.Parameter(torch.empty(n_columns))
         self.A = nn.Parameter(torch.empty(n_in, config.n_variables)) if config.mask_input else None
         self.confidence = None if config.confidence is None else Confidence(config.confidence)
+        factors, ordinal = config.factors, config.ordinal or ()
+        self.first_guess = None if factors is None else FactorGuess(self.variables, ordinal, factors)
         self.register_buffer("fill", torch.zeros(n_columns))
         self._initialise(mean, generator)
 
     @property
     def units_per_row(self) -> int:
         """See `ConditionalModel`."""
-        return 8 * max(self.core.n_in, self.core.n_out) + 4 * self.variables.n_columns
+        guess = 0 if self.config.factors is None else 3 * self.config.factors**2
+        return 8 * max(self.core.n_in, self.core.n_out) + 4 * self.variables.n_columns + guess
 
     @property
     def can_decode_incrementally(self) -> bool:
@@ -128,15 +132,27 @@ class IterativeNADE(ConditionalModel):
         v = torch.addcmul(inputs.observed, inputs.mask, p)  # v = mask * p + (1 - mask) * x
         u = affine(v, self.W, self.c)
         h, state = self.core(u if inputs.offset is None else u + inputs.offset, state, generator=generator)  # Eq. 6
-        return affine(h, self.output_weight, self.b), state  # Eq. 7
+        logits = affine(h, self.output_weight, self.b)  # Eq. 7
+        return logits if inputs.guess is None else logits + inputs.guess, state
+
+    def first_state(
+        self, x: Shaped[Tensor, "*batch D"], missing: Bool[Tensor, "*batch D"]
+    ) -> Float[Tensor, "*#batch C"]:
+        """See `ConditionalModel`."""
+        return self._inputs(x, missing).fill
 
     def _inputs(self, x: Tensor, missing: Tensor) -> Inputs:
         """Return rows as columns, in the products' dtype."""
         dtype, hidden = product_dtype(self.W), self.variables.expand(missing)
-        mask = hidden.to(dtype)
-        observed = masked_columns(self.variables.encode(x), hidden).to(dtype)
+        mask, observed = hidden.to(dtype), masked_columns(self.variables.encode(x), hidden)
         offset = None if self.A is None else F.linear(missing.to(dtype), self.A)
-        return Inputs(observed, mask, self.fill.to(dtype), offset)
+        fill, guess = self.fill, None
+        if self.first_guess is not None:
+            with torch.autocast(x.device.type, enabled=False):
+                guess = self.first_guess(observed.to(self.b.dtype), missing)
+                guessed = self.variables.probabilities(self.b + guess)
+            fill = torch.where(self.first_guess.is_guessed, guessed, fill)
+        return Inputs(observed.to(dtype), mask, fill.to(dtype), offset, guess)
 
     @torch.no_grad()
     def _initialise(self, mean: Tensor | None, generator: torch.Generator | None) -> None:

@@ -28,6 +28,8 @@ class ModelConfig:
             any such variable. Codes may lie between other levels (see `nadek.models.variables`).
         confidence: number of knots of a learnt factor on the logits, by the part of a row that is given (see
             `nadek.models.confidence`); None for no factor.
+        factors: number of factors of a first guess at the ordinal variables (see `nadek.models.first_guess`), which
+            stands in place of ``fill`` and begins their logits; None for no guess.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
     """
 
@@ -42,10 +44,12 @@ class ModelConfig:
     ordinal: tuple[int, ...] | None = None
     knots: tuple[tuple[int, ...] | None, ...] | None = None
     confidence: int | None = None
+    factors: int | None = None
     init_std: float | None = None
 
     def __post_init__(self) -> None:
         check_range(self, "n_variables", "steps", "confidence", least=1)
+        check_range(self, "factors", least=1)
         check_range(self, "init_std", least=0)
         check_choices(self, "fill")
         if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):
@@ -61,6 +65,8 @@ class ModelConfig:
         ordinal, last = self.ordinal or (), self.n_variables - 1
         if len(set(ordinal)) < len(ordinal) or not set(ordinal) <= set(range(self.n_variables)):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
+        if self.factors is not None and not any((self.levels or {j: 2})[j] > 2 for j in ordinal):
+            raise ValueError("factors: expected an ordinal variable of three levels or more to guess, found none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +93,7 @@ class ImageConfig:
     ordering: ClassVar[None] = None
     levels: ClassVar[None] = None
     knots: ClassVar[None] = None
+    factors: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if len(self.image_shape) != 2 or min(self.image_shape) < 1:

@@ -28,7 +28,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nadek.kernels.linear import affine
+from nadek.kernels.linear import add_product, affine
 from nadek.models.binary_variables import BinaryVariables, LogMeans, clamped_mean, log_mix
 
 Knots: TypeAlias = Sequence[Sequence[int] | None] | None
@@ -98,10 +98,13 @@ class MixedVariables(nn.Module):
         return self._of_columns(self._log_probs(logits).exp())
 
     def probabilities_from(
-        self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, " c"], first: int
+        self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, "*#B c"], first: int
     ) -> Float[Tensor, "B c"]:
+        """See `BinaryVariables`; biases may differ by row."""
+        return self.probabilities_at(affine(h, V, b) if b.ndim == 1 else add_product(b, h, V), first)
+
+    def probabilities_at(self, logits: Float[Tensor, "B c"], first: int) -> Float[Tensor, "B c"]:
         """See `BinaryVariables`."""
-        logits = affine(h, V, b)
         if logits.dtype == torch.float32 and self._n_levels >= MIN_SOFTMAX // 2:
             scores = self.scores_at(logits, slice(first, len(self.levels)))
             padding = max(0, MIN_SOFTMAX - self._n_levels)  # levels that no variable has

@@ -21,6 +21,8 @@ from nadek.training import AdamW, Phase, TrainingConfig
 Purpose = Literal["density", "imputation"]
 
 STEPS = 3
+FACTORS = 12
+"""Factors of the first guess at numbers, at most one for each of its features."""
 WIDTH = 400
 """Units of the stream in large tables; see `_width`."""
 BLOCKS = 2
@@ -96,6 +98,7 @@ def defaults(
         core=ResidualConfig(width=width, blocks=BLOCKS, carry=True, activation="gelu", dropout=dropout),
         steps=steps,
         fill="zero",
+        factors=_factors(levels, ordinal),
         mask_input=True,
     )
     default_batch_size, learning_rate = IMPUTATION if imputation else COARSE if n_rows >= LARGE_TABLE else FINE
@@ -119,6 +122,13 @@ def defaults(
         anneal=ANNEAL if adaptive else None,
     )
     return model, training
+
+
+def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
+    """Return the number of factors of the first guess; None where there is nothing to guess."""
+    guessed = {j for j in ordinal if levels[j] > 2}
+    n_features = sum(1 if j in guessed else max(1, n - 1) for j, n in enumerate(levels))
+    return min(FACTORS, n_features) if guessed else None
 
 
 def _width(n_rows: int, levels: Sequence[int], knots: Knots, *, few_columns: bool) -> int:

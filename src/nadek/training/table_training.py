@@ -13,8 +13,10 @@ from torch import Tensor
 
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
+from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import NetworkConfig
 from nadek.models.registry import build
+from nadek.training.fit_factors import fit_factors
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.loop import fit
 from nadek.training.prepare import Rows, data_mean
@@ -111,6 +113,9 @@ def fit_table(
     device = rows.values.device
     weights = torch.Generator().manual_seed(recipe.seed)
     network = build(recipe.model, data_mean(_levels(rows), recipe.model.levels), generator=weights).to(device)
+    if recipe.model.factors is not None and resume is None:
+        assert isinstance(network, IterativeNADE)
+        fit_factors(network, rows)
     if start is not None and resume is None:
         start(network)
     history = fit(

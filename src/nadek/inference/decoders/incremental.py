@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from nadek.inference.decoders.full import ALL, Rows
 from nadek.kernels.linear import add_product, block_size, can_prepack, prepack_weight, uses_sigmoid
 from nadek.models import IterativeNADE
-from nadek.models.cores import PARTS, Alternating, Core, Deep, State
+from nadek.models.cores import PARTS, Alternating, Core, Deep
+from nadek.models.first_guess import Evidence
 from nadek.models.layers import is_modified
 
 ROUNDING = 8
@@ -42,7 +43,12 @@ class IncrementalDecoder:
         self.core = prepacked_core(core, n_rows)
         self.W_exact, self.V_exact, self.b_exact, self.A = W, V, b, A
         self.W, self.V, self.b = (weight.to(dtype) for weight in (W, V, b))
-        self.seen, self.guess = seen, (self.fill @ W).unsqueeze(0)
+        self.first_guess = None
+        if model.first_guess is not None:
+            self.first_guess, self.bias = model.first_guess.permute(ordering, model.variables), model.b[columns]
+            self.fill = self.fill.masked_fill(self.first_guess.is_guessed, 0)
+            self.evidence = self.first_guess.no_evidence(n_rows)
+        self.seen, self.filled = seen, (self.fill @ W).unsqueeze(0)
         self.dtype, self.all_seen = dtype, len(ordering)
         self.confidence, self.n_revealed = model.confidence, model.b.new_zeros(n_rows)
         self.missing: Tensor | None = None  # 1 for the columns that a row misses, else 0; None if all miss the same
@@ -51,13 +57,11 @@ class IncrementalDecoder:
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
         """See `Decoder`."""
         chosen = self._rounded(rows)
-        seen, guess = self.seen[chosen], self.guess[chosen] if len(self.guess) > 1 else self.guess
-        h, state = self.core((seen + guess).to(self.dtype), None)
-        if self.steps > 1:
-            h = self._refined(h, state, positions.start, seen, chosen)
-        columns = self.variables.columns(positions)
-        h = h if chosen is rows else h[: len(rows)]  # type: ignore[arg-type]
-        logits = torch.addmm(self.b_exact[columns], h.to(seen.dtype), self.V_exact[columns].t())
+        guess = None if self.first_guess is None else self.first_guess.logits(self.evidence.select(chosen))
+        h, columns = self._hidden(positions.start, chosen, guess), self.variables.columns(positions)
+        logits = torch.addmm(self.b_exact[columns], h.to(self.seen.dtype), self.V_exact[columns].t())
+        logits = logits if guess is None else logits + guess[:, columns]
+        logits = logits if chosen is rows else logits[: len(rows)]  # type: ignore[arg-type]
         if self.confidence is not None:
             logits = self.confidence(self.n_revealed[rows] / len(self.variables.levels)).unsqueeze(1) * logits
         return self.variables.scores_at(logits, positions)
@@ -68,22 +72,36 @@ class IncrementalDecoder:
         shown = self.variables.encode(value, positions).to(self.seen.dtype)
         self._add(positions, shown, self.fill[self.variables.columns(positions)].unsqueeze(0))
 
-    def _refined(self, h: Tensor, state: State, position: int, seen: Tensor, rows: Rows) -> Tensor:
-        """Return the hidden units of the last step, from those of the first."""
+    def _hidden(self, position: int, rows: Rows, guess: Tensor | None) -> Tensor:
+        """Return the hidden units of the last step."""
+        seen, fill = self.seen[rows], self.filled[rows] if len(self.filled) > 1 else self.filled
+        u, base = (seen + fill).to(self.dtype), seen.to(self.dtype)
+        if self.steps == 1 and guess is None:
+            return self.core(u, None)[0]
         first = min(position, self.all_seen)
         low = first - first % self.block
         start = self.variables.first_column(low)
         W, V = self._weights(start)
-        b, base = self.b[start:], seen.to(self.dtype)
-        n_revealed = self.variables.first_column(position) - start
+        b, n_revealed = self.b[start:], self.variables.first_column(position) - start
         missing = None if self.missing is None else self.missing[rows, start:]
-        for _ in range(self.steps - 1):
-            v = self.variables.probabilities_from(h, V, b, low)
+
+        def add_missing(base: Tensor, v: Tensor) -> Tensor:
             if missing is None:
                 v[:, :n_revealed] = 0  # already part of the sum
             else:
                 v *= missing
-            h, state = self.core(add_product(base, v, W), state)
+            return add_product(base, v, W)
+
+        if guess is not None and self.first_guess is not None:
+            b = b + guess[:, start:].to(self.dtype)
+            v = (
+                self.variables.probabilities_at((self.bias + guess)[:, start:], low)
+                * self.first_guess.is_guessed[start:]
+            )
+            u = add_missing(u, v.to(self.dtype))
+        h, state = self.core(u, None)
+        for _ in range(self.steps - 1):
+            h, state = self.core(add_missing(base, self.variables.probabilities_from(h, V, b, low)), state)
         return h
 
     def _add(self, positions: slice, shown: Tensor, filled: Tensor, where: Tensor | None = None) -> None:
@@ -92,11 +110,15 @@ class IncrementalDecoder:
         # a single column is an outer product, which is quicker
         add_ = Tensor.addcmul_ if len(columns) == 1 else Tensor.addmm_
         add_(self.seen, shown, columns)
-        add_(self.guess, -filled, columns)
+        add_(self.filled, -filled, columns)
         if self.A is not None:
             A = self.A[positions]
-            total = self.guess if self.steps == 1 else self.seen  # the smaller one, where nothing else is read
+            total = self.filled if self.steps == 1 else self.seen  # the smaller one, where nothing else is read
             total -= A.sum(0) if where is None else where.to(A.dtype) @ A
+        if self.first_guess is not None:
+            revealed = shown.new_ones(1, positions.stop - positions.start) if where is None else where
+            more = self.first_guess.evidence(shown, revealed, positions, self.variables.columns(positions))
+            self.evidence = Evidence(self.evidence.total + more.total, self.evidence.precision + more.precision)
         if self.confidence is not None:
             self.n_revealed += positions.stop - positions.start if where is None else where.sum(1)
 
@@ -134,10 +156,10 @@ class RaggedDecoder(IncrementalDecoder):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(model, ordering, len(stage), dtype=dtype)
-        self.guess = self.guess.repeat(len(stage), 1)
+        self.filled = self.filled.repeat(len(stage), 1)
         unseen = (stage == 2).any(0).nonzero()
         self.all_seen = int(unseen[0]) if len(unseen) else stage.shape[1]
-        if self.steps > 1:
+        if self.steps > 1 or self.first_guess is not None:
             self.missing = torch.ones(len(stage), len(self.b), dtype=self.dtype, device=self.b.device)
 
     def reveal(self, positions: slice, value: Shaped[Tensor, "B w"], where: Bool[Tensor, "B w"] | None = None) -> None:

@@ -1,0 +1,198 @@
+"""First guess of missing numbers: a factor analysis of the row.
+
+The cells of a row are taken for sums of a few common factors, and noise of their own::
+
+    z = mean + L f + noise,    f ~ N(0, 1) [r],    noise ~ N(0, psi) [P]
+
+An ordered variable, such as a number, has one feature z: its code. Any other has its columns, without the first of
+three or more. Given the observed cells, the factors are Gaussian, with the precision ``1 + sum of L_p L_p' / psi_p``
+over observed features p, and so is each missing code. As these are sums over variables, a few products answer all rows,
+and a decoder adds what it reveals. The logits of the levels of an ordered variable are `TRUST` times those of its
+Gaussian, less those of the same Gaussian where nothing is observed: they are added to the visible bias.
+
+A network that begins from there learns what differs from a linear model, and has one where rows are few.
+`nadek.training.fit_factors` estimates the constants.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor, nn
+
+from nadek.models.variables import Variables
+
+ALL = slice(None)
+TRUST = 0.5
+"""Factor on the logits of the guess: straight lines through codes are surer than they should be."""
+LEAST_VARIANCE = 0.1
+"""Added to the variance of a code; levels are 1 apart."""
+
+
+class FactorAnalysis(NamedTuple):
+    """Constants of a factor analysis of P features with r factors."""
+
+    mean: Float[Tensor, " P"]
+    loadings: Float[Tensor, "P r"]
+    noise: Float[Tensor, " P"]
+
+
+class Evidence(NamedTuple):
+    """Sums over the observed cells of rows, from which their factors follow."""
+
+    total: Float[Tensor, "*batch r"]
+    precision: Float[Tensor, "*#batch r*r"]
+    """The same for all rows where these have the same observed variables."""
+
+    def select(self, rows: slice | Int[Tensor, " n"]) -> "Evidence":
+        """Return the evidence of some rows."""
+        alike = len(self.precision) == 1 < len(self.total)
+        return Evidence(self.total[rows], self.precision if alike else self.precision[rows])
+
+
+class FactorGuess(nn.Module):
+    """Logits of ordered variables given the observed cells of a row.
+
+    Args:
+        variables: the variables of a model.
+        ordinal: indices of the ordered ones; those of less than three levels have no guess.
+        rank: r, the number of factors.
+    """
+
+    column_sums: Tensor
+    variable_sums: Tensor
+    precisions: Tensor
+    loadings: Tensor
+    mean: Tensor
+    noise: Tensor
+    alone: Tensor
+    place: Tensor
+    level: Tensor
+    is_guessed: Tensor
+
+    def __init__(self, variables: Variables, ordinal: Sequence[int], rank: int) -> None:
+        super().__init__()
+        self.rank, self.guessed = rank, tuple(j for j in sorted(ordinal) if variables.levels[j] > 2)
+        n_variables, n_columns, n_guessed = len(variables.levels), variables.n_columns, len(self.guessed)
+        self.register_buffer("column_sums", torch.zeros(n_columns, rank))
+        self.register_buffer("variable_sums", torch.zeros(n_variables, rank))
+        self.register_buffer("precisions", torch.zeros(n_variables, rank * rank))
+        self.register_buffer("loadings", torch.zeros(n_guessed, rank))
+        self.register_buffer("mean", torch.zeros(n_guessed))
+        self.register_buffer("noise", torch.ones(n_guessed))
+        self.register_buffer("alone", torch.zeros(n_columns))
+        # of each column its place among the guessed variables and its level, which is 0 for the others
+        place, level = torch.zeros(n_columns, dtype=torch.long), torch.zeros(n_columns)
+        for index, j in enumerate(self.guessed):
+            columns = variables.columns(slice(j, j + 1))
+            place[columns], level[columns] = index, torch.arange(variables.levels[j]).to(level)
+        flags = torch.tensor([j in self.guessed for j in range(n_variables)])
+        for name, value in {"place": place, "level": level, "is_guessed": variables.expand(flags)}.items():
+            self.register_buffer(name, value, persistent=False)
+
+    def forward(
+        self, observed: Float[Tensor, "*batch C"], missing: Bool[Tensor, "*batch D"]
+    ) -> Float[Tensor, "*batch C"]:
+        """Return logits to add to the visible bias; 0 for other variables.
+
+        Observed columns are 0 where missing.
+        """
+        return self.logits(self.evidence(observed, ~missing))
+
+    def evidence(
+        self,
+        observed: Float[Tensor, "*batch c"],
+        shown: Shaped[Tensor, "*#batch d"],
+        places: slice = ALL,
+        columns: slice = ALL,
+    ) -> Evidence:
+        """Return the sums over all cells, or over consecutive variables and their columns."""
+        given = shown.to(observed.dtype)
+        total = observed @ self.column_sums[columns] - given @ self.variable_sums[places]
+        return Evidence(total, given @ self.precisions[places])
+
+    def no_evidence(self, n_rows: int) -> Evidence:
+        """Return the sums over no cells."""
+        return Evidence(self.mean.new_zeros(n_rows, self.rank), self.mean.new_zeros(1, self.rank**2))
+
+    def logits(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
+        """Return the logits of rows with this evidence."""
+        return TRUST * self._gaussian(evidence) - self.alone
+
+    def permute(self, ordering: Int[Tensor, " D"], variables: Variables) -> "FactorGuess":
+        """Return the guess for the variables in visiting order."""
+        order = ordering.tolist()
+        guess = FactorGuess(
+            variables.permute(ordering), [place for place, j in enumerate(order) if j in self.guessed], self.rank
+        )
+        columns = variables.column_order(ordering)
+        guessed = torch.tensor([self.guessed.index(order[place]) for place in guess.guessed])
+        for name, chosen in {
+            **dict.fromkeys(("column_sums", "alone"), columns),
+            **dict.fromkeys(("variable_sums", "precisions"), ordering),
+            **dict.fromkeys(("loadings", "mean", "noise"), guessed.to(ordering.device)),
+        }.items():
+            setattr(guess, name, getattr(self, name)[chosen])
+        return guess.to(self.loadings)
+
+    @torch.no_grad()
+    def begin(self, analysis: FactorAnalysis, variables: Variables) -> None:
+        """Take the constants of an analysis of `features`."""
+        features, owner = self.features(variables)
+        mean, loadings, noise = (part.double().cpu() for part in analysis)
+        weighted = loadings / noise.unsqueeze(1)
+        of_variables = torch.zeros(len(variables.levels), len(mean), dtype=torch.float64)
+        of_variables[owner, torch.arange(len(mean))] = 1
+        outer = loadings.unsqueeze(2) * weighted.unsqueeze(1)
+        guessed = torch.tensor([int((owner == j).nonzero()) for j in self.guessed])
+        self.column_sums.copy_(features @ weighted)
+        self.variable_sums.copy_(of_variables @ (weighted * mean.unsqueeze(1)))
+        self.precisions.copy_(of_variables @ outer.flatten(1))
+        for name, values in {"loadings": loadings, "mean": mean, "noise": noise}.items():
+            getattr(self, name).copy_(values[guessed])
+        zeros = self.precisions.new_zeros
+        self.alone.copy_(TRUST * self._gaussian(Evidence(zeros(self.rank), zeros(self.rank**2))))
+
+    def features(self, variables: Variables) -> tuple[Float[Tensor, "C P"], Int[Tensor, " P"]]:
+        """Return the matrix from columns to features (float64), and the variable of each feature."""
+        parts, owner = list[Tensor](), list[int]()
+        for j, n_levels in enumerate(variables.levels):
+            columns = variables.columns(slice(j, j + 1))
+            n_columns = columns.stop - columns.start
+            part = torch.zeros(variables.n_columns, n_columns, dtype=torch.float64)
+            part[columns] = torch.eye(n_columns, dtype=torch.float64)
+            if j in self.guessed:
+                part = part @ torch.arange(n_levels, dtype=torch.float64).unsqueeze(1)
+            elif n_levels > 2:
+                part = part[:, 1:]  # the first follows from the others
+            parts.append(part)
+            owner += [j] * part.shape[1]
+        return torch.cat(parts, 1), torch.tensor(owner)
+
+    def _gaussian(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
+        """Return the logits of Gaussian codes, but for a constant common to the levels of a variable."""
+        precision = evidence.precision.unflatten(-1, (self.rank, self.rank))
+        covariance = _inverse(precision + torch.eye(self.rank, dtype=precision.dtype, device=precision.device))
+        factors = (covariance @ evidence.total.unsqueeze(-1)).squeeze(-1)
+        mean = factors @ self.loadings.t() + self.mean
+        squares = self.loadings.unsqueeze(2) * self.loadings.unsqueeze(1)
+        variance = covariance.flatten(-2) @ squares.flatten(1).t() + self.noise
+        sharpness = 1 / (variance + LEAST_VARIANCE)
+        return (mean * sharpness)[..., self.place] * self.level - sharpness[..., self.place] * (0.5 * self.level**2)
+
+
+def _inverse(matrix: Float[Tensor, "*batch r r"]) -> Float[Tensor, "*batch r r"]:
+    """Return the inverse of positive definite matrices."""
+    return eliminated(matrix) if torch.compiler.is_exporting() else torch.linalg.inv(matrix)
+
+
+def eliminated(matrix: Float[Tensor, "*batch r r"]) -> Float[Tensor, "*batch r r"]:
+    """Return the inverse by elimination, in operations that files of ONNX have."""
+    rank = matrix.shape[-1]
+    rows = torch.cat([matrix, torch.eye(rank, dtype=matrix.dtype).expand_as(matrix)], -1)
+    for i in range(rank):
+        pivot = rows[..., i : i + 1, :] / rows[..., i : i + 1, i : i + 1]
+        others = rows - rows[..., :, i : i + 1] * pivot
+        rows = torch.cat([others[..., :i, :], pivot, others[..., i + 1 :, :]], -2)
+    return rows[..., rank:]

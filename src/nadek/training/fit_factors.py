@@ -1,0 +1,62 @@
+"""Factor analysis of training rows, the first guess of a network (see `nadek.models.first_guess`)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from nadek.models.first_guess import FactorAnalysis
+from nadek.models.iterative_nade import IterativeNADE
+from nadek.training.prepare import Rows
+
+MOST_ROWS = 4000
+"""Rows to learn from: a factor analysis has few constants."""
+ROUNDS = 30
+"""Rounds of expectation maximisation."""
+RIDGE = 2.0
+"""Rows that a prior around zero is worth, for each loading."""
+LEAST_NOISE = 0.01
+"""Least variance of the noise, as part of the variance of a feature."""
+
+
+@torch.no_grad()
+def fit_factors(network: IterativeNADE, rows: Rows) -> None:
+    """Estimate the first guess of a network from training rows; missing cells are left out."""
+    assert network.first_guess is not None
+    some = rows.select(slice(None, None, -(-len(rows.values) // MOST_ROWS)))
+    variables, observed = network.variables, some.observed
+    shown = torch.ones_like(some.values, dtype=torch.bool) if observed is None else observed
+    features, owner = network.first_guess.features(variables)
+    columns = variables.encode(some.values).double() * variables.expand(shown)
+    features, owner = features.to(columns.device), owner.to(columns.device)
+    analysis = factor_analysis(columns @ features, shown[:, owner].double(), network.first_guess.rank)
+    network.first_guess.begin(analysis, variables)
+
+
+def factor_analysis(z: Float[Tensor, "N P"], observed: Float[Tensor, "N P"], rank: int) -> FactorAnalysis:
+    """Estimate mean, loadings and noise by expectation maximisation (Rubin and Thayer 1982).
+
+    Features are 0 where ``observed`` is 0, and are left out of all sums there. The loadings begin at the largest
+    eigenvectors of the correlations, each from the rows with both features.
+    """
+    count = observed.sum(0).clamp(min=1)
+    mean = z.sum(0) / count
+    x = (z - mean) * observed
+    scale = (x.square().sum(0) / count).sqrt().clamp(min=1e-6)
+    x /= scale
+    values, vectors = torch.linalg.eigh(x.t() @ x / (observed.t() @ observed).clamp(min=1))
+    loadings = x.new_zeros(x.shape[1], rank)
+    n_kept = min(loadings.shape)
+    loadings[:, :n_kept] = (vectors * values.clamp(min=0).sqrt()).flip(1)[:, :n_kept]
+    noise = (1 - loadings.square().sum(1)).clamp(min=0.1)
+    prior, squares = torch.eye(rank, dtype=x.dtype, device=x.device), x.square().sum(0)
+    for _ in range(ROUNDS):
+        weighted = loadings / noise.unsqueeze(1)
+        outer = (loadings.unsqueeze(2) * weighted.unsqueeze(1)).flatten(1)
+        covariance = torch.linalg.inv((observed @ outer).unflatten(1, (rank, rank)) + prior)
+        factors = (covariance @ (x @ weighted).unsqueeze(2)).squeeze(2)
+        second = (covariance + factors.unsqueeze(2) * factors.unsqueeze(1)).flatten(1)
+        moments = (observed.t() @ second).unflatten(1, (rank, rank)) + RIDGE * prior
+        products = x.t() @ factors
+        loadings = torch.linalg.solve(moments, products.unsqueeze(2)).squeeze(2)
+        noise = ((squares - (loadings * products).sum(1)) / count).clamp(min=LEAST_NOISE)
+    return FactorAnalysis(mean, loadings * scale.unsqueeze(1), noise * scale.square())

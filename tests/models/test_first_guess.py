@@ -1,0 +1,93 @@
+"""The first guess of ordered variables: a factor analysis, against the Gaussian it stands for and numbers it made."""
+
+import numpy as np
+import pytest
+import torch
+
+from nadek.models import IterativeNADE, ModelConfig
+from nadek.models.first_guess import LEAST_VARIANCE, TRUST, FactorAnalysis, eliminated
+from nadek.training import Rows
+from nadek.training.fit_factors import factor_analysis, fit_factors
+
+LEVELS, ORDINAL = (5, 2, 4, 3, 6), (0, 2, 4)
+
+
+def network_of(analysis):
+    config = ModelConfig(n_variables=5, levels=LEVELS, ordinal=ORDINAL, factors=analysis.loadings.shape[1])
+    network = IterativeNADE(config).double()
+    network.first_guess.begin(analysis, network.variables)
+    return network
+
+
+def drawn_analysis(n_features, rank):
+    generator = torch.Generator().manual_seed(3)
+    normal = torch.randn(n_features, rank + 2, generator=generator, dtype=torch.float64)
+    return FactorAnalysis(normal[:, 0], normal[:, 2:], 0.2 + normal[:, 1] ** 2)
+
+
+def test_logits_are_those_of_the_conditional_gaussian():
+    analysis = drawn_analysis(6, 2)  # features: one each, but for two of the variable of three levels
+    network = network_of(analysis)
+    x = torch.tensor([[4, 1, 3, 2, 0]]).double()
+    features = np.array([4, 1, 3, 0, 1, 0])  # codes; the level 2 of three
+    owner = np.array([0, 1, 2, 3, 3, 4])
+    covariance = (analysis.loadings @ analysis.loadings.T + torch.diag(analysis.noise)).numpy()
+    mean = analysis.mean.numpy()
+
+    def moments(seen, place):
+        s = np.flatnonzero(seen)
+        weights = np.linalg.solve(covariance[np.ix_(s, s)], covariance[s, place]) if len(s) else np.zeros(0)
+        return mean[place] + weights @ (features - mean)[s], covariance[place, place] - weights @ covariance[s, place]
+
+    def gaussian(seen, place, levels):
+        centre, variance = moments(seen, place)
+        return -0.5 * (levels - centre) ** 2 / (variance + LEAST_VARIANCE)
+
+    for missing in ([True, False, False, False, False], [True, True, False, True, True], [True] * 5):
+        missing = np.array(missing)
+        columns = network.variables.encode(x).double() * ~network.variables.expand(torch.from_numpy(missing))
+        guess = network.first_guess(columns, torch.from_numpy(missing).unsqueeze(0))[0].numpy()
+        levels = np.arange(5)
+        expected = TRUST * (gaussian(~missing[owner], 0, levels) - gaussian(np.zeros(6, bool), 0, levels))
+        np.testing.assert_allclose(guess[:5] - guess[0], expected - expected[0], atol=1e-12)
+        assert (guess[[5, 10, 11, 12]] == 0).all()  # of variables without an order
+
+
+def test_elimination_is_the_inverse():
+    a = torch.randn(7, 5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    matrices = a @ a.mT + torch.eye(5, dtype=torch.float64)
+    torch.testing.assert_close(eliminated(matrices), torch.linalg.inv(matrices))
+
+
+@pytest.mark.parametrize("part_missing", [0.0, 0.3])
+def test_analysis_finds_the_covariance_that_rows_were_drawn_from(part_missing):
+    generator = torch.Generator().manual_seed(1)
+    true = drawn_analysis(6, 2)
+    factors = torch.randn(20_000, 2, generator=generator, dtype=torch.float64)
+    noise = true.noise.sqrt() * torch.randn(20_000, 6, generator=generator, dtype=torch.float64)
+    z = true.mean + factors @ true.loadings.T + noise
+    observed = (torch.rand(z.shape, generator=generator) >= part_missing).double()
+    learnt = factor_analysis(z * observed, observed, 2)
+    torch.testing.assert_close(learnt.mean, true.mean, atol=0.05, rtol=0)
+
+    def covariance(a):
+        return a.loadings @ a.loadings.T + torch.diag(a.noise)
+
+    torch.testing.assert_close(covariance(learnt), covariance(true), atol=0.12, rtol=0.05)
+
+
+def test_columns_that_tell_nothing_or_are_never_seen_stay_finite():
+    network = network_of(drawn_analysis(6, 2))
+    values = torch.zeros(30, 5)
+    values[:, 4] = torch.arange(30) % 6
+    observed = torch.ones(30, 5, dtype=torch.bool)
+    observed[:, 2] = False
+    fit_factors(network, Rows(values, observed, 0))
+    assert all(buffer.isfinite().all() for buffer in network.first_guess.buffers())
+    logits = network(values.double(), ~observed)[-1]
+    assert logits.isfinite().all()
+
+
+def test_a_network_without_ordered_variables_has_nothing_to_guess():
+    with pytest.raises(ValueError, match="factors: expected an ordinal variable of three levels"):
+        ModelConfig(n_variables=2, levels=(2, 4), ordinal=(0,), factors=3)
