@@ -32,7 +32,7 @@ from nadek.datasets import load as load_set
 from nadek.inference.likelihood import log_prob
 from nadek.inference.sampling import sample
 from nadek.models.cores import DeepConfig
-from nadek.tabular.files import write_table
+from nadek.tabular.writing import write_table
 from nadek.training.defaults import defaults
 from nadek.utils.configs import encode
 from support.command import COLUMNS, FIT, answers, nadek, ok, run, write_csv

@@ -15,13 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from nadek.tabular.csv import CsvFormat, check_header
-from nadek.tabular.files import SUFFIXES, write_table
+from nadek.tabular.files import SUFFIXES
 from nadek.tabular.files import read_file as read
 from nadek.tabular.names import places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
-from nadek.tabular.text_cells import fill_words
+from nadek.tabular.text_cells import Spelling, fill_words
 from nadek.tabular.writeback import filled_column
+from nadek.tabular.writing import write_table
 from support.tables import read_matrix
 
 NAN = float("nan")
@@ -660,8 +661,10 @@ def test_refused_table_leaves_the_old_file(tmp_path, name, values, error, said):
 
 def test_words_ending_like_numbers_stay_words():
     words = pa.chunked_array([pa.array(["v2.0", "1.0", None])])
-    found = fill_words(words, np.array(["v2.0", "1.0", "7"], dtype=object), np.array([False, False, True]))
-    assert found.to_pylist() == ["v2.0", "1.0", "7"]
+    spelling = Spelling()
+    spelling.add(words, words.to_numpy(), decimal_commas=False, name="version")
+    filled = fill_words(words, spelling.spelt(np.array(["7"], dtype=object)), np.array([False, False, True]))
+    assert filled.to_pylist() == ["v2.0", "1.0", "7"]
 
 
 INDICES = {

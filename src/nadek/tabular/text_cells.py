@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import check_exact, first_rounded, is_number, to_arrow, to_numbers, to_objects
+from nadek.tabular.columns.parsing import is_missing, shown
 
 MISSING = ("", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A")
 """Words for missing values, as spreadsheets, databases and other libraries write them."""
@@ -48,7 +49,9 @@ def numbers_among(words: Sequence[str]) -> list[float]:
     return [value for value in numbers if value is not None and not np.isnan(value)]
 
 
-def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = ()) -> NDArray[Any]:
+def read_words(
+    column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = (), first_row: int = 0
+) -> NDArray[Any]:
     """Return the values of a column of words: int64, float64, bool or objects [N].
 
     Words are numbers if all are, and so are true and false beside 0 and 1; alone, these are booleans. Numbers such as
@@ -69,7 +72,7 @@ def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: 
     if reading == "guess" and (is_rounded or _is_padded(words, numbers)):
         return to_objects(words)
     if is_rounded:
-        check_exact(words, name)
+        check_exact(words, name, first_row)
     return to_numbers(numbers)
 
 
@@ -101,23 +104,65 @@ def says_one_of(word: str, numbers: set[float]) -> bool:
     return not _PADDED.match(word.strip()) and not numbers.isdisjoint(numbers_among([word.strip()]))
 
 
-def fill_words(words: pa.ChunkedArray, values: NDArray[Any], where: NDArray[np.bool_]) -> pa.ChunkedArray:
-    """Return a column of words with new ones in some cells, spelt as the others are.
+class Spelling:
+    """The words of a column of a text file, as far as new cells must look like them.
 
-    If all others spell false and true in one way, so do the new ones. If all others are numbers that end in .0, as
-    pandas writes integers beside missing values, so do new integers.
+    Parts of the file are added one after the other. Three different words are enough, first those without ``.0``.
     """
+
+    def __init__(self) -> None:
+        self.words: set[str] = set()
+        self.sorts: set[type] = set()
+        self._marks: set[str] = set()
+
+    def add(self, words: pa.ChunkedArray, values: NDArray[Any], *, decimal_commas: bool, name: str) -> None:
+        """Add a part, as words and as values [N]; a ValueError if it has points where others had decimal commas."""
+        pointed = with_points(words, "numbers") if decimal_commas else words
+        observed = ~is_missing(values)
+        new = pc.unique(pc.utf8_trim_whitespace(pointed.filter(pa.array(observed)))).to_pylist()
+        self.words = set(sorted(self.words.union(new), key=lambda word: word.endswith(".0"))[:3])
+        self.sorts |= set(
+            map(type, values[observed].tolist() if values.dtype == object else values[observed][:1].tolist())
+        )
+        if decimal_commas and str not in self.sorts:
+            if pointed is not words:
+                self._marks.add(",")
+            elif any("." in word and number(word) is not None for word in new):
+                self._marks.add(".")
+        if len(self._marks) == 2:
+            message = "some numbers have decimal commas and others far below or above have points"
+            raise ValueError(f'column "{name}": {message}: write all of them alike, or say --decimal .')
+
+    @property
+    def is_text(self) -> bool:
+        """Return True if some words are no numbers."""
+        return str in self.sorts
+
+    def spelt(self, values: NDArray[Any]) -> pa.Array:
+        """Return new values as words spelt as the others are.
+
+        If all others spell false and true in one way, so do the new ones. If all others are numbers that end in .0, as
+        pandas writes integers beside missing values, so do new integers.
+        """
+        if self.is_text:
+            values = np.array([value if isinstance(value, str) else shown(value) for value in values], dtype=object)
+        elif values.dtype.kind == "b" and self.sorts & {int, float}:
+            values = values.astype(np.int64)
+        column = to_arrow(values)
+        new = column.cast(pa.string())
+        for false, true in _SPELLINGS if self.words else ():
+            if self.words <= {false, true}:
+                new = pc.if_else(pa.array(values == 0), false, pc.if_else(pa.array(values == 1), true, new))
+        if self.words and is_number(column.type) and all(word.endswith(".0") for word in self.words):
+            new = pc.replace_substring_regex(new, r"^(-?[0-9]+)$", r"\1.0")
+        return new
+
+
+def fill_words(words: pa.ChunkedArray, new: pa.Array, where: NDArray[np.bool_]) -> pa.ChunkedArray:
+    """Return a column of words with new ones in some cells [N], in turn."""
     if not where.any():
         return words
-    column = to_arrow(values)
-    new = column.cast(pa.string())
-    observed = set(pc.unique(pc.utf8_trim_whitespace(words.filter(pa.array(~where)))).to_pylist())
-    for false, true in _SPELLINGS if observed else ():
-        if observed <= {false, true}:
-            new = pc.if_else(pa.array(values == 0), false, pc.if_else(pa.array(values == 1), true, new))
-    if observed and is_number(column.type) and all(word.endswith(".0") for word in observed):
-        new = pc.replace_substring_regex(new, r"^(-?[0-9]+)$", r"\1.0")
-    return pc.if_else(pa.array(where), new, words)
+    return pc.if_else(pa.array(where), new.take(pa.array(np.maximum(np.cumsum(where) - 1, 0))), words)
 
 
 def _all_numbers(words: pa.ChunkedArray) -> pa.ChunkedArray | None:

@@ -19,7 +19,7 @@ from nadek.tabular.columns.parsing import LARGEST_EXACT, shown
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
 from nadek.tabular.table import OtherTypeError, Table
-from nadek.tabular.text_cells import fill_words, with_points
+from nadek.tabular.text_cells import Spelling, fill_words, with_points
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 """For the place of a column, which of its cells to replace [N], and their new values in turn."""
@@ -54,26 +54,33 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
 
 
 def filled_column(
-    table: Table, j: int, values: NDArray[Any], filling: tuple[NDArray[np.bool_], NDArray[Any]], target: Target
+    table: Table,
+    j: int,
+    values: NDArray[Any],
+    filling: tuple[NDArray[np.bool_], NDArray[Any]],
+    target: Target,
+    spelling: Spelling | None = None,
 ) -> AnyColumn:
     """Return a column of a file with some cells replaced, to be written to another file.
 
-    From CSV to CSV these are the words as they were beside new ones spelt alike; otherwise Arrow's column of its own
-    type if this can hold the new values, or just values. ``values`` [N] are those that the model reads.
+    From CSV to CSV these are the words as they were beside new ones in the ``spelling`` of all; otherwise Arrow's
+    column of its own type if this can hold the new values, or just values. ``values`` [N] are those that the model
+    reads.
     """
     cells: Any = table.cells[j]
     where, new = filling
+    if spelling is not None and form_of(target) == ".csv":
+        is_text = spelling.is_text or any(isinstance(value, str) for value in new.tolist())
+        words = with_points(cells, "numbers") if table.decimal_commas and not is_text else cells
+        return fill_words(words, spelling.spelt(new), where)
     # a table may say true and false where the model's said 1 and 0
     if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
         values = values.astype(np.float64)
     whole = _of_one_sort(replaced(values, where, new))
-    if not table.is_text_file:
-        whole = typed(whole, cells.type)
-        return whole if isinstance(whole, np.ndarray) else choose(pa.array(where), whole, cells)
-    if form_of(target) != ".csv":
+    if table.is_text_file:
         return whole
-    is_text = any(isinstance(value, str) for value in whole.tolist())
-    return fill_words(with_points(cells, "numbers") if table.decimal_commas and not is_text else cells, whole, where)
+    whole = typed(whole, cells.type)
+    return whole if isinstance(whole, np.ndarray) else choose(pa.array(where), whole, cells)
 
 
 def other_column(table: Table, j: int, target: Target) -> AnyColumn:
