@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -209,18 +210,26 @@ def _tables_of(
         table = matrix_table(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
         return lambda: iter([table])
     if data == "-":
-        kept = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as it is read
-        shutil.copyfileobj(sys.stdin.buffer, kept)
-        kept.flush()
-
-        def again() -> io.BufferedIOBase:
-            stream = os.fdopen(os.dup(kept.fileno()), "rb")
-            stream.seek(0)
-            return stream
-
-        return lambda: read_csv(again, where="standard input", form=form, model=model, cells=cells)
+        opener = _standard_input()
+        return lambda: read_csv(opener, where="standard input", form=form, model=model, cells=cells)
     check_name(data)
     return lambda: read_batches(data, form=form, model=model, cells=cells)
+
+
+def _standard_input() -> Callable[[], io.BufferedIOBase]:
+    """Return what opens a copy of standard input, which itself can be read only once."""
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        descriptor = os.dup(copy.fileno())
+
+    def opener() -> io.BufferedIOBase:
+        stream = os.fdopen(os.dup(descriptor), "rb")
+        stream.seek(0)
+        return stream
+
+    weakref.finalize(opener, os.close, descriptor)
+    return opener
 
 
 def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source | None]:

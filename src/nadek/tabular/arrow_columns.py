@@ -96,6 +96,8 @@ def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     """Return a type that holds what two types hold: that of text if one is text and the other is not."""
     if one == other or pa.types.is_null(other):
         return one
+    if pa.types.is_null(one):
+        return other
     kinds = [pa.int8() if pa.types.is_boolean(kind) else kind for kind in (one, other)]
     try:
         schemas = [pa.schema([("column", kind)]) for kind in kinds]

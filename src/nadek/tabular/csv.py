@@ -27,8 +27,8 @@ from nadek.utils.configs import naming
 SEPARATORS = (",", ";", "\t")
 """Delimiters to try; spreadsheets write semicolons if numbers have decimal commas."""
 
-BLOCK = 2**24
-"""Bytes that are parsed at a time where a table is read in batches; the form is decided by the first ones."""
+BLOCK = 2**22
+"""Bytes that are parsed at a time where a table is read in batches: the first ones decide the form, no row has more."""
 
 Opener = Callable[[], io.BufferedIOBase]
 """Opens plain bytes at their beginning; they are read more than once."""
@@ -279,7 +279,9 @@ class _Rows:
                 with pa_csv.open_csv(watched, reading, parsing, as_text) as reader:
                     yield from reader
             except pa.ArrowInvalid as error:
-                reason = self._wrong_row() or " ".join(str(error).split())
+                too_long = f"expected rows of at most {self.block:,} bytes, found a longer one"
+                other = too_long if "straddl" in str(error) else " ".join(str(error).split())
+                reason = self._wrong_row() or other
                 raise ValueError(f"{self.where}: {reason}") from error
         # after an open quote Arrow takes the rest as one cell, or loses it
         if watched.has_open_quote and (complaint := self._wrong_row()):
@@ -304,13 +306,16 @@ class _Watched:
     """A stream that refuses what is no text, and blank lines in one column; it counts quotes."""
 
     def __init__(self, stream: io.BufferedIOBase, where: str, *, one_column: bool = False) -> None:
-        self.closed, self.has_open_quote = False, False
+        self.closed, self.has_open_quote, self._held = False, False, b""
         self._stream, self._where, self._one_column, self._end = stream, where, one_column, b""
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def read(self, n_bytes: int) -> bytes:
-        """Read some bytes."""
-        data = self._stream.read(n_bytes)
+        """Read some bytes, but none that end between CR and LF: in a quoted cell Arrow would lose the LF."""
+        more = self._stream.read(n_bytes - len(self._held))
+        data, self._held = self._held + more, b""
+        if more and len(data) > 1 and data.endswith(b"\r"):
+            data, self._held = data[:-1], b"\r"
         with naming(f"{self._where}: {_NO_TEXT}"):
             self._decoder.decode(data, final=not data)
         self.has_open_quote ^= data.count(b'"') % 2 == 1

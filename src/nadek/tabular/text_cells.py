@@ -119,11 +119,10 @@ class Spelling:
         """Add a part, as words and as values [N]; a ValueError if it has points where others had decimal commas."""
         pointed = with_points(words, "numbers") if decimal_commas else words
         observed = ~is_missing(values)
-        new = pc.unique(pc.utf8_trim_whitespace(pointed.filter(pa.array(observed)))).to_pylist()
+        new = pc.utf8_trim_whitespace(pc.unique(pointed.filter(pa.array(observed)))).to_pylist()
         self.words = set(sorted(self.words.union(new), key=lambda word: word.endswith(".0"))[:3])
-        self.sorts |= set(
-            map(type, values[observed].tolist() if values.dtype == object else values[observed][:1].tolist())
-        )
+        one_of_each_type = values[observed] if values.dtype == object else values[observed][:1]
+        self.sorts |= set(map(type, one_of_each_type.tolist()))
         if decimal_commas and str not in self.sorts:
             if pointed is not words:
                 self._marks.add(",")

@@ -53,8 +53,11 @@ def writing(target: Target) -> Iterator["Writer"]:
             writer: Writer = _ParquetWriter(stream)
         else:
             writer = _MatrixWriter(stream, put, file) if form in MATRICES else _CsvWriter(put)
-        yield writer
-        writer.close()
+        try:
+            yield writer
+            writer.close()
+        finally:
+            writer.leave()
         if pack is not None:
             stream.write(pack.flush())
 
@@ -73,6 +76,9 @@ class Writer:
 
     def close(self) -> None:
         """Write what stands at the end."""
+
+    def leave(self) -> None:
+        """Write nothing more."""
 
 
 class _CsvWriter(Writer):
@@ -141,6 +147,10 @@ class _ParquetWriter(Writer):
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+
+    def leave(self) -> None:
+        if self._writer is not None:
+            self._writer.is_open = False  # or it would write its end when it is collected
 
 
 def _columns(values: Values) -> Sequence[AnyColumn]:
