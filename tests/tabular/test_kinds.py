@@ -18,6 +18,7 @@ from nadek.tabular.files import read_file as read
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
+from nadek.tabular.text_cells import Spelling
 from nadek.tabular.user_options import Choices, WordCount
 from nadek.tabular.writeback import decoded, filled_column
 from nadek.tabular.writing import write_table
@@ -424,7 +425,8 @@ def completed(values, missing, kinds, codes, *, rng):
     table = Table((pa.chunked_array([[""]]),) * len(values), None, is_text_file=True)
     fillings = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), rng=rng), strict=True)
     return [
-        filled_column(table, j, old, (where, new[where]), "t.parquet") for j, (old, where, new) in enumerate(fillings)
+        filled_column(table, j, old, (where, new[where]), "t.parquet", Spelling())
+        for j, (old, where, new) in enumerate(fillings)
     ]
 
 

@@ -560,7 +560,7 @@ def test_float16_columns_are_filled(monkeypatch):
     emptied = raw.without(["0.57"]).cells[0]
     assert emptied.equals(pa.chunked_array([pa.array([np.float16(0.1), None, None], pa.float16())]))
     filling = np.array([False, False, True]), np.array([0.25])
-    filled = filled_column(raw, 0, np.array([0.0, 0.0, np.nan]), filling, "t.parquet")
+    filled = filled_column(raw, 0, np.array([0.0, 0.0, np.nan]), filling, "t.parquet", Spelling())
     assert filled.equals(pa.chunked_array([pa.array(np.array([0.1, 0.57, 0.25], np.float16))]))
 
 
@@ -662,7 +662,8 @@ def test_refused_table_leaves_the_old_file(tmp_path, name, values, error, said):
 def test_words_ending_like_numbers_stay_words():
     words = pa.chunked_array([pa.array(["v2.0", "1.0", None])])
     spelling = Spelling()
-    spelling.add(words, words.to_numpy(), decimal_commas=False, name="version")
+    spelling.add(words.to_numpy())
+    spelling.add_words(words, words.to_numpy(), decimal_commas=False)
     filled = fill_words(words, spelling.spelt(np.array(["7"], dtype=object)), np.array([False, False, True]))
     assert filled.to_pylist() == ["v2.0", "1.0", "7"]
 

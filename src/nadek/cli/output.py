@@ -17,7 +17,6 @@ from nadek.tabular.columns import decode, n_levels
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.names import labels_of
-from nadek.tabular.text_cells import Spelling
 from nadek.tabular.writeback import filled_column, numbers_for, other_column
 from nadek.tabular.writing import Writer, writing
 
@@ -80,11 +79,10 @@ class Whole:
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
         """Fill the missing cells out of D arrays [N]."""
         source, missing = self._source, self._source.missing.numpy().T
-        columns = zip(source.places, source.values, missing, new, strict=True)
-        spellings: Sequence[Spelling | None] = source.spellings or [None] * len(missing)
+        columns = zip(source.places, source.values, source.spellings, missing, new, strict=True)
         return [
             filled_column(self._table, j, values, (where, filling[where]), self._target, spelling)
-            for (j, values, where, filling), spelling in zip(columns, spellings, strict=True)
+            for j, values, spelling, where, filling in columns
         ]
 
     def write(self, writer: Writer, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:

@@ -39,7 +39,7 @@ class Source:
     """Rows of codes, float32 [N, D], and their columns.
 
     Rows for a model have their table, the places of the D columns in it, their values [N] before they became codes,
-    and, in a text file, the spelling of the columns. Rows to learn from have words that mean missing, maybe by mistake,
+    and the spelling of the columns. Rows to learn from have words that mean missing, maybe by mistake,
     and further entries for the model's metrics.
     """
 
@@ -164,18 +164,18 @@ class Stream:
                 table, self._saved.schema, self._columns, unknown=self._unknown, unknown_cells=counts
             )
             x = torch.from_numpy(codes).to(device)
-            spellings = self._spellings if table.is_text_file else ()
-            yield Source(x, self._saved.schema, values, table, tuple(places), spellings=spellings)
+            values = [spelling.as_in_file(one) for spelling, one in zip(self._spellings, values, strict=True)]
+            yield Source(x, self._saved.schema, values, table, tuple(places), spellings=self._spellings)
 
     def _add(self, source: Source) -> None:
         self.n_rows += len(source.x)
         table = source.table
-        if table is None or not table.is_text_file:
-            return
-        with naming(table.where):
-            for j, values, spelling in zip(source.places, source.values, self._spellings, strict=True):
-                label, commas = table.labels[j], table.decimal_commas
-                spelling.add(table.cells[j], values, decimal_commas=commas, name=label)
+        assert table is not None, "rows for a model have their table"
+        for j, values, spelling in zip(source.places, source.values, self._spellings, strict=True):
+            spelling.add(values)
+            if table.is_text_file:
+                with naming(f'{table.where}: column "{table.labels[j]}"'):
+                    spelling.add_words(table.cells[j], values, decimal_commas=table.decimal_commas)
 
 
 def source_for(

@@ -64,14 +64,15 @@ class UnknownCells:
         """Count those of a column, [N], of a part of a table."""
         rows = np.flatnonzero(np.isnan(codes))
         rows = rows[~is_missing(cells[rows])]
-        if len(rows):
+        count, example = self._columns.get(label, (0, ""))
+        if len(rows) and not count:
             example = f"such as {shown(cells[rows[0]])} in row {first_row + rows[0] + 1}"
-            count, example = self._columns.get(label, (0, example))
-            self._columns[label] = count + len(rows), example
+        self._columns[label] = count + len(rows), example
 
     def warn(self, where: str, *, stacklevel: int) -> None:
         """Warn about all of them once, if there are any."""
-        lines = [f'{count} in column "{label}", {example}' for label, (count, example) in self._columns.items()]
+        columns = [(label, *column) for label, column in self._columns.items()]
+        lines = [f'{count} in column "{label}", {example}' for label, count, example in columns if count]
         if lines:
             more = f"; and in {len(lines) - 6} more columns" if len(lines) > 6 else ""
             start = f"{where}: " if where else ""

@@ -105,37 +105,56 @@ def says_one_of(word: str, numbers: set[float]) -> bool:
 
 
 class Spelling:
-    """The words of a column of a text file, as far as new cells must look like them.
+    """Cells of a column of a file, as far as new ones must look like them.
 
-    Parts of the file are added one after the other. Three different words are enough, first those without ``.0``.
+    Parts of the file are added one after the other.
+
+    Attributes:
+        words: different ones of a text file, without spaces around them. Three are enough, at first those that do not
+            end in .0.
+        sorts: types of their values.
+        has_missing: whether cells are missing.
     """
 
     def __init__(self) -> None:
         self.words: set[str] = set()
         self.sorts: set[type] = set()
+        self.has_missing = False
         self._marks: set[str] = set()
 
-    def add(self, words: pa.ChunkedArray, values: NDArray[Any], *, decimal_commas: bool, name: str) -> None:
-        """Add a part, as words and as values [N]; a ValueError if it has points where others had decimal commas."""
+    def add(self, values: NDArray[Any]) -> None:
+        """Add the values [N] of a part."""
+        observed = ~is_missing(values)
+        self.has_missing |= not observed.all()
+        one_of_each_type = values[observed] if values.dtype == object else values[observed][:1]
+        self.sorts |= set(map(type, one_of_each_type.tolist()))
+
+    def add_words(self, words: pa.ChunkedArray, values: NDArray[Any], *, decimal_commas: bool) -> None:
+        """Add the words of a part, too; a ValueError if it has points where others had decimal commas."""
         pointed = with_points(words, "numbers") if decimal_commas else words
         observed = ~is_missing(values)
         new = pc.utf8_trim_whitespace(pc.unique(pointed.filter(pa.array(observed)))).to_pylist()
         self.words = set(sorted(self.words.union(new), key=lambda word: word.endswith(".0"))[:3])
-        one_of_each_type = values[observed] if values.dtype == object else values[observed][:1]
-        self.sorts |= set(map(type, one_of_each_type.tolist()))
         if decimal_commas and str not in self.sorts:
             if pointed is not words:
                 self._marks.add(",")
             elif any("." in word and number(word) is not None for word in new):
                 self._marks.add(".")
         if len(self._marks) == 2:
-            message = "some numbers have decimal commas and others far below or above have points"
-            raise ValueError(f'column "{name}": {message}: write all of them alike, or say --decimal .')
+            message = "expected decimal commas or points, found both, far from each other"
+            raise ValueError(f"{message}: write all numbers alike, or say --decimal .")
 
     @property
     def is_text(self) -> bool:
-        """Return True if some words are no numbers."""
+        """Return True if some cells are text."""
         return str in self.sorts
+
+    def as_in_file(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of a part as they are among all: true and false are numbers beside numbers and text."""
+        if bool not in self.sorts or len(self.sorts) == 1:
+            return values
+        numbers = [float(value) if isinstance(value, bool) else value for value in values.tolist()]
+        return np.array(numbers, dtype=object if self.is_text else np.float64)
 
     def spelt(self, values: NDArray[Any]) -> pa.Array:
         """Return new values as words spelt as the others are.
@@ -144,7 +163,7 @@ class Spelling:
         pandas writes integers beside missing values, so do new integers.
         """
         if self.is_text:
-            values = np.array([value if isinstance(value, str) else shown(value) for value in values], dtype=object)
+            values = as_texts(values)
         elif values.dtype.kind == "b" and self.sorts & {int, float}:
             values = values.astype(np.int64)
         column = to_arrow(values)
@@ -155,6 +174,12 @@ class Spelling:
         if self.words and is_number(column.type) and all(word.endswith(".0") for word in self.words):
             new = pc.replace_substring_regex(new, r"^(-?[0-9]+)$", r"\1.0")
         return new
+
+
+def as_texts(values: NDArray[Any]) -> NDArray[np.object_]:
+    """Return all values [N] as text, but None."""
+    texts = [value if value is None or isinstance(value, str) else shown(value) for value in values.tolist()]
+    return np.array(texts, dtype=object)
 
 
 def fill_words(words: pa.ChunkedArray, new: pa.Array, where: NDArray[np.bool_]) -> pa.ChunkedArray:
