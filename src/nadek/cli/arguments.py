@@ -129,7 +129,10 @@ class TableOptions(FileOptions):
         return source
 
     def stream(self, saved: SavedModel, data: str) -> Stream:
-        """Look through the table for a model, to read it in batches; in one if the output is written in one."""
+        """Look through the table, to read it in batches.
+
+        There is one if the output is written in one.
+        """
         is_whole = self.output is not None and form_of(self.output) in MATRICES
         return self._stream(saved, data, None if is_whole else batches.CELLS)
 

@@ -66,7 +66,7 @@ class OddCell(NamedTuple):
 
 
 def _oddest(saved: SavedModel, source: Source, top: int, row: int | None, progress: Progress) -> list[OddCell]:
-    """Return the most surprising cells of a batch, or of one row if that is in it."""
+    """Return the oddest cells of a batch, or of its row."""
     first = source.first_row
     start, end = (0, len(source.x)) if row is None else (row - 1 - first, row - first)
     if not 0 <= start < end <= len(source.x):

@@ -30,7 +30,7 @@ def write_columns(output: Path | None, **columns: Tensor | list[str]) -> None:
 
 
 def add_columns(writer: Writer, **columns: Tensor | list[str]) -> None:
-    """Write a batch of columns of numbers and text by their names."""
+    """Write a batch of columns by their names."""
     values = [
         column.cpu().numpy() if isinstance(column, Tensor) else np.array(column, dtype=object)
         for column in columns.values()
@@ -66,7 +66,7 @@ class Fills:
 
 
 class Whole:
-    """Batch of a table to be written as read, but for filled cells."""
+    """Batch to be written as read, but for filled cells."""
 
     def __init__(self, source: Source, output: Path | None) -> None:
         """Check that the file format can hold every column."""
@@ -86,7 +86,7 @@ class Whole:
         ]
 
     def write(self, writer: Writer, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
-        """Write the batch: the model's columns, and more by name."""
+        """Write the model's columns, and more by name."""
         by_place = self._others | dict(zip(self._source.places, columns, strict=True))
         everything = [by_place[j] for j in sorted(by_place)]
         names = self.columns

@@ -24,7 +24,10 @@ def warn_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet:
 
 @contextmanager
 def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
-    """Show a bar for rows done, with the latest text, or else with the rows a second."""
+    """Show a bar for rows done.
+
+    Beside it is the latest text, or else the number of rows a second.
+    """
     with _shown(label, quiet=quiet) as show:
         last, start = "", time.monotonic()
 
@@ -39,7 +42,7 @@ def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
 
 
 def of_batch(progress: Callable[..., None], first: int, n_rows: int, n_in_all: int) -> Callable[[int, int], None]:
-    """Return the progress of a batch of rows from a first one on, as a part of all."""
+    """Return the progress of a batch as part of all."""
     return lambda done, total: progress(first + n_rows * done // total, n_in_all)
 
 

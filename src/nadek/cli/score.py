@@ -131,7 +131,10 @@ def score(
 def _scores(
     saved: SavedModel, source: Source, orderings: int, seed: int, progress: Progress, *, is_outlier: bool
 ) -> dict[str, Tensor]:
-    """Return the columns of `score`; the orderings follow from the seed, so they are those of every batch."""
+    """Return the columns of `score`.
+
+    The orderings follow from the seed, so they are those of every batch.
+    """
     x, first = source.x, source.first_row
     generator = torch.Generator(x.device).manual_seed(seed)
     log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
@@ -149,7 +152,7 @@ def _scores(
 
 
 def _worst(before: dict[str, Tensor], columns: dict[str, Tensor], n_rows: int) -> dict[str, Tensor]:
-    """Return the rows with the lowest scores, of those before and of new ones."""
+    """Return the rows with the lowest scores so far."""
     joined = {name: torch.cat([before[name], new]) if before else new for name, new in columns.items()}
     order = joined["outlier_score"].argsort(stable=True)[:n_rows]
     return {name: column[order] for name, column in joined.items()}

@@ -26,7 +26,7 @@ def read_plain(path: Path) -> bytes:
 
 
 class Unpacked(gzip.GzipFile):
-    """A gzip file that is read bit by bit, up to `most_unpacked` bytes."""
+    """A gzip file of at most `most_unpacked` bytes."""
 
     def read(self, size: int | None = -1) -> bytes:
         """Read some bytes."""
@@ -37,7 +37,7 @@ class Unpacked(gzip.GzipFile):
 
 
 def open_plain(path: Path) -> io.BufferedIOBase:
-    """Open a file to be read bit by bit; see `read_plain`."""
+    """Open a file as `read_plain` reads it."""
     check_regular(path)
     return Unpacked(path) if path.suffix.lower() == ".gz" else path.open("rb")
 

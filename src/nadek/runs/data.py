@@ -54,7 +54,7 @@ class Source:
 
     @property
     def first_row(self) -> int:
-        """Place of the first row in the table, from 0."""
+        """Place of the first row, from 0."""
         return 0 if self.table is None else self.table.first_row
 
     @property
@@ -119,10 +119,11 @@ def open_training(
 
 
 class Stream:
-    """Rows for a model, batch by batch: each is a `Source`, whose codes are on the device of the model.
+    """Rows for a model, batch by batch.
 
-    The whole table is looked through first: a wrong cell anywhere is an error before any work, and what follows from
-    all rows of a column is the same in every batch. If there are several batches, they are read again then.
+    Each batch is a `Source`, whose codes are on the device of the model. The whole table is looked through first: a
+    wrong cell anywhere is an error before any work, and what follows from all rows of a column is the same in every
+    batch. If there are several batches, they are read again then.
 
     Attributes:
         n_rows: N.
@@ -204,7 +205,10 @@ def of_numbers(measure: Measure, saved: SavedModel, source: Source) -> Tensor:
 def _tables_of(
     data: str, split: Split, data_dir: Folder, form: CsvFormat | None, model: Schema, cells: int | None
 ) -> Callable[[], Iterator[Table]]:
-    """Return what reads the batches of a table, or a known data set in one, as often as it is called."""
+    """Return a function that reads a table in batches.
+
+    It can be called more than once. A known data set is one batch.
+    """
     if data in datasets.names():
         source = open_data(data, split=split, data_dir=data_dir)
         table = matrix_table(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
@@ -217,7 +221,10 @@ def _tables_of(
 
 
 def _standard_input() -> Callable[[], io.BufferedIOBase]:
-    """Return what opens a copy of standard input, which itself can be read only once."""
+    """Return a function that opens a copy of standard input.
+
+    That itself can be read only once.
+    """
     with tempfile.TemporaryFile() as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()
@@ -261,7 +268,7 @@ def open_table(data: str, form: CsvFormat | None = None) -> Table:
 
 
 def check_name(data: str) -> None:
-    """Refuse what is neither a data set nor a file."""
+    """Refuse all but data sets and files."""
     if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
         names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
         raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")

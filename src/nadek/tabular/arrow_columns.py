@@ -93,7 +93,10 @@ def cast_in_arrow(column: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - any 
 
 
 def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """Return a type that holds what two types hold: that of text if one is text and the other is not."""
+    """Return a type that holds what two types hold.
+
+    It is that of text if there is no other.
+    """
     if one == other or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):

@@ -1,4 +1,4 @@
-"""Tables cut into batches of rows: so much of a large file is in memory at a time."""
+"""Batches of rows, to hold no more in memory."""
 
 from collections.abc import Generator, Iterable
 
@@ -9,14 +9,15 @@ CELLS = 2**20
 
 
 def rows_of(n_columns: int, cells: int | None) -> int | None:
-    """Return the number of rows that have so many cells, at least 1; None for all rows."""
+    """Return a number of rows; None for all of them."""
     return None if cells is None else max(1, cells // n_columns)
 
 
 def cut(parts: Iterable[pa.RecordBatch], most: int | None) -> Generator[tuple[int, pa.Table], None, None]:
-    """Yield the place of a first row, from 0, and a table of ``most`` rows, but for the last; all rows if None.
+    """Yield tables and the places of their first rows.
 
-    The last table comes when the parts have come to their end.
+    Each has ``most`` rows, but for the last; with None all rows are in one. Places count from 0. The last table comes
+    when the parts have come to their end.
     """
     first, kept = 0, []
     for part in parts:

@@ -5,19 +5,18 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 
 from nadek.tabular.arrow_columns import AnyColumn, is_text, to_arrow
 from nadek.tabular.batches import cut, rows_of
 from nadek.tabular.columns import Binary, Column, Numeric
+from nadek.tabular.csv_rows import NO_TEXT, Opener, Rows
 from nadek.tabular.names import as_known, check_names, labels_of, quoted
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -30,17 +29,12 @@ SEPARATORS = (",", ";", "\t")
 BLOCK = 2**22
 """Bytes that are parsed at a time where a table is read in batches: the first ones decide the form, no row has more."""
 
-Opener = Callable[[], io.BufferedIOBase]
-"""Opens plain bytes at their beginning; they are read more than once."""
-
 _ROWS = 10_000
 """Rows that are written at once."""
 _OPEN_QUOTE = "a quote in the first row is never closed"
-_NO_TEXT = "expected CSV text in UTF-8, found something else"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _SEPARATOR_LINE = re.compile(r"sep=([!-~\t])[\r\n]+", re.IGNORECASE)
 """A first line by which a spreadsheet names the delimiter; it belongs to no row."""
-_BLANK_LINE = re.compile(rb"\n\r?\n|\r\r")
 _QUOTED = re.compile(r'[",;\t\r\n]|^\s|\s$|^\ufeff|^sep=', re.IGNORECASE)
 """What makes quotes needed: delimiters, quotes, line ends, spaces at the ends, and what may begin a file."""
 
@@ -83,22 +77,23 @@ def read_csv(
     model: Schema | None = None,
     cells: int | None = None,
 ) -> Iterator[Table]:
-    """Read CSV text in UTF-8 in batches of so many cells; in one if None.
+    """Read CSV text in UTF-8 in batches of cells.
 
-    `CsvFormat` has the rules. Those that look at all rows look at the first `BLOCK` bytes of a large file.
+    There is one batch if ``cells`` is None. `CsvFormat` has the rules. Those that look at all rows look at the first
+    `BLOCK` bytes of a large file.
     """
     form, block = form or CsvFormat(), 2**31 - 1 if cells is None else BLOCK
     with opener() as file:
         head = file.read(-1 if cells is None else block)
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    with naming(f"{where}: {_NO_TEXT}"):
+    with naming(f"{where}: {NO_TEXT}"):
         text = decoder.decode(head, final=cells is None or len(head) < block).lstrip("\r\n")
     n_decoded = len(head) - len(decoder.getstate()[0])
     text, delimiter = _split_delimiter(text, where, form.delimiter)
     first, body = _split_first(text, where, delimiter)
 
-    def rows_from(rest: str) -> _Rows:
-        return _Rows(opener, n_decoded - len(rest.encode()), len(first), where, delimiter, min(len(head) + 1, block))
+    def rows_from(rest: str) -> Rows:
+        return Rows(opener, n_decoded - len(rest.encode()), len(first), where, delimiter, min(len(head) + 1, block))
 
     def below() -> pa.Table:
         with closing(cut(rows_from(body).parts(), rows_of(len(first), cells))) as tables:
@@ -208,7 +203,7 @@ def _split_first(text: str, where: str, separator: str) -> tuple[list[str], str]
         first = next(csv.reader(lines(), delimiter=separator))
     except (ValueError, csv.Error) as error:
         reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(text) else error
-        raise ValueError(f"{where}: {_NO_TEXT}: {reason}") from error
+        raise ValueError(f"{where}: {NO_TEXT}: {reason}") from error
     return first, text[end:]
 
 
@@ -254,98 +249,6 @@ def _holds(column: Column, cell: str) -> bool:
 def _are_0_or_1(words: Sequence[str]) -> bool:
     """Return True if words are 0, 1 or missing."""
     return all(value is not None and (value in (0, 1) or math.isnan(value)) for value in map(number, words))
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of `dim` cells from a place on in plain bytes, and the number of bytes that Arrow parses at a time."""
-
-    opener: Opener
-    start: int
-    dim: int
-    where: str
-    delimiter: str
-    block: int
-
-    def parts(self) -> Iterator[pa.RecordBatch]:
-        """Yield the cells as text, missing ones as the words that they are."""
-        names = [str(j) for j in range(self.dim)]
-        as_text = pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-        parsing = pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
-        reading = pa_csv.ReadOptions(column_names=names, block_size=self.block)
-        with self._opened() as stream:
-            watched = _Watched(stream, self.where, one_column=self.dim == 1)
-            try:
-                with pa_csv.open_csv(watched, reading, parsing, as_text) as reader:
-                    yield from reader
-            except pa.ArrowInvalid as error:
-                too_long = f"expected rows of at most {self.block:,} bytes, found a longer one"
-                other = too_long if "straddl" in str(error) else " ".join(str(error).split())
-                reason = self._wrong_row() or other
-                raise ValueError(f"{self.where}: {reason}") from error
-        # after an open quote Arrow takes the rest as one cell, or loses it
-        if watched.has_open_quote and (complaint := self._wrong_row()):
-            raise ValueError(f"{self.where}: {complaint}")
-
-    def _opened(self) -> io.BufferedIOBase:
-        stream = self.opener()
-        stream.seek(self.start)
-        return stream
-
-    def _wrong_row(self) -> str | None:
-        with self._opened() as stream:
-            watched = _Watched(stream, self.where)
-            while watched.read(BLOCK):
-                pass
-        with self._opened() as stream:
-            lines = io.TextIOWrapper(stream, "utf-8", newline="")  # type: ignore[type-var]
-            return _wrong_row(lines, self.dim, self.delimiter, has_open_quote=watched.has_open_quote)
-
-
-class _Watched:
-    """A stream that refuses what is no text, and blank lines in one column; it counts quotes."""
-
-    def __init__(self, stream: io.BufferedIOBase, where: str, *, one_column: bool = False) -> None:
-        self.closed, self.has_open_quote, self._held = False, False, b""
-        self._stream, self._where, self._one_column, self._end = stream, where, one_column, b""
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-
-    def read(self, n_bytes: int) -> bytes:
-        """Read some bytes, but none that end between CR and LF: in a quoted cell Arrow would lose the LF."""
-        more = self._stream.read(n_bytes - len(self._held))
-        data, self._held = self._held + more, b""
-        if more and len(data) > 1 and data.endswith(b"\r"):
-            data, self._held = data[:-1], b"\r"
-        with naming(f"{self._where}: {_NO_TEXT}"):
-            self._decoder.decode(data, final=not data)
-        self.has_open_quote ^= data.count(b'"') % 2 == 1
-        if self._one_column:
-            lines = (self._end + data).lstrip()
-            if _BLANK_LINE.search(text := lines.rstrip()):
-                message = 'found a blank line in a file of one column; write "" for a missing cell'
-                raise ValueError(f"{self._where}: {message}")
-            self._end = lines[max(0, len(text) - 1) :]
-        return data
-
-    def close(self) -> None:
-        """Leave the stream to whoever opened it."""
-        self.closed = True
-
-
-def _wrong_row(lines: Iterable[str], dim: int, separator: str, *, has_open_quote: bool) -> str | None:
-    """Return a message about the first row with an open quote, or without `dim` cells, if there is one."""
-    row, end = 0, "\0end"  # a row of its own, unless the text ends in quotes
-    try:
-        for cells in filter(None, csv.reader(chain(lines, ("\n", end)), delimiter=separator)):
-            row += 1
-            if cells[-1].endswith(f"\n{end}"):
-                return f"row {row}: found a quote that is never closed"
-            if len(cells) != dim and cells != [end]:
-                return f"row {row}: expected {dim} cells, found {len(cells)}"
-    except csv.Error:  # a cell is longer than the reader permits
-        if has_open_quote:
-            return f"row {row + 1}: found a quote that is never closed"
-    return None
 
 
 def _has_open_quote(text: str) -> bool:

@@ -55,13 +55,13 @@ def encode_table(
 
 
 class UnknownCells:
-    """Observed cells without a code: the number in each column, and the first one."""
+    """Numbers of observed cells without a code, by column."""
 
     def __init__(self) -> None:
         self._columns: dict[str, tuple[int, str]] = {}
 
     def add(self, label: str, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
-        """Count those of a column, [N], of a part of a table."""
+        """Count those of a column, [N]."""
         rows = np.flatnonzero(np.isnan(codes))
         rows = rows[~is_missing(cells[rows])]
         count, example = self._columns.get(label, (0, ""))
@@ -70,7 +70,7 @@ class UnknownCells:
         self._columns[label] = count + len(rows), example
 
     def warn(self, where: str, *, stacklevel: int) -> None:
-        """Warn about all of them once, if there are any."""
+        """Warn about all of them once."""
         columns = [(label, *column) for label, column in self._columns.items()]
         lines = [f'{count} in column "{label}", {example}' for label, count, example in columns if count]
         if lines:

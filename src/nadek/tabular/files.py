@@ -55,7 +55,10 @@ def read_batches(
     model: Schema | None = None,
     cells: int | None = None,
 ) -> Iterator[Table]:
-    """Read a table as `read_file` does; CSV and Parquet in batches of so many cells, in one if None."""
+    """Read a table in batches, as `read_file` does.
+
+    CSV and Parquet come in batches of so many ``cells``, or in one if that is None; all others come in one.
+    """
     file, kind = Path(path), form_of(path)
     check_regular(file)
     with damage_in(file, f"a whole {kind.removeprefix('.')} file"):

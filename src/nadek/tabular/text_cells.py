@@ -105,9 +105,9 @@ def says_one_of(word: str, numbers: set[float]) -> bool:
 
 
 class Spelling:
-    """Cells of a column of a file, as far as new ones must look like them.
+    """Spelling and types of a file's column.
 
-    Parts of the file are added one after the other.
+    New cells must look like them. Parts of the file are added one after the other.
 
     Attributes:
         words: different ones of a text file, without spaces around them. Three are enough, at first those that do not
@@ -130,7 +130,10 @@ class Spelling:
         self.sorts |= set(map(type, one_of_each_type.tolist()))
 
     def add_words(self, words: pa.ChunkedArray, values: NDArray[Any], *, decimal_commas: bool) -> None:
-        """Add the words of a part, too; a ValueError if it has points where others had decimal commas."""
+        """Add the words of a part, too.
+
+        It is a ValueError if it has points where others had decimal commas.
+        """
         pointed = with_points(words, "numbers") if decimal_commas else words
         observed = ~is_missing(values)
         new = pc.utf8_trim_whitespace(pc.unique(pointed.filter(pa.array(observed)))).to_pylist()
@@ -150,14 +153,17 @@ class Spelling:
         return str in self.sorts
 
     def as_in_file(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of a part as they are among all: true and false are numbers beside numbers and text."""
+        """Return values of a part as among all.
+
+        True and false are numbers beside numbers and text.
+        """
         if bool not in self.sorts or len(self.sorts) == 1:
             return values
         numbers = [float(value) if isinstance(value, bool) else value for value in values.tolist()]
         return np.array(numbers, dtype=object if self.is_text else np.float64)
 
     def spelt(self, values: NDArray[Any]) -> pa.Array:
-        """Return new values as words spelt as the others are.
+        """Return new values as words spelt alike.
 
         If all others spell false and true in one way, so do the new ones. If all others are numbers that end in .0, as
         pandas writes integers beside missing values, so do new integers.
@@ -183,7 +189,7 @@ def as_texts(values: NDArray[Any]) -> NDArray[np.object_]:
 
 
 def fill_words(words: pa.ChunkedArray, new: pa.Array, where: NDArray[np.bool_]) -> pa.ChunkedArray:
-    """Return a column of words with new ones in some cells [N], in turn."""
+    """Put new words into some cells [N], in turn."""
     if not where.any():
         return words
     return pc.if_else(pa.array(where), new.take(pa.array(np.maximum(np.cumsum(where) - 1, 0))), words)

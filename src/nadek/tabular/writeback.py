@@ -271,7 +271,10 @@ def _fitting(values: NDArray[Any], like: Any) -> NDArray[Any] | None:  # noqa: A
 def _as_in_file(
     values: NDArray[Any], where: NDArray[np.bool_], new: NDArray[Any], spelling: Spelling
 ) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
-    """Return values of a batch and new ones in types as if all cells of the column were there."""
+    """Return old and new values in the file's types.
+
+    A batch alone may have other types than all cells of the column.
+    """
     if spelling.is_text:
         return values.astype(object), where, new
     if new.dtype.kind == "b" and spelling.sorts & {int, float} and (spelling.has_missing or bool in spelling.sorts):

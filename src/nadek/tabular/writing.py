@@ -1,4 +1,4 @@
-"""Tables written to files, batch by batch: CSV, Parquet, NumPy and `.amat`."""
+"""Tables out, batch by batch: CSV, Parquet, NumPy, `.amat`."""
 
 import io
 import os
@@ -36,11 +36,12 @@ def write_table(
 
 @contextmanager
 def writing(target: Target) -> Iterator["Writer"]:
-    """Write batches of rows to a file, whole or not at all, in the form that its name ends in; or to a stream as CSV.
+    """Open a table to be written batch by batch.
 
-    None and NaN are written as missing, a matrix of 0 and 1 as integers, and other floats in CSV with all digits that
-    tell them apart. Without names CSV has no header and Parquet calls the columns "x0", "x1" and so on; npy and `.amat`
-    hold no names, and only Parquet holds an index. Forms of numbers are written in one batch.
+    A file appears whole or not at all, in the form that its name ends in; a stream gets CSV. None and NaN are written
+    as missing, a matrix of 0 and 1 as integers, and other floats in CSV with all digits that tell them apart. Without
+    names CSV has no header and Parquet calls the columns "x0", "x1" and so on; npy and `.amat` hold no names, and only
+    Parquet holds an index. Forms of numbers are written in one batch.
     """
     if not isinstance(target, str | os.PathLike):
         yield _CsvWriter(lambda text: target.write(text.decode()))
@@ -63,7 +64,7 @@ def writing(target: Target) -> Iterator["Writer"]:
 
 
 class Writer:
-    """Takes the batches of a table; the first one says what the columns are."""
+    """Takes the batches of a table."""
 
     def write(self, values: Values, *, columns: Sequence[str] | None = None, index: pa.Table | None = None) -> None:
         """Write some rows."""
@@ -113,7 +114,10 @@ class _MatrixWriter(Writer):
 
 
 class _ParquetWriter(Writer):
-    """Columns have the types of the first batch until another one needs a wider type; then all are written anew."""
+    """Parquet with the types of the first batch.
+
+    Where a later one needs a wider type, all rows before it are written anew.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -154,7 +158,10 @@ class _ParquetWriter(Writer):
 
 
 def _columns(values: Values) -> Sequence[AnyColumn]:
-    """Return columns; those of a matrix with null for NaN, and integers if all numbers are 0 and 1."""
+    """Return columns.
+
+    Those of a matrix have null for NaN, and are integers if all numbers are 0 and 1.
+    """
     if not isinstance(values, np.ndarray):
         return values
     values = native(values)
