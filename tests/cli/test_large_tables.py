@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 
 import numpy as np
 import pyarrow.csv as pa_csv
@@ -253,3 +254,16 @@ def test_forms_of_numbers_are_read_in_one(tmp_path, monkeypatch):
     assert (whole == np.where(np.isnan(x), whole, x)).all()
     assert whole.shape == (8, 3)
     assert pa_csv.read_csv(tmp_path / "t.csv").num_rows == 8
+
+
+@pytest.mark.usefixtures("three_rows")
+def test_progress_counts_rows_of_all_batches(people, tmp_path, monkeypatch):
+    monkeypatch.setattr("nadek.cli.progress.LOG_EVERY", 0)
+    table = people_csv(tmp_path / "t.csv", [ROW] * 7)
+    lines = [re.sub(r"[\d,]+ rows", "so many rows", line) for line in ok("impute", people, table).err.splitlines()]
+    reading = [f"reading: {n}, so many rows a second" for n in (3, 6, 7)]
+    assert lines[:-1] == reading + [f"filling: {n} of 7, so many rows a second" for n in (3, 6, 7)]
+    scoring = [line for line in ok("score", people, table).err.splitlines() if line.startswith("scoring")]
+    counts = [int(line.split()[1]) for line in scoring]
+    assert counts == sorted(counts)
+    assert counts[-1] == 7

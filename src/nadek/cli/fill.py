@@ -78,7 +78,7 @@ def sample(
     else:
         rng = np.random.default_rng(seed)
         form = form_of(target_of(output))
-        most = n_samples if form in MATRICES else max(1, batches.CELLS // saved.model.n_variables)
+        most = batches.rows_of(len(kinds), None if form in MATRICES else batches.CELLS) or n_samples
         along = (
             None
             if orderings is None
