@@ -109,8 +109,13 @@ VERBS = {
 
 
 FORMS = ((".csv", ".csv"), (".csv.gz", ".parquet"), (".parquet", ".parquet"), (".parquet", ".csv"), (".csv", ".csv.gz"))
-QUICK = [*zip(itertools.repeat(0), VERBS, FORMS, strict=False), *((1, "complete", form) for form in FORMS)]
-SLOW = itertools.product(range(2, 22), VERBS, FORMS)
+QUICK = [
+    *zip(itertools.repeat(0), VERBS, FORMS, strict=False),
+    *((1, "complete", form) for form in FORMS),
+    (51, "complete", FORMS[1]),  # true and false beside numbers and text
+    (60, "explain", FORMS[0]),
+]
+SLOW = itertools.product(range(2, 7), VERBS, FORMS)
 
 
 @pytest.mark.parametrize(

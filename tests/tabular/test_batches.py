@@ -85,6 +85,16 @@ def test_later_damage_names_the_row_of_the_file(data, error, monkeypatch):
     assert in_batches(data, 6).startswith(error)
 
 
+def test_blank_lines_between_blocks(monkeypatch):
+    for block in range(8, 20):
+        monkeypatch.setattr(csv_module, "BLOCK", block)
+        for end in ("\n", "\r\n"):
+            rows = [*"010110010", "", *"01"]
+            assert "found a blank line" in in_batches(end.join(["a", *rows]).encode(), 3)
+            ends = end.join(["", "a", "", *rows[:9], "", "", ""]).encode()
+            assert in_batches(ends, 3) == (("a",), [rows[:9]])
+
+
 def test_header_only_is_no_table():
     assert in_batches(b"a,b\n", 6) == "t: expected rows, found only a header"
 
