@@ -79,11 +79,7 @@ def sample(
         rng = np.random.default_rng(seed)
         form = form_of(target_of(output))
         most = batches.rows_of(len(kinds), None if form in MATRICES else batches.CELLS) or n_samples
-        along = (
-            None
-            if orderings is None
-            else as_orderings(saved.model, orderings, device=saved.model.b.device, generator=generator)
-        )
+        along = orderings and as_orderings(saved.model, orderings, device=generator.device, generator=generator)
         with writing(target_of(output)) as writer, rows_progress("drawing", quiet=quiet) as progress:
             for start in range(0, n_samples, most):
                 n_rows = min(most, n_samples - start)
@@ -132,13 +128,14 @@ def impute(
             x = source.x
             if probabilities and not all(map(is_plain, kinds)):
                 writer.write(_level_columns(saved, x), columns=headers)
-            elif probabilities:
-                whole = Whole(source, table.output)
-                whole.write(writer, list(missing_probabilities(saved.model, x).cpu().numpy().T))
             else:
                 whole = Whole(source, table.output)
-                codes = impute_rows(saved.model, x, generator=generator).cpu().numpy()
-                whole.write(writer, whole.filled(decoded(kinds, codes, rng=rng)))
+                if probabilities:
+                    columns: Sequence[AnyColumn] = list(missing_probabilities(saved.model, x).cpu().numpy().T)
+                else:
+                    codes = impute_rows(saved.model, x, generator=generator).cpu().numpy()
+                    columns = whole.filled(decoded(kinds, codes, rng=rng))
+                whole.write(writer, columns)
             fills.add(source.missing)
             progress(source.first_row + len(x), stream.n_rows)
     say(str(fills), quiet=table.quiet)

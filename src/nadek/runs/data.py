@@ -39,8 +39,8 @@ class Source:
     """Rows of codes, float32 [N, D], and their columns.
 
     Rows for a model have their table, the places of the D columns in it, their values [N] before they became codes,
-    and the spelling of the columns. Rows to learn from have words that mean missing, maybe by mistake,
-    and further entries for the model's metrics.
+    and the spelling of the columns. Rows to learn from have words that mean missing, maybe by mistake, and further
+    entries for the model's metrics.
     """
 
     x: Tensor

@@ -18,13 +18,17 @@ Opener = Callable[[], io.BufferedIOBase]
 
 NO_TEXT = "expected CSV text in UTF-8, found something else"
 _BLANK_LINE = re.compile(rb"\n\r?\n|\r\r")
+_CELL = rb'(?:"(?:[^"]++|"")*+"[^DELIMITER\r\n]*+|[^DELIMITER"\r\n][^DELIMITER\r\n]*+|)'
+"""A quote opens a cell only where it comes first."""
+_ROWS = re.compile(rb"(?:(?:%bDELIMITER)*+%b(?:\r\n|\n|\r(?!\Z)))*+" % (_CELL, _CELL))
 
 
 @dataclass(frozen=True)
 class Rows:
     """Rows of `dim` cells, from a start on.
 
-    Arrow parses a block of bytes at a time.
+    So many bytes are parsed at a time, in whole rows. Arrow could stream the file by itself, but its threads wait for
+    Python's when they are left early, and it loses an LF that comes first in a block.
     """
 
     opener: Opener
@@ -39,20 +43,50 @@ class Rows:
         names = [str(j) for j in range(self.dim)]
         as_text = pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
         parsing = pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
-        reading = pa_csv.ReadOptions(column_names=names, block_size=self.block)
-        with self._opened() as stream:
-            watched = _Watched(stream, self.where, one_column=self.dim == 1)
+        has_open_quote = False
+        for piece in self._pieces():
+            has_open_quote ^= piece.count(b'"') % 2 == 1
+            reading = pa_csv.ReadOptions(column_names=names, block_size=min(len(piece) + 1, 2**31 - 1))
             try:
-                with pa_csv.open_csv(watched, reading, parsing, as_text) as reader:
-                    yield from reader
+                table = pa_csv.read_csv(pa.BufferReader(piece), reading, parsing, as_text)
             except pa.ArrowInvalid as error:
-                too_long = f"expected rows of at most {self.block:,} bytes, found a longer one"
-                other = too_long if "straddl" in str(error) else " ".join(str(error).split())
-                reason = self._wrong_row() or other
+                reason = self._wrong_row() or " ".join(str(error).split())
                 raise ValueError(f"{self.where}: {reason}") from error
+            yield from table.to_batches()
         # after an open quote Arrow takes the rest as one cell, or loses it
-        if watched.has_open_quote and (complaint := self._wrong_row()):
+        if has_open_quote and (complaint := self._wrong_row()):
             raise ValueError(f"{self.where}: {complaint}")
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Yield bytes that end with a row."""
+        delimiter = re.escape(self.delimiter.encode())
+        rows = re.compile(_ROWS.pattern.replace(b"DELIMITER", delimiter))
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        rest, end, is_last = b"", b"", False
+        with self._opened() as stream:
+            while not is_last:
+                data = stream.read(self.block - len(rest))
+                is_last = len(data) < self.block - len(rest)
+                with naming(f"{self.where}: {NO_TEXT}"):
+                    decoder.decode(data, final=is_last)
+                if self.dim == 1:
+                    end = self._without_blank_lines(end + data)
+                text = rest + data
+                n_whole = len(text) if is_last else _whole_rows(text, rows)
+                if not n_whole and not is_last:
+                    too_long = f"expected rows of at most {self.block:,} bytes, found a longer one"
+                    raise ValueError(f"{self.where}: {self._wrong_row() or too_long}")
+                piece, rest = text[:n_whole], text[n_whole:]
+                if piece.strip(b"\r\n"):
+                    yield piece
+
+    def _without_blank_lines(self, data: bytes) -> bytes:
+        """Refuse blank lines between others; return the end of the last one that is not blank."""
+        lines = data.lstrip()
+        if _BLANK_LINE.search(text := lines.rstrip()):
+            message = 'found a blank line in a file of one column; write "" for a missing cell'
+            raise ValueError(f"{self.where}: {message}")
+        return lines[max(0, len(text) - 1) :]
 
     def _opened(self) -> io.BufferedIOBase:
         stream = self.opener()
@@ -61,48 +95,18 @@ class Rows:
 
     def _wrong_row(self) -> str | None:
         with self._opened() as stream:
-            watched = _Watched(stream, self.where)
-            while watched.read(self.block):
-                pass
+            n_quotes = sum(data.count(b'"') for data in iter(lambda: stream.read(self.block), b""))
         with self._opened() as stream:
             lines = io.TextIOWrapper(stream, "utf-8", newline="")  # type: ignore[type-var]
-            return _wrong_row(lines, self.dim, self.delimiter, has_open_quote=watched.has_open_quote)
+            return _wrong_row(lines, self.dim, self.delimiter, has_open_quote=n_quotes % 2 == 1)
 
 
-class _Watched:
-    """A stream of text that looks for damage.
-
-    It refuses what is no UTF-8, and blank lines in one column, and sees if a quote stays open.
-    """
-
-    def __init__(self, stream: io.BufferedIOBase, where: str, *, one_column: bool = False) -> None:
-        self.closed, self.has_open_quote, self._held = False, False, b""
-        self._stream, self._where, self._one_column, self._end = stream, where, one_column, b""
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-
-    def read(self, n_bytes: int) -> bytes:
-        """Read some bytes, not ending between CR and LF.
-
-        Else Arrow would lose the LF of a quoted cell.
-        """
-        more = self._stream.read(n_bytes - len(self._held))
-        data, self._held = self._held + more, b""
-        if more and len(data) > 1 and data.endswith(b"\r"):
-            data, self._held = data[:-1], b"\r"
-        with naming(f"{self._where}: {NO_TEXT}"):
-            self._decoder.decode(data, final=not data)
-        self.has_open_quote ^= data.count(b'"') % 2 == 1
-        if self._one_column:
-            lines = (self._end + data).lstrip()
-            if _BLANK_LINE.search(text := lines.rstrip()):
-                message = 'found a blank line in a file of one column; write "" for a missing cell'
-                raise ValueError(f"{self._where}: {message}")
-            self._end = lines[max(0, len(text) - 1) :]
-        return data
-
-    def close(self) -> None:
-        """Leave the stream to whoever opened it."""
-        self.closed = True
+def _whole_rows(text: bytes, rows: re.Pattern[bytes]) -> int:
+    """Return the number of bytes of the whole rows at the beginning."""
+    if b'"' not in text and b"\n" in text:
+        return text.rindex(b"\n") + 1
+    whole = rows.match(text)
+    return whole.end() if whole is not None else 0
 
 
 def _wrong_row(lines: Iterable[str], dim: int, separator: str, *, has_open_quote: bool) -> str | None:
