@@ -17,7 +17,7 @@ import numpy as np
 from nadek.datasets import load
 from nadek.runs.data import open_data
 from nadek.runs.provenance import provenance
-from nadek.tabular.files import write_table
+from nadek.tabular.writing import write_table
 from nadek_paper.workspace import RESULTS
 
 N_ROWS, HIDDEN = 1000, 0.5

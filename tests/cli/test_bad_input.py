@@ -238,12 +238,15 @@ def test_words_need_a_text_format(arguments, suffix, coloured, tmp_path):
     assert fails(*filled, "-o", path) == error
 
 
-@pytest.mark.parametrize("verb", ["impute", "complete"])
+WORK = {"impute": "impute_rows", "complete": "beam"}
+
+
+@pytest.mark.parametrize("verb", WORK)
 def test_dropped_columns_need_a_fitting_format(verb, tmp_path, monkeypatch):
     columns = {"id": ["x", "y"] * 12, "when": [[1], [2]] * 12, "a": [0, 1] * 12, "b": [1, 1, 0] * 8}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "id,when", "-q")
-    monkeypatch.setattr("nadek.cli.output.write_table", lambda *_, **__: pytest.fail("the work was done"))
+    monkeypatch.setattr(f"nadek.cli.fill.{WORK[verb]}", lambda *_, **__: pytest.fail("the work was done"))
     path = tmp_path / "whole.npz"
     error = f'{path}: this form cannot hold the column "id", which holds text; write .csv or .parquet'
     assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == error
@@ -269,7 +272,7 @@ def test_changed_dropped_columns_are_refused(verb, suffix, cell, error, tmp_path
     rows = "".join(f"{i % 2},{i // 2 % 2},{cell if i == 3 else i % 2}\n" for i in range(12))
     (tmp_path / "t.csv").write_text("a,b,id\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "id", "-q")
-    monkeypatch.setattr("nadek.cli.output.write_table", lambda *_, **__: pytest.fail("the work was done"))
+    monkeypatch.setattr(f"nadek.cli.fill.{WORK[verb]}", lambda *_, **__: pytest.fail("the work was done"))
     path = tmp_path / f"whole{suffix}"
     error = f'{path}: this form cannot hold the column "id", {error}; write .csv or .parquet'
     assert fails(verb, tmp_path / "model", tmp_path / "t.csv", "-o", path) == error

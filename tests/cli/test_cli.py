@@ -33,7 +33,7 @@ from nadek.inference.likelihood import log_prob
 from nadek.inference.sampling import sample
 from nadek.inference.spread import image_distances, spread_orderings
 from nadek.models.cores import DeepConfig
-from nadek.tabular.files import write_table
+from nadek.tabular.writing import write_table
 from nadek.training.defaults import defaults
 from nadek.utils.configs import encode
 from support.command import COLUMNS, FIT, answers, nadek, ok, run, write_csv
@@ -841,7 +841,7 @@ FLAGS = {
     "complete": "--log-probability --method --seed --width",
     "data": "--fetch --json",
     "draw": "--device --hidden --output --seed --split -o",
-    "evaluate": "--json --orderings --rows --seed",
+    "evaluate": "--json --orderings --rows --seed --spread",
     "explain": "--row --top",
     "export": "--force --output -o",
     "fit": "--batch-size --categorical --config --drop --dry-run --epochs --hidden --json --keep --lr --memory"
@@ -851,7 +851,7 @@ FLAGS = {
     "info": "--json",
     "play": "--port",
     "sample": "--device --force --number --orderings --output --seed -n -o",
-    "score": "--orderings --outliers --seed",
+    "score": "--orderings --outliers --seed --spread",
     "suggest": "--target --top",
 }
 

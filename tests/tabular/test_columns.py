@@ -515,9 +515,9 @@ def test_no_rows_have_no_codes():
 
 
 def test_decoded_means_of_integers_are_integers():
-    column = Numeric(edges=(4.0,), means=(1.75, 5.2), low=0.0, high=9.0, integer=True)
+    column = Numeric(edges=(4.0,), means=(1.75, 5.25), low=0.0, high=9.0, integer=True)
     assert decode(column, np.array([0, 1])).tolist() == [2, 5]
-    assert expected(column, np.array([[0.5, 0.5]])).tolist() == [(1.75 + 5.2) / 2]
+    assert expected(column, np.array([[0.5, 0.5]])).tolist() == [(1.75 + 5.25) / 2]
 
 
 def test_draws_are_uniform_for_central_mean():

@@ -15,12 +15,13 @@ from nadek.models.cores import DeepConfig
 from nadek.runs.data import kinds_of, open_training, source_for
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, n_levels
 from nadek.tabular.files import read_file as read
-from nadek.tabular.files import write_table
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
+from nadek.tabular.text_cells import Spelling
 from nadek.tabular.user_options import Choices, WordCount
 from nadek.tabular.writeback import decoded, filled_column
+from nadek.tabular.writing import write_table
 
 NAN = np.nan
 TEXT = """id,smoker,colour,grade,size,happy,zip
@@ -424,7 +425,8 @@ def completed(values, missing, kinds, codes, *, uniforms):
     table = Table((pa.chunked_array([[""]]),) * len(values), None, is_text_file=True)
     fillings = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), uniforms=uniforms), strict=True)
     return [
-        filled_column(table, j, old, (where, new[where]), "t.parquet") for j, (old, where, new) in enumerate(fillings)
+        filled_column(table, j, old, (where, new[where]), "t.parquet", Spelling())
+        for j, (old, where, new) in enumerate(fillings)
     ]
 
 

@@ -8,11 +8,11 @@ from nadek.checkpoints import SavedModel
 from nadek.models import nade
 from nadek.runs.data import source_for
 from nadek.tabular.encode import encode_table
-from nadek.tabular.files import write_table
 from nadek.tabular.frames import read_array, read_frame
 from nadek.tabular.learn_schema import declared_names, learn_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.writeback import decoded
+from nadek.tabular.writing import write_table
 
 NAMES = 'age|2019|2020|1|0|true|NA|| x |ü|a,b|q"q|two\nlines|lone\rreturn|None|nan|x0|-1.5|1,5|sep=;|no|\ufeffage|#a'
 WORDS = (

@@ -15,13 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from nadek.tabular.csv import CsvFormat, check_header
-from nadek.tabular.files import SUFFIXES, write_table
+from nadek.tabular.files import SUFFIXES
 from nadek.tabular.files import read_file as read
 from nadek.tabular.names import places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
-from nadek.tabular.text_cells import fill_words
+from nadek.tabular.text_cells import Spelling, fill_words
 from nadek.tabular.writeback import filled_column
+from nadek.tabular.writing import write_table
 from support.tables import read_matrix
 
 NAN = float("nan")
@@ -559,7 +560,7 @@ def test_float16_columns_are_filled(monkeypatch):
     emptied = raw.without(["0.57"]).cells[0]
     assert emptied.equals(pa.chunked_array([pa.array([np.float16(0.1), None, None], pa.float16())]))
     filling = np.array([False, False, True]), np.array([0.25])
-    filled = filled_column(raw, 0, np.array([0.0, 0.0, np.nan]), filling, "t.parquet")
+    filled = filled_column(raw, 0, np.array([0.0, 0.0, np.nan]), filling, "t.parquet", Spelling())
     assert filled.equals(pa.chunked_array([pa.array(np.array([0.1, 0.57, 0.25], np.float16))]))
 
 
@@ -660,8 +661,11 @@ def test_refused_table_leaves_the_old_file(tmp_path, name, values, error, said):
 
 def test_words_ending_like_numbers_stay_words():
     words = pa.chunked_array([pa.array(["v2.0", "1.0", None])])
-    found = fill_words(words, np.array(["v2.0", "1.0", "7"], dtype=object), np.array([False, False, True]))
-    assert found.to_pylist() == ["v2.0", "1.0", "7"]
+    spelling = Spelling()
+    spelling.add(words.to_numpy())
+    spelling.add_words(words, words.to_numpy(), decimal_commas=False)
+    filled = fill_words(words, spelling.spelt(np.array(["7"], dtype=object)), np.array([False, False, True]))
+    assert filled.to_pylist() == ["v2.0", "1.0", "7"]
 
 
 INDICES = {

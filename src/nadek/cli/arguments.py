@@ -14,10 +14,12 @@ import typer
 from nadek import pretrained
 from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.console import say
+from nadek.cli.progress import rows_progress
 from nadek.kernels.cpu import pick_device as pick_device
-from nadek.runs.data import Source, Split, source_for
+from nadek.runs.data import Source, Split, Stream
+from nadek.tabular import batches
 from nadek.tabular.csv import CsvFormat
-from nadek.tabular.files import SUFFIXES
+from nadek.tabular.files import MATRICES, SUFFIXES, form_of
 
 
 def option(flag: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - typer's own
@@ -123,15 +125,34 @@ class TableOptions(FileOptions):
         return load_saved(model, device=pick_device(self.device))
 
     def read(self, saved: SavedModel, data: str) -> Source:
-        """Read the table for a model."""
-        with warnings.catch_warnings(record=True) as messages:
+        """Read the table for a model as a whole."""
+        (source,) = self._stream(saved, data, None)
+        return source
+
+    def stream(self, saved: SavedModel, data: str) -> Stream:
+        """Look through the table, to read it in batches.
+
+        There is one if the output is written in one.
+        """
+        is_whole = self.output is not None and form_of(self.output) in MATRICES
+        return self._stream(saved, data, None if is_whole else batches.CELLS)
+
+    def _stream(self, saved: SavedModel, data: str, cells: int | None) -> Stream:
+        with warnings.catch_warnings(record=True) as messages, rows_progress("reading", quiet=self.quiet) as progress:
             warnings.simplefilter("always")
-            source = source_for(
-                saved, data, split=self.split, data_dir=self.data_dir, form=self.form, unknown=self.unknown
+            stream = Stream(
+                saved,
+                data,
+                split=self.split,
+                data_dir=self.data_dir,
+                form=self.form,
+                unknown=self.unknown,
+                cells=cells,
+                on_rows=progress,
             )
         for message in messages:
             say(str(message.message), quiet=self.quiet)
-        return source
+        return stream
 
 
 def with_groups(verb: Callable[..., None]) -> Callable[..., None]:

@@ -1,16 +1,18 @@
 """``nadek explain`` and ``nadek suggest``: surprising cells, and cells to ask for."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import torch
 import typer
 
+from nadek.checkpoints import SavedModel
 from nadek.cli.arguments import DataArgument, ModelArgument, TableOptions, option, with_groups
 from nadek.cli.console import say
 from nadek.cli.output import write_columns
-from nadek.cli.progress import rows_progress
+from nadek.cli.progress import of_batch, rows_progress
 from nadek.inference import expected_information, explain_cells
-from nadek.runs.data import kinds_of, of_numbers
+from nadek.inference.decoders.chunking import Progress
+from nadek.runs.data import Source, kinds_of, of_numbers
 from nadek.tabular.columns import level_names, log_outwards
 from nadek.tabular.columns.parsing import shown
 from nadek.tabular.encode import schema_labels
@@ -39,24 +41,51 @@ def explain(
     Example: [bold]nadek explain model answers.csv --top 10[/]
     """
     saved = table.load(model, FORMS)
-    source = table.read(saved, data)
-    first, last = (0, len(source.x)) if row is None else (row - 1, row)
-    if last > len(source.x):
-        raise ValueError(f"--row: expected one of the rows 1 to {len(source.x)} of {data}, found {row}")
-    outwards = of_numbers(log_outwards, saved, source)[first:last]
+    stream = table.stream(saved, data)
+    if row is not None and row > stream.n_rows:
+        raise ValueError(f"--row: expected one of the rows 1 to {stream.n_rows} of {data}, found {row}")
+    oddest: list[OddCell] = []
     with rows_progress("explaining", quiet=table.quiet) as progress:
-        cells = explain_cells(saved.model, source.x[first:last], outwards=outwards, progress=progress)
+        for source in stream:
+            some = of_batch(progress, source.first_row, len(source.x), stream.n_rows)
+            cells = _oddest(saved, source, top, row, some)
+            oddest = sorted(oddest + cells, key=lambda cell: -cell.surprise)[:top]
+    columns = {name: [getattr(cell, name) for cell in oddest] for name in OddCell._fields}
+    numbers = {name: torch.tensor(columns[name]) for name in ("row", "surprise")}
+    write_columns(table.output, **columns | numbers)
+
+
+class OddCell(NamedTuple):
+    """A line of `explain`."""
+
+    row: int
+    column: str
+    value: str
+    expected: str
+    surprise: float
+
+
+def _oddest(saved: SavedModel, source: Source, top: int, row: int | None, progress: Progress) -> list[OddCell]:
+    """Return the oddest cells of a batch, or of its row."""
+    first = source.first_row
+    start, end = (0, len(source.x)) if row is None else (row - 1 - first, row - first)
+    if not 0 <= start < end <= len(source.x):
+        return []
+    outwards = of_numbers(log_outwards, saved, source)[start:end]
+    cells = explain_cells(saved.model, source.x[start:end], outwards=outwards, progress=progress)
     names, kinds = schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
     odd = cells.oddest(top)
-    values = [source.values[j][first + i] for i, j in odd]
-    write_columns(
-        table.output,
-        row=torch.tensor([first + i + 1 for i, _ in odd]),
-        column=[names[j] for _, j in odd],
-        value=[value if isinstance(value, str) else shown(value) for value in values],
-        expected=[level_names(kinds[j])[int(cells.expected[i, j])] for i, j in odd],
-        surprise=torch.tensor([cells.surprise[i, j] for i, j in odd]),
-    )
+    values = [source.values[j][start + i] for i, j in odd]
+    return [
+        OddCell(
+            row=first + start + i + 1,
+            column=names[j],
+            value=value if isinstance(value, str) else shown(value),
+            expected=level_names(kinds[j])[int(cells.expected[i, j])],
+            surprise=float(cells.surprise[i, j]),
+        )
+        for (i, j), value in zip(odd, values, strict=True)
+    ]
 
 
 @with_groups

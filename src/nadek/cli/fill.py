@@ -27,19 +27,22 @@ from nadek.cli.arguments import (
     with_groups,
 )
 from nadek.cli.console import say
-from nadek.cli.output import PICTURES, Whole, check_form, how_many, target_of, write_pictures
+from nadek.cli.output import PICTURES, Fills, Whole, check_form, target_of, write_pictures
+from nadek.cli.progress import rows_progress
 from nadek.inference import beam, greedy
 from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import impute as impute_rows
 from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
 from nadek.inference.sampling import sample as sample_rows
-from nadek.runs.data import kinds_of
+from nadek.runs.data import Source, kinds_of
+from nadek.tabular import batches
 from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import Binary, Column, bin_probabilities, is_plain, level_names, n_levels
 from nadek.tabular.encode import schema_labels
-from nadek.tabular.files import SUFFIXES, form_of, write_table
+from nadek.tabular.files import MATRICES, SUFFIXES, form_of
 from nadek.tabular.names import check_names
 from nadek.tabular.writeback import decoded
+from nadek.tabular.writing import writing
 
 Method = Literal["greedy", "certain-first", "beam"]
 
@@ -69,18 +72,25 @@ def sample(
     generator = torch.Generator(saved.model.b.device).manual_seed(seed)
     kinds = kinds_of(saved)
     check_form(saved, output)
-    x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
     if output is not None and output.suffix.lower() in PICTURES:
+        x = sample_rows(saved.model, n_samples, orderings=orderings, generator=generator)
         write_pictures(x, saved.schema.image_shape, output)
     else:
-        codes = x.cpu().numpy()
-        uniforms = number_uniforms(seed, torch.arange(n_samples))
-        rows: Sequence[AnyColumn] | NDArray[Any] = decoded(kinds, codes, uniforms=uniforms)
-        if output is not None and form_of(output) == ".parquet" and saved.schema.types:
-            rows = list(map(typed, rows, saved.schema.types))
-        elif all(map(is_plain, kinds)):
-            rows = codes
-        write_table(target_of(output), rows, columns=saved.schema.columns)
+        form = form_of(target_of(output))
+        most = batches.rows_of(len(kinds), None if form in MATRICES else batches.CELLS) or n_samples
+        with writing(target_of(output)) as writer, rows_progress("drawing", quiet=quiet) as progress:
+            for start in range(0, n_samples, most):
+                ids = torch.arange(start, min(start + most, n_samples))
+                generator.manual_seed(seed)  # draws follow from it and the row
+                x = sample_rows(saved.model, len(ids), orderings=orderings, first_row=start, generator=generator)
+                codes = x.cpu().numpy()
+                rows: Sequence[AnyColumn] | NDArray[Any] = decoded(kinds, codes, uniforms=number_uniforms(seed, ids))
+                if output is not None and form == ".parquet" and saved.schema.types:
+                    rows = list(map(typed, rows, saved.schema.types))
+                elif all(map(is_plain, kinds)):
+                    rows = codes
+                writer.write(rows, columns=saved.schema.columns)
+                progress(start + len(ids), n_samples)
     if output is not None:
         say(f"{output}: {n_samples} rows drawn", quiet=quiet)
 
@@ -110,23 +120,22 @@ def impute(
         check_names(headers, len(headers), where="--probabilities")
     else:
         check_form(saved, table.output)
-    source = table.read(saved, data)
-    whole = None if probabilities and not all(map(is_plain, kinds)) else Whole(source, table.output)
-    x = source.x
-    columns: Sequence[AnyColumn]
-    if whole is None:
-        columns = _level_columns(saved, x)
-    elif probabilities:
-        columns = list(missing_probabilities(saved.model, x).cpu().numpy().T)
-    else:
-        rows = torch.arange(len(x))
-        filled = impute_rows(saved.model, x, rows=rows, generator=torch.Generator(x.device).manual_seed(seed))
-        columns = whole.filled(decoded(kinds, filled.cpu().numpy(), uniforms=number_uniforms(seed, rows)))
-    say(how_many(source.missing), quiet=table.quiet)
-    if whole is None:
-        write_table(target_of(table.output), columns, columns=headers)
-    else:
-        whole.write(columns)
+    stream, fills = table.stream(saved, data), Fills()
+    with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
+        for source in stream:
+            x = source.x
+            if probabilities and not all(map(is_plain, kinds)):
+                writer.write(_level_columns(saved, x), columns=headers)
+            else:
+                whole = Whole(source, table.output)
+                if probabilities:
+                    columns: Sequence[AnyColumn] = list(missing_probabilities(saved.model, x).cpu().numpy().T)
+                else:
+                    columns = whole.filled(_drawn(saved, source, seed))
+                whole.write(writer, columns)
+            fills.add(source.missing)
+            progress(source.first_row + len(x), stream.n_rows)
+    say(str(fills), quiet=table.quiet)
 
 
 @with_groups
@@ -152,20 +161,24 @@ def complete(
     saved = table.load(model, NUMBERS if log_probability else SUFFIXES)
     kinds = kinds_of(saved)
     check_form(saved, table.output)
-    source = table.read(saved, data)
-    whole = Whole(source, table.output)
-    if log_probability and "log_probability" in (whole.columns or ()):
-        raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
-    x = source.x
-    generator = torch.Generator(x.device).manual_seed(seed)
-    if method == "beam":
-        best = beam(saved.model, x, width=width, generator=generator)
-    else:
-        best = greedy(saved.model, x, most_certain_first=method == "certain-first", generator=generator)
-    values = decoded(kinds, best.x.cpu().numpy())
-    mean = float(best.log_prob.sum()) / max(1, int(x.isnan().any(1).sum()))
-    say(f"{how_many(source.missing)}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
-    whole.write(whole.filled(values), **({"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}))
+    stream, fills, n_incomplete, total = table.stream(saved, data), Fills(), 0, 0.0
+    with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
+        for source in stream:
+            whole, x = Whole(source, table.output), source.x
+            if log_probability and "log_probability" in (whole.columns or ()):
+                raise ValueError(f'--log-probability: {data} has a column "log_probability" already')
+            generator = torch.Generator(x.device).manual_seed(seed)  # so the ordering is that of every batch
+            if method == "beam":
+                best = beam(saved.model, x, width=width, generator=generator)
+            else:
+                best = greedy(saved.model, x, most_certain_first=method == "certain-first", generator=generator)
+            more = {"log_probability": best.log_prob.cpu().numpy()} if log_probability else {}
+            whole.write(writer, whole.filled(decoded(kinds, best.x.cpu().numpy())), **more)
+            fills.add(source.missing)
+            n_incomplete, total = n_incomplete + int(x.isnan().any(1).sum()), total + float(best.log_prob.sum())
+            progress(source.first_row + len(x), stream.n_rows)
+    mean = total / max(1, n_incomplete)
+    say(f"{fills}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
 
 
 def level_headers(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
@@ -193,6 +206,13 @@ def _written_levels(columns: Sequence[Column]) -> list[tuple[int, int]]:
     """Return the places and codes whose probabilities are written."""
     first = [isinstance(column, Binary) for column in columns]
     return [(j, code) for j, column in enumerate(columns) for code in range(first[j], n_levels(column))]
+
+
+def _drawn(saved: SavedModel, source: Source, seed: int) -> list[NDArray[Any]]:
+    """Return columns with joint draws in missing cells; they follow from the seed and the row, not from the batch."""
+    x, rows = source.x, torch.arange(source.first_row, source.first_row + len(source.x))
+    codes = impute_rows(saved.model, x, rows=rows, generator=torch.Generator(x.device).manual_seed(seed))
+    return decoded(kinds_of(saved), codes.cpu().numpy(), uniforms=number_uniforms(seed, rows))
 
 
 def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:

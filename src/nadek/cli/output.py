@@ -15,20 +15,27 @@ from nadek.runs.data import Source, kinds_of
 from nadek.tabular.arrow_columns import AnyColumn
 from nadek.tabular.columns import decode, n_levels
 from nadek.tabular.encode import schema_labels
-from nadek.tabular.files import MATRICES, Target, form_of, write_table
+from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.names import labels_of
 from nadek.tabular.writeback import filled_column, numbers_for, other_column
+from nadek.tabular.writing import Writer, writing
 
 PICTURES = (".png", ".svg", ".pdf")
 
 
 def write_columns(output: Path | None, **columns: Tensor | list[str]) -> None:
     """Write columns of numbers and text by their names."""
+    with writing(target_of(output)) as writer:
+        add_columns(writer, **columns)
+
+
+def add_columns(writer: Writer, **columns: Tensor | list[str]) -> None:
+    """Write a batch of columns by their names."""
     values = [
         column.cpu().numpy() if isinstance(column, Tensor) else np.array(column, dtype=object)
         for column in columns.values()
     ]
-    write_table(target_of(output), values, columns=list(columns))
+    writer.write(values, columns=list(columns))
 
 
 def target_of(output: Path | None) -> Target:
@@ -41,13 +48,25 @@ def target_of(output: Path | None) -> Target:
     return stream
 
 
-def how_many(missing: Tensor) -> str:
-    """Return a line about filled cells: True in [N, D]."""
-    return f"filled {int(missing.sum())} of {missing.numel()} cells in {len(missing)} rows"
+class Fills:
+    """Numbers of filled cells and of rows so far."""
+
+    def __init__(self) -> None:
+        self._filled = self._cells = self._rows = 0
+
+    def add(self, missing: Tensor) -> None:
+        """Count a batch: True in [N, D]."""
+        self._filled += int(missing.sum())
+        self._cells += missing.numel()
+        self._rows += len(missing)
+
+    def __str__(self) -> str:
+        """Return a line about them."""
+        return f"filled {self._filled} of {self._cells} cells in {self._rows} rows"
 
 
 class Whole:
-    """Table to be written as read, but for filled cells."""
+    """Batch to be written as read, but for filled cells."""
 
     def __init__(self, source: Source, output: Path | None) -> None:
         """Check that the file format can hold every column."""
@@ -59,21 +78,21 @@ class Whole:
 
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
         """Fill the missing cells out of D arrays [N]."""
-        missing = self._source.missing.numpy().T
-        columns = zip(self._source.places, self._source.values, missing, new, strict=True)
+        source, missing = self._source, self._source.missing.numpy().T
+        columns = zip(source.places, source.values, source.spellings, missing, new, strict=True)
         return [
-            filled_column(self._table, j, values, (where, filling[where]), self._target)
-            for j, values, where, filling in columns
+            filled_column(self._table, j, values, (where, filling[where]), self._target, spelling)
+            for j, values, spelling, where, filling in columns
         ]
 
-    def write(self, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
-        """Write the table: the model's columns, and more by name."""
+    def write(self, writer: Writer, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:
+        """Write the model's columns, and more by name."""
         by_place = self._others | dict(zip(self._source.places, columns, strict=True))
         everything = [by_place[j] for j in sorted(by_place)]
         names = self.columns
         if more:
             names = (*(names or labels_of(None, len(everything))), *more)
-        write_table(self._target, [*everything, *more.values()], columns=names, index=self._table.index)
+        writer.write([*everything, *more.values()], columns=names, index=self._table.index)
 
 
 def check_form(saved: SavedModel, output: Path | None) -> None:

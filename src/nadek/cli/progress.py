@@ -24,16 +24,26 @@ def warn_if_slow(training: TrainingConfig, device: torch.device | str, *, quiet:
 
 @contextmanager
 def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
-    """Show a bar for rows done, with the latest text."""
-    with _shown(label, quiet=quiet) as show:
-        last = ""
+    """Show a bar for rows done.
 
-        def update(done: int, total: int, text: str | None = None) -> None:
+    Beside it is the latest text, or else the number of rows a second.
+    """
+    with _shown(label, quiet=quiet) as show:
+        last, start = "", time.monotonic()
+
+        def update(done: int, total: int | None = None, text: str | None = None) -> None:
             nonlocal last
             last = last if text is None else text
-            show(done, total, last, f"{done:,} of {total:,}" + (last and f", {last}"))
+            rate = f"{done / max(1e-9, time.monotonic() - start):,.0f} rows a second"
+            of_all = "" if total is None else f" of {total:,}"
+            show(done, total, last or rate, f"{done:,}{of_all}, {last or rate}")
 
         yield update
+
+
+def of_batch(progress: Callable[..., None], first: int, n_rows: int, n_in_all: int) -> Callable[[int, int], None]:
+    """Return the progress of a batch as part of all."""
+    return lambda done, total: progress(first + n_rows * done // total, n_in_all)
 
 
 @contextmanager
@@ -51,7 +61,7 @@ def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callabl
 
 
 @contextmanager
-def _shown(label: str, *, quiet: bool) -> Iterator[Callable[[int, int, str, str], None]]:
+def _shown(label: str, *, quiet: bool) -> Iterator[Callable[[int, int | None, str, str], None]]:
     """Show a bar, or lines where there is no terminal."""
     in_log = not messages.is_terminal
     words = TextColumn("{task.fields[text]}")
@@ -60,7 +70,7 @@ def _shown(label: str, *, quiet: bool) -> Iterator[Callable[[int, int, str, str]
         task = progress.add_task(label, total=None, text="")
         last = time.monotonic()
 
-        def show(done: int, total: int, text: str, line: str) -> None:
+        def show(done: int, total: int | None, text: str, line: str) -> None:
             nonlocal last
             progress.update(task, completed=done, total=total, text=text)
             if in_log and time.monotonic() - last >= LOG_EVERY:

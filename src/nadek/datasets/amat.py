@@ -1,6 +1,7 @@
 """Rows of 0 and 1 as text, separated by white space (`.amat`)."""
 
 import gzip
+import io
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,23 @@ def read_plain(path: Path) -> bytes:
         text = stream.read(most_unpacked(path) + 1)
     check_unpacked(path, len(text))
     return text
+
+
+class Unpacked(gzip.GzipFile):
+    """A gzip file of at most `most_unpacked` bytes."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read some bytes."""
+        with damage_in(self.name, "a whole gzip file"):
+            data = super().read(size)
+        check_unpacked(self.name, self.tell())
+        return data
+
+
+def open_plain(path: Path) -> io.BufferedIOBase:
+    """Open a file as `read_plain` reads it."""
+    check_regular(path)
+    return Unpacked(path) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def parse_bits(text: bytes, *, name: str) -> NDArray[np.uint8]:

@@ -45,6 +45,7 @@ def sample(
     *,
     orderings: Orderings | int | None = None,
     chunk: Chunk = 1,
+    first_row: int = 0,
     generator: torch.Generator | None = None,
 ) -> Shaped[Tensor, "n D"]:
     """Draw independent samples: an ordering for each, then one variable after the other.
@@ -58,6 +59,7 @@ def sample(
         chunk: draw so many variables at once, as if they were independent given those before. It is quicker and less
             faithful; `nadek.inference.likelihood.log_prob` with this option is the log-likelihood of such samples. A
             list has the size of each chunk, see `nadek.inference.cheapest_chunks`.
+        first_row: index of the first row, where many are drawn in parts, each with a generator of the same seed.
         generator: source of a seed and orderings, on the device of the model. A row follows from that and its index:
             the first rows of many are those of few.
 
@@ -76,9 +78,10 @@ def sample(
     n_samples = as_count("n_samples", n_samples)
     device, dtype = model.b.device, torch.uint8 if model.variables.knots is None else torch.float32
     out = torch.full((n_samples, model.n_variables), torch.nan, device=device)
+    ids = torch.arange(first_row, first_row + n_samples, device=device)
     if orderings is None and model.config.ordering is None:
-        return impute(model, out, share=False, chunk=chunk, generator=generator).to(dtype)
-    keys = row_keys(_seed(device, generator), torch.arange(n_samples, device=device))
+        return impute(model, out, share=False, chunk=chunk, rows=ids, generator=generator).to(dtype)
+    keys = row_keys(_seed(device, generator), ids)
     choices = as_orderings(model, 1 if orderings is None else orderings, device=device, generator=generator)
     chosen = (uniforms(keys, CHOICE, torch.zeros_like(keys)) * len(choices)).long()
     for index, ordering in enumerate(choices):

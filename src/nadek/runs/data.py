@@ -1,8 +1,12 @@
 """Rows of known data sets and of tables."""
 
+import io
 import os
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,14 +19,16 @@ from torch import Tensor
 from nadek import datasets
 from nadek.checkpoints import SavedModel
 from nadek.tabular.columns import Binary, Categorical, Column, Measure, Unknown, is_missing, within_bins
-from nadek.tabular.csv import CsvFormat, check_header, parse_csv
-from nadek.tabular.encode import encode_by_schema, encode_table, schema_labels
-from nadek.tabular.files import SUFFIXES, matrix_table, read_file
+from nadek.tabular.csv import CsvFormat, check_header, parse_csv, read_csv
+from nadek.tabular.encode import UnknownCells, encode_by_schema, encode_table, schema_labels
+from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_file
 from nadek.tabular.learn_schema import learn_schema
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
+from nadek.tabular.text_cells import Spelling
 from nadek.tabular.user_options import Choices, WordCount
 from nadek.training import needed_rows
+from nadek.utils.configs import naming
 
 Split = Literal["train", "valid", "test"]
 Folder = str | os.PathLike[str] | None
@@ -32,8 +38,9 @@ Folder = str | os.PathLike[str] | None
 class Source:
     """Rows of codes, float32 [N, D], and their columns.
 
-    Rows for a model have their table, the places of the D columns in it, and their values [N] before they became codes.
-    Rows to learn from have words that mean missing, maybe by mistake, and further entries for the model's metrics.
+    Rows for a model have their table, the places of the D columns in it, their values [N] before they became codes,
+    and the spelling of the columns. Rows to learn from have words that mean missing, maybe by mistake, and further
+    entries for the model's metrics.
     """
 
     x: Tensor
@@ -42,7 +49,13 @@ class Source:
     table: Table | None = None
     places: tuple[int, ...] = ()
     word_counts: tuple[WordCount, ...] = ()
+    spellings: Sequence[Spelling] = ()
     trained_on: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def first_row(self) -> int:
+        """Place of the first row, from 0."""
+        return 0 if self.table is None else self.table.first_row
 
     @property
     def missing(self) -> Tensor:
@@ -105,6 +118,67 @@ def open_training(
     return _held_out(train, fraction, seed)
 
 
+class Stream:
+    """Rows for a model, batch by batch.
+
+    Each batch is a `Source`, whose codes are on the device of the model. The whole table is looked through first: a
+    wrong cell anywhere is an error before any work, and what follows from all rows of a column is the same in every
+    batch. If there are several batches, they are read again then.
+
+    Attributes:
+        n_rows: N.
+    """
+
+    def __init__(
+        self,
+        saved: SavedModel,
+        data: str,
+        *,
+        split: Split = "test",
+        data_dir: Folder = None,
+        form: CsvFormat | None = None,
+        unknown: Unknown = "error",
+        cells: int | None = None,
+        on_rows: Callable[[int], None] = lambda n_rows: None,
+    ) -> None:
+        self.n_rows = 0
+        self._saved, self._unknown, self._columns = saved, unknown, kinds_of(saved)
+        model = replace(saved.schema, kinds=self._columns)
+        self._tables = _tables_of(data, split, data_dir, form, model, cells)
+        self._spellings = [Spelling() for _ in self._columns]
+        self._only: Source | None = None
+        counts = UnknownCells()
+        for source in self._sources(counts):
+            self._only = source if self.n_rows == 0 else None
+            self._add(source)
+            on_rows(self.n_rows)
+        counts.warn("standard input" if data == "-" else data, stacklevel=2)
+
+    def __iter__(self) -> Iterator[Source]:
+        """Read the batches in turn."""
+        return self._sources(UnknownCells()) if self._only is None else iter([self._only])
+
+    def _sources(self, counts: UnknownCells) -> Iterator[Source]:
+        device = self._saved.model.b.device
+        for table in self._tables():
+            values, codes, places = encode_by_schema(
+                table, self._saved.schema, self._columns, unknown=self._unknown, unknown_cells=counts
+            )
+            x = torch.from_numpy(codes).to(device)
+            values = [spelling.as_in_file(one) for spelling, one in zip(self._spellings, values, strict=True)]
+            yield Source(x, self._saved.schema, values, table, tuple(places), spellings=self._spellings)
+
+    def _add(self, source: Source) -> None:
+        self.n_rows += len(source.x)
+        table = source.table
+        assert table is not None, "rows for a model have their table"
+        for j, values, spelling in zip(source.places, source.values, self._spellings, strict=True):
+            spelling.add(values)
+            if table.is_text_file:
+                with naming(f'{table.where}: column "{table.labels[j]}"'):
+                    spelling.add_words(table.cells[j], values, decimal_commas=table.decimal_commas)
+
+
 def source_for(
     saved: SavedModel,
     data: str,
@@ -118,8 +192,8 @@ def source_for(
 
     ``unknown`` values are refused, or missing with a warning.
     """
-    source = _read(data, split, data_dir, saved.schema, kinds_of(saved), form, unknown)
-    return replace(source, x=source.x.to(saved.model.b.device))
+    (source,) = Stream(saved, data, split=split, data_dir=data_dir, form=form, unknown=unknown)
+    return source
 
 
 def of_numbers(measure: Measure, saved: SavedModel, source: Source) -> Tensor:
@@ -128,22 +202,41 @@ def of_numbers(measure: Measure, saved: SavedModel, source: Source) -> Tensor:
     return torch.from_numpy(within_bins(measure, kinds_of(saved), source.values, names)).to(source.x.device)
 
 
-def _read(
-    data: str,
-    split: Split,
-    data_dir: Folder,
-    schema: Schema,
-    columns: Sequence[Column],
-    form: CsvFormat | None,
-    unknown: Unknown = "error",
-) -> Source:
+def _tables_of(
+    data: str, split: Split, data_dir: Folder, form: CsvFormat | None, model: Schema, cells: int | None
+) -> Callable[[], Iterator[Table]]:
+    """Return a function that reads a table in batches.
+
+    It can be called more than once. A known data set is one batch.
+    """
     if data in datasets.names():
         source = open_data(data, split=split, data_dir=data_dir)
         table = matrix_table(source.x.numpy().astype(np.uint8), source.schema.columns, where=data)
-    else:
-        table = open_table(data, form, replace(schema, kinds=tuple(columns)))
-    values, codes, places = encode_by_schema(table, schema, columns, unknown=unknown)
-    return Source(torch.from_numpy(codes), schema, values, table, tuple(places))
+        return lambda: iter([table])
+    if data == "-":
+        opener = _standard_input()
+        return lambda: read_csv(opener, where="standard input", form=form, model=model, cells=cells)
+    check_name(data)
+    return lambda: read_batches(data, form=form, model=model, cells=cells)
+
+
+def _standard_input() -> Callable[[], io.BufferedIOBase]:
+    """Return a function that opens a copy of standard input.
+
+    That itself can be read only once.
+    """
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        descriptor = os.dup(copy.fileno())
+
+    def opener() -> io.BufferedIOBase:
+        stream = os.fdopen(os.dup(descriptor), "rb")
+        stream.seek(0)
+        return stream
+
+    weakref.finalize(opener, os.close, descriptor)
+    return opener
 
 
 def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source | None]:
@@ -159,17 +252,23 @@ def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source
 
 def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | None) -> Source:
     columns = train.schema.kinds or (Binary(),) * train.x.shape[1]
-    source = _read(data, "valid", data_dir, train.schema, columns, form)
-    if source.x.isnan().all():
-        raise ValueError(f"{data}: no rows to validate on: {len(source.x)} rows found, all of them without any value")
-    return source
+    (table,) = _tables_of(data, "valid", data_dir, form, replace(train.schema, kinds=columns), None)()
+    values, codes, places = encode_by_schema(table, train.schema, columns)
+    if np.isnan(codes).all():
+        raise ValueError(f"{data}: no rows to validate on: {len(codes)} rows found, all of them without any value")
+    return Source(torch.from_numpy(codes), train.schema, values, table, tuple(places))
 
 
-def open_table(data: str, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
+def open_table(data: str, form: CsvFormat | None = None) -> Table:
     """Read a table from a file or standard input."""
     if data == "-":
-        return parse_csv(sys.stdin.buffer.read(), where="standard input", form=form, model=model)
+        return parse_csv(sys.stdin.buffer.read(), where="standard input", form=form)
+    check_name(data)
+    return read_file(data, form=form)
+
+
+def check_name(data: str) -> None:
+    """Refuse all but data sets and files."""
     if not data.lower().endswith(SUFFIXES) and not Path(data).exists():
         names, suffixes = ", ".join(datasets.names()), ", ".join(SUFFIXES)
         raise ValueError(f"{data!r} is neither a known data set ({names}) nor a file ({suffixes})")
-    return read_file(data, form=form, model=model)

@@ -92,6 +92,23 @@ def cast_in_arrow(column: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - any 
     return column.cast(kind)
 
 
+def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Return a type that holds what two types hold.
+
+    It is that of text if there is no other.
+    """
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    kinds = [pa.int8() if pa.types.is_boolean(kind) else kind for kind in (one, other)]
+    try:
+        schemas = [pa.schema([("column", kind)]) for kind in kinds]
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.string()
+
+
 def type_of(name: str) -> pa.DataType:
     """Return the type of a column of numbers or texts that Arrow writes so; a ValueError for any other name."""
     if decimal := re.fullmatch(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)", name):
@@ -110,12 +127,12 @@ def native(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
-def check_exact(column: pa.ChunkedArray, name: str) -> None:
+def check_exact(column: pa.ChunkedArray, name: str, first_row: int = 0) -> None:
     """Refuse numbers that floats would change."""
     row = first_rounded(column)
     if row is not None:
         message = f"expected a number that floats can hold, found {column[row]}"
-        place = f'row {row + 1}, column "{name}"'
+        place = f'row {first_row + row + 1}, column "{name}"'
         raise ValueError(f"{place}: {message}, which they would round: drop the column, or say that it is categorical")
 
 

@@ -1,19 +1,22 @@
 """Tables as CSV text."""
 
+import codecs
 import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 
 from nadek.tabular.arrow_columns import AnyColumn, is_text, to_arrow
+from nadek.tabular.batches import cut, rows_of
 from nadek.tabular.columns import Binary, Column, Numeric
+from nadek.tabular.csv_rows import NO_TEXT, Opener, Rows
 from nadek.tabular.names import as_known, check_names, labels_of, quoted
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -23,10 +26,12 @@ from nadek.utils.configs import naming
 SEPARATORS = (",", ";", "\t")
 """Delimiters to try; spreadsheets write semicolons if numbers have decimal commas."""
 
+BLOCK = 2**22
+"""Bytes that are parsed at a time where a table is read in batches: the first ones decide the form, no row has more."""
+
 _ROWS = 10_000
 """Rows that are written at once."""
 _OPEN_QUOTE = "a quote in the first row is never closed"
-_NO_TEXT = "expected CSV text in UTF-8, found something else"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _SEPARATOR_LINE = re.compile(r"sep=([!-~\t])[\r\n]+", re.IGNORECASE)
 """A first line by which a spreadsheet names the delimiter; it belongs to no row."""
@@ -60,34 +65,65 @@ class CsvFormat:
 
 def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
     """Read CSV text in UTF-8; `CsvFormat` has the rules."""
-    form = form or CsvFormat()
-    with naming(f"{where}: {_NO_TEXT}"):
-        text = data.decode("utf-8-sig").lstrip("\r\n")
+    (table,) = read_csv(lambda: io.BytesIO(data), where=where, form=form, model=model)
+    return table
+
+
+def read_csv(
+    opener: Opener,
+    *,
+    where: str,
+    form: CsvFormat | None = None,
+    model: Schema | None = None,
+    cells: int | None = None,
+) -> Iterator[Table]:
+    """Read CSV text in UTF-8 in batches of cells.
+
+    There is one batch if ``cells`` is None. `CsvFormat` has the rules. Those that look at all rows look at the first
+    `BLOCK` bytes of a large file.
+    """
+    form, block = form or CsvFormat(), 2**31 - 1 if cells is None else BLOCK
+    with opener() as file:
+        head = file.read(-1 if cells is None else block)
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    with naming(f"{where}: {NO_TEXT}"):
+        text = decoder.decode(head, final=cells is None or len(head) < block).lstrip("\r\n")
+    n_decoded = len(head) - len(decoder.getstate()[0])
     text, delimiter = _split_delimiter(text, where, form.delimiter)
     first, body = _split_first(text, where, delimiter)
-    header = form.header if form.header is not None else _is_header(first, body, where, delimiter, model)
+
+    def rows_from(rest: str) -> Rows:
+        return Rows(opener, n_decoded - len(rest.encode()), len(first), where, delimiter, min(len(head) + 1, block))
+
+    def below() -> pa.Table:
+        with closing(cut(rows_from(body).parts(), rows_of(len(first), cells))) as tables:
+            return next(tables)[1]
+
+    header = form.header if form.header is not None else _is_header(first, body, below, model)
     expected = () if model is None else (*(model.columns or ()), *(model.dropped or ()))
     spelt = as_known([cell.strip() for cell in first], expected)
     names = check_names(spelt, len(first), where=where) if header else None
     rows = body if header else text
     if not rows.strip():
         raise ValueError(f"{where}: expected rows, found only a header")
-    if len(first) == 1 and re.search(r"\n\r?\n|\r\r", rows.strip()):
-        raise ValueError(f'{where}: found a blank line in a file of one column; write "" for a missing cell')
-    cells = tuple(_arrow_columns(rows, len(first), where, delimiter))
     commas = delimiter == ";" if form.decimal is None else form.decimal == ","
-    return Table(cells, names, where=where, is_text_file=True, decimal_commas=commas)
+    for first_row, part in cut(rows_from(rows).parts(), rows_of(len(first), cells)):
+        columns = tuple(part.columns)
+        yield Table(columns, names, where=where, is_text_file=True, decimal_commas=commas, first_row=first_row)
 
 
-def format_csv(values: Sequence[AnyColumn], columns: Sequence[str] | None) -> bytes:
+def format_csv(values: Sequence[AnyColumn], columns: Sequence[str] | None, *, goes_on: bool = False) -> bytes:
     """Write columns as CSV text: a header if there are names, empty cells for null, quotes where needed.
 
-    Without names it has one nevertheless, numbers from 1, if its first row would be taken for one.
+    Without names it has one nevertheless, numbers from 1, if its first row would be taken for one. If it goes on, it
+    follows other rows and has none.
     """
     cells = [_to_text(to_arrow(column)) for column in values]
     # a missing cell that is alone in its row has to differ from a blank line, which readers skip
     null = '""' if len(values) == 1 else ""
-    if columns is None and _counts_columns([column[0].as_py() or "" for column in cells]):
+    if goes_on:
+        columns = None
+    elif columns is None and _counts_columns([column[0].as_py() or "" for column in cells]):
         columns = labels_of(None, len(cells))
     text = [] if columns is None else [",".join(_quoted(name) or null for name in columns) + "\n"]
     for start in range(0, len(values[0]), _ROWS):
@@ -167,11 +203,11 @@ def _split_first(text: str, where: str, separator: str) -> tuple[list[str], str]
         first = next(csv.reader(lines(), delimiter=separator))
     except (ValueError, csv.Error) as error:
         reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(text) else error
-        raise ValueError(f"{where}: {_NO_TEXT}: {reason}") from error
+        raise ValueError(f"{where}: {NO_TEXT}: {reason}") from error
     return first, text[end:]
 
 
-def _is_header(first: list[str], body: str, where: str, delimiter: str, model: Schema | None) -> bool:
+def _is_header(first: list[str], body: str, below: Callable[[], pa.Table], model: Schema | None) -> bool:
     """Apply the rule of `CsvFormat.header`."""
     cells = [cell.strip() for cell in first]
     numbers = [number(cell) for cell in cells]
@@ -184,8 +220,7 @@ def _is_header(first: list[str], body: str, where: str, delimiter: str, model: S
         return True
     if _are_0_or_1(cells) or len(set(cells)) < len(cells) or not body.strip():
         return False
-    below = _arrow_columns(body, len(first), where, delimiter)
-    return all(_are_0_or_1(pc.unique(column).to_pylist()) for column in below)
+    return all(_are_0_or_1(pc.unique(column).to_pylist()) for column in below().columns)
 
 
 def _counts_columns(cells: Sequence[str]) -> bool:
@@ -214,40 +249,6 @@ def _holds(column: Column, cell: str) -> bool:
 def _are_0_or_1(words: Sequence[str]) -> bool:
     """Return True if words are 0, 1 or missing."""
     return all(value is not None and (value in (0, 1) or math.isnan(value)) for value in map(number, words))
-
-
-def _arrow_columns(rows: str, dim: int, where: str, separator: str) -> list[pa.ChunkedArray]:
-    """Return the cells as text, missing ones as the words that they are."""
-    # after an open quote Arrow would take the rest as one cell, or lose it
-    if _has_open_quote(rows) and (complaint := _wrong_row(rows, dim, separator)):
-        raise ValueError(f"{where}: {complaint}")
-    names = [str(j) for j in range(dim)]
-    as_text = pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-    parsing = pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    content = rows.encode()
-    # one block, if Arrow can: a row must not be longer than a block
-    reading = pa_csv.ReadOptions(column_names=names, block_size=min(len(content) + 1, 2**31 - 1))
-    try:
-        return list(pa_csv.read_csv(pa.BufferReader(content), reading, parsing, as_text).columns)
-    except pa.ArrowInvalid as error:
-        complaint = _wrong_row(rows, dim, separator) or " ".join(str(error).split())
-        raise ValueError(f"{where}: {complaint}") from error
-
-
-def _wrong_row(rows: str, dim: int, separator: str) -> str | None:
-    """Return a message about the first row with an open quote, or without `dim` cells, if there is one."""
-    row, end = 0, "\0end"  # a row of its own, unless the text ends in quotes
-    try:
-        for cells in filter(None, csv.reader(io.StringIO(f"{rows}\n{end}", newline=""), delimiter=separator)):
-            row += 1
-            if cells[-1].endswith(f"\n{end}"):
-                return f"row {row}: found a quote that is never closed"
-            if len(cells) != dim and cells != [end]:
-                return f"row {row}: expected {dim} cells, found {len(cells)}"
-    except csv.Error:  # a cell is longer than the reader permits
-        if _has_open_quote(rows):
-            return f"row {row + 1}: found a quote that is never closed"
-    return None
 
 
 def _has_open_quote(text: str) -> bool:

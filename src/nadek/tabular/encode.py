@@ -25,11 +25,13 @@ def encode_table(
     *,
     dtype: DTypeLike = np.float64,
     unknown: Unknown = "error",
+    unknown_cells: "UnknownCells | None" = None,
 ) -> tuple[list[NDArray[Any]], NDArray[Any]]:
     """Return the K columns that have a type as values, arrays [N], and as codes [N, K], NaN where missing.
 
     Columns without a type (None) are left out. ``places`` says where they stand in the table; as they are by default.
-    ``unknown="missing"`` takes values that are no levels of their columns as missing, and warns about them once.
+    ``unknown="missing"`` takes values that are no levels of their columns as missing, and warns about them once; or
+    counts them in ``unknown_cells``, if there are more parts of the table to come.
     """
     places = range(len(columns)) if places is None else places
     typed = [(j, column) for j, column in zip(places, columns, strict=True) if column is not None]
@@ -42,35 +44,53 @@ def encode_table(
             # text that looks like numbers stays text
             reading: Reading = "exact" if has_spaces else "text" if texts else "numbers"
             values.append(table.column(j, reading=reading, levels=texts))
-            codes[:, k] = encode(column, values[k], name=table.labels[j], unknown=unknown)
+            codes[:, k] = encode(column, values[k], name=table.labels[j], unknown=unknown, first_row=table.first_row)
     if unknown == "missing":
-        _warn_about_unknown(table, [table.labels[j] for j, _ in typed], values, codes)
+        counts = UnknownCells() if unknown_cells is None else unknown_cells
+        for k, (j, _) in enumerate(typed):
+            counts.add(table.labels[j], values[k], codes[:, k], table.first_row)
+        if unknown_cells is None:
+            counts.warn(table.where, stacklevel=3)
     return values, codes
 
 
-def _warn_about_unknown(
-    table: Table, labels: Sequence[str], values: Sequence[NDArray[Any]], codes: NDArray[Any]
-) -> None:
-    """Warn about observed cells without a code."""
-    lines = []
-    for label, cells, column_codes in zip(labels, values, codes.T, strict=True):
-        rows = np.flatnonzero(np.isnan(column_codes))
+class UnknownCells:
+    """Numbers of observed cells without a code, by column."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, tuple[int, str]] = {}
+
+    def add(self, label: str, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
+        """Count those of a column, [N]."""
+        rows = np.flatnonzero(np.isnan(codes))
         rows = rows[~is_missing(cells[rows])]
-        if len(rows):
-            lines.append(f'{len(rows)} in column "{label}", such as {shown(cells[rows[0]])} in row {rows[0] + 1}')
-    if lines:
-        more = f"; and in {len(lines) - 6} more columns" if len(lines) > 6 else ""
-        start = f"{table.where}: " if table.where else ""
-        message = f"{start}cells with values that the model does not know are taken as missing: "
-        warnings.warn(message + "; ".join(lines[:6]) + more, UserWarning, stacklevel=3)
+        count, example = self._columns.get(label, (0, ""))
+        if len(rows) and not count:
+            example = f"such as {shown(cells[rows[0]])} in row {first_row + rows[0] + 1}"
+        self._columns[label] = count + len(rows), example
+
+    def warn(self, where: str, *, stacklevel: int) -> None:
+        """Warn about all of them once."""
+        columns = [(label, *column) for label, column in self._columns.items()]
+        lines = [f'{count} in column "{label}", {example}' for label, count, example in columns if count]
+        if lines:
+            more = f"; and in {len(lines) - 6} more columns" if len(lines) > 6 else ""
+            start = f"{where}: " if where else ""
+            message = f"{start}cells with values that the model does not know are taken as missing: "
+            warnings.warn(message + "; ".join(lines[:6]) + more, UserWarning, stacklevel=stacklevel + 1)
 
 
 def encode_by_schema(
-    table: Table, schema: Schema, columns: Sequence[Column], *, unknown: Unknown = "error"
+    table: Table,
+    schema: Schema,
+    columns: Sequence[Column],
+    *,
+    unknown: Unknown = "error",
+    unknown_cells: UnknownCells | None = None,
 ) -> tuple[list[NDArray[Any]], NDArray[np.float32], list[int]]:
     """Return a model's columns in a table: values, arrays [N], codes [N, D] with NaN for missing, and places.
 
-    The table may have them in any order, and columns that were dropped in training beside them.
+    The table may have them in any order, and columns that were dropped in training beside them. See `encode_table`.
     """
     places = _places(table, schema, len(columns))
     label_at = dict(zip(places, schema_labels(schema, len(columns)), strict=True))
@@ -78,7 +98,7 @@ def encode_by_schema(
     own_words = [Word(text, column) for column, text in schema.missing_in or ()]
     emptied = without_words(replace(table, labels=labels), [*map(Word, schema.missing or ()), *own_words])
     table = replace(emptied, labels=table.labels if schema.columns is None else labels)
-    values, codes = encode_table(table, columns, places, dtype=np.float32, unknown=unknown)
+    values, codes = encode_table(table, columns, places, dtype=np.float32, unknown=unknown, unknown_cells=unknown_cells)
     return values, codes, places
 
 

@@ -45,6 +45,7 @@ class Table:
         index: row labels that pandas keeps in a Parquet file, in columns that have no name and are no data.
         native: the array, or the narwhals frame, that the cells were read from; None for a file.
         labels: names of the columns in messages and options: by default see `nadek.tabular.names.labels_of`.
+        first_row: the place of its first row in the file, from 0, if it is a part of one.
     """
 
     cells: tuple[AnyColumn, ...]
@@ -55,6 +56,7 @@ class Table:
     index: pa.Table | None = None
     native: Any = None
     labels: tuple[str, ...] = ()
+    first_row: int = 0
 
     def __post_init__(self) -> None:
         if not self.labels:
@@ -78,13 +80,13 @@ class Table:
             return cells
         if self.is_text_file:
             words = with_points(cells, reading) if self.decimal_commas else cells
-            return read_words(words, reading, name=label, levels=levels)
+            return read_words(words, reading, name=label, levels=levels, first_row=self.first_row)
         if pa.types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
         if _is_text_here(cells, reading, levels):
             return to_objects(cells.cast(pa.string()))
         if reading == "numbers" and is_number(cells.type):
-            check_exact(cells, label)
+            check_exact(cells, label, self.first_row)
         return _values(cells, label)
 
     def is_missing(self, j: int) -> NDArray[np.bool_]:

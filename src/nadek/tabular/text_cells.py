@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import check_exact, first_rounded, is_number, to_arrow, to_numbers, to_objects
+from nadek.tabular.columns.parsing import is_missing, shown
 
 MISSING = ("", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A")
 """Words for missing values, as spreadsheets, databases and other libraries write them."""
@@ -48,7 +49,9 @@ def numbers_among(words: Sequence[str]) -> list[float]:
     return [value for value in numbers if value is not None and not np.isnan(value)]
 
 
-def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = ()) -> NDArray[Any]:
+def read_words(
+    column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = (), first_row: int = 0
+) -> NDArray[Any]:
     """Return the values of a column of words: int64, float64, bool or objects [N].
 
     Words are numbers if all are, and so are true and false beside 0 and 1; alone, these are booleans. Numbers such as
@@ -69,7 +72,7 @@ def read_words(column: pa.ChunkedArray, reading: Reading, *, name: str, levels: 
     if reading == "guess" and (is_rounded or _is_padded(words, numbers)):
         return to_objects(words)
     if is_rounded:
-        check_exact(words, name)
+        check_exact(words, name, first_row)
     return to_numbers(numbers)
 
 
@@ -101,23 +104,95 @@ def says_one_of(word: str, numbers: set[float]) -> bool:
     return not _PADDED.match(word.strip()) and not numbers.isdisjoint(numbers_among([word.strip()]))
 
 
-def fill_words(words: pa.ChunkedArray, values: NDArray[Any], where: NDArray[np.bool_]) -> pa.ChunkedArray:
-    """Return a column of words with new ones in some cells, spelt as the others are.
+class Spelling:
+    """Spelling and types of a file's column.
 
-    If all others spell false and true in one way, so do the new ones. If all others are numbers that end in .0, as
-    pandas writes integers beside missing values, so do new integers.
+    New cells must look like them. Parts of the file are added one after the other.
+
+    Attributes:
+        words: different ones of a text file, without spaces around them. Three are enough, at first those that do not
+            end in .0.
+        sorts: types of their values.
+        has_missing: whether cells are missing.
     """
+
+    def __init__(self) -> None:
+        self.words: set[str] = set()
+        self.sorts: set[type] = set()
+        self.has_missing = False
+        self._marks: set[str] = set()
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Add the values [N] of a part."""
+        observed = ~is_missing(values)
+        self.has_missing |= not observed.all()
+        one_of_each_type = values[observed] if values.dtype == object else values[observed][:1]
+        self.sorts |= set(map(type, one_of_each_type.tolist()))
+
+    def add_words(self, words: pa.ChunkedArray, values: NDArray[Any], *, decimal_commas: bool) -> None:
+        """Add the words of a part, too.
+
+        It is a ValueError if it has points where others had decimal commas.
+        """
+        pointed = with_points(words, "numbers") if decimal_commas else words
+        observed = ~is_missing(values)
+        new = pc.utf8_trim_whitespace(pc.unique(pointed.filter(pa.array(observed)))).to_pylist()
+        self.words = set(sorted(self.words.union(new), key=lambda word: word.endswith(".0"))[:3])
+        if decimal_commas and str not in self.sorts:
+            if pointed is not words:
+                self._marks.add(",")
+            elif any("." in word and number(word) is not None for word in new):
+                self._marks.add(".")
+        if len(self._marks) == 2:
+            message = "expected decimal commas or points, found both, far from each other"
+            raise ValueError(f"{message}: write all numbers alike, or say --decimal .")
+
+    @property
+    def is_text(self) -> bool:
+        """Return True if some cells are text."""
+        return str in self.sorts
+
+    def as_in_file(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of a part as among all.
+
+        True and false are numbers beside numbers and text.
+        """
+        if bool not in self.sorts or len(self.sorts) == 1:
+            return values
+        numbers = [float(value) if isinstance(value, bool) else value for value in values.tolist()]
+        return np.array(numbers, dtype=object if self.is_text else np.float64)
+
+    def spelt(self, values: NDArray[Any]) -> pa.Array:
+        """Return new values as words spelt alike.
+
+        If all others spell false and true in one way, so do the new ones. If all others are numbers that end in .0, as
+        pandas writes integers beside missing values, so do new integers.
+        """
+        if self.is_text:
+            values = as_texts(values)
+        elif values.dtype.kind == "b" and self.sorts & {int, float}:
+            values = values.astype(np.int64)
+        column = to_arrow(values)
+        new = column.cast(pa.string())
+        for false, true in _SPELLINGS if self.words else ():
+            if self.words <= {false, true}:
+                new = pc.if_else(pa.array(values == 0), false, pc.if_else(pa.array(values == 1), true, new))
+        if self.words and is_number(column.type) and all(word.endswith(".0") for word in self.words):
+            new = pc.replace_substring_regex(new, r"^(-?[0-9]+)$", r"\1.0")
+        return new
+
+
+def as_texts(values: NDArray[Any]) -> NDArray[np.object_]:
+    """Return all values [N] as text, but None."""
+    texts = [value if value is None or isinstance(value, str) else shown(value) for value in values.tolist()]
+    return np.array(texts, dtype=object)
+
+
+def fill_words(words: pa.ChunkedArray, new: pa.Array, where: NDArray[np.bool_]) -> pa.ChunkedArray:
+    """Put new words into some cells [N], in turn."""
     if not where.any():
         return words
-    column = to_arrow(values)
-    new = column.cast(pa.string())
-    observed = set(pc.unique(pc.utf8_trim_whitespace(words.filter(pa.array(~where)))).to_pylist())
-    for false, true in _SPELLINGS if observed else ():
-        if observed <= {false, true}:
-            new = pc.if_else(pa.array(values == 0), false, pc.if_else(pa.array(values == 1), true, new))
-    if observed and is_number(column.type) and all(word.endswith(".0") for word in observed):
-        new = pc.replace_substring_regex(new, r"^(-?[0-9]+)$", r"\1.0")
-    return pc.if_else(pa.array(where), new, words)
+    return pc.if_else(pa.array(where), new.take(pa.array(np.maximum(np.cumsum(where) - 1, 0))), words)
 
 
 def _all_numbers(words: pa.ChunkedArray) -> pa.ChunkedArray | None:

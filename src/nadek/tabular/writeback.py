@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, typed
 from nadek.tabular.columns import Column, decode
-from nadek.tabular.columns.parsing import LARGEST_EXACT, shown
+from nadek.tabular.columns.parsing import LARGEST_EXACT
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
 from nadek.tabular.table import OtherTypeError, Table
-from nadek.tabular.text_cells import fill_words, with_points
+from nadek.tabular.text_cells import Spelling, as_texts, fill_words, with_points
 
 Fillings = dict[int, tuple[NDArray[np.bool_], NDArray[Any]]]
 """For the place of a column, which of its cells to replace [N], and their new values in turn."""
@@ -60,26 +60,34 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
 
 
 def filled_column(
-    table: Table, j: int, values: NDArray[Any], filling: tuple[NDArray[np.bool_], NDArray[Any]], target: Target
+    table: Table,
+    j: int,
+    values: NDArray[Any],
+    filling: tuple[NDArray[np.bool_], NDArray[Any]],
+    target: Target,
+    spelling: Spelling,
 ) -> AnyColumn:
     """Return a column of a file with some cells replaced, to be written to another file.
 
-    From CSV to CSV these are the words as they were beside new ones spelt alike; otherwise Arrow's column of its own
-    type if this can hold the new values, or just values. ``values`` [N] are those that the model reads.
+    From CSV to CSV these are the words as they were beside new ones in the ``spelling`` of all; otherwise Arrow's
+    column of its own type if this can hold the new values, or just values. ``values`` [N] are those that the model
+    reads.
     """
     cells: Any = table.cells[j]
     where, new = filling
+    if table.is_text_file and form_of(target) == ".csv":
+        is_text = spelling.is_text or any(isinstance(value, str) for value in new.tolist())
+        words = with_points(cells, "numbers") if table.decimal_commas and not is_text else cells
+        return fill_words(words, spelling.spelt(new), where)
     # a table may say true and false where the model's said 1 and 0
     if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
         values = values.astype(np.float64)
-    whole = _of_one_sort(replaced(values, where, new))
-    if not table.is_text_file:
-        whole = typed(whole, cells.type)
-        return whole if isinstance(whole, np.ndarray) else choose(pa.array(where), whole, cells)
-    if form_of(target) != ".csv":
+    whole = replaced(*_as_in_file(values, where, new, spelling))
+    whole = as_texts(whole) if spelling.is_text else _of_one_sort(whole)
+    if table.is_text_file:
         return whole
-    is_text = any(isinstance(value, str) for value in whole.tolist())
-    return fill_words(with_points(cells, "numbers") if table.decimal_commas and not is_text else cells, whole, where)
+    whole = typed(whole, cells.type)
+    return whole if isinstance(whole, np.ndarray) else choose(pa.array(where), whole, cells)
 
 
 def other_column(table: Table, j: int, target: Target) -> AnyColumn:
@@ -266,12 +274,25 @@ def _fitting(values: NDArray[Any], like: Any) -> NDArray[Any] | None:  # noqa: A
     return values.astype(np.bool_ if dtype == nw.Boolean else np.float64)
 
 
+def _as_in_file(
+    values: NDArray[Any], where: NDArray[np.bool_], new: NDArray[Any], spelling: Spelling
+) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
+    """Return old and new values in the file's types.
+
+    A batch alone may have other types than all cells of the column.
+    """
+    if spelling.is_text:
+        return values.astype(object), where, new
+    if new.dtype.kind == "b" and spelling.sorts & {int, float} and (spelling.has_missing or bool in spelling.sorts):
+        return values.astype(np.float64), where, new.astype(np.float64)
+    return _as_integers(values, where) if new.dtype.kind == "i" and spelling.has_missing else values, where, new
+
+
 def _of_one_sort(values: NDArray[Any]) -> NDArray[Any]:
     """Return text and numbers, which no typed column holds together, as text; all else as it is."""
     if values.dtype != object or len({isinstance(value, str) for value in values if value is not None}) < 2:
         return values
-    texts = [None if value is None else value if isinstance(value, str) else shown(value) for value in values]
-    return np.array(texts, dtype=object)
+    return as_texts(values)
 
 
 def _with_categories(like: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401 - a type of pandas or polars

@@ -15,16 +15,18 @@ Unknown = Literal["error", "missing"]
 """Refuse a value that is no level of its column, or take it as missing."""
 
 
-def encode(column: Column, values: NDArray[Any], *, name: str, unknown: Unknown = "error") -> NDArray[np.float64]:
+def encode(
+    column: Column, values: NDArray[Any], *, name: str, unknown: Unknown = "error", first_row: int = 0
+) -> NDArray[np.float64]:
     """Return codes of values, places of levels or numbers in bins, [N]; NaN where missing.
 
     Numbers outside the range of a numeric column go to the ends of its outer bins. A value that is no level is missing,
-    or an error that names its cell.
+    or an error that names its cell, where rows count from ``first_row`` on.
     """
     levels = None if isinstance(column, Numeric) else column.levels
     if unknown == "missing" and levels is not None and values.dtype.kind in "OUT":
         values = without_other_sorts(values.astype(object), is_text=_sort_of(column) == "text")
-    cells = read_cells(values, name=name, expected_sort=_sort_of(column), expected=levels)
+    cells = read_cells(values, name=name, expected_sort=_sort_of(column), expected=levels, first_row=first_row)
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
         numbers = numbers_of(cells, name=name)
@@ -33,7 +35,7 @@ def encode(column: Column, values: NDArray[Any], *, name: str, unknown: Unknown 
     places = _places(column.levels, cells)
     strange = np.flatnonzero(np.isnan(places))
     if len(strange) and unknown == "error":
-        place = place_of(name, cells.rows[strange[0]])
+        place = place_of(name, first_row + cells.rows[strange[0]])
         value = cells.values[strange[0]]
         raise ValueError(f"{place}: expected {listed(column.levels)} or missing, found {shown(value)}")
     codes[cells.rows] = places

@@ -37,23 +37,25 @@ def read_cells(
     name: str,
     expected_sort: Sort | None = None,
     expected: Sequence[object] | None = None,
+    first_row: int = 0,
 ) -> Cells:
     """Return a column's observed cells and their sort; None, NaN and null are missing.
 
     Cells must be of ``expected_sort``, or of the most frequent one. Other cells are a `MixedColumnError`, infinite
-    numbers a ValueError, and dates and the like a TypeError. Messages list the ``expected`` values.
+    numbers a ValueError, and dates and the like a TypeError. Messages list the ``expected`` values, and count rows from
+    ``first_row`` on.
     """
     if values.ndim != 1:
         raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
     if values.dtype.kind in "OUT":
-        return _read_objects(values.astype(object), name, expected_sort, expected)
+        return _read_objects(values.astype(object), name, expected_sort, expected, first_row)
     if values.dtype.kind not in "buif":
         raise ValueError(f'column "{name}": expected text, numbers or booleans, found {values.dtype}')
     if values.dtype.kind != "f":
         plain = values if values.dtype.kind == "b" else _whole(values)
         return Cells("booleans" if values.dtype.kind == "b" else "numbers", plain, np.arange(len(values)), len(values))
     rows = np.flatnonzero(~np.isnan(values))
-    observed = _finite(widened(values[rows]), rows, name)
+    observed = _finite(widened(values[rows]), rows + first_row, name)
     return Cells("numbers" if len(rows) else "nothing", observed, rows, len(values))
 
 
@@ -113,6 +115,7 @@ def _read_objects(
     name: str,
     expected_sort: Sort | None,
     expected: Sequence[object] | None,
+    first_row: int,
 ) -> Cells:
     """Return the cells of an object column, all of one sort."""
     rows = np.flatnonzero(~is_missing(values))
@@ -120,7 +123,7 @@ def _read_objects(
     sorts = {kind: _sort_of(kind) for kind in dict.fromkeys(map(type, observed))}
     different = set(sorts.values())
     if None in different or len(different) > 1:
-        _refuse(observed, rows, [sorts[type(value)] for value in observed], name, expected_sort, expected)
+        _refuse(observed, rows + first_row, [sorts[type(value)] for value in observed], name, expected_sort, expected)
     if not different:
         return Cells("nothing", np.empty(0), rows, len(values))
     (sort,) = different
@@ -133,7 +136,7 @@ def _read_objects(
         narrow = [isinstance(value, np.float16 | np.float32) for value in observed]
         observed = np.where(narrow, observed.astype(np.str_), observed)
     plain = _whole(observed) if whole else observed.astype(np.float64)
-    return Cells("numbers", _finite(plain, rows, name), rows, len(values))
+    return Cells("numbers", _finite(plain, rows + first_row, name), rows, len(values))
 
 
 def _finite(observed: NDArray[Any], rows: NDArray[np.intp], name: str) -> NDArray[Any]:
