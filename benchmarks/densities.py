@@ -5,10 +5,11 @@
 FOLDER is that of benchmarks/mixed.py. The numeric columns of each table are taken, and the rows where all of them are
 known; four fifths are for training. All have defaults, but for what they cannot do without: the components of the
 mixture and the bandwidth of the kernels, which a tenth of the training rows chooses. In small tables nadek is also
-asked without an order of its knots, to see what it brings (`nadek.models.ordinal_kernel`). Numbers in steps have a
-density too, spread evenly over the step: the peers learn and are asked with noise of this size added. Log-densities are
-means over test rows, in nats, of standardised columns. With --record every result is written to
-benchmarks/results/densities.json at once, and an interrupted run goes on where it was.
+asked without an order of its knots, and without a first guess, to see what these bring (`nadek.models.ordinal_kernel`,
+`nadek.models.first_guess`). Numbers in steps have a density too, spread evenly over the step: the peers learn and are
+asked with noise of this size added. Log-densities are means over test rows, in nats, of standardised columns. With
+--record every result is written to benchmarks/results/densities.json at once, and an interrupted run goes on where it
+was.
 """
 
 import argparse
@@ -39,7 +40,12 @@ from nadek.tabular.columns.types import MOST_LEVELS
 Array = NDArray[np.float64]
 TEST, VALIDATION = 0.2, 0.1
 FEW_ROWS = 1000
-"""In tables of fewer rows nadek is also asked without an order of its knots."""
+"""In tables of fewer rows nadek is also asked without each of `PARTS`."""
+PARTS: dict[str, tuple[str, Any]] = {
+    "unordered": ("nadek.models.ordinal_kernel.MIN_LEVELS", 1 + MOST_LEVELS),
+    "unguessed": ("nadek.training.defaults.FACTORS", 0),
+}
+"""What takes a part of the defaults away."""
 COMPONENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 COVARIANCES = ("full", "diag")
 BANDWIDTHS = np.geomspace(0.02, 1.5, 20)
@@ -89,10 +95,10 @@ def measure(frame: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     started = time.process_time()
     ours, steps = nadek(train, test)
     results = [result("nadek", ours + np.log(spread).sum(), started)]
-    if len(frame) < FEW_ROWS:
-        with patch("nadek.models.ordinal_kernel.MIN_LEVELS", 1 + MOST_LEVELS):
+    for name, part in PARTS.items() if len(frame) < FEW_ROWS else ():
+        with patch(*part):
             started = time.process_time()
-            results.append(result("unordered", nadek(train, test)[0] + np.log(spread).sum(), started))
+            results.append(result(name, nadek(train, test)[0] + np.log(spread).sum(), started))
     rng = np.random.default_rng(seed)
     noisy = [part.to_numpy() + (rng.random(part.shape) - 0.5) * steps for part in (train, test)]
     scaled = [(part - train.mean().to_numpy()) / spread for part in noisy]
@@ -115,7 +121,7 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
     means = frame.groupby(["name", "method"], sort=False)["mean"].mean().unstack()
     seconds = frame[frame["method"] == "nadek"].groupby("name")["seconds"].mean()
     rows = [{"table": name, **row.to_dict(), "seconds": seconds[name]} for name, row in means.iterrows()]
-    best = means.drop(columns="unordered", errors="ignore").idxmax(axis=1) == "nadek"
+    best = means.drop(columns=list(PARTS), errors="ignore").idxmax(axis=1) == "nadek"
     few = [row for row in rows if pd.notna(row.get("unordered"))]
     return {"rows": rows, "few_rows": few, "tables": len(means), "best": int(best.sum())}
 

@@ -79,7 +79,7 @@ def _steps(model, x, missing):
 def first_guess(model, p, observed, missing):
     """What a factor analysis adds to the logits of ordered variables, and whose columns these are."""
     guess, is_guessed = np.zeros(len(observed)), np.zeros(len(observed), dtype=bool)
-    if model.config.factors is None:
+    if not model.config.factors:
         return guess, is_guessed
     rank, p = model.config.factors, {k.removeprefix("first_guess."): v for k, v in p.items()}
     shown = ~np.asarray(missing)

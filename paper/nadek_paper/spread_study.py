@@ -34,7 +34,7 @@ class SpreadOptions:
     """The options of ``spread.toml``."""
 
     title: str  # shown above the table
-    model: str  # a trained model of images
+    network: str  # a trained model of images
     data: str  # its data set
     chunks: tuple[int, ...]  # numbers of pixels at a time, the first of them 1
     rows: int  # validation rows
@@ -65,7 +65,7 @@ def spread_study(workspace: Workspace) -> Study:
     def finish(results: dict[str, Tensor]) -> Record:
         first = next(iter(results.values()))
         lines = [_entry(cases[name], scores, first, x.shape[1]) for name, scores in results.items()]
-        about = {"title": options.title, "quick": workspace.quick, "model": options.model, "data": options.data}
+        about = {"title": options.title, "quick": workspace.quick, "model": options.network, "data": options.data}
         sizes = {"rows": len(x), "measured_rows": len(others), "orderings": options.orderings}
         path = workspace.record(NAME)
         write_record(
@@ -75,7 +75,7 @@ def spread_study(workspace: Workspace) -> Study:
 
     @cache
     def saved() -> SavedModel:
-        return load_saved(options.model, device=workspace.device)
+        return load_saved(options.network, device=workspace.device)
 
     @cache
     def losses(kind: str) -> Tensor:

@@ -34,7 +34,7 @@ orderings = 2
 """
 SPREAD = """
 title = "Spread"
-model = "MODEL"
+network = "MODEL"
 data = "digits"
 chunks = [1, 9]
 rows = 10

@@ -3,5 +3,6 @@
 from nadek.estimators.density import NADEk
 from nadek.estimators.imputer import NADEkImputer
 from nadek.estimators.outliers import NADEkOutlierDetector
+from nadek.estimators.pooling import Pooled, pool
 
-__all__ = ["NADEk", "NADEkImputer", "NADEkOutlierDetector"]
+__all__ = ["NADEk", "NADEkImputer", "NADEkOutlierDetector", "Pooled", "pool"]

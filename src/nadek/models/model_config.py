@@ -29,7 +29,7 @@ class ModelConfig:
         confidence: number of knots of a learnt factor on the logits, by the part of a row that is given (see
             `nadek.models.confidence`); None for no factor.
         factors: number of factors of a first guess at the ordinal variables (see `nadek.models.first_guess`), which
-            stands in place of ``fill`` and begins their logits; None for no guess.
+            stands in place of ``fill`` and begins their logits; 0 for none.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
     """
 
@@ -44,12 +44,12 @@ class ModelConfig:
     ordinal: tuple[int, ...] | None = None
     knots: tuple[tuple[int, ...] | None, ...] | None = None
     confidence: int | None = None
-    factors: int | None = None
+    factors: int = 0
     init_std: float | None = None
 
     def __post_init__(self) -> None:
         check_range(self, "n_variables", "steps", "confidence", least=1)
-        check_range(self, "factors", least=1)
+        check_range(self, "factors", least=0)
         check_range(self, "init_std", least=0)
         check_choices(self, "fill")
         if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):
@@ -65,7 +65,7 @@ class ModelConfig:
         ordinal, last = self.ordinal or (), self.n_variables - 1
         if len(set(ordinal)) < len(ordinal) or not set(ordinal) <= set(range(self.n_variables)):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
-        if self.factors is not None and not any((self.levels or {j: 2})[j] > 2 for j in ordinal):
+        if self.factors and not any((self.levels or {j: 2})[j] > 2 for j in ordinal):
             raise ValueError("factors: expected an ordinal variable of three levels or more to guess, found none")
 
 
@@ -93,7 +93,7 @@ class ImageConfig:
     ordering: ClassVar[None] = None
     levels: ClassVar[None] = None
     knots: ClassVar[None] = None
-    factors: ClassVar[None] = None
+    factors: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if len(self.image_shape) != 2 or min(self.image_shape) < 1:

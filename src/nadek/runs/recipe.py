@@ -3,7 +3,7 @@
 import math
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from nadek.models.model_config import AnyConfig, ImageConfig, ModelConfig
+from nadek.models.variables import Knots
 from nadek.runs.data import Source
 from nadek.tabular.columns import knots, n_levels, ordinal
 from nadek.training import Recipe as Recipe
@@ -32,7 +33,8 @@ def trained_alike(model: AnyConfig) -> AnyConfig:
     if isinstance(model, ImageConfig):
         return replace(model, dropout=0.0)
     assert isinstance(model, ModelConfig)
-    return replace(model, init_std=None, ordinal=None, core=replace(model.core, dropout=0.0))
+    ordinal = model.ordinal if model.factors else None  # the first guess is of these
+    return replace(model, init_std=None, ordinal=ordinal, core=replace(model.core, dropout=0.0))
 
 
 def is_recipe(recipe: Recipe, record: Any) -> bool:  # noqa: ANN401 - any JSON
@@ -109,14 +111,14 @@ def choose_recipe(
     merge(USUAL_KINDS, changes)  # refuses a value for a table of options
     kinds = rows.schema.kinds
     levels = [2] * n_variables if kinds is None else list(map(n_levels, kinds))
-    shaped = _by_shape(n_rows, levels, changes, epochs, device) if by_shape else {}
+    order, numbers = ordinal(kinds or ()), knots(kinds or ())
+    shaped = _by_shape(n_rows, levels, order, numbers, changes, epochs, device) if by_shape else {}
     options = merge(shaped if by_shape else options, changes)
-    numbers = knots(kinds or ())
     if set(levels) != {2} or numbers is not None:
         if options.get("model", {}).get("kind") == "images":
             raise ValueError(f"model.kind: a network of images needs columns of 0 and 1, found {max(levels)} levels")
         options = merge(options, {"model": {"levels": levels, "knots": numbers}})
-    if order := ordinal(kinds or ()):
+    if order:
         options = merge({"model": {"ordinal": order}}, options)  # an option may say that there is none
     recipe = make(options)
     if epochs is None and "phases" in options.get("training", {}):
@@ -131,7 +133,13 @@ def choose_recipe(
 
 
 def _by_shape(
-    n_rows: int, levels: list[int], changes: Mapping[str, Any], epochs: int | None, device: torch.device | str
+    n_rows: int,
+    levels: list[int],
+    order: Sequence[int],
+    numbers: Knots,
+    changes: Mapping[str, Any],
+    epochs: int | None,
+    device: torch.device | str,
 ) -> dict[str, Any]:
     """Return defaults for a table; none for another kind of network."""
     model, training = changes.get("model", {}), changes.get("training", {})
@@ -140,6 +148,8 @@ def _by_shape(
     chosen = defaults(
         n_rows,
         levels,
+        ordinal=model.get("ordinal", order),
+        knots=numbers,
         epochs=epochs,
         batch_size=_count(training.get("batch_size")),
         steps=_count(model.get("steps")),

@@ -113,7 +113,7 @@ def fit_table(
     device = rows.values.device
     weights = torch.Generator().manual_seed(recipe.seed)
     network = build(recipe.model, data_mean(_levels(rows), recipe.model.levels), generator=weights).to(device)
-    if recipe.model.factors is not None and resume is None:
+    if recipe.model.factors and resume is None:
         assert isinstance(network, IterativeNADE)
         fit_factors(network, rows)
     if start is not None and resume is None:
