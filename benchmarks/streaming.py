@@ -1,0 +1,95 @@
+"""Measure memory and speed of verbs on tables of more and more rows, which they read batch by batch.
+
+    python benchmarks/streaming.py [--rows 100000 1000000] [--columns 100] [--record]
+
+A small model of 0 and 1 is trained on a thousand rows. Each verb runs in a process of its own: its largest resident
+memory, and rows a second of its whole running time, with those of the same verb on ten rows taken off for the start.
+With --record the result is written to benchmarks/results/streaming.json.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from common import show, write
+
+VERBS: dict[str, tuple[str, ...]] = {
+    "impute --probabilities": ("impute", "--probabilities"),
+    "impute": ("impute",),
+    "score --orderings 1": ("score", "--orderings", "1"),
+}
+PROFILED = "import resource, sys; from nadek.cli.app import main; sys.argv = ['nadek', *sys.argv[1:]]\n" + (
+    "try:\n    main()\nfinally:\n    sys.stderr.write(f'\\n{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}')"
+)
+"""Python of a verb, which ends with its largest memory in KiB."""
+BATCH = 100_000
+
+
+def make_table(path: Path, n_rows: int, n_columns: int) -> None:
+    """Write rows of groups of equal columns with noise, a fifth of them missing."""
+    rng = np.random.default_rng(0)
+    names = [f"q{j}" for j in range(n_columns)]
+    with pq.ParquetWriter(path, pa.schema([(name, pa.int8()) for name in names])) as writer:
+        for start in range(0, n_rows, BATCH):
+            size = (min(BATCH, n_rows - start), n_columns)
+            cause = rng.random((size[0], 5)) < 0.5
+            cells = cause[:, np.arange(n_columns) % 5] ^ (rng.random(size) < 0.1)
+            missing = rng.random(size) < 0.2
+            columns = [pa.array(cells[:, j].astype(np.int8), mask=missing[:, j]) for j in range(n_columns)]
+            writer.write_table(pa.table(columns, names=names))
+
+
+def run(verb: str, model: Path, table: Path, output: Path) -> tuple[float, float]:
+    """Return seconds and the largest memory of a verb, in MiB."""
+    name, *options = VERBS[verb]
+    arguments = [name, model, table, "-o", output, "--force", "-q", *options]
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", PROFILED, *map(str, arguments)], check=True, stderr=subprocess.PIPE, text=True
+    )
+    return time.perf_counter() - started, int(done.stderr.split()[-1]) / 1024
+
+
+def measure(n_rows: list[int], n_columns: int, folder: Path) -> list[dict[str, Any]]:
+    """Return a line for each verb and number of rows."""
+    model, few = folder / "model", folder / "few.parquet"
+    make_table(folder / "train.parquet", 1000, n_columns)
+    make_table(few, 10, n_columns)
+    fit = ["fit", folder / "train.parquet", "-o", model, "--epochs", "20", "--set", "model.core.width=32", "-q"]
+    subprocess.run([sys.executable, "-m", "nadek", *map(str, fit)], check=True)
+    lines = []
+    for n in n_rows:
+        table = folder / f"{n}.parquet"
+        make_table(table, n, n_columns)
+        for verb in VERBS:
+            start, _ = run(verb, model, few, folder / "few-out.parquet")
+            seconds, memory = run(verb, model, table, folder / "out.parquet")
+            assert pq.ParquetFile(folder / "out.parquet").metadata.num_rows == n
+            lines.append({"verb": verb, "rows": n, "memory": memory, "rows_per_second": n / (seconds - start)})
+            show("", list(lines[-1]), [list(lines[-1].values())])
+        table.unlink()
+    return lines
+
+
+def main() -> None:
+    """Measure, print and write a record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="+", type=int, default=[100_000, 1_000_000])
+    parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--record", action="store_true", help="write benchmarks/results/streaming.json")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        lines = measure(options.rows, options.columns, Path(folder))
+    if options.record:
+        write("streaming", {"columns": options.columns, "lines": lines})
+
+
+if __name__ == "__main__":
+    main()
