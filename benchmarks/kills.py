@@ -2,9 +2,10 @@
 
     python benchmarks/kills.py [--kills 50] [--record]
 
-Each kill is a SIGKILL of a process of its own, at a random moment after it began to write. Half of the processes write
-over an older file or model. Then nothing half-written may lie under the final name, and the same command must end with
-the bytes of a run that nobody disturbed. Batches are small, so that files grow in many pieces.
+Each kill is a SIGKILL of a process of its own, at a random moment after it began to write. Every second one then waits
+until a file is being written, which in a training is seldom. A process that ended before its kill does not count. About
+half of the processes write over an older file or model. Nothing half-written may lie under the final name, and the same
+command must end with the bytes of a run that nobody disturbed. Batches are small, so that files grow in many pieces.
 """
 
 import argparse
