@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import itertools
 import json
 import re
 import runpy
@@ -239,6 +240,19 @@ def unknown_arguments(code):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_calls_in_pages_have_valid_arguments(page):
     assert [call for code in blocks(page, "python") for call in unknown_arguments(code)] == []
+
+
+def test_guarantees_name_tests_that_exist():
+    """Every section but the last, of what is not guaranteed."""
+    opening, *sections, last = re.split("^## ", (ROOT / "docs" / "guarantees.md").read_text(), flags=re.MULTILINE)
+    named = [re.findall(r"^- `(tests/[\w/]+\.py)::(\w+)`$", section, re.MULTILINE) for section in sections]
+    assert all(named)
+    assert last.startswith("Not guaranteed")
+    assert "::" not in opening + last
+    for file, test in itertools.chain(*named):
+        tree = ast.parse((ROOT / file).read_text())
+        assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, f"{file}::{test}"
+    assert sum(map(len, named)) == "\n".join(sections).count("::")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -5,6 +5,9 @@ import gzip
 import io
 import itertools
 import re
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.csv as pa_csv
@@ -15,6 +18,7 @@ import torch
 from nadek.checkpoints import SavedModel, save
 from nadek.datasets.amat import read_plain
 from nadek.inference import log_prob
+from nadek.inference.score_rows import score_rows
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.tabular import csv as csv_module
 from nadek.tabular.columns import Binary, Categorical, Numeric, knots
@@ -143,6 +147,24 @@ def three_rows(monkeypatch):
     monkeypatch.setattr("nadek.tabular.batches.CELLS", 21)
 
 
+@pytest.mark.usefixtures("three_rows")
+def test_score_takes_the_same_orderings_in_every_batch(people, tmp_path, monkeypatch):
+    batches = []
+
+    def watched(model, x, along, *arguments, **options):
+        batches.append((len(x), along))
+        return score_rows(model, x, along, *arguments, **options)
+
+    monkeypatch.setattr("nadek.inference.likelihood.score_rows", watched)
+    table = people_csv(tmp_path / "t.csv", [ROW, "yes,,400,0,,5,", ROW, "no,,,,,,"] * 2)
+    for seed in (1, 1, 2):
+        ok("score", people, table, "--orderings", 5, "--seed", seed, "-q")
+    assert [n_rows for n_rows, _ in batches] == [3, 3, 2] * 3
+    assert batches[0][1].shape == (5, len(NAMES))
+    assert all(torch.equal(along, batches[0][1]) for _, along in batches[:6])
+    assert not torch.equal(batches[6][1], batches[0][1])
+
+
 def people_csv(path, rows):
     path.write_text("\n".join([",".join(POOLS), *rows]) + "\n")
     return path
@@ -202,6 +224,40 @@ def test_a_stop_in_the_middle_leaves_the_old_file(stop, suffix, people, tmp_path
     assert nadek("score", people, table, "-o", path, "--force", "-q").code == (130 if stop is KeyboardInterrupt else 1)
     assert path.read_text() == "old"
     assert {file.name for file in tmp_path.iterdir()} == {"t.csv", path.name}
+
+
+KILLED = """
+import os, signal, sys
+from nadek.cli import main
+from nadek.tabular import batches, writing
+
+batches.CELLS = 21
+write, calls = writing.Writer.write, iter(range(9))
+
+def killed(writer, *values, **options):
+    write(writer, *values, **options)
+    if next(calls) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+writing.Writer.write = killed
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("verb", "suffix"), [("score", ".csv.gz"), ("impute", ".parquet"), ("sample", ".csv")])
+def test_a_kill_in_the_middle_leaves_the_old_file(verb, suffix, people, tmp_path):
+    table, path = people_csv(tmp_path / "t.csv", [ROW, "no,,,1,,,x", ROW] * 3), tmp_path / f"new{suffix}"
+    path.write_bytes(b"old")
+    rows = ("-n", "9") if verb == "sample" else (table,)
+    command = [sys.executable, "-c", KILLED, verb, people, *rows, "-o", path, "--force", "-q"]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+    left = {file.name for file in tmp_path.iterdir()} - {"t.csv", path.name}
+    assert [re.sub("[0-9a-f]{16}", "*", name) for name in left] == [".nadek-*.tmp"]
+    ok(verb, people, *rows, "-o", tmp_path / f"whole{suffix}", "-q")
+    ok(verb, people, *rows, "-o", path, "--force", "-q")
+    assert path.read_bytes() == (tmp_path / f"whole{suffix}").read_bytes()
 
 
 @pytest.mark.usefixtures("three_rows")

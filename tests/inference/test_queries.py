@@ -24,6 +24,7 @@ from nadek.inference.sampling import (
 )
 from nadek.inference.score_rows import FEW_ROWS, SCORE_FROM
 from nadek.inference.summary import summarise
+from nadek.models import nade_k
 from nadek.training import prepare
 from support.models import any_order, every_model, rows, seeded
 from zoo import build, orderings_of
@@ -568,6 +569,22 @@ def test_last_state_equals_one_pass(name, generator):
             reconstruction_probabilities(model, wrong, flags)
     with pytest.raises(ValueError, match=r"expected rows of 4 variables, found an array of shape \(\d+, 3\)"):
         reconstruction_probabilities(model, x[:, :3])
+
+
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float64, 1e-11), (torch.float32, 1e-4)])
+def test_number_of_threads_costs_rounding_only(dtype, near, generator):
+    """Products large enough for PyTorch to share them out."""
+    model = nade_k(12, hidden=(128,), steps=3, generator=generator).to(dtype)
+    x = torch.randint(0, 2, (300, 12), generator=generator).to(dtype)
+    x[::2, :4] = NAN
+    orderings, scores, before = orderings_of(model, 2, generator), [], torch.get_num_threads()
+    try:
+        for n_threads in (1, 2):
+            torch.set_num_threads(n_threads)
+            scores.append(log_prob(model, x, orderings=orderings))
+    finally:
+        torch.set_num_threads(before)
+    close(*scores, atol=near)
 
 
 def test_threads_share_a_model():
