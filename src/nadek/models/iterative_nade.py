@@ -63,7 +63,7 @@ class IterativeNADE(ConditionalModel):
         self.b = nn.Parameter(torch.empty(n_columns))
         self.A = nn.Parameter(torch.empty(n_in, config.n_variables)) if config.mask_input else None
         self.confidence = None if config.confidence is None else Confidence(config.confidence)
-        rank, ordinal = config.factors, config.ordinal or ()
+        rank, ordinal = config.factors or 0, config.ordinal or ()
         self.first_guess = FactorGuess(self.variables, ordinal, rank) if rank else None
         self.register_buffer("fill", torch.zeros(n_columns))
         self._initialise(mean, generator)
@@ -71,7 +71,7 @@ class IterativeNADE(ConditionalModel):
     @property
     def units_per_row(self) -> int:
         """See `ConditionalModel`."""
-        guess = 3 * self.config.factors**2
+        guess = 3 * (self.config.factors or 0) ** 2
         return 8 * max(self.core.n_in, self.core.n_out) + 4 * self.variables.n_columns + guess
 
     @property

@@ -29,7 +29,7 @@ class ModelConfig:
         confidence: number of knots of a learnt factor on the logits, by the part of a row that is given (see
             `nadek.models.confidence`); None for no factor.
         factors: number of factors of a first guess at the ordinal variables (see `nadek.models.first_guess`), which
-            stands in place of ``fill`` and begins their logits; 0 for none.
+            stands in place of ``fill`` and begins their logits; None or 0 for no guess.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
     """
 
@@ -44,7 +44,7 @@ class ModelConfig:
     ordinal: tuple[int, ...] | None = None
     knots: tuple[tuple[int, ...] | None, ...] | None = None
     confidence: int | None = None
-    factors: int = 0
+    factors: int | None = None
     init_std: float | None = None
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class ImageConfig:
     ordering: ClassVar[None] = None
     levels: ClassVar[None] = None
     knots: ClassVar[None] = None
-    factors: ClassVar[int] = 0
+    factors: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if len(self.image_shape) != 2 or min(self.image_shape) < 1:

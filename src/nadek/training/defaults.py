@@ -124,11 +124,11 @@ def defaults(
     return model, training
 
 
-def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int:
-    """Return the number of factors of the first guess; 0 where there is nothing to guess."""
+def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
+    """Return the number of factors of the first guess; None where there is nothing to guess."""
     guessed = {j for j in ordinal if levels[j] > 2}
     n_features = sum(1 if j in guessed else max(1, n - 1) for j, n in enumerate(levels))
-    return min(FACTORS, n_features) if guessed else 0
+    return min(FACTORS, n_features) if guessed else None
 
 
 def _width(n_rows: int, levels: Sequence[int], knots: Knots, *, few_columns: bool) -> int:
