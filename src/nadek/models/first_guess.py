@@ -42,7 +42,7 @@ class Evidence(NamedTuple):
     """Sums over the observed cells of rows, from which their factors follow."""
 
     total: Float[Tensor, "*batch r"]
-    precision: Float[Tensor, "*#batch r*r"]
+    precision: Float[Tensor, "*rows r*r"]
     """The same for all rows where these have the same observed variables."""
 
     def select(self, rows: slice | Int[Tensor, " n"]) -> "Evidence":
@@ -103,7 +103,7 @@ class FactorGuess(nn.Module):
     def evidence(
         self,
         observed: Float[Tensor, "*batch c"],
-        shown: Shaped[Tensor, "*#batch d"],
+        shown: Shaped[Tensor, "*rows d"],
         places: slice = ALL,
         columns: slice = ALL,
     ) -> Evidence:
