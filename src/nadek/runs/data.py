@@ -123,7 +123,8 @@ class Stream:
 
     Each batch is a `Source`, whose codes are on the device of the model. The whole table is looked through first: a
     wrong cell anywhere is an error before any work, and what follows from all rows of a column is the same in every
-    batch. If there are several batches, they are read again then.
+    batch. If there are several batches, they are read again then. ``unknown`` values are refused, or missing with a
+    warning.
 
     Attributes:
         n_rows: N.
@@ -179,20 +180,9 @@ class Stream:
                     spelling.add_words(table.cells[j], values, decimal_commas=table.decimal_commas)
 
 
-def source_for(
-    saved: SavedModel,
-    data: str,
-    *,
-    split: Split = "test",
-    data_dir: Folder = None,
-    form: CsvFormat | None = None,
-    unknown: Unknown = "error",
-) -> Source:
-    """Read rows by the columns and codes of a model, whose device has the codes then.
-
-    ``unknown`` values are refused, or missing with a warning.
-    """
-    (source,) = Stream(saved, data, split=split, data_dir=data_dir, form=form, unknown=unknown)
+def source_for(saved: SavedModel, data: str, **options: Any) -> Source:  # noqa: ANN401 - those of `Stream`
+    """Read rows for a model as a whole."""
+    (source,) = Stream(saved, data, **options)
     return source
 
 

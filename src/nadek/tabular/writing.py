@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,7 +64,7 @@ def writing(target: Target) -> Iterator["Writer"]:
             stream.write(pack.flush())
 
 
-class Writer:
+class Writer(ABC):
     """Takes the batches of a table."""
 
     def write(self, values: Values, *, columns: Sequence[str] | None = None, index: pa.Table | None = None) -> None:
@@ -72,13 +73,14 @@ class Writer:
         names = None if columns is None else check_names(columns, dim, where="columns")
         self._write(values, names, index)
 
+    @abstractmethod
     def _write(self, values: Values, names: tuple[str, ...] | None, index: pa.Table | None) -> None:
-        raise NotImplementedError
+        """Write some rows under checked names."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most have nothing there
         """Write what stands at the end."""
 
-    def leave(self) -> None:
+    def leave(self) -> None:  # noqa: B027 - most hold nothing
         """Write nothing more."""
 
 
