@@ -6,8 +6,9 @@ FOLDER holds NAME.csv.gz and kinds.json, which names the categorical columns of 
 hidden at random, the same ones for every method, which learns from the others and fills them in. Everybody has
 defaults. Log-loss is the mean over categorical columns of -log p(true), with p at least 0.001; the root mean square is
 the mean over numeric columns, in standard deviations. *coverage* says how often the range of 20 draws holds the truth:
-19 of 21 times, if the draws are right. Seconds are of the processor, on one thread. With --record every result is
-written to benchmarks/results/mixed.json at once, and an interrupted run goes on where it was.
+19 of 21 times, if the draws are right; *interval* how often the two quantiles do that 90 % should lie between. Seconds
+are of the processor, on one thread. With --record every result is written to benchmarks/results/mixed.json at once, and
+an interrupted run goes on where it was.
 """
 
 import argparse
@@ -44,6 +45,7 @@ HIDDEN = 0.2
 LEAST = 1e-3
 """Least probability that a method can give, so that one sure mistake does not decide."""
 DRAWS = 20
+BETWEEN = (0.05, 0.95)
 ROUNDS, TREES = 3, 50
 """Of chained forests, as missForest has them."""
 
@@ -226,16 +228,19 @@ def measure(cells: HiddenCells, answers: Answers) -> dict[str, float]:
 
 
 def coverage(cells: HiddenCells, imputer: NADEkImputer) -> dict[str, float]:
-    """Return how often the range of draws holds a hidden number."""
+    """Return how often draws and quantiles hold a hidden number."""
     draws = imputer.set_params(n_imputations=DRAWS).transform_multiple(cells.frame)
+    quantiles = imputer.predict_missing_quantiles(cells.frame, BETWEEN)
     parts = []
     for j, name in enumerate(cells.frame):
         hidden = cells.hidden[:, j]
-        if name in cells.numeric and hidden.any():
+        if name in quantiles and hidden.any():
             drawn = np.array([draw[name].to_numpy(float)[hidden] for draw in draws])
             truth = cells.whole[name].to_numpy(float)[hidden]
-            parts.append(((drawn.min(0) <= truth) & (truth <= drawn.max(0))).mean())
-    return {"coverage": float(np.mean(parts))} if parts else {}
+            low, high = quantiles[name][hidden].T
+            ranges = ((drawn.min(0), drawn.max(0)), (low, high))
+            parts.append([((below <= truth) & (truth <= above)).mean() for below, above in ranges])
+    return dict(zip(("coverage", "interval"), np.mean(parts, 0).tolist(), strict=True)) if parts else {}
 
 
 def run(cells: HiddenCells, method: str) -> dict[str, Any]:
@@ -253,7 +258,7 @@ def run(cells: HiddenCells, method: str) -> dict[str, Any]:
 def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
     """Return means over seeds: of each table and method, and comparisons with the best of the others."""
     frame = pd.DataFrame(results)
-    keys = [key for key in ("rmse", "log_loss", "seconds", "coverage") if key in frame]
+    keys = [key for key in ("rmse", "log_loss", "seconds", "coverage", "interval") if key in frame]
     each = frame.groupby(["name", "method"], sort=False)[keys].mean()
     tables = {key: each[key].unstack(0) for key in keys}
     rows = {

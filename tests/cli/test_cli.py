@@ -582,6 +582,21 @@ def test_impute_fills_words_and_numbers(mixed, columns, tmp_path):
         assert set(whole[name]) <= allowed
 
 
+@pytest.mark.parametrize("strategy", ["mean", "median", "mode"])
+def test_impute_fills_as_the_estimator_does(mixed, strategy, tmp_path):
+    people(tmp_path / "holes.csv", 40, seed=5, missing=0.3)
+    whole = cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--strategy", strategy).out)
+    frame = pd.read_csv(tmp_path / "holes.csv", dtype={"grade": "Int64"})[list(KEPT)]
+    expected = NADEkImputer.load(mixed[0]).set_params(strategy=strategy).transform(frame)
+    for name in KEPT:
+        if name in ("age", "size"):  # as many decimals as the column
+            np.testing.assert_allclose([*map(float, whole[name])], expected[name].astype(float), atol=0.51)
+        else:
+            assert whole[name] == [str(value).lower() if name == "ok" else str(value) for value in expected[name]]
+    mistake = nadek("impute", mixed[0], tmp_path / "holes.csv", "--strategy", strategy, "--probabilities").error
+    assert mistake.startswith(f"--strategy {strategy}: --probabilities writes no values to choose")
+
+
 TYPED = {
     "id": pa.array([f"n{i}, {i}" for i in range(24)]),
     "n": pa.array([i % 4 + 1 for i in range(24)], pa.int16()),
@@ -847,7 +862,7 @@ FLAGS = {
     "fit": "--batch-size --categorical --config --drop --dry-run --epochs --hidden --json --keep --lr --memory"
     " --missing --numeric --ordinal --resume --save-every --seed --set --steps --validation --validation-fraction"
     " --whole-numbers",
-    "impute": "--probabilities --seed",
+    "impute": "--strategy --probabilities --seed",
     "info": "--json",
     "play": "--port",
     "sample": "--device --force --number --orderings --output --seed -n -o",
