@@ -115,6 +115,16 @@ def test_fit_chooses_network_by_table(tmp_path):
     assert c.core == DeepConfig(hidden=(4,))
 
 
+def test_effort_is_for_the_default_training(tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(60), COLUMNS)
+    with mock.patch("nadek.cli.fit.train", side_effect=ValueError("enough")) as train:
+        nadek("fit", table, "-o", tmp_path / "m", "--effort", "quick")
+    assert train.call_args.args[0].training.epochs == 133
+    for more in (["--epochs", 5], ["--hidden", "8"]):
+        mistake = nadek("fit", table, "-o", tmp_path / "m", "--effort", "quick", *more).error
+        assert mistake == "effort: 'quick' is for the default training of a table; give a number of epochs instead"
+
+
 def test_fit_trains_as_the_estimator(tmp_path, monkeypatch):
     monkeypatch.setattr("nadek.training.defaults.SMALL_TABLE", 50)
     ok("fit", write_csv(tmp_path / "t.csv", answers(60)), "-o", tmp_path / "model", "--epochs", "3", "-q")
@@ -859,7 +869,7 @@ FLAGS = {
     "evaluate": "--json --orderings --rows --seed --spread",
     "explain": "--row --top",
     "export": "--force --output -o",
-    "fit": "--batch-size --categorical --config --drop --dry-run --epochs --hidden --json --keep --lr --memory"
+    "fit": "--batch-size --categorical --config --drop --dry-run --effort --epochs --hidden --json --keep --lr --memory"
     " --missing --numeric --ordinal --resume --save-every --seed --set --steps --validation --validation-fraction"
     " --whole-numbers",
     "impute": "--strategy --probabilities --seed",

@@ -36,6 +36,7 @@ from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.user_options import Choices, WholeNumbers
 from nadek.training import EmptyColumnsError
+from nadek.training.defaults import Effort
 from nadek.utils.atomic import damage_in
 
 Names = list[str] | None
@@ -46,6 +47,9 @@ class RecipeOptions:
     """Options of model and training."""
 
     config: Annotated[Path | None, option("--config", "A recipe (TOML); options below go over it.")] = None
+    effort: Annotated[
+        Effort, option("--effort", "A third of the training of a table, for a first look, or three times as much.")
+    ] = "default"
     hidden: Annotated[
         str | None, option("--hidden", "Widths of the layers of a deep network, as the paper's 500,500.")
     ] = None
@@ -191,6 +195,7 @@ def fit(
         options,
         changes,
         epochs=recipe_options.epochs,
+        effort=recipe_options.effort,
         by_shape=config is None and data not in names(),
         device=torch_device,
         where=str(config or ""),

@@ -19,6 +19,10 @@ from nadek.models.variables import Knots
 from nadek.training import AdamW, Phase, TrainingConfig
 
 Purpose = Literal["density", "imputation"]
+Effort = Literal["quick", "default", "thorough"]
+
+EFFORTS: dict[Effort, float] = {"quick": 1 / 3, "default": 1.0, "thorough": 3.0}
+"""Factors on the length of training."""
 
 STEPS = 3
 FACTORS = 12
@@ -56,6 +60,7 @@ def defaults(
     ordinal: Sequence[int] = (),
     knots: Knots = None,
     purpose: Purpose = "density",
+    effort: Effort = "default",
     epochs: int | None = None,
     batch_size: int | None = None,
     steps: int | None = None,
@@ -72,6 +77,8 @@ def defaults(
         purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on
             density training uses the law of missing cells for its first half. Imputation uses it always, and is
             shorter (`imputation_phases`).
+        effort: "quick" trains a third as long, "thorough" three times as long, and large tables for imputation at the
+            width of a density.
         epochs: number of epochs; None for the default, likewise below. For imputation in smaller tables validation
             chooses it.
         batch_size: rows a minibatch.
@@ -86,7 +93,7 @@ def defaults(
     """
     imputation, small = purpose == "imputation", n_rows < SMALL_TABLE
     adaptive = imputation and small and epochs is None
-    few_columns = imputation and (knots is not None or not small)
+    few_columns = imputation and (knots is not None if small else effort != "thorough")
     width = _width(n_rows, levels, knots, few_columns=few_columns) if width is None else width
     steps = STEPS if steps is None else steps
     dropout = DROPOUT if small else 0.0
@@ -103,14 +110,16 @@ def defaults(
     )
     default_batch_size, learning_rate = IMPUTATION if imputation else COARSE if n_rows >= LARGE_TABLE else FINE
     first_masks: MaskLaw | None = None if small else "holes"
+    length = EFFORTS[effort]
+    most, least = round(length * MAX_EPOCHS), max(2, round(length * MIN_EPOCHS))
     if epochs is None:
-        n_read = ROWS_IMPUTATION if imputation else ROWS_DENSITY
-        epochs = min(MAX_EPOCHS, max(MIN_EPOCHS, round(n_read / n_rows)))
+        n_read = length * (ROWS_IMPUTATION if imputation else ROWS_DENSITY)
+        epochs = min(most, max(least, round(n_read / n_rows)))
     chosen = imputation_phases(epochs, steps) if imputation else phases(epochs, steps, first_masks=first_masks)
     between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
     if adaptive:
-        falling = replace(chosen[-1], epochs=math.ceil(ANNEAL * MAX_EPOCHS))
-        chosen, between = (replace(falling, epochs=MAX_EPOCHS, steps=1), falling), ROWS_BETWEEN // 2
+        falling = replace(chosen[-1], epochs=math.ceil(ANNEAL * most))
+        chosen, between = (replace(falling, epochs=most, steps=1), falling), ROWS_BETWEEN // 2
     every = max(1, min(between // n_rows, epochs // 10))
     training = TrainingConfig(
         phases=chosen,
