@@ -172,7 +172,9 @@ def load_state(folder: str | os.PathLike[str]) -> tuple[TrainingState, dict[str,
         raise ValueError(f"{path} is no state of an unfinished training")
     if metadata.pop("sha256") != _digest_of_state(tensors, metadata):
         raise ValueError(f"{path} was damaged since it was saved: its sha256 differs")
-    return TrainingState(tensors, json.loads(metadata["state"])), json.loads(metadata["info"])
+    with damage_in(path, "a state of an unfinished training"):
+        state, info = (convert(dict, json.loads(metadata[key]), key) for key in ("state", "info"))
+    return TrainingState(tensors, state), info
 
 
 def forget_state(folder: str | os.PathLike[str]) -> None:
@@ -299,7 +301,7 @@ def _tensors_in(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str
     """Parse tensors and metadata of a safetensors file."""
     with damage_in(path, "a safetensors file"):
         tensors = deserialise(content)  # not `safe_open`, which opens a path twice: it may be replaced in between
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])  # eight bytes tell its length
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])  # eight bytes tell its length
     return tensors, header.get("__metadata__", {})
 
 

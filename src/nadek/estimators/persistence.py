@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from nadek.checkpoints import SavedModel, build_with_weights, load_saved, save
+from nadek.checkpoints import READABLE, SavedModel, build_with_weights, load_saved, save
 from nadek.estimators.fitting import to_answer_dtype
 from nadek.estimators.options import DeviceName, plain_options
 from nadek.kernels.cpu import pick_device
@@ -29,6 +29,7 @@ from nadek.tabular.schema import Schema
 from nadek.tabular.template import Template
 from nadek.training import Epoch, last_metrics
 from nadek.training.state import read_history
+from nadek.utils.atomic import damage_in
 from nadek.utils.configs import naming
 
 KEY = "estimator"
@@ -123,20 +124,18 @@ class SavedEstimator(BaseEstimator):
             raise ValueError(f"{folder}: expected a model of every ordering, found one that knows one ordering only")
         if not isinstance(saved.model.base_model, IterativeNADE):
             raise ValueError(f"{folder}: expected a model of a table, found one of images; use nadek.load for it")
-        entries = saved.metrics.get(KEY, {})
-        options = {**entries.get("options", {}), "device": device}
-        estimator = cls(**{name: options[name] for name in cls._get_param_names() if name in options})
-        estimator.device = device  # also where a subclass presets it
-        estimator.network_, estimator.history_ = to_answer_dtype(saved.model), read_history(saved.metrics)
-        estimator.n_iter_ = len(estimator.history_)
-        estimator._metrics = {key: saved.metrics[key] for key in METRICS if key in saved.metrics}
-        try:
+        with damage_in(folder, READABLE), naming(folder):
+            entries = saved.metrics.get(KEY, {})
+            options = {**entries.get("options", {}), "device": device}
+            estimator = cls(**{name: options[name] for name in cls._get_param_names() if name in options})
+            estimator.device = device  # also where a subclass presets it
+            estimator.network_, estimator.history_ = to_answer_dtype(saved.model), read_history(saved.metrics)
+            estimator.n_iter_ = len(estimator.history_)
+            estimator._metrics = {key: saved.metrics[key] for key in METRICS if key in saved.metrics}
             estimator._set_columns(saved, entries)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{folder}: {error}") from None
-        estimator._seed, estimator._split_seed = entries.get("seed", 0), entries.get("split_seed")
-        estimator._set_extra(entries)
-        estimator._set_derived(entries.get("n_orderings") if hasattr(estimator, "n_orderings") else None)
+            estimator._seed, estimator._split_seed = entries.get("seed", 0), entries.get("split_seed")
+            estimator._set_extra(entries)
+            estimator._set_derived(entries.get("n_orderings") if hasattr(estimator, "n_orderings") else None)
         return estimator
 
     def _extra(self) -> dict[str, Any]:

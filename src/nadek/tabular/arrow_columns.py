@@ -157,7 +157,7 @@ def choose(where: pa.Array, new: pa.ChunkedArray | pa.Scalar, cells: pa.ChunkedA
 
 def _is_exact(word: str) -> bool:
     """Return True if a number is in the range of int64, or is a float."""
-    if word.removeprefix("-").isdecimal() and -(2**63) <= int(word) < 2**63:
+    if len(word) < 40 and word.removeprefix("-").isdecimal() and -(2**63) <= int(word) < 2**63:
         return True
     number = float(word)  # which may be written with all of its digits, or with the fewest that tell it
     return Decimal(word) in (Decimal(number), Decimal(repr(number)))

@@ -63,9 +63,16 @@ class CsvFormat:
             raise ValueError(f"delimiter: expected one character, found {self.delimiter!r}")
 
 
-def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
+def parse_csv(
+    data: bytes,
+    *,
+    where: str,
+    form: CsvFormat | None = None,
+    model: Schema | None = None,
+    count: Callable[[int], None] = lambda n_columns: None,
+) -> Table:
     """Read CSV text in UTF-8; `CsvFormat` has the rules."""
-    (table,) = read_csv(lambda: io.BytesIO(data), where=where, form=form, model=model)
+    (table,) = read_csv(lambda: io.BytesIO(data), where=where, form=form, model=model, count=count)
     return table
 
 
@@ -76,11 +83,12 @@ def read_csv(
     form: CsvFormat | None = None,
     model: Schema | None = None,
     cells: int | None = None,
+    count: Callable[[int], None] = lambda n_columns: None,
 ) -> Iterator[Table]:
     """Read CSV text in UTF-8 in batches of cells.
 
-    There is one batch if ``cells`` is None. `CsvFormat` has the rules. Those that look at all rows look at the first
-    `BLOCK` bytes of a large file.
+    There is one batch if ``cells`` is None. ``count`` may refuse the number of columns. `CsvFormat` has the rules. Those
+    that look at all rows look at the first `BLOCK` bytes of a large file.
     """
     form, block = form or CsvFormat(), 2**31 - 1 if cells is None else BLOCK
     with opener() as file:
@@ -91,6 +99,7 @@ def read_csv(
     n_decoded = len(head) - len(decoder.getstate()[0])
     text, delimiter = _split_delimiter(text, where, form.delimiter)
     first, body = _split_first(text, where, delimiter)
+    count(len(first))
 
     def rows_from(rest: str) -> Rows:
         return Rows(opener, n_decoded - len(rest.encode()), len(first), where, delimiter, min(len(head) + 1, block))

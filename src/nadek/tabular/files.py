@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from nadek.datasets.amat import open_plain, parse_bits, read_plain
-from nadek.tabular.arrow_columns import native
+from nadek.tabular.arrow_columns import is_text, native
 from nadek.tabular.batches import cut, rows_of
 from nadek.tabular.csv import CsvFormat, parse_csv, read_csv
 from nadek.tabular.names import check_names
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
-from nadek.utils.atomic import check_regular, check_unpacked, damage_in
+from nadek.utils.atomic import check_columns, check_regular, check_unpacked, damage_in
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz", ".npy", ".amat", ".amat.gz")
 MATRICES = (".npz", ".npy", ".amat")
@@ -31,6 +32,8 @@ MATRICES = (".npz", ".npy", ".amat")
 
 _NO_NAME = re.compile(r"__index_level_\d+__")
 """What pandas calls the levels of an index that have no name."""
+_ROWS = 2**14
+"""Rows of a Parquet file that are unpacked at once, at most."""
 
 
 Target = str | os.PathLike[str] | io.TextIOBase
@@ -61,11 +64,13 @@ def read_batches(
     """
     file, kind = Path(path), form_of(path)
     check_regular(file)
+    count = partial(check_columns, file)
     with damage_in(file, f"a whole {kind.removeprefix('.')} file"):
         if kind == ".csv" and cells is None:
-            yield parse_csv(read_plain(file), where=str(file), form=form, model=model)
+            yield parse_csv(read_plain(file), where=str(file), form=form, model=model, count=count)
         elif kind == ".csv":
-            yield from read_csv(partial(open_plain, file), where=str(file), form=form, model=model, cells=cells)
+            opener = partial(open_plain, file)
+            yield from read_csv(opener, where=str(file), form=form, model=model, cells=cells, count=count)
         elif kind == ".parquet":
             yield from _read_parquet(file, cells)
         else:
@@ -80,6 +85,7 @@ def _read_matrix(file: Path, kind: str) -> Table:
         values, names = _load_npz(file)
     else:
         values = _read_npy(file.read_bytes())
+    check_columns(file, math.prod(values.shape[1:]))
     return matrix_table(values, names, where=str(file))
 
 
@@ -144,15 +150,33 @@ def _read_npy(content: bytes) -> NDArray[Any]:
 def _read_parquet(file: Path, cells: int | None) -> Iterator[Table]:
     with pq.ParquetFile(file) as parquet:
         n_rows = parquet.metadata.num_rows
+        check_columns(file, parquet.metadata.num_columns)
         check_unpacked(file, n_rows * parquet.metadata.num_columns)
         empty, _ = _split_index(parquet.schema_arrow.empty_table())
         if 0 in (n_rows, empty.num_columns):
             raise ValueError(f"{file}: expected rows and columns, found shape {(n_rows, empty.num_columns)}")
         names = check_names(empty.column_names, empty.num_columns, where=str(file))
         most = rows_of(parquet.metadata.num_columns, cells)
-        for first_row, part in cut(parquet.iter_batches(batch_size=most or n_rows), most):
+        parts = _bounded(file, parquet.iter_batches(batch_size=min(most or n_rows, _ROWS)))
+        for first_row, part in cut(parts, most):
             table, index = _split_index(part)
             yield Table(tuple(table.columns), names, where=str(file), index=index, first_row=first_row)
+
+
+def _bounded(file: Path, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Refuse cells that take more bytes than `check_unpacked` permits: a long word may stand in the file once."""
+    n_bytes = 0
+    for part in parts:
+        n_bytes += part.nbytes + sum(map(_in_words, part.columns))
+        check_unpacked(file, n_bytes)
+        yield part
+
+
+def _in_words(cells: pa.Array) -> int:
+    """Return the bytes of the words of a dictionary, each as often as it is used."""
+    if not (pa.types.is_dictionary(cells.type) and is_text(cells.type.value_type)):
+        return 0
+    return pc.sum(pc.binary_length(cells.dictionary).take(cells.indices)).as_py() or 0
 
 
 def _split_index(table: pa.Table) -> tuple[pa.Table, pa.Table | None]:

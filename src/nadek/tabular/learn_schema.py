@@ -195,11 +195,12 @@ def _learn_typed(table: Table, j: int, kind: Declared, n_bins: int) -> Column:
 
 def _schema(table: Table, columns: list[Column], places: list[int], words: Sequence[Word]) -> Schema:
     names = table.labels if table.columns is None else table.columns
+    kept = set(places)
     is_parquet = table.where.lower().endswith(".parquet")
     schema = Schema(
         columns=None if table.columns is None else tuple(names[j] for j in places),
         kinds=None if all(map(is_plain, columns)) else tuple(columns),
-        dropped=tuple(name for j, name in enumerate(names) if j not in places) or None,
+        dropped=tuple(name for j, name in enumerate(names) if j not in kept) or None,
         types=tuple(str(to_arrow(table.cells[j]).type) for j in places) if is_parquet else None,
         missing=tuple(word.text for word in words if word.column is None) or None,
     )

@@ -16,7 +16,17 @@ from nadek.training.checks import check_resumed, check_rows, check_teacher, chec
 from nadek.training.costs import Validation, batch_costs, prepare_validation, validation_costs
 from nadek.training.preconditioning import mean_input, preconditioned
 from nadek.training.prepare import Rows
-from nadek.training.state import Epoch, TrainingDivergedError, TrainingState, WeightAverage, diverged_cost, pack, unpack
+from nadek.training.state import (
+    Epoch,
+    TrainingDivergedError,
+    TrainingState,
+    WeightAverage,
+    check_optimizer,
+    diverged_cost,
+    pack,
+    read_history,
+    unpack,
+)
 from nadek.training.stochastic_em import completion_epochs, draw_missing_values
 from nadek.training.training_config import (
     HELD_AVERAGE,
@@ -27,7 +37,8 @@ from nadek.training.training_config import (
     epoch_generator,
     plan_run,
 )
-from nadek.utils.configs import encode
+from nadek.utils.atomic import damage_in
+from nadek.utils.configs import convert, encode
 
 CHECKED_ROWS = 256
 """Training rows that check the last epoch's weights where there are no validation rows."""
@@ -206,19 +217,22 @@ class _Run:
     def restore(self, state: TrainingState) -> None:
         """Go on from a saved state."""
         check_resumed(self.config, state.info.get("config"))
-        unpack(state, self.model, self.optimizer, self.average)
-        self._use_weights()
-        self.best = state.group("best") or None
-        self.last_good = state.group("good") or self.last_good
-        self.history = [Epoch(**epoch) for epoch in state.info["history"]]
-        self._plan()
-        self.best_cost, self.since_best = state.info["best_cost"], state.info["since_best"]
-        self.seconds = state.info["seconds"]
-        if completed := state.group("completed"):
-            self.train = self.train.filled(completed["train"])
-            if self.validation_rows is not None:
-                self.validation_rows = self.validation_rows.filled(completed["validation"])
-            self._prepare_validation()
+        with damage_in("the saved training state", "that of this training"):
+            check_optimizer(state, self.model, self.config.optimizer.build)
+            unpack(state, self.model, self.optimizer, self.average)
+            self._use_weights()
+            self.best = state.group("best") or None
+            self.last_good = state.group("good") or self.last_good
+            self.history = read_history(state.info)
+            self._plan()
+            self.best_cost = convert(float | None, state.info["best_cost"], "best_cost")
+            self.since_best = convert(int, state.info["since_best"], "since_best")
+            self.seconds = convert(float, state.info["seconds"], "seconds")
+            if completed := state.group("completed"):
+                self.train = self.train.filled(completed["train"])
+                if self.validation_rows is not None:
+                    self.validation_rows = self.validation_rows.filled(completed["validation"])
+                self._prepare_validation()
 
     def _complete_rows(self, number: int) -> None:
         """Draw the missing values anew; the first time from the best weights, which training goes on from."""

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nadek.models.base import ConditionalModel
 from nadek.training.optimizers import Optimizer
-from nadek.utils.configs import convert
+from nadek.utils.configs import convert, difference
 
 MAX_COST = 1000.0
 """Largest sensible mean cost, in nats a variable. A guess costs 0.7."""
@@ -152,12 +152,14 @@ def pack(
 
 def unpack(state: TrainingState, model: nn.Module, optimizer: Optimizer, average: WeightAverage | None) -> None:
     """Load a state into model, optimizer and average."""
-    try:
-        model.load_state_dict(state.group("model"))
-        if average is not None:
-            average.load_state_dict(state.group("average"))
-    except RuntimeError as error:
-        raise ValueError(f"the saved training state does not fit this model: {error}") from None
+    weights = model.state_dict()
+    for group in ("model", "best", "good"):
+        if (actual := state.group(group)) or group == "model":
+            _check_alike(group, actual, weights)
+    model.load_state_dict(state.group("model"))
+    if average is not None:
+        _check_alike("average", state.group("average"), average.state_dict())
+        average.load_state_dict(state.group("average"))
     entries: dict[int, dict[str, Tensor]] = {}
     for name, value in state.group("optimizer").items():
         index, entry = name.split(".", 1)
@@ -165,6 +167,29 @@ def unpack(state: TrainingState, model: nn.Module, optimizer: Optimizer, average
     optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
     for parameter, values in optimizer.state.items():
         values |= {name: _match_layout(value, parameter) for name, value in values.items()}
+
+
+def check_optimizer(state: TrainingState, model: nn.Module, build: Callable[[nn.Module], Optimizer]) -> None:
+    """Refuse other entries than a step of the optimizer makes: fused steps write beyond tensors that are too small."""
+    twin = copy.deepcopy(model)
+    for parameter in twin.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer = build(twin)
+    optimizer.step()
+    actual, expected = state.group("optimizer"), pack(twin, optimizer, None, {}, {}).group("optimizer")
+    present = {name.partition(".")[0] for name in actual}  # others never had a gradient
+    _check_alike(
+        "optimizer", actual, {name: one for name, one in expected.items() if name.partition(".")[0] in present}
+    )
+
+
+def _check_alike(group: str, actual: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Refuse tensors of other names, shapes or types."""
+    both = ({name: (tuple(one.shape), one.dtype) for name, one in each.items()} for each in (expected, actual))
+    if different := difference(*both):
+        name, wanted, found_one = different
+        message = f"expected {wanted or 'nothing'} as {group}.{name}, found {found_one or 'nothing'}"
+        raise ValueError(f"the saved training state does not fit this model: {message}")
 
 
 def _match_layout(value: Any, parameter: Tensor) -> Any:  # noqa: ANN401 - any entry of an optimizer's state

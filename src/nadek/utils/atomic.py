@@ -94,6 +94,10 @@ def damage_in(path: str | os.PathLike[str], expected: str) -> Iterator[None]:
 
 LARGEST_RECORD = 2**28
 """Bytes of a record, at most."""
+SMALL = 2**26
+"""Bytes that any compressed file may unpack to."""
+COLUMN = 2**14
+"""Bytes that a column counts for, at least."""
 
 
 def read_whole(path: str | os.PathLike[str], most: int | None = None) -> bytes:
@@ -109,15 +113,38 @@ def check_regular(path: str | os.PathLike[str]) -> int:
     status = Path(path).stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path}: expected a file, found a folder, a pipe or a device")
+    if status.st_size > SMALL:
+        check_unpacked(path, status.st_size)  # of holes, where it has any
     return status.st_size
+
+
+def stored_size(path: str | os.PathLike[str]) -> int:
+    """Return the bytes of a file without its holes, or some of them if these are a hundredth of it."""
+    with open(path, "rb") as file:
+        end, place, size = os.fstat(file.fileno()).st_size, 0, 0
+        if not hasattr(os, "SEEK_DATA"):
+            return end
+        with suppress(OSError):  # behind the last data
+            while place < end and 100 * size < end:
+                start = os.lseek(file.fileno(), place, os.SEEK_DATA)
+                place = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+                size += place - start
+        return size
 
 
 def most_unpacked(path: str | os.PathLike[str]) -> int:
     """Return how many bytes a compressed file may unpack to: NADEK_UNPACKED, else 64 MiB or 100 times its size."""
-    bound = os.environ.get("NADEK_UNPACKED", str(max(2**26, 100 * Path(path).stat().st_size)))
+    bound = os.environ.get("NADEK_UNPACKED", str(max(SMALL, 100 * stored_size(path))))
     if not bound.isdecimal():
         raise ValueError(f"{path}: NADEK_UNPACKED: expected a number of bytes, found {bound!r}")
     return int(bound)
+
+
+def check_columns(path: str | os.PathLike[str], n_columns: int) -> None:
+    """Refuse a small file of very many columns: each takes time and `COLUMN` bytes, however few its cells are."""
+    if n_columns * COLUMN > (most := most_unpacked(path)):
+        message = f"expected at most {most // COLUMN:,} columns in a file of this size, found {n_columns:,}"
+        raise ValueError(f"{path}: {message}; if you trust it, set NADEK_UNPACKED to {n_columns * COLUMN}")
 
 
 def check_unpacked(path: str | os.PathLike[str], n_bytes: int) -> None:
