@@ -28,7 +28,7 @@ from nadek.tabular.columns import knots, n_levels
 from nadek.tabular.schema import Schema
 from nadek.training import TrainingState
 from nadek.utils.atomic import damage_in, read_record, read_whole, replacing, sync
-from nadek.utils.configs import convert, decode, difference, encode
+from nadek.utils.configs import convert, decode, difference, encode, is_whole
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
@@ -127,6 +127,7 @@ def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "
         if not (folder / name).exists():
             raise ValueError(f"{folder} is not a whole model: {name} is missing")
     with damage_in(folder / CONFIG, READABLE):
+        _check_sizes(folder, config["model"])
         structure: AnyConfig = convert(AnyConfig, config["model"], "model")
         expected = build_meta(structure).state_dict()
     with damage_in(folder / SCHEMA, READABLE):
@@ -242,6 +243,18 @@ def _read_weights(
         raise ValueError(f"expected {wanted or 'nothing'} as {name}, found {actual or 'nothing'}")
     _check_finite(path, tensors)
     return tensors, metadata
+
+
+def _check_sizes(folder: Path, structure: Any) -> None:  # noqa: ANN401 - JSON
+    """Refuse sizes that the weights cannot have, before anything of such a size is made."""
+    most = (folder / WEIGHTS).stat().st_size
+    if isinstance(structure, dict | list):
+        for value in structure.values() if isinstance(structure, dict) else structure:
+            _check_sizes(folder, value)
+    elif is_whole(structure) and structure > most:
+        raise ValueError(
+            f"{folder / CONFIG}: expected no number above the {most:,} bytes of the weights, found {structure}"
+        )
 
 
 def _check_schema(path: Path, schema: Schema, structure: AnyConfig) -> None:

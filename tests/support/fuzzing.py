@@ -7,10 +7,15 @@ names the file, or a row or column of it. Everything else is raised.
 import gzip
 import io
 import json
+import os
 import random
 import shutil
+import subprocess
+import time
 import warnings
-from functools import partial
+from contextlib import suppress
+from functools import partial, reduce
+from operator import getitem
 from unittest import mock
 
 import numpy as np
@@ -27,7 +32,20 @@ from nadek.runs.data import Stream, open_training
 from nadek.tabular.files import read_file
 from nadek.tabular.schema import Schema
 from support.command import nadek
-from support.damage import FRAME, JSON_FILES, WHOLE, bitten, damaged, header, npy, npz, parquet, reseal, reseal_state
+from support.damage import (
+    FRAME,
+    JSON_FILES,
+    WHOLE,
+    bitten,
+    damaged,
+    header,
+    npy,
+    npz,
+    parquet,
+    places_in,
+    reseal,
+    reseal_state,
+)
 from support.shapes import SHAPES
 
 MODELS = ("fit", "memory", "imputer", "density", "detector", "images")
@@ -39,8 +57,8 @@ VERBS = ("impute", "score", "explain", "complete", "suggest", "info", "sample")
 USES = ("load", "load", *["estimator"] * 5, *VERBS)
 """Of models: those of estimators have most to read."""
 ODD_WORDS = (
-    '"|,,|;;|\t|\0|\r|\n\n|\ufeff| |sep=;|1e999|nan|NaN|None|-0|0x1|1_0|1,5|planted.pandas|{0.__class__}|../planted|=1+1'
-    "|\ud800|99999999999999999999|1e-320|inf|é|2020-01-01|True"
+    '"|,,|;;|\t|\0|\r|\n\n|\ufeff| |sep=;|1e999|nan|NaN|None|-0|0x1|1_0|1,5|planted.pandas|{0.__class__}|../planted'
+    "|=1+1|\ud800|99999999999999999999|1e-320|inf|é|2020-01-01|True"
 )
 SPELLINGS = (*ODD_WORDS.split("|"), "9" * 5000, "x" * 5000)
 TYPES = (pa.list_(pa.int8()), pa.date32(), pa.decimal128(30, 3), pa.binary(), pa.null(), pa.float16(), pa.uint64())
@@ -116,6 +134,10 @@ def prepared(kind, seed, bases, folder):
     if kind == "shape":
         path = SHAPES[seed // 2][1](folder)
         return partial(learn_from if seed % 2 else stream_from, path, bases)
+    if kind == "probe":
+        return PROBES[seed][1]
+    if kind == "planted":
+        return partial(sweep, shutil.copytree(bases.folder / "imputer", folder / "model") / JSON_FILES[seed])
     if kind == "table":
         suffix = chance.choice(tuple(WHOLE))
         path = folder / f"t{suffix}"
@@ -265,6 +287,51 @@ def stream_from(path, bases, cells=2**20):
     stream = partial(Stream, bases.saved, str(path), cells=cells, unknown="missing")
     return ours(lambda: list(stream()), path, "row", "column")
 
+
+def sweep(path):
+    """Plant texts in place of each text of a JSON file, and load the model; a module of that name lies beside it."""
+    (path.parents[1] / "planted").mkdir()
+    for name in ("__init__.py", "pandas.py"):
+        (path.parents[1] / "planted" / name).write_text("open('ran', 'w').close()")
+    original, n_loads = json.loads(path.read_text()), 0
+    for *parents, last in places_in(original)[1:]:
+        for text in ("planted.pandas", "../planted", "{planted.__class__}"):
+            content = json.loads(json.dumps(original))
+            table = reduce(getitem, parents, content)
+            if isinstance(table[last], str):
+                table[last] = text
+                path.write_text(json.dumps(content))
+                ours(partial(NADEkImputer.load, path.parent), path.parent)
+                n_loads += 1
+    if (path.parents[1] / "ran").exists():
+        raise AssertionError("a planted module ran")
+    return str(n_loads)
+
+
+def import_planted():
+    with suppress(ImportError):
+        __import__("planted")
+
+
+def be_busy():
+    end = time.process_time() + 2.1
+    while time.process_time() < end:
+        pass
+
+
+PROBES = (
+    ("traceback", lambda: {}["no such key"]),
+    ("traceback", partial(ours, partial(int, "x"), "name of a file")),
+    ("traceback", partial(os.kill, os.getpid(), 9)),
+    ("touched", import_planted),
+    ("touched", lambda: open("/etc/hostname", encoding="utf-8").close()),
+    ("touched", lambda: str(os.listdir("/etc"))),
+    ("touched", lambda: exec("1")),
+    ("touched", lambda: str(subprocess.run(["true"], check=True))),
+    ("memory", lambda: str(len(b"1" * 600 * 2**20))),
+    ("seconds", be_busy),
+)
+"""Each limit, and what a file must not make happen."""
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")

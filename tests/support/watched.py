@@ -145,6 +145,7 @@ def serve(work):
     space = int(memory("VmSize") + HARD_MIB) * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (space, space))
     os.chdir(fresh(folder))
+    sys.path.insert(0, "")  # as in a notebook: modules that lie beside a model could be imported
     print("ready", file=answers, flush=True)
     for line in sys.stdin:
         kind, seed = json.loads(line)

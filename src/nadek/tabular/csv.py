@@ -87,7 +87,7 @@ def read_csv(
 ) -> Iterator[Table]:
     """Read CSV text in UTF-8 in batches of cells.
 
-    There is one batch if ``cells`` is None. ``count`` may refuse the number of columns. `CsvFormat` has the rules. Those
+    There is one batch if ``cells`` is None. ``count`` may refuse a number of columns. `CsvFormat` has the rules. Those
     that look at all rows look at the first `BLOCK` bytes of a large file.
     """
     form, block = form or CsvFormat(), 2**31 - 1 if cells is None else BLOCK

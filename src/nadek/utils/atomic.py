@@ -142,8 +142,9 @@ def most_unpacked(path: str | os.PathLike[str]) -> int:
 
 def check_columns(path: str | os.PathLike[str], n_columns: int) -> None:
     """Refuse a small file of very many columns: each takes time and `COLUMN` bytes, however few its cells are."""
-    if n_columns * COLUMN > (most := most_unpacked(path)):
-        message = f"expected at most {most // COLUMN:,} columns in a file of this size, found {n_columns:,}"
+    most = max(256, most_unpacked(path) // COLUMN)
+    if n_columns > most:
+        message = f"expected at most {most:,} columns in a file of this size, found {n_columns:,}"
         raise ValueError(f"{path}: {message}; if you trust it, set NADEK_UNPACKED to {n_columns * COLUMN}")
 
 
