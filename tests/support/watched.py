@@ -187,14 +187,15 @@ class Watched:
         (self.work / "tmp").mkdir(exist_ok=True)
         path = os.pathsep.join(map(str, (TESTS, TESTS.parent / "src", os.environ.get("PYTHONPATH", ""))))
         environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "TMPDIR": str(self.work / "case")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-B", "-m", "support.watched", str(self.work)],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(self.work / "stderr").open("a"),
-            text=True,
-        )
+        with (self.work / "stderr").open("a") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-B", "-m", "support.watched", str(self.work)],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+            )
         assert self._line() == "ready\n", (self.work / "stderr").read_text()
 
     def _line(self):
