@@ -102,20 +102,19 @@ COLUMN = 2**14
 
 def read_whole(path: str | os.PathLike[str], most: int | None = None) -> bytes:
     """Read a regular file of limited size."""
-    size = check_regular(path)
-    if most is not None and size > most:
-        raise ValueError(f"{path}: expected at most {most:,} bytes, found {size:,}")
+    check_regular(path, most)
     return Path(path).read_bytes()
 
 
-def check_regular(path: str | os.PathLike[str]) -> int:
-    """Refuse what is no regular file; return its size."""
+def check_regular(path: str | os.PathLike[str], most: int | None = None) -> None:
+    """Refuse what is no regular file, is too large, or consists of holes."""
     status = Path(path).stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path}: expected a file, found a folder, a pipe or a device")
+    if most is not None and status.st_size > most:
+        raise ValueError(f"{path}: expected at most {most:,} bytes, found {status.st_size:,}")
     if status.st_size > SMALL:
-        check_unpacked(path, status.st_size)  # of holes, where it has any
-    return status.st_size
+        check_unpacked(path, status.st_size)
 
 
 def stored_size(path: str | os.PathLike[str]) -> int:
