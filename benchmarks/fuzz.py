@@ -8,7 +8,6 @@ the limits of processor time and memory. A case that does not is printed, and ca
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -57,7 +56,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for kind in counts:
             Path(folder, kind).mkdir()
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # of threads that wait for processes
+        with ThreadPoolExecutor(len(counts)) as pool:  # of threads that wait for processes
             table = list(pool.map(lambda kind: measure(Path(folder, kind), kind, range(counts[kind])), counts))
     counted = ("cases", "errors", *BREACHES)
     total = {key: sum(row[key] for row in table) for key in counted}

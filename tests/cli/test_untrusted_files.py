@@ -34,6 +34,7 @@ def test_planted_texts_run_nothing(watched, seed):
     assert int(outcome.answer) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(len(PROBES)), ids=lambda seed: f"{PROBES[seed][0]}-{seed}")
 def test_watch_notices(watched, seed):
     assert watched.run("probe", seed).breaches == [PROBES[seed][0]]
