@@ -1,4 +1,4 @@
-"""Fill the numbers of README and docs from their records.
+"""Fill the numbers of README, SECURITY and docs from their records.
 
 In Markdown, `<!--=RECORD.KEY FORMAT-->...<!--.-->` holds the value at KEY of the record RECORD.json (in
 paper/results or benchmarks/results), in Python's FORMAT; `table` as the format makes a Markdown table of rows
@@ -23,7 +23,7 @@ MARK = re.compile(rf"<!--={_SOURCE}-->(?P<shown>.*?)<!--\.-->", re.DOTALL)
 def pages() -> list[Path]:
     """Return every page that holds numbers."""
     cards = sorted((ROOT / "src" / "nadek" / "pretrained").glob("*/README.md"))
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *cards]
+    return [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md")), *cards]
 
 
 def filled(text: str) -> str:

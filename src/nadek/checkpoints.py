@@ -252,9 +252,8 @@ def _check_sizes(folder: Path, structure: Any) -> None:  # noqa: ANN401 - JSON
         for value in structure.values() if isinstance(structure, dict) else structure:
             _check_sizes(folder, value)
     elif is_whole(structure) and structure > most:
-        raise ValueError(
-            f"{folder / CONFIG}: expected no number above the {most:,} bytes of the weights, found {structure}"
-        )
+        message = f"expected no number above the {most:,} bytes of the weights, found {structure}"
+        raise ValueError(f"{folder / CONFIG}: {message}")
 
 
 def _check_schema(path: Path, schema: Schema, structure: AnyConfig) -> None:

@@ -63,16 +63,9 @@ class CsvFormat:
             raise ValueError(f"delimiter: expected one character, found {self.delimiter!r}")
 
 
-def parse_csv(
-    data: bytes,
-    *,
-    where: str,
-    form: CsvFormat | None = None,
-    model: Schema | None = None,
-    count: Callable[[int], None] = lambda n_columns: None,
-) -> Table:
+def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
     """Read CSV text in UTF-8; `CsvFormat` has the rules."""
-    (table,) = read_csv(lambda: io.BytesIO(data), where=where, form=form, model=model, count=count)
+    (table,) = read_csv(lambda: io.BytesIO(data), where=where, form=form, model=model)
     return table
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from nadek.datasets.amat import open_plain, parse_bits, read_plain
 from nadek.tabular.arrow_columns import is_text, native
 from nadek.tabular.batches import cut, rows_of
-from nadek.tabular.csv import CsvFormat, parse_csv, read_csv
+from nadek.tabular.csv import CsvFormat, read_csv
 from nadek.tabular.names import check_names
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
@@ -64,12 +64,10 @@ def read_batches(
     """
     file, kind = Path(path), form_of(path)
     check_regular(file)
-    count = partial(check_columns, file)
     with damage_in(file, f"a whole {kind.removeprefix('.')} file"):
-        if kind == ".csv" and cells is None:
-            yield parse_csv(read_plain(file), where=str(file), form=form, model=model, count=count)
-        elif kind == ".csv":
-            opener = partial(open_plain, file)
+        if kind == ".csv":
+            opener = partial(io.BytesIO, read_plain(file)) if cells is None else partial(open_plain, file)
+            count = partial(check_columns, file)
             yield from read_csv(opener, where=str(file), form=form, model=model, cells=cells, count=count)
         elif kind == ".parquet":
             yield from _read_parquet(file, cells)
@@ -167,16 +165,12 @@ def _bounded(file: Path, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
     """Refuse cells that take more bytes than `check_unpacked` permits: a long word may stand in the file once."""
     n_bytes = 0
     for part in parts:
-        n_bytes += part.nbytes + sum(map(_in_words, part.columns))
+        n_bytes += part.nbytes
+        for cells in part.columns:
+            if pa.types.is_dictionary(cells.type) and is_text(cells.type.value_type):
+                n_bytes += pc.sum(pc.binary_length(cells.dictionary).take(cells.indices)).as_py() or 0
         check_unpacked(file, n_bytes)
         yield part
-
-
-def _in_words(cells: pa.Array) -> int:
-    """Return the bytes of the words of a dictionary, each as often as it is used."""
-    if not (pa.types.is_dictionary(cells.type) and is_text(cells.type.value_type)):
-        return 0
-    return pc.sum(pc.binary_length(cells.dictionary).take(cells.indices)).as_py() or 0
 
 
 def _split_index(table: pa.Table) -> tuple[pa.Table, pa.Table | None]:

@@ -187,8 +187,8 @@ def _check_alike(group: str, actual: Mapping[str, Tensor], expected: Mapping[str
     """Refuse tensors of other names, shapes or types."""
     both = ({name: (tuple(one.shape), one.dtype) for name, one in each.items()} for each in (expected, actual))
     if different := difference(*both):
-        name, wanted, found_one = different
-        message = f"expected {wanted or 'nothing'} as {group}.{name}, found {found_one or 'nothing'}"
+        name, wanted, actual_one = different
+        message = f"expected {wanted or 'nothing'} as {group}.{name}, found {actual_one or 'nothing'}"
         raise ValueError(f"the saved training state does not fit this model: {message}")
 
 
