@@ -34,6 +34,8 @@ _NO_NAME = re.compile(r"__index_level_\d+__")
 """What pandas calls the levels of an index that have no name."""
 _ROWS = 2**14
 """Rows of a Parquet file that are unpacked at once, at most."""
+_SHORT = 32
+"""Bytes of a cell of a Parquet file that count as one."""
 
 
 Target = str | os.PathLike[str] | io.TextIOBase
@@ -162,13 +164,14 @@ def _read_parquet(file: Path, cells: int | None) -> Iterator[Table]:
 
 
 def _bounded(file: Path, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Refuse cells that take more bytes than `check_unpacked` permits: a long word may stand in the file once."""
+    """Refuse long words of more bytes than `check_unpacked` permits: in the file a word may stand once."""
     n_bytes = 0
     for part in parts:
-        n_bytes += part.nbytes
+        size = part.nbytes - _SHORT * part.num_rows * part.num_columns
         for cells in part.columns:
             if pa.types.is_dictionary(cells.type) and is_text(cells.type.value_type):
-                n_bytes += pc.sum(pc.binary_length(cells.dictionary).take(cells.indices)).as_py() or 0
+                size += pc.sum(pc.binary_length(cells.dictionary).take(cells.indices)).as_py() or 0
+        n_bytes += max(0, size)
         check_unpacked(file, n_bytes)
         yield part
 

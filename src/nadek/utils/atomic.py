@@ -113,7 +113,7 @@ def check_regular(path: str | os.PathLike[str], most: int | None = None) -> None
         raise ValueError(f"{path}: expected a file, found a folder, a pipe or a device")
     if most is not None and status.st_size > most:
         raise ValueError(f"{path}: expected at most {most:,} bytes, found {status.st_size:,}")
-    if status.st_size > SMALL:
+    if status.st_size > SMALL and 100 * stored_size(path) < status.st_size:
         check_unpacked(path, status.st_size)
 
 
