@@ -84,6 +84,12 @@ def test_broken_json_of_a_state(tmp_path):
         load_state(tmp_path)
 
 
+def test_checks_of_a_config_take_no_memory():
+    for option in ({"ordering": (0, 1)}, {"ordinal": (0, 2**60)}):
+        with pytest.raises(ValueError, match=f"{next(iter(option))}: expected"):
+            ModelConfig(n_variables=2**60, **option)
+
+
 def test_sizes_are_bounded_by_the_weights(folder):
     edit(folder / "config.json", lambda config: config["model"].update(n_variables=10**9))
     with pytest.raises(ValueError, match=r"config\.json: expected no number above the [0-9,]+ bytes of the weights"):

@@ -52,8 +52,9 @@ class ModelConfig:
         check_range(self, "factors", least=0)
         check_range(self, "init_std", least=0)
         check_choices(self, "fill")
-        if self.ordering is not None and sorted(self.ordering) != list(range(self.n_variables)):
-            raise ValueError(f"ordering: expected each of 0..{self.n_variables - 1} once, found {self.ordering}")
+        ordering, ordinal, last = self.ordering, self.ordinal or (), self.n_variables - 1  # a file may have any number
+        if ordering is not None and (len(ordering) != last + 1 or sorted(ordering) != list(range(len(ordering)))):
+            raise ValueError(f"ordering: expected each of 0..{last} once, found {ordering}")
         if self.levels is not None and len(self.levels) != self.n_variables:
             expected = f"one number for each of {self.n_variables} variables"
             raise ValueError(f"levels: expected {expected}, found {len(self.levels)}")
@@ -62,8 +63,7 @@ class ModelConfig:
                 raise ValueError(f"levels: expected 1 to {MAX_LEVELS} levels, found {n} for variable {variable}")
         if self.knots is not None and len(self.knots) != len(self.levels or ()):
             raise ValueError(f"knots: expected one entry for each variable with levels, found {len(self.knots)}")
-        ordinal, last = self.ordinal or (), self.n_variables - 1
-        if len(set(ordinal)) < len(ordinal) or not set(ordinal) <= set(range(self.n_variables)):
+        if len(set(ordinal)) < len(ordinal) or not all(0 <= place <= last for place in ordinal):
             raise ValueError(f"ordinal: expected places from 0 to {last}, each at most once, found {ordinal}")
         if self.factors and not any((self.levels or {j: 2})[j] > 2 for j in ordinal):
             raise ValueError("factors: expected an ordinal variable of three levels or more to guess, found none")
