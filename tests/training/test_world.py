@@ -162,8 +162,10 @@ def test_training_resumes_on_another_number(alone, both):
     first, resumed = both[0]["paper"], both[0]["resumed"]
     assert same_bits(resumed["weights"], first["weights"])
     assert resumed["costs"] == first["costs"]
+    other = outcome(RECIPES["paper"], resume=first["states"][EPOCHS // 2])
+    assert_close(other["costs"], first["costs"])
     assert_close(both[0]["resumed from one"]["costs"], first["costs"])
-    assert_close(outcome(RECIPES["paper"], resume=first["states"][EPOCHS // 2])["costs"], first["costs"])
+    assert {run["reports"] for run in (resumed, other, both[0]["resumed from one"])} == {EPOCHS // 2}
 
 
 def test_process_0_alone_saves_and_reports(both):

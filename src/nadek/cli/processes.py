@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import torch
 from torch import distributed
-from torch.distributed.rendezvous import rendezvous
 
 from nadek.kernels.cpu import pick_device
 from nadek.training.world import ALONE, World
@@ -21,7 +20,7 @@ def joined(device: str) -> Iterator[tuple[World, torch.device]]:
         return
     if chosen.type == "cuda":
         chosen = _own_gpu(int(os.environ.get("LOCAL_RANK", "0")))
-    store, rank, _ = next(rendezvous("env://"))
+    store, rank, _ = next(distributed.rendezvous("env://"))  # type: ignore[attr-defined]
     # after a restart the store still has the addresses of the processes before
     prefix = f"restart-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
     fresh = distributed.PrefixStore(prefix, store)  # type: ignore[attr-defined]

@@ -100,7 +100,7 @@ def fit_table(
         optional_memory: leave the memory out where it is not worth its cost, or there are fewer than `ENOUGH_ROWS`
             validation rows.
         resume: see `nadek.training.fit`.
-        **options: ``on_epoch``, ``save_state`` and ``save_every`` of `nadek.training.fit`.
+        **options: ``on_epoch``, ``save_state``, ``save_every`` and ``world`` of `nadek.training.fit`.
 
     Raises:
         ValueError: if a memory has no validation rows or the model one ordering only, and as `nadek.training.fit`.
