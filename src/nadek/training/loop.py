@@ -78,6 +78,17 @@ def fit(
         TrainingDivergedError: when a cost or a weight is not finite, or a cost absurd; the model then holds the last
             good weights.
         ValueError: when rows, model, teacher, config, world or state do not fit together, see `nadek.training.checks`.
+
+    Example:
+        >>> from nadek import nade_k, prepare
+        >>> model, rows = nade_k(2, hidden=(8,)), prepare(torch.tensor([[0, 0], [1, 1]]).repeat(50, 1))
+        >>> config, states = TrainingConfig(phases=(Phase(epochs=20),)), []
+        >>> history = fit(model, rows, config=config, save_state=states.append, save_every=0.0)
+        >>> len(history), history[-1].train[-1] < history[0].train[-1]
+        (20, True)
+        >>> again = nade_k(2, hidden=(8,))  # goes on from the state after ten epochs, and becomes the same
+        >>> len(fit(again, rows, config=config, resume=states[10])), torch.equal(again.W, model.W)
+        (20, True)
     """
     check_rows(model, config, train, "training")
     check_weights(model, config)
