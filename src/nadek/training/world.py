@@ -22,6 +22,10 @@ class World:
 
     Raises:
         ValueError: if there are several and ``torch.distributed`` does not know them.
+
+    Example:
+        >>> World().part(100)  # one process has all rows; `fit` shows a training
+        slice(0, 100, None)
     """
 
     rank: int = 0
