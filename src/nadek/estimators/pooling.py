@@ -14,7 +14,7 @@ PerTable: TypeAlias = Sequence[float] | Sequence[NDArray[np.float64]] | NDArray[
 
 
 class Pooled(NamedTuple):
-    """An estimate over completed tables; arrays of the shape of one estimate."""
+    """A pooled estimate, in arrays of the shape of one; returned by `pool`."""
 
     estimate: Numbers
     """Mean over the tables."""

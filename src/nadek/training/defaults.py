@@ -34,6 +34,8 @@ WEIGHT_DECAY, SMALL_NUMBERS_DECAY = 0.1, 2.0
 """The second one for small tables with numbers, whose knots have many weights; categories lose by it."""
 ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
 """Rows that a run reads in all its epochs, and a run of `imputation_phases`."""
+ROWS_A_COLUMN = 9000
+"""Rows that imputation reads for each of many columns, up to twice `ROWS_IMPUTATION`."""
 MIN_EPOCHS, MAX_EPOCHS = 10, 400
 DROPOUT, SMALL_TABLE = 0.2, 5000
 """Dropout for tables of fewer rows, which a network could learn by heart."""
@@ -93,8 +95,10 @@ def defaults(
     """
     imputation, small = purpose == "imputation", n_rows < SMALL_TABLE
     adaptive = imputation and small and epochs is None
-    few_columns = imputation and (knots is not None if small else effort != "thorough")
-    width = _width(n_rows, levels, knots, few_columns=few_columns) if width is None else width
+    if width is None:
+        factor = 1 if knots or not small else 2
+        is_narrow = imputation and (small or effort != "thorough")
+        width = _width(n_rows, levels, knots, factor if is_narrow else None)
     steps = STEPS if steps is None else steps
     dropout = DROPOUT if small else 0.0
     model = ModelConfig(
@@ -113,8 +117,9 @@ def defaults(
     length = EFFORTS[effort]
     most, least = round(length * MAX_EPOCHS), max(2, round(length * MIN_EPOCHS))
     if epochs is None:
-        n_read = length * (ROWS_IMPUTATION if imputation else ROWS_DENSITY)
-        epochs = min(most, max(least, round(n_read / n_rows)))
+        many = min(2 * ROWS_IMPUTATION, max(ROWS_IMPUTATION, ROWS_A_COLUMN * len(levels)))
+        n_read = many if imputation else ROWS_DENSITY
+        epochs = min(most, max(least, round(length * n_read / n_rows)))
     chosen = imputation_phases(epochs, steps) if imputation else phases(epochs, steps, first_masks=first_masks)
     between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
     if adaptive:
@@ -140,15 +145,17 @@ def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
     return min(FACTORS, n_features) if guessed else None
 
 
-def _width(n_rows: int, levels: Sequence[int], knots: Knots, *, few_columns: bool) -> int:
-    """Return the width, a multiple of 16: narrower for few rows or variables, and if asked for few columns.
+def _width(n_rows: int, levels: Sequence[int], knots: Knots, factor: int | None) -> int:
+    """Return the width, a multiple of 16: narrower for few rows or variables.
 
-    A number counts as four levels, however many knots it has: they learn together.
+    With a factor it is narrower for few columns, too, times the factor. A number counts as four levels, however many
+    knots it has: they learn together.
     """
     width = min(WIDTH, 32 * len(levels), 8 * math.sqrt(n_rows))
-    if few_columns:
+    if factor is not None:
         kinds = zip(levels, knots or [None] * len(levels), strict=True)
-        width = min(width, 64 + sum(8 if single is not None else 1 if n == 2 else 2 * n for n, single in kinds))
+        columns = sum(8 if single is not None else 1 if n == 2 else 2 * n for n, single in kinds)
+        width = min(width, 64 + factor * columns)
     return max(16, 16 * int(width / 16))
 
 
