@@ -19,7 +19,7 @@ from nadek_paper.workspace import Workspace
 QUICK_DRAWS = 10
 """Draws for each row in a quick look."""
 
-VALIDATION_DRAWS = 100
+VALIDATION_DRAWS = 50
 """Most draws for each validation row."""
 
 

@@ -62,7 +62,7 @@ class DBNRecipe:
     first: str  # the RBM of the first layer: a row "TABLE/ROW", which is trained first if need be
     training: RBMConfig  # settings of the training of the top RBM
     annealing: AISConfig = field(default_factory=AISConfig)  # settings of the estimate of its normalising constant
-    draws: int = 1000  # draws of the hidden units of the first layer for each row
+    draws: int = 100  # draws of the hidden units of the first layer for each row
 
     def __post_init__(self) -> None:
         check_range(self, "draws", least=1)
