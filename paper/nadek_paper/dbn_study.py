@@ -20,7 +20,7 @@ QUICK_DRAWS = 10
 """Draws for each row in a quick look."""
 
 VALIDATION_DRAWS = 50
-"""Most draws for each validation row."""
+"""Most draws for each validation row, and for as many training rows."""
 
 
 def dbn_job(row: Row, workspace: Workspace) -> Job:
@@ -41,17 +41,22 @@ def dbn_job(row: Row, workspace: Workspace) -> Job:
         earlier = None if force else same_result(path, digest)
         if earlier is not None:
             return {**earlier, **about}
-        mean = torch.sigmoid(model.first.hidden_logits(training.open("train"))).mean(0)
+        train = training.open("train")
+        mean = torch.sigmoid(model.first.hidden_logits(train)).mean(0)
         constant = log_partition(model.top, mean, recipe.annealing, progress=progress)
         scores = sampled_scores(model.log_weights, test, recipe.draws, progress=progress)
-        validation = sampled_scores(model.log_weights, valid, min(recipe.draws, VALIDATION_DRAWS))
+        seen, others = (
+            sampled_scores(model.log_weights, x, min(recipe.draws, VALIDATION_DRAWS)).log_p.mean().item()
+            for x in (train[: len(valid)], valid)
+        )
         return {
             **about,
             **estimated(scores.log_p - constant.value, constant.error),
             "by_draws": [{"draws": n, "log_likelihood": one - constant.value} for n, one in scores.by_draws.items()],
             "log_partition": constant.value,
             "log_partition_error": constant.error,
-            "best_validation": constant.value - validation.log_p.mean().item(),
+            "train_log_likelihood": seen - constant.value,
+            "best_validation": constant.value - others,
             "epochs": recipe.training.epochs,
             "seconds": sum(point["seconds"] for point in state.curve),
             "config": encode(recipe),

@@ -149,8 +149,8 @@ def fit_rbm(
 def _begin(x: Float[Tensor, "N D"], config: RBMConfig, below: RBM | None) -> RBMState:
     """Return small weights, visible biases at the data's log-odds, and chains at random rows.
 
-    Over an RBM, some of the hidden units begin as the visible ones of that, and its distribution does not change at
-    first: the bound of the likelihood can only rise (Hinton, Osindero and Teh 2006).
+    Over an RBM, some of the hidden units begin as the visible ones of that, so that the distribution of its hidden
+    units hardly changes at first, and learning begins at its likelihood (Hinton, Osindero and Teh 2006).
     """
     generator = torch.Generator(x.device).manual_seed(config.seed * 1_000_003)
     shape, device = (config.hidden, x.shape[1] if below is None else len(below.c)), x.device

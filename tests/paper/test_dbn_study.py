@@ -61,9 +61,15 @@ def test_estimate_is_near_exact_likelihood(done):
     h = (torch.arange(256)[:, None] >> torch.arange(8) & 1).float()
     log_p_h = top.log_weight(h) - exact_log_partition(top)
     assert log_p_h.logsumexp(0).item() == pytest.approx(0, abs=1e-4)
-    exact = (log_p_h[:, None] + log_bernoulli(first.visible_logits(h)[:, None], x.float())).logsumexp(0)
+    exact, train = (
+        (log_p_h[:, None] + log_bernoulli(first.visible_logits(h)[:, None], rows.float())).logsumexp(0)
+        for rows in (x, training.open("train")[: len(training.open("valid"))])
+    )
     assert record["test_log_likelihood"] == pytest.approx(
         exact.mean().item(), abs=4 * record["log_partition_error"] + 0.1
+    )
+    assert record["train_log_likelihood"] == pytest.approx(
+        train.mean().item(), abs=4 * record["log_partition_error"] + 0.1
     )
     assert [line["draws"] for line in record["by_draws"]] == [1, 10, 20]
     bounds = [line["log_likelihood"] for line in record["by_draws"]]
