@@ -57,7 +57,7 @@ class RBMRecipe:
 
 @dataclass(frozen=True, kw_only=True)
 class DBNRecipe:
-    """Training of the upper layer of a DBN, and the estimates for the test rows."""
+    """Training of a DBN's upper layer, and the estimates."""
 
     first: str  # the RBM of the first layer: a row "TABLE/ROW", which is trained first if need be
     training: RBMConfig  # settings of the training of the top RBM
@@ -113,7 +113,7 @@ class Row:
 
     @property
     def baseline(self) -> RBMRecipe | DBNRecipe | None:
-        """Return the recipe of a model to compare with, whose likelihood can only be estimated."""
+        """Return the recipe of a model whose likelihood is estimated."""
         return self.rbm or self.dbn
 
     @property
