@@ -1,7 +1,7 @@
 """Deep belief networks: an RBM over another one's hidden units.
 
-They are by Hinton, Osindero and Teh (2006). The top RBM is the joint distribution of the hidden units h. The first one gives p(v | h), and its own p(h | v) is
-where importance sampling draws h from (Murray and Salakhutdinov 2008).
+They are by Hinton, Osindero and Teh (2006). The top RBM is the joint distribution of the hidden units h. The first one
+gives p(v | h), and its own p(h | v) is where importance sampling draws h from (Murray and Salakhutdinov 2008).
 """
 
 from dataclasses import dataclass
