@@ -71,8 +71,8 @@ def _compare(better: Row, worse: Row, claim: Claim, summary: Summary) -> tuple[f
 
 
 def _has_one_value(row: Row) -> bool:
-    """Return True if a row has no ensemble beside its value: it is only cited, or an RBM."""
-    return row.cited or row.rbm is not None
+    """Return True if a row has no ensemble beside its value: it is cited, or estimated."""
+    return row.cited or row.baseline is not None
 
 
 def _paper(row: Row, claim: Claim) -> float:

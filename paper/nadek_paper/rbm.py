@@ -33,16 +33,16 @@ class RBM:
         v = v.to(self.W)
         return (v @ self.b).double() + F.softplus(self.hidden_logits(v)).double().sum(1)
 
-    def hidden_logits(self, v: Float[Tensor, "B D"]) -> Float[Tensor, "B H"]:
+    def hidden_logits(self, v: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch H"]:
         """Return the log-odds of the hidden units being 1."""
         return affine(v, self.W, self.c)
 
-    def visible_logits(self, h: Float[Tensor, "B H"]) -> Float[Tensor, "B D"]:
+    def visible_logits(self, h: Float[Tensor, "*batch H"]) -> Float[Tensor, "*batch D"]:
         """Return the log-odds of the visible units being 1."""
         return affine(h, self.W.t(), self.b)
 
 
-def draw(logits: Float[Tensor, "B N"], generator: torch.Generator) -> Float[Tensor, "B N"]:
+def draw(logits: Float[Tensor, "*batch N"], generator: torch.Generator) -> Float[Tensor, "*batch N"]:
     """Draw independent 0 and 1 with these log-odds."""
     uniform = torch.rand(logits.shape, dtype=logits.dtype, device=logits.device, generator=generator)
     return (uniform < torch.sigmoid(logits)).to(logits.dtype)
@@ -115,10 +115,11 @@ def fit_rbm(
     x: Shaped[Tensor, "N D"],
     config: RBMConfig,
     *,
+    below: RBM | None = None,
     resume: RBMState | None = None,
     on_epoch: Callable[[RBMState, float], None] | None = None,
 ) -> RBMState:
-    """Train an RBM.
+    """Train an RBM; over the hidden units of another one with ``below``, drawn anew for each minibatch.
 
     The gradient is the centred one: units are measured from their means over the data. The enhanced gradient of Cho,
     Raiko and Ilin (2013) measures them from the mean of data and model. Randomness depends on seed and epoch only.
@@ -126,7 +127,7 @@ def fit_rbm(
     x = x.float()
     if x.isnan().any():
         raise ValueError("an RBM learns from rows without missing values, found some")
-    state = _begin(x, config) if resume is None else copy.deepcopy(resume)
+    state = _begin(x, config, below) if resume is None else copy.deepcopy(resume)
     decay = min(config.ema_decay, max(0.0, 1 - 5 / (config.epochs * math.ceil(len(x) / config.batch_size))))
     while state.epochs < config.epochs:
         generator = torch.Generator(x.device).manual_seed(config.seed * 1_000_003 + state.epochs + 1)
@@ -134,9 +135,10 @@ def fit_rbm(
         moved = 0.0
         for index, rows in enumerate(batches):
             progress = (state.epochs + index / len(batches)) / config.epochs
-            _step(state, x[rows], config, config.lr * (1 - progress), decay, generator)
+            v = x[rows] if below is None else draw(below.hidden_logits(x[rows]), generator)
+            _step(state, v, config, config.lr * (1 - progress), decay, generator)
             if index == len(batches) - 1:
-                rbm, v = state.rbm, x[rows]
+                rbm = state.rbm
                 moved = (v - torch.sigmoid(rbm.visible_logits(torch.sigmoid(rbm.hidden_logits(v))))).abs().mean().item()
         state.epochs += 1
         if on_epoch is not None:
@@ -144,14 +146,24 @@ def fit_rbm(
     return state
 
 
-def _begin(x: Float[Tensor, "N D"], config: RBMConfig) -> RBMState:
-    """Return small weights, visible biases at the data's log-odds, and chains at random rows."""
+def _begin(x: Float[Tensor, "N D"], config: RBMConfig, below: RBM | None) -> RBMState:
+    """Return small weights, visible biases at the data's log-odds, and chains at random rows.
+
+    Over an RBM, some of the hidden units begin as the visible ones of that, so that the distribution of its hidden
+    units hardly changes at first, and learning begins at its likelihood (Hinton, Osindero and Teh 2006).
+    """
     generator = torch.Generator(x.device).manual_seed(config.seed * 1_000_003)
-    shape, device = (config.hidden, x.shape[1]), x.device
+    shape, device = (config.hidden, x.shape[1] if below is None else len(below.c)), x.device
     W = 0.01 * torch.randn(shape, generator=generator, device=device)
     rbm = RBM(W, torch.logit(x.mean(0).clamp(1e-2, 1 - 1e-2)), torch.zeros(config.hidden, device=device))
-    still = RBM(*(torch.zeros_like(p) for p in (rbm.W, rbm.b, rbm.c)))
     chains = x[torch.randperm(len(x), generator=generator, device=device)[: config.batch_size]].clone()
+    if below is not None:
+        if config.hidden < x.shape[1]:
+            raise ValueError(f"hidden: expected at least the {x.shape[1]} visible units below, found {config.hidden}")
+        rbm = RBM(W, below.c.clone(), rbm.c)
+        rbm.W[: x.shape[1]], rbm.c[: x.shape[1]] = below.W.t(), below.b
+        chains = draw(below.hidden_logits(chains), generator)
+    still = RBM(*(torch.zeros_like(p) for p in (rbm.W, rbm.b, rbm.c)))
     return RBMState(rbm, copy.deepcopy(rbm), still, chains)
 
 

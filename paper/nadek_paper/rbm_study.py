@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from nadek.runs.provenance import provenance
 from nadek.training import Epoch, TrainingState, data_mean
 from nadek.utils.configs import encode
 from nadek_paper.rbm import RBM, RBMState, fit_rbm, log_partition
-from nadek_paper.result_records import ENSEMBLE
+from nadek_paper.result_records import estimated
 from nadek_paper.rows import RBMRecipe, Row, read_table
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, same_result, write_changed
 from nadek_paper.workspace import Workspace
@@ -33,17 +34,31 @@ class RBMTraining:
     data: str
     recipe: RBMRecipe
     workspace: Workspace
+    below: "RBMTraining | None" = None
 
     @classmethod
     def of(cls, row: Row, workspace: Workspace) -> "RBMTraining":
-        """Return the training of a row; a short one for a quick look."""
-        recipe = row.rbm
+        """Return the training of a row, or of a DBN's top."""
+        recipe, below = row.rbm, None
+        if row.dbn is not None:
+            recipe = RBMRecipe(training=row.dbn.training, annealing=row.dbn.annealing)
+            below = cls.named(row.dbn.first, row.data, workspace)
         if recipe is None:
             raise ValueError(f"{row.table}/{row.name}: expected an RBM, found a row that is none")
         if workspace.quick:
             annealing = replace(recipe.annealing, temperatures=QUICK_TEMPERATURES)
             recipe = RBMRecipe(training=replace(recipe.training, epochs=1), annealing=annealing)
-        return cls(row.run_name("modern"), row.data, recipe, workspace)
+        return cls(row.run_name("modern"), row.data, recipe, workspace, below)
+
+    @classmethod
+    def named(cls, name: str, data: str, workspace: Workspace) -> "RBMTraining":
+        """Return the training of "TABLE/ROW", an RBM of these data."""
+        row = rbm_row(workspace.recipes, name)
+        if row.data != data:
+            raise ValueError(f"expected an RBM of {data}, found {name}, which is one of {row.data}")
+        if row.rbm is None:
+            raise ValueError(f"{name}: expected an RBM, found a row that is none")
+        return cls.of(row, workspace)
 
     @property
     def folder(self) -> Path:
@@ -61,14 +76,17 @@ class RBMTraining:
 
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> RBMState:
         """Return the state of the finished training; train first, or go on, where there is none."""
+        below = None if self.below is None else self.below.trained(on_epoch=on_epoch).result
         config, earlier = self.recipe.training, None if force else self._load()
         if earlier is not None and earlier.epochs == config.epochs:
             return earlier
         train, valid = self.open("train"), self.open("valid")
         self.folder.mkdir(parents=True, exist_ok=True)
+        times = [time.perf_counter()]
 
         def after_epoch(state: RBMState, moved: float) -> None:
-            point, costs = {"epoch": state.epochs, "moved": round(moved, 5)}, None
+            times.append(time.perf_counter())
+            point, costs = {"epoch": state.epochs, "moved": round(moved, 5), "seconds": times[-1] - times[-2]}, None
             choice = self.recipe.choice
             if choice is not None and (state.epochs % choice.every == 0 or state.epochs == config.epochs):
                 constant = log_partition(state.average, train.mean(0), choice.annealing).value
@@ -80,7 +98,7 @@ class RBMTraining:
             if on_epoch is not None:
                 on_epoch(Epoch(state.epochs, config.epochs, "rbm", [moved], costs, state.lowest, 0.0))
 
-        return fit_rbm(train, config, resume=earlier, on_epoch=after_epoch)
+        return fit_rbm(train, config, below=below, resume=earlier, on_epoch=after_epoch)
 
     def _save(self, state: RBMState) -> None:
         rbms = {"machine": state.rbm, "average": state.average, "velocity": state.velocity, "best": state.best}
@@ -90,15 +108,19 @@ class RBMTraining:
 
     def _identity(self) -> dict[str, Any]:
         """Return options that a saved training must share."""
-        choice = self.recipe.choice
-        return {"config": encode(self.recipe.training), "choice": None if choice is None else encode(choice)}
+        choice, below = self.recipe.choice, None if self.below is None else self.below.finished()
+        return {
+            "config": encode(self.recipe.training),
+            "choice": None if choice is None else encode(choice),
+            "below": None if below is None else digest_of(b"", below.W, below.b, below.c),
+        }
 
     def _load(self) -> RBMState | None:
         content = load_state(self.folder)
         if content is None:
             return None
         saved, info = content
-        if {key: info.get(key) for key in ("config", "choice")} != self._identity():
+        if {key: info.get(key) for key in ("config", "choice", "below")} != self._identity():
             raise ValueError(f"{self.folder} holds an RBM of another recipe; use --force to train anew")
         tensors = {name: value.to(self.workspace.device) for name, value in saved.tensors.items()}
         names = [name for name in ("machine", "average", "velocity", "best") if f"{name}.W" in tensors]
@@ -121,13 +143,9 @@ def rbm_job(row: Row, workspace: Workspace) -> Job:
             return {**earlier, **about}
         constant = log_partition(rbm, training.open("train").mean(0), recipe.annealing, progress=progress)
         scores = rbm.log_weight(test) - constant.value
-        rows_error = scores.std().item() / len(scores) ** 0.5
         return {
             **about,
-            "test_log_likelihood": scores.mean().item(),
-            "standard_error": (rows_error**2 + constant.error**2) ** 0.5,
-            "rows": len(scores),
-            **dict.fromkeys(("orderings", *ENSEMBLE)),
+            **estimated(scores, constant.error),
             "log_partition": constant.value,
             "log_partition_error": constant.error,
             "best_validation": constant.value - rbm.log_weight(training.open("valid")).mean().item(),
@@ -156,12 +174,9 @@ def begin_as_rbm_row(
     model: ConditionalModel, name: str, data: str, workspace: Workspace, *, on_epoch: OnEpoch = None
 ) -> None:
     """Let a network begin as an RBM of the tables, which is trained first if need be."""
-    row = rbm_row(workspace.recipes, name)
-    if row.data != data:
-        raise ValueError(f"start: expected an RBM of {data}, found {name}, which is one of {row.data}")
     if not isinstance(model, IterativeNADE):
         raise ValueError(f"start: expected a network with columns, found a {type(model).__name__}")
-    training = RBMTraining.of(row, workspace)
+    training = RBMTraining.named(name, data, workspace)
     rbm = training.trained(on_epoch=on_epoch).result
     begin_as_rbm(model, rbm.W, rbm.b, rbm.c, mean=data_mean(training.open("train")))
 

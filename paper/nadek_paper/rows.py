@@ -56,6 +56,19 @@ class RBMRecipe:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DBNRecipe:
+    """Training of a DBN's upper layer, and the estimates."""
+
+    first: str  # the RBM of the first layer: a row "TABLE/ROW", which is trained first if need be
+    training: RBMConfig  # settings of the training of the top RBM
+    annealing: AISConfig = field(default_factory=AISConfig)  # settings of the estimate of its normalising constant
+    draws: int = 100  # draws of the hidden units of the first layer for each row
+
+    def __post_init__(self) -> None:
+        check_range(self, "draws", least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One row of a table: a file ``recipes/TABLE/NAME.toml``."""
 
@@ -78,6 +91,7 @@ class Row:
     # the trainings. A table ``model`` of the file is the structure that all of them share
     recipes: Recipes = field(default_factory=Recipes)
     rbm: RBMRecipe | None = None  # the training of an RBM; it counts as modern
+    dbn: DBNRecipe | None = None  # the training of a DBN; likewise
 
     def __post_init__(self) -> None:
         if self.data not in datasets.names():
@@ -87,8 +101,9 @@ class Row:
             if getattr(self, name) and self.ensemble_orderings is None:
                 raise ValueError(f"{name}: expected ensemble_orderings beside it, found none")
         given = [recipe for recipe in vars(self.recipes).values() if recipe is not None]
-        if self.rbm is not None and given:
-            raise ValueError("rbm: expected no recipes beside it, found some")
+        baselines = [name for name in ("rbm", "dbn") if getattr(self, name) is not None]
+        if baselines and len(given) + len(baselines) > 1:
+            raise ValueError(f"{baselines[0]}: expected no recipes beside it, found some")
         if self.cited and (self.kinds or self.paper is None):
             raise ValueError("cited: expected a value of the paper and no recipes")
         if not self.cited and not self.kinds:
@@ -97,21 +112,27 @@ class Row:
             raise ValueError("recipes: expected one structure, found two; only init_std and dropout may differ")
 
     @property
+    def baseline(self) -> RBMRecipe | DBNRecipe | None:
+        """Return the recipe of a model whose likelihood is estimated."""
+        return self.rbm or self.dbn
+
+    @property
     def kinds(self) -> tuple[Kind, ...]:
         """Return the kinds of recipes that the row has."""
-        if self.rbm is not None:
+        if self.baseline is not None:
             return ("modern",)
         return tuple(kind for kind in KINDS if getattr(self.recipes, kind) is not None)
 
     def config(self, kind: Kind) -> dict[str, Any]:
         """Return the recipe as a record keeps it."""
-        return encode(self.rbm if self.rbm is not None and kind in self.kinds else self.recipe(kind))
+        return encode(self.baseline if self.baseline and kind in self.kinds else self.recipe(kind))
 
     def recipe(self, kind: Kind) -> Recipe:
         """Return a recipe without its notes, which are no part of the training."""
         recipe: Recipe | None = getattr(self.recipes, kind)
         if recipe is None:
-            why = "its value is only cited" if self.cited else "it is an RBM" if self.rbm else "its file has none"
+            other = "it is an RBM" if self.rbm else "it is a DBN" if self.dbn else "its file has none"
+            why = "its value is only cited" if self.cited else other
             raise ValueError(f"{self.table}: row {self.name} has no recipe {kind!r}: {why}")
         return replace(recipe, notes="")
 

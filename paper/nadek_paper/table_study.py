@@ -1,10 +1,11 @@
-"""Rows of a table as a study: a network or an RBM a row, a record each."""
+"""Rows of a table as a study: a model a row, a record each."""
 
 from dataclasses import replace
 from functools import partial
 
 from nadek.checkpoints import SavedModel
 from nadek.runs.resume import Beginning
+from nadek_paper.dbn_study import dbn_job
 from nadek_paper.markdown import number
 from nadek_paper.rbm_study import begin_as_rbm_row, rbm_digest, rbm_job
 from nadek_paper.rows import Kind, Row, names_rbm, read_table
@@ -40,6 +41,8 @@ def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:
     """
     if row.rbm is not None and kind in row.kinds:
         return rbm_job(row, workspace)
+    if row.dbn is not None and kind in row.kinds:
+        return dbn_job(row, workspace)
     training = training_of(row, kind, workspace)
 
     def train(force: bool, on_epoch: OnEpoch) -> SavedModel:  # noqa: FBT001 - a Job's
