@@ -386,14 +386,20 @@ def test_intervals_hold_numbers():
     assert list(quantiles) == [0, 1, 2]  # the fourth has categories
     np.testing.assert_allclose(quantiles[2], np.repeat(X[500:, [2]], 5, axis=1))
     lowest, low, median, high, highest = quantiles[1].T
-    assert np.unique([lowest, highest], axis=1).shape == (2, 1)  # the range of training
+    assert (lowest == X[:500, 1].min()).all()
+    assert ((high <= highest) & (highest <= X[:500, 1].max())).all()
     assert ((low < X[500:, 1]) & (X[500:, 1] < high)).mean() == pytest.approx(0.9, abs=0.08)
     np.testing.assert_array_equal(imputer.set_params(strategy="median").transform(hidden)[:, 1], median)
     draws = imputer.set_params(n_imputations=200).transform_multiple(hidden[:20], random_state=0)
     below = np.mean([one[:, 1] < low[:20] for one in draws])
     assert below == pytest.approx(0.05, abs=0.015)
+    hidden[:, 3] = np.nan  # the numbers are known: these are their own quantiles
+    hidden[:, 1] = X[500:, 1]
+    np.testing.assert_allclose(imputer.predict_missing_quantiles(hidden, [0.5])[1][:, 0], X[500:, 1])
     with pytest.raises(ValueError, match=r"quantiles: expected a number from 0 to 1, found 50\.0"):
         imputer.predict_missing_quantiles(hidden, [50.0])
+    with pytest.raises(ValueError, match=r"quantiles: expected a list of numbers from 0 to 1, found \[\]"):
+        imputer.predict_missing_quantiles(hidden, [])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_, object])

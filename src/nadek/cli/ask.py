@@ -11,6 +11,7 @@ from nadek.cli.console import say
 from nadek.cli.output import write_columns
 from nadek.cli.progress import of_batch, rows_progress
 from nadek.inference import expected_information, explain_cells
+from nadek.inference.cells import SURE_DECIMALS
 from nadek.inference.decoders.chunking import Progress
 from nadek.runs.data import Source, kinds_of, of_numbers
 from nadek.tabular.columns import level_names, log_outwards
@@ -49,7 +50,7 @@ def explain(
         for source in stream:
             some = of_batch(progress, source.first_row, len(source.x), stream.n_rows)
             cells = _oddest(saved, source, top, row, some)
-            oddest = sorted(oddest + cells, key=lambda cell: -cell.surprise)[:top]
+            oddest = sorted(oddest + cells, key=lambda cell: -round(cell.surprise, SURE_DECIMALS))[:top]
     columns = {name: [getattr(cell, name) for cell in oddest] for name in OddCell._fields}
     numbers = {name: torch.tensor(columns[name]) for name in ("row", "surprise")}
     write_columns(table.output, **columns | numbers)

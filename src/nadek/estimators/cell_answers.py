@@ -1,6 +1,6 @@
 """Questions about single cells, to every estimator."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ class CellAnswers(NADEkBase):
         return answers
 
     def predict_missing_quantiles(
-        self, X: MatrixLike, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+        self, X: MatrixLike, quantiles: Iterable[float] = (0.05, 0.5, 0.95)
     ) -> dict[str | int, NDArray[np.float64]]:
         """Return quantiles of every number given the observed cells.
 
@@ -65,13 +65,16 @@ class CellAnswers(NADEkBase):
         Raises:
             ValueError: if a quantile does not lie between 0 and 1.
         """
-        for part in quantiles:
+        parts = list(quantiles) if isinstance(quantiles, Iterable) else []
+        if not parts:
+            raise ValueError(f"quantiles: expected a list of numbers from 0 to 1, found {quantiles!r}")
+        for part in parts:
             check_number("quantiles", part, "from 0 to 1", lambda x: 0 <= x <= 1)
         table, codes = self._read(X)
         numbers = self._of_numbers(lambda _, values: values, table)
         keys, missing = self._keys(), codes.isnan().cpu().numpy()
         answers = {
-            place: (column, np.repeat(numbers[:, place, None], len(quantiles), 1))
+            place: (column, np.repeat(numbers[:, place, None], len(parts), 1))
             for place, (_, column) in enumerate(self._nonempty_columns())
             if isinstance(column, Numeric)
         }
@@ -79,7 +82,7 @@ class CellAnswers(NADEkBase):
             for place, (column, answer) in answers.items():
                 where = missing[rows, place]
                 levels = p[where, place, : n_levels(column)]
-                answer[rows[where]] = np.stack([quantile_of_number(column, levels, q) for q in quantiles], 1)
+                answer[rows[where]] = np.stack([quantile_of_number(column, levels, q) for q in parts], 1)
         return {keys[self._nonempty_columns()[place][0]]: answer for place, (_, answer) in answers.items()}
 
     def explain(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table

@@ -14,6 +14,9 @@ from nadek.inference.orderings import in_stages
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import evaluation_mode
 
+SURE_DECIMALS = 3
+"""Decimals of a surprise by which cells are ordered: others may be those of rounding, which differ by the batch."""
+
 
 class Explanation(NamedTuple):
     """Observed cells given all others, returned by `explain_cells`; NaN where missing."""
@@ -27,8 +30,8 @@ class Explanation(NamedTuple):
     one. A surprise of s or more comes up once in exp(s) cells, whatever the variable."""
 
     def oddest(self, n: int) -> list[tuple[int, int]]:
-        """Return rows and variables of the most surprising cells, n at most."""
-        surprise, n_variables = self.surprise.flatten(), self.surprise.shape[1]
+        """Return rows and variables of the most surprising cells, n at most; equal ones as they come."""
+        surprise, n_variables = self.surprise.round(decimals=SURE_DECIMALS).flatten(), self.surprise.shape[1]
         order = surprise.nan_to_num(-1, posinf=torch.inf).argsort(descending=True, stable=True)
         return [divmod(place, n_variables) for place in order[: min(n, int((~surprise.isnan()).sum()))].tolist()]
 
@@ -78,7 +81,7 @@ def explain_cells(
         levels, log_p = model.variables.level_log_probs(scores), model.variables.log_prob(scores, x[r, j])
         cells.log_prob[r, j], cells.expected[r, j] = log_p, levels.argmax(-1).double()
         farther = torch.zeros_like(log_p) if outwards is None else outwards[r, j]
-        cells.surprise[r, j] = -_log_at_most(levels, log_p, farther, joined[:, j]).clamp(max=0)
+        cells.surprise[r, j] = _log_at_most(levels, log_p, farther, joined[:, j]).neg().clamp(min=0) + 0.0  # no -0.0
         report(int(r[-1]), len(x))
     report(len(x), len(x))
     return cells

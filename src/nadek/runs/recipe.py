@@ -116,7 +116,9 @@ def choose_recipe(
     order, numbers = ordinal(kinds or ()), knots(kinds or ())
     shaped = _by_shape(n_rows, levels, order, numbers, changes, epochs, effort, device) if by_shape else {}
     if effort != "default" and (not shaped or epochs is not None):
-        raise ValueError(f"effort: {effort!r} is for the default training of a table; give a number of epochs instead")
+        raise ValueError(
+            f"effort: {effort!r} chooses among default trainings of a table; give it or epochs and recipes"
+        )
     options = merge(shaped if by_shape else options, changes)
     if set(levels) != {2} or numbers is not None:
         if options.get("model", {}).get("kind") == "images":

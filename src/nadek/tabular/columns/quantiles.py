@@ -39,4 +39,4 @@ def _heights(column: Numeric, probabilities: NDArray[np.float64]) -> tuple[NDArr
     upper = (probabilities + np.roll(probabilities, -1, axis=1)) / 2
     begin = np.stack([np.where(below, lower, probabilities), probabilities], -1)
     end = np.stack([probabilities, np.where(above, upper, probabilities)], -1)
-    return begin.reshape(len(begin), -1), end.reshape(len(end), -1)
+    return begin.reshape(-1, 2 * len(below)), end.reshape(-1, 2 * len(below))
