@@ -70,13 +70,14 @@ def write_reference(folder: Path) -> None:
 
 
 def public_names() -> dict[str, list[str]]:
-    """Return the names of each public module, every object once."""
+    """Return the names of each public module, every object of ours once."""
     seen: set[int] = set()
     names: dict[str, list[str]] = {}
     for module, (_, chosen) in MODULES.items():
         home = import_module(module)
         documented = [name for name in chosen or home.__all__ if id(getattr(home, name)) not in seen]
-        names[module] = [name for name in documented if getattr(getattr(home, name), "__doc__", None)]
+        homes = {name: getattr(getattr(home, name), "__module__", "") for name in documented}
+        names[module] = [name for name, own in homes.items() if own.startswith("nadek.")]
         seen |= {id(getattr(home, name)) for name in documented}
     return names
 
@@ -166,7 +167,8 @@ def _recipes() -> str:
     about = "A recipe is a TOML file for ``nadek fit --config``; ``--set training.l2=0.001`` sets one option. "
     text = _title("Options of a recipe") + about + "An option without a default has to be given.\n\n"
     for title, config in RECIPE:
-        text += _title(title, "-") + inspect.cleandoc(config.__doc__ or "").partition("\n")[0] + "\n\n"
+        summary = inspect.cleandoc(config.__doc__ or "").partition("\n")[0].partition("; see the example")[0]
+        text += f"{_title(title, '-')}{summary.rstrip('.')}.\n\n"
         text += "".join(_options(config))
     return text
 

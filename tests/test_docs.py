@@ -1,6 +1,7 @@
 """The README and the docs are true: code runs, commands and names exist, numbers are those of the records."""
 
 import ast
+import doctest
 import importlib
 import inspect
 import itertools
@@ -29,6 +30,12 @@ README, START, TENSORS = ROOT / "README.md", ROOT / "docs" / "start.md", ROOT / 
 STYLE = runpy.run_path(str(ROOT / "docs" / "style.py"))
 GALLERY = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
 PAGES = STYLE["pages"]()
+PUBLIC = {
+    f"{module}.{name}": getattr(importlib.import_module(module), name)
+    for module, names in runpy.run_path(str(ROOT / "docs" / "reference_pages.py"))["public_names"]().items()
+    for name in names
+}
+SLOW = {"nadek.sharing.export.export_onnx"}  # a slow test runs their examples, which others skip
 QUICK = {
     r"(NADEk\w*\((?!.*max_iter).*?)random_state=0": r"\1random_state=0, max_iter=1, training={'width': 16}",
     r"max_iter=\d{2,}": "max_iter=1",
@@ -220,6 +227,39 @@ def test_unknown_names_are_noticed():
     assert not exists("nadek.NADEk.nothing")
     assert list(unknown_arguments("nadek.NADEk(nothing=1)")) == ["nadek.NADEk(nothing=1)"]
     assert list(unknown_arguments("nadek.nothing()")) == ["nadek.nothing()"]
+
+
+def examples(thing):
+    return doctest.DocTestParser().get_examples(thing.__doc__)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_have_an_example(name):
+    """Their own, or that of a public name that their docstring names."""
+    module, about = name.rpartition(".")[0], PUBLIC[name].__doc__
+    named = re.findall(r"(?:(?:returned|raised) by|see the example of) `([\w.]+)`", about, re.IGNORECASE)
+    things = [PUBLIC[name], *(PUBLIC[one if one in PUBLIC else f"{module}.{one}"] for one in named)]
+    assert all(examples(thing) for thing in things[1:] or things)
+    assert name in SLOW or not any(doctest.SKIP in example.options for example in examples(PUBLIC[name]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SLOW))
+def test_slow_examples_run(name, tmp_path, monkeypatch):
+    pytest.importorskip("onnxscript")
+    monkeypatch.chdir(tmp_path)
+    shown = [doctest.Example(example.source, example.want) for example in examples(PUBLIC[name])]
+    names = dict(vars(importlib.import_module(PUBLIC[name].__module__)))
+    test = doctest.DocTest(shown, names, name, None, None, None)
+    assert doctest.DocTestRunner().run(test) == (0, len(shown))
+
+
+@pytest.mark.parametrize("name", [name for name, thing in PUBLIC.items() if inspect.isfunction(thing)])
+def test_public_functions_document_arguments_and_results(name):
+    about, signature = inspect.getdoc(PUBLIC[name]), inspect.signature(PUBLIC[name])
+    described = re.findall(r"^    \**(\w+): ", about, re.MULTILINE)
+    assert set(signature.parameters) <= set(described) or "Arguments and errors are those of `" in about
+    assert signature.return_annotation is None or re.search(r"^Return |^Returns:$", about, re.MULTILINE)
 
 
 def unknown_arguments(code):

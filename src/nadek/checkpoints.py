@@ -47,7 +47,7 @@ SAVED = "only what its config says can be saved: an IterativeNADE with a core of
 
 @dataclass(frozen=True)
 class SavedModel:
-    """Content of a model folder: model, columns and metrics.
+    """Content of a model folder; see the example of `nadek.save`.
 
     Attributes:
         model: the network.
@@ -75,6 +75,14 @@ def save(folder: str | os.PathLike[str], saved: SavedModel) -> None:
         TypeError: on what is no `SavedModel`, on metrics that JSON does not know, and on a model that would not come
             back as what it is.
         ValueError: on weights that are not finite. In all these cases the folder is left as it was.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from nadek import nade_k
+        >>> with TemporaryDirectory() as folder:
+        ...     save(folder, SavedModel(nade_k(2, hidden=(4,)), Schema(columns=("smokes", "coughs"))))
+        ...     load_saved(folder).schema.columns
+        ('smokes', 'coughs')
     """
     if not isinstance(saved, SavedModel):
         message = f"expected a nadek.SavedModel, found {type(saved).__name__}"
@@ -112,14 +120,22 @@ def load(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") 
     Raises:
         FileNotFoundError: if there is no such folder.
         ValueError: if it is no model, or was damaged or edited; says what and where.
+
+    Example:
+        >>> load("mnist-nade5-2hl").n_variables
+        784
     """
     return load_saved(folder, device=device).model
 
 
 def load_saved(folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> SavedModel:
-    """Load a model with columns and metrics.
+    """Return a saved model with columns and metrics.
 
     Arguments and errors are those of `load`.
+
+    Example:
+        >>> load_saved("mnist-nade5-2hl").schema.image_shape
+        (28, 28)
     """
     folder = pretrained.find(Path(folder))
     config = _read_config(folder)

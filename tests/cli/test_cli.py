@@ -115,6 +115,16 @@ def test_fit_chooses_network_by_table(tmp_path):
     assert c.core == DeepConfig(hidden=(4,))
 
 
+def test_effort_is_for_the_default_training(tmp_path):
+    table = write_csv(tmp_path / "t.csv", answers(60), COLUMNS)
+    with mock.patch("nadek.cli.fit.train", side_effect=ValueError("enough")) as train:
+        nadek("fit", table, "-o", tmp_path / "m", "--effort", "quick")
+    assert train.call_args.args[0].training.epochs == 133
+    for more in (["--epochs", 5], ["--hidden", "8"]):
+        mistake = nadek("fit", table, "-o", tmp_path / "m", "--effort", "quick", *more).error
+        assert mistake == "effort: 'quick' is for the default training of a table; give a number of epochs instead"
+
+
 def test_fit_trains_as_the_estimator(tmp_path, monkeypatch):
     monkeypatch.setattr("nadek.training.defaults.SMALL_TABLE", 50)
     ok("fit", write_csv(tmp_path / "t.csv", answers(60)), "-o", tmp_path / "model", "--epochs", "3", "-q")
@@ -582,6 +592,21 @@ def test_impute_fills_words_and_numbers(mixed, columns, tmp_path):
         assert set(whole[name]) <= allowed
 
 
+@pytest.mark.parametrize("strategy", ["mean", "median", "mode"])
+def test_impute_fills_as_the_estimator_does(mixed, strategy, tmp_path):
+    people(tmp_path / "holes.csv", 40, seed=5, missing=0.3)
+    whole = cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--strategy", strategy).out)
+    frame = pd.read_csv(tmp_path / "holes.csv", dtype={"grade": "Int64"})[list(KEPT)]
+    expected = NADEkImputer.load(mixed[0]).set_params(strategy=strategy).transform(frame)
+    for name in KEPT:
+        if name in ("age", "size"):  # as many decimals as the column
+            np.testing.assert_allclose([*map(float, whole[name])], expected[name].astype(float), atol=0.51)
+        else:
+            assert whole[name] == [str(value).lower() if name == "ok" else str(value) for value in expected[name]]
+    mistake = nadek("impute", mixed[0], tmp_path / "holes.csv", "--strategy", strategy, "--probabilities").error
+    assert mistake.startswith(f"--strategy {strategy}: --probabilities writes no values to choose")
+
+
 TYPED = {
     "id": pa.array([f"n{i}, {i}" for i in range(24)]),
     "n": pa.array([i % 4 + 1 for i in range(24)], pa.int16()),
@@ -844,10 +869,10 @@ FLAGS = {
     "evaluate": "--json --orderings --rows --seed --spread",
     "explain": "--row --top",
     "export": "--force --output -o",
-    "fit": "--batch-size --categorical --config --drop --dry-run --epochs --hidden --json --keep --lr --memory"
+    "fit": "--batch-size --categorical --config --drop --dry-run --effort --epochs --hidden --json --keep --lr --memory"
     " --missing --numeric --ordinal --resume --save-every --seed --set --steps --validation --validation-fraction"
     " --whole-numbers",
-    "impute": "--probabilities --seed",
+    "impute": "--strategy --probabilities --seed",
     "info": "--json",
     "play": "--port",
     "sample": "--device --force --number --orderings --output --seed -n -o",

@@ -223,7 +223,7 @@ def test_wrong_options_are_named_in_fit(copies, option, value, expected):
 @pytest.mark.parametrize(
     ("estimator", "option", "value", "message"),
     [
-        (nadek.NADEkImputer, "strategy", "median", "strategy: expected one of 'mean', 'mode', 'sample', found"),
+        (nadek.NADEkImputer, "strategy", "most", "strategy: expected one of 'mean', 'median', 'mode', 'sample', found"),
         (nadek.NADEkImputer, "n_imputations", 0, "n_imputations: expected a whole number of at least 1, found 0"),
         (nadek.NADEkImputer, "add_indicator", "no", "add_indicator: expected one of True, False"),
         (nadek.NADEkOutlierDetector, "contamination", 0.6, "contamination: expected a number above 0 and at most 0.5"),
@@ -360,7 +360,7 @@ def test_frames_answer_alike_and_keep_type(container, density):
     assert frame["smoker"].to_list() == density.sample(5, random_state=0)["smoker"].tolist()
 
 
-@pytest.mark.parametrize("strategy", ["mean", "mode", "sample"])
+@pytest.mark.parametrize("strategy", ["mean", "median", "mode", "sample"])
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_imputed_frames_keep_observed_cells(container, strategy):
     table = as_(container, people())
@@ -375,6 +375,25 @@ def test_imputed_frames_keep_observed_cells(container, strategy):
         assert new.schema[name] == (nw.Float64 if averaged else old.schema[name])
     if container == "pandas":
         assert filled.index.equals(table.index)
+
+
+def test_intervals_hold_numbers():
+    first = np.random.default_rng(0).normal(size=(800, 1))
+    X = np.hstack([first, first + 0.5 * np.random.default_rng(1).normal(size=(800, 2)), first > 0])
+    imputer = nadek.NADEkImputer(random_state=0, categorical_features=[3], max_iter=60).fit(X[:500])
+    hidden = np.where(np.arange(4) == 1, np.nan, X[500:])
+    quantiles = imputer.predict_missing_quantiles(hidden, [0.0, 0.05, 0.5, 0.95, 1.0])
+    assert list(quantiles) == [0, 1, 2]  # the fourth has categories
+    np.testing.assert_allclose(quantiles[2], np.repeat(X[500:, [2]], 5, axis=1))
+    lowest, low, median, high, highest = quantiles[1].T
+    assert np.unique([lowest, highest], axis=1).shape == (2, 1)  # the range of training
+    assert ((low < X[500:, 1]) & (X[500:, 1] < high)).mean() == pytest.approx(0.9, abs=0.08)
+    np.testing.assert_array_equal(imputer.set_params(strategy="median").transform(hidden)[:, 1], median)
+    draws = imputer.set_params(n_imputations=200).transform_multiple(hidden[:20], random_state=0)
+    below = np.mean([one[:, 1] < low[:20] for one in draws])
+    assert below == pytest.approx(0.05, abs=0.015)
+    with pytest.raises(ValueError, match=r"quantiles: expected a number from 0 to 1, found 50\.0"):
+        imputer.predict_missing_quantiles(hidden, [50.0])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_, object])

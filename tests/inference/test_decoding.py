@@ -7,7 +7,7 @@ from nadek.inference import log_prob
 from nadek.inference.decoders.chunking import bytes_per_row
 from nadek.inference.decoders.full import FullDecoder
 from nadek.inference.decoders.incremental import IncrementalDecoder, RaggedDecoder
-from nadek.inference.decoding import decode, decode_rows
+from nadek.inference.decoding import SharedPrefixes, decode, decode_rows
 from nadek.inference.likelihood import reduce_orderings
 from nadek.inference.orderings import in_stages
 from nadek.inference.row_random import row_keys
@@ -124,6 +124,24 @@ def test_each_state_is_scored_once(generator):
     assert asked == [1, 2, 6, 6, 24]
     assert decoder.shared
     assert not FullDecoder(model, torch.arange(5).expand(3, -1)).shared
+
+
+def test_states_come_in_few_sizes(generator):
+    """Products are compiled, and kept, for each size: with one for each number of states memory would grow."""
+    sizes = set()
+    for n_rows in range(1, 3000, 7):
+        prefixes, codes = SharedPrefixes(n_rows), torch.randint(n_rows // 2 + 1, (n_rows, 1), generator=generator)
+        prefixes.append(codes.double())
+        for some in (slice(None), torch.arange(0, n_rows, 2)):
+            rows, state = prefixes.states(some)
+            assert torch.equal(codes[rows][state], codes[some])
+            sizes.add(len(codes[rows]))
+    assert max(sizes) > 1000
+    assert len(sizes) < 200
+    alone = SharedPrefixes(100, distinct=True)
+    rows, state = alone.states(torch.arange(33, 66))
+    assert rows.tolist() == [*range(33, 66), 65]
+    assert rows[state].tolist() == list(range(33, 66))
 
 
 # Several variables at once

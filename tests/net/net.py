@@ -813,7 +813,7 @@ def imputer(name, train, test, options):
     with part(name):
         model = api.estimator("imputer", n_imputations=2, memory=False, **options).fit(train)
         learnt(name, model)
-        for strategy in ("mean", "mode", "sample"):
+        for strategy in ("mean", "median", "mode", "sample"):
             model.set_params(strategy=strategy)
             anything(f"{name} {strategy}", model.transform(test))
         anything(f"{name} multiple", model.transform_multiple(test, random_state=4))
@@ -1011,7 +1011,7 @@ def variants(tables):
         refused("estimator error: all missing", fit(np.full((3, 2), np.nan), "imputer"))
         refused("estimator error: option", fit(train, steps=0))
         refused("estimator error: missing", fit(train, missing="drop"))
-        refused("estimator error: strategy", fit(train, "imputer", strategy="median"))
+        refused("estimator error: strategy", fit(train, "imputer", strategy="most"))
         refused("estimator error: column", fit(train, numeric_features=["nobody"]))
         refused("estimator error: contamination", fit(train, "outliers", contamination=0.7))
         refused("estimator error: mixed", fit(pd.DataFrame({"a": [1, "x", 2.5], "b": [1, 0, 1]})))

@@ -467,6 +467,7 @@ def test_booleans_fill_empty_column(suffix, tmp_path):
 def test_levels_become_columns():
     p = np.array([[[0.25, 0.75, 0.0], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]])
     kinds = (Binary(levels=("no", "yes")), KINDS[1], KINDS[3], Binary())
-    names, columns = level_headers(["a", "b", "c", "d"], kinds), spread_levels(kinds, p, p[..., 0] < 0)
+    levels = [p[:, j, : n_levels(kind)] for j, kind in enumerate(kinds)]
+    names, columns = level_headers(["a", "b", "c", "d"], kinds), spread_levels(kinds, levels, p[..., 0] < 0)
     assert names == ["a=yes", "b=blue", "b=green, light", "b=red", "c=-1", "c=0.5", "c=2.25", "d"]
     assert [column.tolist() for column in columns] == [[0.75], [0.5], [0.25], [0.25], [0.0], [0.5], [0.5], [0.0]]

@@ -872,6 +872,19 @@ def test_default_imputation_phases():
     assert lengths == [ANNEAL, None]
 
 
+@pytest.mark.parametrize("purpose", ["density", "imputation"])
+@pytest.mark.parametrize("n_rows", [60, 400, 20_000, 2_000_000])
+def test_effort_is_the_length_of_training(n_rows, purpose):
+    efforts = ("quick", "default", "thorough")
+    chosen = [defaults(n_rows, (2,) * 100, purpose=purpose, effort=effort) for effort in efforts]
+    quick, usual, thorough = (training.epochs for _, training in chosen)
+    assert (quick, thorough) == pytest.approx((usual / 3, usual * 3), abs=3)
+    widths = [model.core.width for model, _ in chosen]
+    assert widths[0] == widths[1]
+    assert (widths[2] > widths[1]) == (purpose == "imputation" and n_rows >= 5000)
+    assert defaults(n_rows, (2,) * 100, purpose=purpose, effort="quick", epochs=7)[1].epochs == 7
+
+
 FALLING = {"anneal": 0.5, "phases": (Phase(epochs=30, steps=1), Phase(epochs=15))}
 
 

@@ -37,7 +37,16 @@ from nadek.inference.sampling import sample as sample_rows
 from nadek.runs.data import Source, kinds_of
 from nadek.tabular import batches
 from nadek.tabular.arrow_columns import AnyColumn, typed
-from nadek.tabular.columns import Binary, Column, bin_probabilities, is_plain, level_names, n_levels
+from nadek.tabular.columns import (
+    Binary,
+    Column,
+    Summary,
+    bin_probabilities,
+    is_plain,
+    level_names,
+    n_levels,
+    summarised,
+)
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
 from nadek.tabular.names import check_names
@@ -45,6 +54,7 @@ from nadek.tabular.writeback import decoded
 from nadek.tabular.writing import writing
 
 Method = Literal["greedy", "certain-first", "beam"]
+Strategy = Literal["sample", Summary]
 
 
 def sample(
@@ -104,15 +114,22 @@ def impute(
         bool,
         typer.Option("--probabilities", help="Write the probability of 1 (or of each level) in each cell, not a draw."),
     ] = False,
+    strategy: Annotated[
+        Strategy,
+        typer.Option("--strategy", help="Joint draws, or the mean, median or mode of each cell; words have a mode."),
+    ] = "sample",
     seed: Seed = 0,
     table: TableOptions,
 ) -> None:
     """Fill missing cells with a joint draw.
 
-    The draw is given the observed cells of the row, which stay as they are. Columns that were dropped are copied.
+    The draw is given the observed cells of the row, which stay as they are, and so is what --strategy names: each
+    cell's own mean, median or mode. Columns that were dropped are copied.
 
     Example: [bold]nadek impute model answers.csv -o whole.csv[/]
     """
+    if probabilities and strategy != "sample":
+        raise ValueError(f"--strategy {strategy}: --probabilities writes no values to choose; give one of the two")
     saved = table.load(model, NUMBERS if probabilities else SUFFIXES)
     kinds = kinds_of(saved)
     headers = level_headers(schema_labels(saved.schema, len(kinds)), kinds)
@@ -130,8 +147,10 @@ def impute(
                 whole = Whole(source, table.output)
                 if probabilities:
                     columns: Sequence[AnyColumn] = list(missing_probabilities(saved.model, x).cpu().numpy().T)
-                else:
+                elif strategy == "sample":
                     columns = whole.filled(_drawn(saved, source, seed))
+                else:
+                    columns = whole.filled(_summaries(saved, x, strategy))
                 whole.write(writer, columns)
             fills.add(source.missing)
             progress(source.first_row + len(x), stream.n_rows)
@@ -189,16 +208,14 @@ def level_headers(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
 
 
 def spread_levels(
-    columns: Sequence[Column], probabilities: Float[np.ndarray, "N D L"], missing: Bool[np.ndarray, "N D"]
+    columns: Sequence[Column], probabilities: Sequence[Float[np.ndarray, "N _"]], missing: Bool[np.ndarray, "N D"]
 ) -> list[NDArray[Any]]:
     """Return the probabilities of all levels, or bins, as columns [N].
 
     A binary column stays one, with the probability of its second level. Every other one becomes one for each level.
     """
-    spread = [
-        bin_probabilities(column, probabilities[:, place, : n_levels(column)], missing[:, place])
-        for place, column in enumerate(columns)
-    ]
+    levels = zip(columns, probabilities, missing.T, strict=True)
+    spread = [bin_probabilities(column, p, where) for column, p, where in levels]
     return [spread[place][:, code] for place, code in _written_levels(columns)]
 
 
@@ -215,11 +232,18 @@ def _drawn(saved: SavedModel, source: Source, seed: int) -> list[NDArray[Any]]:
     return decoded(kinds_of(saved), codes.cpu().numpy(), uniforms=number_uniforms(seed, rows))
 
 
+def _summaries(saved: SavedModel, x: Tensor, summary: Summary) -> list[NDArray[Any]]:
+    """Return columns with the mean, median or mode of every cell."""
+    return [summarised(kind, p, summary) for kind, p in zip(kinds_of(saved), _probabilities(saved, x), strict=True)]
+
+
 def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:
     """Return the probability of every level in every cell."""
-    kinds = kinds_of(saved)
-    parts = [
-        spread_levels(kinds, level_probabilities(saved.model, rows).cpu().numpy(), rows.isnan().cpu().numpy())
-        for rows in x.split(rows_at_once(saved.model))
-    ]
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return spread_levels(kinds_of(saved), _probabilities(saved, x), x.isnan().cpu().numpy())
+
+
+def _probabilities(saved: SavedModel, x: Tensor) -> list[NDArray[np.float64]]:
+    """Return the probabilities of the levels of each column, D arrays [N, L]."""
+    parts = [level_probabilities(saved.model, rows).cpu().numpy() for rows in x.split(rows_at_once(saved.model))]
+    whole = np.concatenate(parts)
+    return [whole[:, j, : n_levels(kind)] for j, kind in enumerate(kinds_of(saved))]

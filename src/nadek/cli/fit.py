@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 from rich.markup import escape
 
@@ -19,12 +20,12 @@ from nadek.cli.arguments import (
     Json,
     Quiet,
     option,
-    pick_device,
     some_folder,
     with_groups,
 )
 from nadek.cli.column_lines import MOST_NAMES, column_reasons, list_names, missing_word_lines, schema_lines
 from nadek.cli.console import say, show_json, show_table
+from nadek.cli.processes import joined
 from nadek.cli.progress import epochs_progress, warn_if_slow
 from nadek.datasets import names
 from nadek.runs.data import Source, open_table, open_training
@@ -36,6 +37,8 @@ from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
 from nadek.tabular.user_options import Choices, WholeNumbers
 from nadek.training import EmptyColumnsError
+from nadek.training.defaults import Effort
+from nadek.training.world import World
 from nadek.utils.atomic import damage_in
 
 Names = list[str] | None
@@ -46,6 +49,9 @@ class RecipeOptions:
     """Options of model and training."""
 
     config: Annotated[Path | None, option("--config", "A recipe (TOML); options below go over it.")] = None
+    effort: Annotated[
+        Effort, option("--effort", "A third of the training of a table, for a first look, or three times as much.")
+    ] = "default"
     hidden: Annotated[
         str | None, option("--hidden", "Widths of the layers of a deep network, as the paper's 500,500.")
     ] = None
@@ -176,60 +182,86 @@ def fit(
     if run.dry_run:
         _show_reasons(data, columns.choices(), row_options.form, as_json=run.as_json)
         return
-    may_be_finished = run.resume and not run.force and holds_model(output) and not holds_state(output)
-    if may_be_finished:
-        check_place(output)
-    else:
-        check_output(output, force=run.force, resume=run.resume)
+    with joined(device) as (world, torch_device):
+        run = replace(run, quiet=run.quiet or world.rank > 0)
+        _fit(data, output, recipe_options, columns, row_options, run, world, torch_device)
+
+
+def _fit(
+    data: str,
+    output: Path,
+    recipe_options: RecipeOptions,
+    columns: ColumnOptions,
+    row_options: RowOptions,
+    run: RunOptions,
+    world: World,
+    device: torch.device,
+) -> None:
+    """Train, where the training is not finished already."""
+    may_be_finished = _may_be_finished(output, run, world)
+    if world.size > 1 and "-" in (data, row_options.validation):
+        raise ValueError("standard input: expected a file, as several processes cannot share it")
     config = recipe_options.config
     options = {} if config is None else read_recipe(config)
-    changes = recipe_options.changes()
-    torch_device = pick_device(device)
     rows, held_out = row_options.read(data, columns, recipe_options.seed or 0)
     recipe = choose_recipe(
         rows,
         options,
-        changes,
+        recipe_options.changes(),
         epochs=recipe_options.epochs,
+        effort=recipe_options.effort,
         by_shape=config is None and data not in names(),
-        device=torch_device,
+        device=device,
         where=str(config or ""),
     )
     if may_be_finished:
-        metrics = finished(recipe, output, rows, held_out).metrics
-        hint = f"-o NEW --set start={output} goes on from the model"
-        say(f"{output}: this training is finished, nothing is left to do; {hint}", quiet=run.quiet)
-        with damage_in(output / METRICS, "the metrics of a training"):
-            _show(metrics, output, run)
+        if world.rank == 0:
+            _show_finished(finished(recipe, output, rows, held_out).metrics, output, run)
         return
     _show_columns(data, rows, quiet=run.quiet)
-    warn_if_slow(recipe.training, torch_device, quiet=run.quiet)
+    warn_if_slow(recipe.training, device, quiet=run.quiet)
     try:
-        with _stoppable(output, run), epochs_progress(quiet=run.quiet) as on_epoch:
+        with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as on_epoch:
             metrics = train(
                 recipe,
                 output,
                 rows,
                 held_out,
-                device=torch_device,
+                device=device,
                 resume=run.resume,
                 save_every=run.save_every,
                 on_epoch=on_epoch,
+                world=world,
             ).metrics
     except EmptyColumnsError as error:
         labels = schema_labels(rows.schema, rows.x.shape[1])
         hint = f"use --drop {list_names([labels[place] for place in error.columns])}"
         raise ValueError(f"{data}: {error}; {hint}") from None
-    _show(metrics, output, run)
+    if world.rank == 0:
+        _show(metrics, output, run)
+
+
+def _may_be_finished(output: Path, run: RunOptions, world: World) -> bool:
+    """Check the folder, in process 0; True if it holds a model that may be the result already."""
+    may_be = False
+    if world.rank == 0:
+        may_be = run.resume and not run.force and holds_model(output) and not holds_state(output)
+        if may_be:
+            check_place(output)
+        else:
+            check_output(output, force=run.force, resume=run.resume)
+    return bool(world.from_first(may_be))
 
 
 @contextmanager
-def _stoppable(output: Path, run: RunOptions) -> Iterator[None]:
+def _stoppable(output: Path, run: RunOptions, world: World) -> Iterator[None]:
     """Say after Ctrl-C what is kept of a training."""
     try:
         yield
     except KeyboardInterrupt:
-        if not holds_state(output):
+        if world.rank > 0:
+            pass  # process 0 says it
+        elif not holds_state(output):
             when = f"every {run.save_every:g} seconds" if run.save_every else "after an epoch"
             say(f"nadek: stopped; nothing was kept yet, as that happens {when} (--save-every)")
         else:
@@ -266,6 +298,13 @@ def _hint(remedies: tuple[str, ...], columns: Sequence[str]) -> str:
     if "numeric" in remedies and len(columns) > 1:
         hint += ", --whole-numbers for all of them"
     return f"{hint}, or --missing with a word" if options else hint
+
+
+def _show_finished(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:
+    hint = f"-o NEW --set start={output} goes on from the model"
+    say(f"{output}: this training is finished, nothing is left to do; {hint}", quiet=run.quiet)
+    with damage_in(output / METRICS, "the metrics of a training"):
+        _show(metrics, output, run)
 
 
 def _show(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:

@@ -32,6 +32,18 @@ def fetch(dataset: str | Source, data_dir: Folder, *, progress: Progress | None 
     Raises:
         ValueError: for an unknown name, a set that needs no file, or another content than the published one.
         ConnectionError: if a download failed; names the URL and where to put the file by hand.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from nadek.datasets.folder import content_sha256
+        >>> sha256 = content_sha256((np.eye(2, dtype=np.uint8),) * 3)
+        >>> published = {f"https://example.org/{part}.data": None for part in ("train", "valid", "test")}
+        >>> own = Source("own", "two rows a part", (2, 2, 2), 2, sha256, "own.npz", published)
+        >>> with TemporaryDirectory() as folder:
+        ...     for file in own.files(Path(folder)):
+        ...         np.savetxt(file, np.eye(2), fmt="%d")
+        ...     fetch(own, folder).name  # the files are there, so nothing is downloaded
+        'own.npz'
     """
     source, folder = find(dataset), Path(data_dir)
     if source.file is None:

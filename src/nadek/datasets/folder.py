@@ -70,7 +70,7 @@ Folder = str | os.PathLike[str]
 
 
 def load(dataset: str | Source, data_dir: Folder | None = None) -> Dataset:
-    """Read a data set and verify its content.
+    """Return a data set after a check of its content.
 
     Args:
         dataset: one of `names()`, or a source of your own.
@@ -100,8 +100,9 @@ def check(dataset: str | Source, data_dir: Folder | None = None) -> Status:
     Raises:
         ValueError: for an unknown name.
 
-    >>> check("digits").state
-    'ok'
+    Example:
+        >>> check("digits").state, check("mnist", "no-such-folder").state
+        ('ok', 'not there')
     """
     source = find(dataset)
     path = _path(source, data_dir)

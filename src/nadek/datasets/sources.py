@@ -16,7 +16,7 @@ _DEBD_HOME = "https://raw.githubusercontent.com/UCLA-StarAI/Density-Estimation-D
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A binary data set in its three published parts.
+    """A binary data set in its three published parts, returned by `load`.
 
     Attributes:
         name: short name, as `load` takes it.
@@ -70,7 +70,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Status:
-    """State of a data set's file.
+    """State of a data set's file, returned by `check`.
 
     Attributes:
         source: description of the published set.
@@ -142,8 +142,9 @@ _SOURCES = {source.name: source for source in (_DIGITS, _MNIST, _CALTECH, *map(_
 def names() -> tuple[str, ...]:
     """Return the names that `load`, `check` and `fetch` take.
 
-    >>> names()[:4]
-    ('digits', 'mnist', 'caltech101', 'nltcs')
+    Example:
+        >>> names()[:4]
+        ('digits', 'mnist', 'caltech101', 'nltcs')
     """
     return tuple(_SOURCES)
 

@@ -46,8 +46,11 @@ from nadek.tabular.writeback import Fillings
 from nadek.training.defaults import Purpose
 from nadek.utils.configs import naming
 
-SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
-            `NADEkImputer` reads 600,000 from 5,000 rows on, and fewer rows as often as validation gains by it.
+SHARED_OPTIONS = """effort: "quick" trains a third as long, for a first look; "thorough" three times as long, with a
+            wider network where `NADEkImputer` has 5,000 rows or more.
+        max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
+            `NADEkImputer` reads 600,000 from 5,000 rows on (9,000 for each of many columns, up to 1,200,000), and fewer
+            rows as often as validation gains by it.
         missing: "use" rows with missing cells: these are never read and never predicted, which is right where chance
             decides what is missing. "complete" them in the last third of the training, by draws given the observed
             cells: right also where these decide what is missing, and slower. The draws are joint up to 64 columns;
@@ -63,8 +66,8 @@ SHARED_OPTIONS = """max_iter: passes over the rows; "auto" reads 1,500,000 rows 
 
             - ``steps``: refining steps of the network (the k of NADE-k); "auto" is 3.
             - ``width``: units of its hidden stream; "auto" is 400, at most 32 a column and 8 times the square root of
-              the rows, in whole 16s. For imputation from 5,000 rows on it is at most 64 and one for a column of two
-              values, two for each level of another.
+              the rows, in whole 16s. For imputation it is at most 64 and one for a column of two values, two for each
+              level of another, eight for a number; twice these in tables below 5,000 rows without numbers.
             - ``blocks``: residual blocks; "auto" is 2.
             - ``dropout``: part of the hidden units left out in training; "auto" is 0.2 below 5,000 rows, else 0.
             - ``learning_rate``: of AdamW, after the warm-up; "auto" is 0.002, and 0.004 from 100,000 rows on (0.006 in
@@ -97,6 +100,7 @@ class NADEkBase(SavedEstimator):
     def __init__(
         self,
         *,
+        effort: Choice = "default",
         max_iter: Whole = "auto",
         missing: Choice = "use",
         warm_start: Switch = False,
@@ -109,6 +113,7 @@ class NADEkBase(SavedEstimator):
         random_state: Randomness = None,
         verbose: Count = 0,
     ) -> None:
+        self.effort = effort
         self.max_iter = max_iter
         self.missing = missing
         self.warm_start = warm_start

@@ -1,6 +1,6 @@
 """Questions about single cells, to every estimator."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nadek.estimators.base import NADEkBase
+from nadek.estimators.options import check_number
 from nadek.inference import explain_cells
 from nadek.inference.sampling import level_probabilities, rows_at_once
-from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, n_levels
+from nadek.tabular.columns import Numeric, bin_probabilities, log_outwards, n_levels, quantile_of_number
 from nadek.tabular.frames import MatrixLike
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import with_columns
@@ -44,6 +45,42 @@ class CellAnswers(NADEkBase):
                 levels = p[:, place, : n_levels(column)]
                 answers[keys[j]][rows] = bin_probabilities(column, levels, missing[rows, place])
         return answers
+
+    def predict_missing_quantiles(
+        self, X: MatrixLike, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+    ) -> dict[str | int, NDArray[np.float64]]:
+        """Return quantiles of every number given the observed cells.
+
+        The outer two of the default hold the number nine times out of ten. Each cell has its quantiles by itself, and
+        none lies beyond the range of training.
+
+        Args:
+            X: a table [N, D].
+            quantiles: the Q parts of the probability that lie below, each from 0 to 1.
+
+        Returns:
+            For each column of numbers (by its name, or its index without names) an array [N, Q]; an observed cell
+            has its own number in all Q.
+
+        Raises:
+            ValueError: if a quantile does not lie between 0 and 1.
+        """
+        for part in quantiles:
+            check_number("quantiles", part, "from 0 to 1", lambda x: 0 <= x <= 1)
+        table, codes = self._read(X)
+        numbers = self._of_numbers(lambda _, values: values, table)
+        keys, missing = self._keys(), codes.isnan().cpu().numpy()
+        answers = {
+            place: (column, np.repeat(numbers[:, place, None], len(quantiles), 1))
+            for place, (_, column) in enumerate(self._nonempty_columns())
+            if isinstance(column, Numeric)
+        }
+        for rows, p in self._level_probabilities(codes, codes.isnan().any(1).nonzero().squeeze(1)):
+            for place, (column, answer) in answers.items():
+                where = missing[rows, place]
+                levels = p[where, place, : n_levels(column)]
+                answer[rows[where]] = np.stack([quantile_of_number(column, levels, q) for q in quantiles], 1)
+        return {keys[self._nonempty_columns()[place][0]]: answer for place, (_, answer) in answers.items()}
 
     def explain(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table
         """Return the surprise of each observed cell, given the other observed cells of its row.

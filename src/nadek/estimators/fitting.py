@@ -106,6 +106,7 @@ def recipe_for(
         ordinal=ordinal(columns),
         knots=knots(columns),
         purpose=purpose,
+        effort=options["effort"],
         epochs=chosen.get("max_iter"),
         batch_size=chosen.get("batch_size"),
         steps=chosen.get("steps"),

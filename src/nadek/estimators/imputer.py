@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
@@ -12,12 +13,12 @@ from sklearn.utils import Tags, check_random_state
 
 from nadek.estimators.cell_answers import CellAnswers
 from nadek.estimators.options import Choice, Count, MaybeSwitch, Randomness, Switch, check_choice, check_whole
-from nadek.tabular.columns import Binary, Numeric, decode, expected
+from nadek.tabular.columns import Binary, Column, Numeric, expected, n_levels, summarised
 from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import Fillings, filled, renamed, to_library, with_flags
 
-STRATEGIES = ("mean", "mode", "sample")
+STRATEGIES = ("mean", "median", "mode", "sample")
 
 
 class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
@@ -28,9 +29,10 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
 
     Args:
         strategy: "mean" fills in the expectation of a number (the probability of 1 in a column of 0 and 1) and the
-            most probable level of anything else; "mode" the most probable level or bin (its mean) of each cell by
-            itself; "sample" one joint draw a row, which follows from ``random_state`` and the row: it is the same in
-            any table. Rows that are equal get draws of their own, in turn.
+            most probable level of anything else; "median" the median of a number and of levels in an order; "mode" the
+            most probable level or bin (its mean); each cell by itself. "sample" is one joint draw a row, which follows
+            from ``random_state`` and the row: it is the same in any table. Rows that are equal get draws of their own,
+            in turn.
         n_imputations: number of tables that `transform_multiple` returns.
         add_indicator: add columns that flag the missing cells, for the columns with missing cells in training (for all
             columns of a model that no imputer has saved).
@@ -122,20 +124,12 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         if self.strategy == "sample":
             return self._finished(table, self._draw_missing(table, codes, self._seed))
         missing = codes.isnan().cpu().numpy()
-        incomplete = [
-            (place, j, column, self._is_averaged(table, j))
-            for place, (j, column) in enumerate(self._nonempty_columns())
-            if missing[:, place].any()
-        ]
-        answers = np.zeros(codes.shape)
+        incomplete = [one for one in enumerate(self._nonempty_columns()) if missing[:, one[0]].any()]
+        answers: dict[int, list[NDArray[Any]]] = {j: [] for _, (j, _) in incomplete}
         for rows, p in self._level_probabilities(codes, codes.isnan().any(1).nonzero().squeeze(1)):
-            for place, _, column, averaged in incomplete:
-                answers[rows, place] = expected(column, p[:, place]) if averaged else p[:, place].argmax(1)
-        fillings = {}
-        for place, j, column, averaged in incomplete:
-            where = missing[:, place]
-            values = answers[where, place]
-            fillings[j] = (where, values if averaged else decode(column, values))
+            for place, (j, column) in incomplete:
+                answers[j].append(self._summary(table, j, column, p[missing[rows, place], place, : n_levels(column)]))
+        fillings = {j: (missing[:, place], np.concatenate(answers[j])) for place, (j, _) in incomplete}
         return self._finished(table, fillings)
 
     def transform_multiple(self, X: MatrixLike, random_state: Randomness = None) -> list[Any]:
@@ -191,15 +185,19 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
     def _set_extra(self, extra: Mapping[str, Any]) -> None:
         self._incomplete = extra.get("with_holes", list(range(self.n_features_in_)))
 
-    def _is_averaged(self, table: Table, j: int) -> bool:
-        """Return True if "mean" fills a column with its expectation: numbers, here as in `fit`."""
-        column, values = self.columns_[j], table.column(j)
+    def _summary(self, table: Table, j: int, column: Column, probabilities: Float[np.ndarray, "n L"]) -> NDArray[Any]:
+        """Return what fills missing cells of a column; "mean" is the expectation of numbers, here as in `fit`."""
+        if self.strategy == "median":
+            return summarised(column, probabilities, "median")
+        values = table.column(j)
         types = set(map(type, values)) if values.dtype == object else {values.dtype.type}
-        if self.strategy != "mean" or is_categorical(table, j) or {bool, np.bool_} & types:
-            return False
-        return isinstance(column, Numeric) or (
+        of_numbers = isinstance(column, Numeric) or (
             isinstance(column, Binary) and not isinstance(column.levels[0], str | bool)
         )
+        is_averaged = of_numbers and not is_categorical(table, j) and not {bool, np.bool_} & types
+        if self.strategy == "mean" and is_averaged:
+            return expected(column, probabilities)
+        return summarised(column, probabilities, "mode")
 
     def _finished(self, table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - a table
         """Return the completed table: empty columns filled or left out, with indicators."""

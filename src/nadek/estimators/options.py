@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 
+from nadek.training.defaults import EFFORTS
 from nadek.utils.configs import is_whole
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     for name in ("max_iter", "steps", "width", "blocks", "batch_size"):
         check_whole(name, options[name], also=("auto",))
     check_whole("n_iter_no_change", options["n_iter_no_change"], also=("auto", None))
+    check_choice("effort", options["effort"], tuple(EFFORTS))
     check_choice("missing", options["missing"], ("use", "complete"))
     check_whole("n_bins", options["n_bins"], least=2)
     check_whole("verbose", options["verbose"], least=0, also=(True, False))

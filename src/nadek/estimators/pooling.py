@@ -1,18 +1,20 @@
 """Rubin's rules: one estimate from several completed tables (Rubin 1987; Barnard and Rubin 1999)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from nadek.estimators.options import check_whole
 
 Numbers: TypeAlias = NDArray[np.float64] | np.float64
+PerTable: TypeAlias = Sequence[float] | Sequence[NDArray[np.float64]] | NDArray[np.float64]
 
 
 class Pooled(NamedTuple):
-    """An estimate over completed tables; arrays of the shape of one estimate."""
+    """A pooled estimate, in arrays of the shape of one; returned by `pool`."""
 
     estimate: Numbers
     """Mean over the tables."""
@@ -46,7 +48,7 @@ class Pooled(NamedTuple):
         return np.stack([self.estimate - reach, self.estimate + reach])
 
 
-def pool(estimates: ArrayLike, variances: ArrayLike, *, complete_df: int | None = None) -> Pooled:
+def pool(estimates: PerTable, variances: PerTable, *, complete_df: int | None = None) -> Pooled:
     """Pool the estimates of several completed tables by Rubin's rules.
 
     Args:

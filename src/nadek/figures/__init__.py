@@ -2,12 +2,6 @@
 
 Every function takes arrays or plain records and returns a `matplotlib.figure.Figure`; none touches pyplot or its
 global state. Images are rows of D values in row-major order, and show 1 as ink and 0 as paper.
-
-Example:
-    >>> import numpy as np
-    >>> from nadek import figures
-    >>> figures.samples(np.eye(16), image_shape=(4, 4)).axes[0].images[0].get_array().shape
-    (346, 346, 3)
 """
 
 from matplotlib.figure import Figure

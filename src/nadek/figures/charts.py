@@ -15,7 +15,7 @@ from nadek.figures.style import DPI, INK, RULE, STEPS, STYLE, settled
 
 
 def training_curves(epochs: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw the cost of each step while training, and on the validation data where there are any.
+    """Return a figure of the costs of each step, in training and validation.
 
     Steps go from light to dark and a vertical line marks a new phase. A phase that counts the last step only has no
     training costs of the others: their curves end where it begins. The height fits what comes after the first tenth of
@@ -28,6 +28,11 @@ def training_curves(epochs: Sequence[Mapping[str, Any]]) -> Figure:
     Raises:
         ValueError: if there are no epochs, or no training costs, or the number of steps changes (other than to the
             last step alone).
+
+    Example:
+        >>> epochs = [{"epoch": n, "phase": "last_step", "train": [90 + 9 / n]} for n in range(1, 20)]
+        >>> [axes.get_title(loc="left") for axes in training_curves(epochs).axes]
+        ['training']
     """
     panels = {"training": _costs(epochs, "train"), "validation": _costs(epochs, "validation")}
     if not np.isfinite(panels["training"]).any():

@@ -16,7 +16,7 @@ SCALE = 0.99
 
 
 def samples(x: Real[np.ndarray, "N D"], *, image_shape: tuple[int, int]) -> Figure:
-    """Draw a grid of images in one axes.
+    """Return a figure of images in a grid.
 
     Args:
         x: values or probabilities in 0 to 1, NaN = missing (pale blue), shape [N, D].
@@ -24,18 +24,24 @@ def samples(x: Real[np.ndarray, "N D"], *, image_shape: tuple[int, int]) -> Figu
 
     Raises:
         ValueError: if x is empty or leaves 0 to 1, or image_shape does not fit D.
+
+    Example:
+        >>> from nadek import datasets
+        >>> samples(datasets.load("digits").train[:12], image_shape=(8, 8)).get_size_inches().round(1).tolist()
+        [1.5, 1.9]
     """
     _check_images("x", x, image_shape)
     return _grid(_shade(x, INK), image_shape)
 
 
 def filters(weights: Real[np.ndarray, "n D"], *, image_shape: tuple[int, int]) -> Figure:
-    """Draw weights as images: red above zero, blue below, each filter on its own symmetric scale.
+    """Return a figure of weights as images, each on its own symmetric scale.
 
-    The few largest weights of a filter may lie beyond its scale: one of them alone would make all others pale.
+    They are red above zero and blue below. The few largest weights of a filter may lie beyond its scale: one of them
+    alone would make all others pale. See the example of `samples`.
 
     Args:
-        weights: one hidden unit a row, shape [n, D].
+        weights: one hidden unit a row, shape [n, D], such as ``model.W.detach().numpy()``.
         image_shape: height and width of an image in pixels; their product is D.
 
     Raises:
@@ -54,7 +60,7 @@ def inpainting(
     image_shape: tuple[int, int],
     completed: Real[np.ndarray, "N D"] | None = None,
 ) -> Figure:
-    """Draw how the steps of a model fill in missing pixels (NADE-k paper, the figure of v⟨0⟩ to v⟨k⟩).
+    """Return a figure of the steps that fill in missing pixels (NADE-k paper, v⟨0⟩ to v⟨k⟩).
 
     A row shows the data, what the model was given, its probabilities before step 1 and after each step, and one
     completed sample. Ink is given, blue comes from the model, pale blue has no value.
@@ -68,6 +74,12 @@ def inpainting(
 
     Raises:
         ValueError: if a shape does not fit, or a value leaves 0 to 1.
+
+    Example:
+        >>> x, missing = np.eye(4).reshape(1, 16), np.arange(16).reshape(1, 16) > 7
+        >>> figure = inpainting(x, missing, np.full((3, 1, 16), 0.5), image_shape=(4, 4))
+        >>> [text.get_text() for text in figure.axes[0].texts][:2]
+        ['data', 'given']
     """
     _check_images("x", x, image_shape)
     sample = [] if completed is None else [completed]

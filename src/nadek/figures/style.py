@@ -63,6 +63,13 @@ def save(figure: Figure, path: str | Path) -> Path:
 
     Raises:
         ValueError: if the suffix is another one.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from nadek.figures import training_curves
+        >>> with TemporaryDirectory() as folder:
+        ...     save(training_curves([{"epoch": 1, "train": [90.0]}]), Path(folder) / "curve.png").name
+        'curve.png'
     """
     path = Path(path)
     suffix = path.suffix.lower()

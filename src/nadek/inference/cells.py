@@ -16,7 +16,7 @@ from nadek.models.evaluation import evaluation_mode
 
 
 class Explanation(NamedTuple):
-    """Observed cells, and their distributions given all other observed cells; NaN where a cell is missing."""
+    """Observed cells given all others, returned by `explain_cells`; NaN where missing."""
 
     log_prob: Float[Tensor, "B D"]
     """float64, nats: log-probability of the observed level."""
@@ -41,7 +41,7 @@ def explain_cells(
     outwards: Float[Tensor, "B D"] | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
-    """Compare each observed cell with its distribution given all other observed cells.
+    """Return each observed cell's log-probability given all others.
 
     It takes one pass of the network a cell. The log-probabilities do not add up to that of the row.
 
@@ -52,6 +52,7 @@ def explain_cells(
         progress: called with (rows done, rows in all).
 
     Raises:
+        TypeError: if ``x`` is no tensor.
         ValueError: on a wrong number of columns, on values that are no codes, and on rows in which a fixed-order
             model cannot condition on all other cells.
 
@@ -142,6 +143,7 @@ def expected_information(
         float64, at least 0; NaN for observed cells.
 
     Raises:
+        TypeError: if ``x`` or ``target`` is no tensor.
         ValueError: on a wrong number of columns, on values that are no codes, on a row whose targets are all
             observed, and on a model of one ordering.
 

@@ -49,7 +49,14 @@ def position_losses(
         Mean cost of the variable at position j given the first i, in nats, float64 [i, j]; 0 for j < i.
 
     Raises:
+        TypeError: if ``x`` is no tensor.
         ValueError: on rows that are not complete, and as `nadek.log_prob`.
+
+    Example:
+        >>> from nadek.models import nade_k
+        >>> losses = position_losses(nade_k(3, hidden=(4,)), torch.tensor([[0, 1, 1], [1, 0, 0]]), 2)
+        >>> sum(cheapest_chunks(losses, passes=2))
+        3
     """
     x = complete_rows(model, x)
     choices = as_orderings(model, orderings, device=x.device, generator=generator)

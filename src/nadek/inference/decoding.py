@@ -24,6 +24,10 @@ WORTH = 0.9
 """States are followed no longer once there are so many for each row: they never become fewer again."""
 
 
+FEW_SIZES = 5
+"""Binary digits of numbers of states: products are compiled, and kept, for each size that comes (`nadek.kernels`)."""
+
+
 class SharedPrefixes:
     """Track which rows share the same revealed values, for which the network is run once.
 
@@ -53,20 +57,30 @@ class SharedPrefixes:
             self._follow(state, len(distinct))
 
     def states(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Return one row for each state among all or some rows, and the state of each of these rows."""
+        """Return a row for each state among all or some rows, and the state of each of these rows.
+
+        The last state may come again (see `FEW_SIZES`).
+        """
         if self.state is None:
-            return rows, ALL
+            return (rows, ALL) if isinstance(rows, slice) else (_padded(rows), slice(len(rows)))
         state, n_states = self.state, self.n_states
         if isinstance(rows, slice):
             rows = torch.arange(len(state), device=state.device)
         else:
             distinct, state = state[rows].unique(return_inverse=True)
             n_states = len(distinct)
-        return rows.new_empty(n_states).scatter_(0, state, rows), state
+        return _padded(rows.new_empty(n_states).scatter_(0, state, rows)), state
 
     def _follow(self, state: Tensor, n_states: int) -> None:
         self.n_states = n_states
         self.state: Tensor | None = None if n_states > WORTH * len(state) else state
+
+
+def _padded(rows: Int[Tensor, " n"]) -> Int[Tensor, " m"]:
+    """Return rows, the last one again up to a number of few digits."""
+    n = len(rows)
+    more = -n % 2 ** max(0, n.bit_length() - FEW_SIZES)
+    return torch.cat([rows, rows[-1:].expand(more)]) if more else rows
 
 
 class Decoded(NamedTuple):

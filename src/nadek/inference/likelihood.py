@@ -25,7 +25,7 @@ Reduction = Literal["mean", "mixture"]
 
 
 class DecodingOptions(TypedDict, total=False):
-    """Options that say how `log_prob` computes."""
+    """Options of the computation; see the example of `nadek.log_prob`."""
 
     decoder: DecoderName
     """Decoder: "auto", "incremental" (rows that share an ordering), "full" (the whole network at every position) or
@@ -95,7 +95,7 @@ def log_prob(
         >>> from nadek.models import nade_k
         >>> model = nade_k(3, hidden=(4,), mean=torch.full((3,), 0.5), generator=torch.Generator().manual_seed(0))
         >>> x = torch.tensor([[0, 1, 1], [1, 0, 0]])
-        >>> log_prob(model, x, ordering=[2, 0, 1]).shape
+        >>> log_prob(model, x, ordering=[2, 0, 1], decoder="full").shape
         torch.Size([2])
 
         Under the mixture of six drawn orderings:
@@ -191,6 +191,11 @@ def estimate_log_prob(
     Raises:
         TypeError: if ``n_masks`` is no whole number.
         ValueError: if it is below 1, for a fixed-order model, on missing values, and on rows as `log_prob`.
+
+    Example:
+        >>> from nadek.models import nade_k
+        >>> estimate_log_prob(nade_k(3, hidden=(4,)), torch.tensor([[0, 1, 1], [1, 0, 0]]), n_masks=10).shape
+        torch.Size([2])
     """
     if model.config.ordering is not None:
         message = "expected a model of every ordering, found one that knows one only"

@@ -42,8 +42,16 @@ def greedy(
         The completed rows, and log p(completion | observed) in nats along the ordering used.
 
     Raises:
+        TypeError: if ``x`` is no tensor.
         ValueError: on a wrong number of columns, on values that are no codes, on an ordering that is none, and on
             what a fixed-order model cannot fill in.
+
+    Example:
+        >>> from nadek.models import nade_k
+        >>> model = nade_k(3, hidden=(4,), mean=torch.tensor([0.99, 0.01, 0.5]), generator=torch.Generator())
+        >>> x = torch.tensor([[torch.nan, torch.nan, 1]])
+        >>> greedy(model, x).x.tolist(), beam(model, x, width=4).x.tolist()
+        ([[1.0, 0.0, 1.0]], [[1.0, 0.0, 1.0]])
     """
     missing_cells(model, x)  # checks x
     if most_certain_first:
@@ -73,6 +81,7 @@ def beam(
 
     It keeps the ``width`` most probable partial completions. In general this is not the exact maximum. It is exact
     along its ordering once ``width`` is the number of all completions; a width of 1 is `greedy`.
+    See the example of `greedy`.
 
     Args:
         model: a NADE-k; a fixed-order NADE serves where the missing cells come last in its ordering.
@@ -85,7 +94,7 @@ def beam(
         The completed rows, and log p(completion | observed) in nats along the ordering.
 
     Raises:
-        TypeError: on a width that is no whole number.
+        TypeError: on a width that is no whole number, and if ``x`` is no tensor.
         ValueError: on a width below 1, and as `greedy`.
     """
     width = as_count("width", width)

@@ -43,6 +43,10 @@ def random_orderings(
 
     Returns:
         The variables in the order in which they are visited, [n, D].
+
+    Example:
+        >>> random_orderings(2, 4).sort(1).values.tolist()
+        [[0, 1, 2, 3], [0, 1, 2, 3]]
     """
     return torch.rand(n, n_variables, dtype=torch.float64, device=device, generator=generator).argsort(dim=1)
 

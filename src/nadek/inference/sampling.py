@@ -30,7 +30,7 @@ SHARE_FROM = 8
 
 
 class Completed(NamedTuple):
-    """Completed rows, and the log-probability of each completion."""
+    """Completed rows and their log-probabilities, returned by `greedy` and `beam`."""
 
     x: Float[Tensor, "B D"]
     """Codes; observed cells are unchanged."""
@@ -210,6 +210,12 @@ def missing_probabilities(model: ConditionalModel, x: Float[Tensor, "B D"]) -> F
         TypeError: if ``x`` is no tensor.
         ValueError: on a wrong number of columns, on values that are no codes, and on what a fixed-order model
             cannot answer.
+
+    Example:
+        >>> from nadek.models import nade_k
+        >>> p = missing_probabilities(nade_k(3, hidden=(4,)), torch.tensor([[1, torch.nan, 0]]))
+        >>> p[0, [0, 2]].tolist(), bool(0 < p[0, 1] < 1)
+        ([1.0, 0.0], True)
     """
     missing = missing_cells(model, x)
     _check_marginals(model, missing)
@@ -238,6 +244,13 @@ def level_probabilities(model: ConditionalModel, x: Float[Tensor, "B D"]) -> Flo
         TypeError: if ``x`` is no tensor.
         ValueError: on a wrong number of columns, on values that are no codes, and on what a fixed-order model
             cannot answer.
+
+    Example:
+        >>> from nadek.models import IterativeNADE, ModelConfig
+        >>> model = IterativeNADE(ModelConfig(n_variables=2, levels=(3, 4)))
+        >>> p = level_probabilities(model, torch.tensor([[1, torch.nan]]))
+        >>> p[0, 0].tolist(), round(float(p[0, 1].sum()), 6)
+        ([0.0, 1.0, 0.0, 0.0], 1.0)
     """
     missing = missing_cells(model, x)
     _check_marginals(model, missing)

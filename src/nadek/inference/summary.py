@@ -12,7 +12,7 @@ from nadek.inference.likelihood import check_table, reduce_orderings
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of log-likelihoods under orderings, in nats a row.
+    """Summary of log-likelihoods, returned by `nadek.summarise`; in nats a row.
 
     Attributes:
         mean: mean over rows and orderings of log p(x | o), the paper's "Log-Prob.".
@@ -39,12 +39,13 @@ class Summary:
 
 
 def summarise(log_probs: Float[Tensor, "M B"]) -> Summary:
-    """Summarise log-likelihoods, orderings by rows.
+    """Return the summary of log-likelihoods, orderings by rows.
 
     Args:
         log_probs: in nats, [M, B], as `log_prob` returns them for M orderings.
 
     Raises:
+        TypeError: if they are no tensor.
         ValueError: on an array of another shape, and if there is no row or no ordering.
 
     Example:

@@ -37,6 +37,17 @@ class ConditionalModel(nn.Module, ABC):
     A subclass sets the attributes, and defines `forward` and `units_per_row`. The D variables take C columns. Dtype and
     device of the visible bias ``b`` [C] are those of the model; ``fill`` [C] stands for missing columns before the
     first step.
+
+    Example:
+        >>> from nadek import ModelConfig, log_prob
+        >>> from nadek.models.binary_variables import BinaryVariables
+        >>> class Uniform(ConditionalModel):
+        ...     config, variables, units_per_row = ModelConfig(n_variables=2, steps=1), BinaryVariables(2), 2
+        ...     b, fill = torch.zeros(2), torch.full((2,), 0.5)
+        ...     def forward(self, x, missing, **options):
+        ...         return [self.b.expand(x.shape)]
+        >>> log_prob(Uniform(), torch.tensor([[0, 1]]), ordering=[1, 0]).exp()
+        tensor([0.2500], dtype=torch.float64)
     """
 
     config: AnyConfig
@@ -119,7 +130,7 @@ def _check_mean(mean: Tensor, n_columns: int) -> None:
     """Check the shape and the range of column means."""
     check_tensor(mean, "mean")
     if mean.shape != (n_columns,):
-        expected = f"expected one number for each of {n_columns} columns, as nadek.data_mean gives them"
+        expected = f"expected one number for each of {n_columns} columns, as nadek.training.data_mean gives them"
         raise ValueError(f"mean: {expected}; found an array of shape {tuple(mean.shape)}")
     if (bad := (mean < 0) | (mean > 1)).any():
         column = int(bad.nonzero()[0])

@@ -45,7 +45,7 @@ class Core(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class DeepConfig:
-    """Structure of a `Deep` core.
+    """Structure of a `Deep` core; see the example of `nadek.ModelConfig`.
 
     Attributes:
         hidden: widths of the layers, from the input on.
@@ -69,7 +69,7 @@ class DeepConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class AlternatingConfig:
-    """Structure of an `Alternating` core.
+    """Structure of an `Alternating` core; see the example of `nadek.models.dbm_like`.
 
     Attributes:
         hidden: widths of the layers, from the input on; at least two.
@@ -97,7 +97,7 @@ class AlternatingConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ResidualConfig:
-    """Structure of a `Residual` core.
+    """Structure of a `Residual` core; see the example of `nadek.residual_nade_k`.
 
     Attributes:
         width: units of the hidden stream.

@@ -30,7 +30,7 @@ class IterativeNADE(ConditionalModel):
     ``confidence`` the logits that come out are multiplied by its factor; ``v`` is not made from these.
 
     Args:
-        config: the structure.
+        config: the structure; see the example of `nadek.ModelConfig`.
         mean: mean of each column [C] in the data (NaN where unknown); None stands for equally frequent levels.
         generator: source of the initial weights.
 

@@ -66,6 +66,12 @@ class MemoryModel(ConditionalModel):
     The memory is in no parameter: training such a model trains its base model. A missing cell of a stored row
     (``observed`` is False) counts as different with the frequency with which two rows differ there, and predicts
     nothing. ``decay`` is in nats, ``trust`` are the two numbers of g.
+
+    Example:
+        >>> from nadek import missing_probabilities, nade_k
+        >>> model = MemoryModel(nade_k(2, hidden=(4,)), torch.eye(2, dtype=torch.uint8), trust=(9.0, 0.3))
+        >>> bool(missing_probabilities(model, torch.tensor([[1, torch.nan]]))[0, 1] < 0.1)
+        True
     """
 
     config: MemoryConfig

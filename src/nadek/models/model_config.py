@@ -31,6 +31,12 @@ class ModelConfig:
         factors: number of factors of a first guess at the ordinal variables (see `nadek.models.first_guess`), which
             stands in place of ``fill`` and begins their logits; None or 0 for no guess.
         init_std: standard deviation of the initial weights (the authors used 0.01); None scales by fan-in.
+
+    Example:
+        >>> from nadek import IterativeNADE
+        >>> config = ModelConfig(n_variables=3, levels=(2, 2, 4), core=DeepConfig(hidden=(8,)), steps=3)
+        >>> tuple(IterativeNADE(config).W.shape)  # a binary variable has one column, any other one a level
+        (8, 6)
     """
 
     n_variables: int
@@ -71,7 +77,7 @@ class ModelConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageConfig:
-    """Structure of an `ImageNetwork`.
+    """Structure of an image network; see the example of `nadek.ImageNetwork`.
 
     Attributes:
         image_shape: height and width; row by row, the pixels are the D variables.

@@ -15,7 +15,7 @@ from nadek.models.model_config import ModelConfig
 
 
 class Weights(TypedDict, total=False):
-    """Options of every preset: its initial weights."""
+    """Initial weights of every preset; see the example of `nadek.nade_k`."""
 
     mean: Float[Tensor, " D"] | None
     """Data mean [D], see `IterativeNADE`; default: None."""
@@ -34,8 +34,12 @@ def nade_k(
         steps: k.
         **weights: ``mean`` and ``generator``, see `Weights`.
 
+    Raises:
+        TypeError: if the widths of layers are a single number, or the mean is no tensor.
+        ValueError: on numbers below 1, on an ordering that is none, and on a mean of another shape or outside 0 to 1.
+
     Example:
-        >>> model = nade_k(784, hidden=(500, 500), steps=5)
+        >>> model = nade_k(784, hidden=(500, 500), steps=5, mean=torch.full((784,), 0.2))
         >>> tuple(model.W.shape), tuple(model.V.shape)
         ((500, 784), (784, 500))
     """
@@ -51,7 +55,11 @@ def nade_mask(n_variables: int, *, hidden: Sequence[int] = (500, 500), **weights
     Args:
         n_variables: D.
         hidden: widths of the hidden layers, tanh as in the paper.
-        **weights: ``mean`` and ``generator``, see `Weights`.
+        **weights: ``mean`` and ``generator``, see `Weights`; errors are those of `nade_k`.
+
+    Example:
+        >>> tuple(nade_mask(3, hidden=(4,)).A.shape), orderless_nade(3, hidden=(4,)).A
+        ((4, 3), None)
     """
     config = ModelConfig(
         n_variables=n_variables, core=DeepConfig(hidden=_widths(hidden)), steps=1, fill="zero", mask_input=True
@@ -62,12 +70,12 @@ def nade_mask(n_variables: int, *, hidden: Sequence[int] = (500, 500), **weights
 def orderless_nade(n_variables: int, *, hidden: Sequence[int] = (500,), **weights: Unpack[Weights]) -> IterativeNADE:
     """Return orderless NADE: NADE-mask without the mask input.
 
-    The rows "NADE 1HL" and "NADE 2HL" of Table 1.
+    The rows "NADE 1HL" and "NADE 2HL" of Table 1. See the example of `nadek.nade_mask`.
 
     Args:
         n_variables: D.
         hidden: widths of the hidden layers, tanh as in the paper.
-        **weights: ``mean`` and ``generator``, see `Weights`.
+        **weights: ``mean`` and ``generator``, see `Weights`; errors are those of `nade_k`.
     """
     config = ModelConfig(n_variables=n_variables, core=DeepConfig(hidden=_widths(hidden)), steps=1, fill="zero")
     return IterativeNADE(config, **weights)
@@ -85,7 +93,12 @@ def nade(
         n_variables: D.
         hidden: width of the hidden layer.
         ordering: the ordering; the order of the columns when None.
-        **weights: ``mean`` and ``generator``, see `Weights`.
+        **weights: ``mean`` and ``generator``, see `Weights`; errors are those of `nade_k`.
+
+    Example:
+        >>> from nadek import log_prob
+        >>> log_prob(nade(3, hidden=4, ordering=[2, 0, 1]), torch.tensor([[0, 1, 1]])).shape
+        torch.Size([1])
     """
     core = DeepConfig(hidden=(hidden,), activation="sigmoid")
     ordering = tuple(range(n_variables)) if ordering is None else tuple(ordering)
@@ -108,7 +121,12 @@ def dbm_like(
         hidden: widths of the hidden layers, tanh as in the paper.
         steps: k.
         tied: use each matrix both ways, as a Boltzmann machine does.
-        **weights: ``mean`` and ``generator``, see `Weights`.
+        **weights: ``mean`` and ``generator``, see `Weights`; errors are those of `nade_k`.
+
+    Example:
+        >>> model = dbm_like(3, hidden=(4, 2))
+        >>> torch.equal(model.output_weight, model.W.t())
+        True
     """
     core = AlternatingConfig(hidden=_widths(hidden), tied=tied)
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=tied)
@@ -125,7 +143,12 @@ def residual_nade_k(
         width: units of the stream.
         blocks: residual blocks a step.
         steps: k.
-        **weights: ``mean`` and ``generator``, see `Weights`.
+        **weights: ``mean`` and ``generator``, see `Weights`; errors are those of `nade_k`.
+
+    Example:
+        >>> model = residual_nade_k(3, width=8, blocks=1)
+        >>> model.steps, tuple(model.W.shape)
+        (3, (8, 3))
     """
     core = ResidualConfig(width=width, blocks=blocks)
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, fill="zero", mask_input=True)
@@ -161,6 +184,11 @@ def from_rbm(
 
     Raises:
         ValueError: if the shapes do not fit together.
+
+    Example:
+        >>> model = from_rbm(torch.tensor([[2.0, -2.0]]), torch.zeros(2), torch.zeros(1), steps=3)
+        >>> torch.equal(model.output_weight, model.W.t()), model.fill.tolist()
+        (True, [0.5, 0.5])
     """
     n_hidden, n_variables = W.shape
     core = DeepConfig(hidden=(n_hidden,), activation="sigmoid")
@@ -198,6 +226,12 @@ def begin_as_rbm(
 
     Raises:
         ValueError: if the shapes do not fit together, or the model has another structure.
+
+    Example:
+        >>> model = nade_k(2, hidden=(1,))
+        >>> begin_as_rbm(model, torch.tensor([[2.0, -2.0]]), torch.zeros(2), torch.zeros(1))
+        >>> model.W.tolist()
+        [[1.0, -1.0]]
     """
     n_hidden, n_variables = W.shape
     if b.shape != (n_variables,) or c.shape != (n_hidden,):

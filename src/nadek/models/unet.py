@@ -90,6 +90,12 @@ class ImageNetwork(ConditionalModel):
         config: the structure.
         mean: mean of each pixel [D] in the data (NaN where unknown); None stands for one half.
         generator: source of the initial weights.
+
+    Example:
+        >>> from nadek import ImageConfig, sample
+        >>> model = ImageNetwork(ImageConfig(image_shape=(4, 4), channels=(4, 8), dense=16))
+        >>> sample(model, 2).unflatten(1, (4, 4)).shape
+        torch.Size([2, 4, 4])
     """
 
     config: ImageConfig

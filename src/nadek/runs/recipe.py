@@ -17,7 +17,7 @@ from nadek.models.variables import Knots
 from nadek.runs.data import Source
 from nadek.tabular.columns import knots, n_levels, ordinal
 from nadek.training import Recipe as Recipe
-from nadek.training.defaults import defaults
+from nadek.training.defaults import Effort, defaults
 from nadek.training.defaults import phases as default_phases
 from nadek.utils.configs import decode, encode, naming
 
@@ -96,6 +96,7 @@ def choose_recipe(
     changes: Mapping[str, Any],
     *,
     epochs: int | None = None,
+    effort: Effort = "default",
     by_shape: bool = False,
     device: torch.device | str = "cpu",
     where: str = "",
@@ -103,7 +104,8 @@ def choose_recipe(
     """Make the recipe for rows from options and changes.
 
     With ``by_shape``, `nadek.training.defaults` replaces the options, unless the changes describe another kind of
-    network. A number of epochs goes before all phases; without any, one that suits the rows is taken.
+    network. A number of epochs goes before all phases; without any, one that suits the rows is taken, and that depends
+    on ``effort``.
     """
     n_rows, n_variables = rows.x.shape
     make = partial(make_recipe, n_variables=n_variables, image_shape=rows.schema.image_shape)
@@ -112,7 +114,9 @@ def choose_recipe(
     kinds = rows.schema.kinds
     levels = [2] * n_variables if kinds is None else list(map(n_levels, kinds))
     order, numbers = ordinal(kinds or ()), knots(kinds or ())
-    shaped = _by_shape(n_rows, levels, order, numbers, changes, epochs, device) if by_shape else {}
+    shaped = _by_shape(n_rows, levels, order, numbers, changes, epochs, effort, device) if by_shape else {}
+    if effort != "default" and (not shaped or epochs is not None):
+        raise ValueError(f"effort: {effort!r} is for the default training of a table; give a number of epochs instead")
     options = merge(shaped if by_shape else options, changes)
     if set(levels) != {2} or numbers is not None:
         if options.get("model", {}).get("kind") == "images":
@@ -139,6 +143,7 @@ def _by_shape(
     numbers: Knots,
     changes: Mapping[str, Any],
     epochs: int | None,
+    effort: Effort,
     device: torch.device | str,
 ) -> dict[str, Any]:
     """Return defaults for a table; none for another kind of network."""
@@ -150,6 +155,7 @@ def _by_shape(
         levels,
         ordinal=model.get("ordinal", order),
         knots=numbers,
+        effort=effort,
         epochs=epochs,
         batch_size=_count(training.get("batch_size")),
         steps=_count(model.get("steps")),

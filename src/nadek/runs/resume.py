@@ -26,6 +26,7 @@ from nadek.runs.data import Source
 from nadek.runs.recipe import is_recipe
 from nadek.tabular.encode import schema_labels
 from nadek.training import Recipe, Rows, TrainingState, prepare
+from nadek.training.world import World
 from nadek.utils.atomic import locked
 
 DIGESTS = "digests"
@@ -167,4 +168,13 @@ def unfinished(folder: Path, recipe: Recipe, identity: dict[str, Any]) -> Traini
     if difference is not None:
         hint = "use --force without --resume to begin anew"
         raise ValueError(f"the unfinished training in {folder} is of {difference}; {hint}")
+    return state
+
+
+def shared_state(world: World, identity: dict[str, Any], state: TrainingState | None) -> TrainingState | None:
+    """Return the state that process 0 read; a ValueError if this process has another training."""
+    first, state = world.from_first((identity, state))
+    if first != identity:
+        difference = other(first, identity) or "another recipe"
+        raise ValueError(f"process {world.rank}: expected the training of process 0, found one of {difference}")
     return state

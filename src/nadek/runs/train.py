@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from nadek.runs.resume import (
     as_trained,
     built_on,
     digests,
+    shared_state,
     sole_training,
     unfinished,
 )
@@ -35,6 +37,7 @@ from nadek.training import (
     fit_table,
     last_metrics,
 )
+from nadek.training.world import ALONE, World
 from nadek.utils.configs import difference, encode
 
 
@@ -50,19 +53,23 @@ def train(
     begin: Beginning | None = None,
     save_every: float = 15.0,
     on_epoch: Callable[[Epoch], None] | None = None,
+    world: World = ALONE,
 ) -> SavedModel:
     """Train a model by a recipe and save it as a folder.
 
     A model in the folder is replaced (see `nadek.runs.resume.check_output`). ``begin`` goes before the model that the
-    recipe's ``start`` names. One training at a time holds the folder: a second one raises a BlockingIOError.
+    recipe's ``start`` names. One training at a time holds the folder: a second one raises a BlockingIOError. Of several
+    processes only the first one reads and writes the folder.
     """
     folder, schema = Path(folder), source.schema
     if isinstance(recipe.model, ImageConfig) and schema.image_shape is None:
         schema = replace(schema, image_shape=recipe.model.image_shape)
     rows, held_out = as_trained(recipe, source, validation, device)
     identity = {"recipe": encode(recipe), **digests(rows, held_out), **built_on(recipe, folder, begin)}
-    with sole_training(folder):
-        state = unfinished(folder, recipe, identity) if resume else None
+    is_first = world.rank == 0
+    with sole_training(folder) if is_first else nullcontext():
+        own_state = unfinished(folder, recipe, identity) if resume and is_first else None
+        state = shared_state(world, identity, own_state)
 
         def write_initial_weights(network: ConditionalModel) -> None:
             if begin is not None:
@@ -77,7 +84,9 @@ def train(
             if fitted.gain is not None:
                 metrics["memory"] = {"rows": fitted.n_remembered, **encode(fitted.gain)}
             saved = SavedModel(fitted.network, schema, metrics)
-            save(folder, saved)
+            if is_first:
+                save(folder, saved)
+                forget_state(folder)
             return saved
 
         try:
@@ -91,17 +100,17 @@ def train(
                 on_epoch=on_epoch,
                 save_state=lambda state: save_state(folder, state, **identity),
                 save_every=save_every,
+                world=world,
             )
         except TrainingDivergedError as error:
             message = "Nothing was learnt before that"
             if error.history and error.model is not None:
                 keep_model(FittedTable(error.model, error.history), diverged=True)
                 message = f"The best model before that is kept in {folder}"
-            forget_state(folder)  # a resumed training would diverge again
+            if is_first:
+                forget_state(folder)  # a resumed training would diverge again
             raise TrainingDivergedError(f"{error}. {message}", error.history, error.model) from error
-        saved = keep_model(fitted)
-        forget_state(folder)
-        return saved
+        return keep_model(fitted)
 
 
 def _metrics(

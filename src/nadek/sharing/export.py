@@ -47,6 +47,12 @@ def export_onnx(saved: SavedModel, path: Path | str) -> torch.export.ExportedPro
     Raises:
         ModuleNotFoundError: without the packages of the extra ``onnx``.
         OSError: where the file cannot be written.
+
+    Example:
+        >>> from nadek.checkpoints import load_saved
+        >>> program = export_onnx(load_saved("mnist-nade5-2hl"), "digits.onnx")  # doctest: +SKIP
+        >>> Path("digits.onnx").stat().st_size > 1_000_000  # doctest: +SKIP
+        True
     """
     if find_spec("onnxscript") is None:
         raise ModuleNotFoundError("a file of ONNX needs the extra onnx: pip install 'nade-k[onnx]'")

@@ -17,6 +17,12 @@ class Schema:
         types: names of the types that they had in Parquet, as Arrow writes them; new rows have them there.
         missing: words that stand for nothing, beside those that always do.
         missing_in: names of columns, each with a word that stands for nothing there.
+
+    Example:
+        >>> from nadek.tabular.columns import Binary, Categorical, n_levels
+        >>> kinds = Binary(levels=("no", "yes")), Categorical(levels=("Bern", "Rome", "Ulm"))
+        >>> [n_levels(kind) for kind in Schema(columns=("smokes", "town"), kinds=kinds).kinds]
+        [2, 3]
     """
 
     columns: tuple[str, ...] | None = None

@@ -8,6 +8,7 @@ from nadek.training.prepare import EmptyColumnsError, Rows, data_mean, needed_ro
 from nadek.training.state import Epoch, TrainingDivergedError, TrainingState
 from nadek.training.table_training import FittedTable, Recipe, fit_table, last_metrics
 from nadek.training.training_config import Phase, TrainingConfig
+from nadek.training.world import World
 
 __all__ = [
     "SGD",
@@ -24,6 +25,7 @@ __all__ = [
     "TrainingConfig",
     "TrainingDivergedError",
     "TrainingState",
+    "World",
     "add_memory",
     "data_mean",
     "fit",

@@ -7,6 +7,7 @@ from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import check_model
 from nadek.training.prepare import Rows
 from nadek.training.training_config import TrainingConfig
+from nadek.training.world import World
 from nadek.utils.configs import decode, difference, encode
 
 
@@ -48,6 +49,14 @@ def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
         raise ValueError("expected a model with weights to learn, found all frozen (requires_grad is False)")
     if config.centred and (fixed := sorted(frozen & {"W", "A", "c"})):
         raise ValueError(f"centred: expected W, A and c to be learnt, found {fixed[0]} frozen (requires_grad is False)")
+
+
+def check_world(world: World, config: TrainingConfig, rows: Rows) -> None:
+    """Check that each process has a row of a minibatch."""
+    if (n_rows := min(config.batch_size, len(rows.values))) < world.size:
+        raise ValueError(
+            f"world: expected a row of each minibatch for each of {world.size} processes, found minibatches of {n_rows}"
+        )
 
 
 def check_teacher(model: ConditionalModel, config: TrainingConfig, teacher: ConditionalModel | None) -> None:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
@@ -12,15 +12,47 @@ from nadek.inference.order_agnostic import PAPER, MaskDistribution, MaskLaw, fix
 from nadek.models.base import ConditionalModel
 from nadek.training.prepare import Rows, mirror_images
 from nadek.training.training_config import Phase, TrainingConfig
+from nadek.training.world import ALONE, World
 
 MIN_ROWS = 4096
 """Smaller validation sets are repeated, with other masks."""
 
 
+class Minibatch(NamedTuple):
+    """Rows of a minibatch, and what is drawn for them."""
+
+    x: Shaped[Tensor, "B D"]
+    observed: Bool[Tensor, "B D"] | None
+    missing: Bool[Tensor, "B D"] | None
+    """None under the fixed_order objective, which counts conditionals from ``start`` on."""
+    start: int = 0
+
+    def part(self, rows: slice) -> "Minibatch":
+        """Return some of the rows."""
+        observed, missing = (None if cells is None else cells[rows] for cells in (self.observed, self.missing))
+        return Minibatch(self.x[rows], observed, missing, self.start)
+
+
+def draw_batch(
+    rows: Rows, indices: Int[Tensor, " B"], phase: Phase, config: TrainingConfig, *, generator: torch.Generator
+) -> Minibatch:
+    """Draw all that is random in a minibatch, but for dropout."""
+    x, observed = rows.batch(indices)
+    if config.mirror is not None:  # half of the images
+        mirrored = torch.rand(len(x), device=x.device, generator=generator) < 0.5
+        x = mirror_images(x, mirrored, config.mirror)
+        observed = None if observed is None else mirror_images(observed, mirrored, config.mirror)
+    if phase.objective == "fixed_order":
+        stride = config.stride
+        start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
+        return Minibatch(x, observed, None, start)
+    shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
+    return Minibatch(x, observed, config.mask_distribution(phase).sample(shown, generator=generator))
+
+
 def batch_costs(
     model: ConditionalModel,
-    rows: Rows,
-    indices: Int[Tensor, " B"],
+    batch: Minibatch,
     phase: Phase,
     config: TrainingConfig,
     *,
@@ -28,20 +60,12 @@ def batch_costs(
     generator: torch.Generator,
 ) -> Float[Tensor, "k B"]:
     """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
-    x, observed = rows.batch(indices)
-    if config.mirror is not None:  # half of the images
-        mirrored = torch.rand(len(x), device=x.device, generator=generator) < 0.5
-        x = mirror_images(x, mirrored, config.mirror)
-        observed = None if observed is None else mirror_images(observed, mirrored, config.mirror)
+    x, observed, missing, start = batch
     with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        if phase.objective == "fixed_order":
-            ordering, stride = model.own_ordering, config.stride
+        if missing is None:
+            ordering = model.own_ordering
             assert ordering is not None  # checked when the run began
-            start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
-            return fixed_order_costs(model, x, ordering, start=start, stride=stride, generator=generator)
-        masks = config.mask_distribution(phase)
-        shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
-        missing = masks.sample(shown, generator=generator)
+            return fixed_order_costs(model, x, ordering, start=start, stride=config.stride, generator=generator)
         with torch.no_grad():
             teacher_logits = None if teacher is None else teacher(x, missing)[-1]
         return step_costs(
@@ -49,7 +73,7 @@ def batch_costs(
             x,
             missing,
             observed,
-            masks=masks,
+            masks=config.mask_distribution(phase),
             teacher_logits=teacher_logits,
             steps=phase.steps,
             last_only=phase.objective == "last_step",
@@ -98,15 +122,24 @@ def cell_weights(validation: Validation) -> Float[Tensor, "V D"]:
 
 
 @torch.no_grad()
-def validation_costs(model: ConditionalModel, validation: Validation, steps: int | None = None) -> Float[Tensor, " k"]:
-    """Return the mean cost after every step, or the first ones, in nats a row (float64 sums)."""
+def validation_costs(
+    model: ConditionalModel, validation: Validation, steps: int | None = None, *, world: World = ALONE
+) -> Float[Tensor, " k"]:
+    """Return the mean cost after every step, or the first ones, in nats a row (float64 sums).
+
+    Each process computes those of its part of the rows.
+    """
     model.eval()
-    if (ordering := model.own_ordering) is not None:
-        return -log_prob(model, validation.rows.values, ordering=ordering).mean(0, keepdim=True).cpu()
-    total = torch.zeros(1, dtype=torch.float64)
     n_rows = len(validation.rows.values)
-    for rows in chunks(n_rows, bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
-        x, observed = validation.rows.batch(rows)
-        costs = step_costs(model, x, validation.missing[rows], observed, masks=validation.masks, steps=steps)
+    own = world.part(n_rows)
+    part = validation.rows.select(own)
+    if (ordering := model.own_ordering) is not None:
+        total = -log_prob(model, part.values, ordering=ordering).sum(0, keepdim=True).cpu()
+        return world.sum(total) / n_rows
+    missing = validation.missing[own]
+    total = torch.zeros(steps or model.steps, dtype=torch.float64)
+    for rows in chunks(len(missing), bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
+        x, observed = part.batch(rows)
+        costs = step_costs(model, x, missing[rows], observed, masks=validation.masks, steps=steps)
         total = total + costs.double().sum(1).cpu()
-    return total / n_rows
+    return world.sum(total) / n_rows

@@ -19,6 +19,10 @@ from nadek.models.variables import Knots
 from nadek.training import AdamW, Phase, TrainingConfig
 
 Purpose = Literal["density", "imputation"]
+Effort = Literal["quick", "default", "thorough"]
+
+EFFORTS: dict[Effort, float] = {"quick": 1 / 3, "default": 1.0, "thorough": 3.0}
+"""Factors on the length of training."""
 
 STEPS = 3
 FACTORS = 12
@@ -30,6 +34,8 @@ WEIGHT_DECAY, SMALL_NUMBERS_DECAY = 0.1, 2.0
 """The second one for small tables with numbers, whose knots have many weights; categories lose by it."""
 ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
 """Rows that a run reads in all its epochs, and a run of `imputation_phases`."""
+ROWS_A_COLUMN = 9000
+"""Rows that imputation reads for each of many columns, up to twice `ROWS_IMPUTATION`."""
 MIN_EPOCHS, MAX_EPOCHS = 10, 400
 DROPOUT, SMALL_TABLE = 0.2, 5000
 """Dropout for tables of fewer rows, which a network could learn by heart."""
@@ -56,6 +62,7 @@ def defaults(
     ordinal: Sequence[int] = (),
     knots: Knots = None,
     purpose: Purpose = "density",
+    effort: Effort = "default",
     epochs: int | None = None,
     batch_size: int | None = None,
     steps: int | None = None,
@@ -72,6 +79,8 @@ def defaults(
         purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on
             density training uses the law of missing cells for its first half. Imputation uses it always, and is
             shorter (`imputation_phases`).
+        effort: "quick" trains a third as long, "thorough" three times as long, and large tables for imputation at the
+            width of a density.
         epochs: number of epochs; None for the default, likewise below. For imputation in smaller tables validation
             chooses it.
         batch_size: rows a minibatch.
@@ -86,8 +95,10 @@ def defaults(
     """
     imputation, small = purpose == "imputation", n_rows < SMALL_TABLE
     adaptive = imputation and small and epochs is None
-    few_columns = imputation and (knots is not None or not small)
-    width = _width(n_rows, levels, knots, few_columns=few_columns) if width is None else width
+    if width is None:
+        factor = 1 if knots or not small else 2
+        is_narrow = imputation and (small or effort != "thorough")
+        width = _width(n_rows, levels, knots, factor if is_narrow else None)
     steps = STEPS if steps is None else steps
     dropout = DROPOUT if small else 0.0
     model = ModelConfig(
@@ -103,14 +114,17 @@ def defaults(
     )
     default_batch_size, learning_rate = IMPUTATION if imputation else COARSE if n_rows >= LARGE_TABLE else FINE
     first_masks: MaskLaw | None = None if small else "holes"
+    length = EFFORTS[effort]
+    most, least = round(length * MAX_EPOCHS), max(2, round(length * MIN_EPOCHS))
     if epochs is None:
-        n_read = ROWS_IMPUTATION if imputation else ROWS_DENSITY
-        epochs = min(MAX_EPOCHS, max(MIN_EPOCHS, round(n_read / n_rows)))
+        many = min(2 * ROWS_IMPUTATION, max(ROWS_IMPUTATION, ROWS_A_COLUMN * len(levels)))
+        n_read = many if imputation else ROWS_DENSITY
+        epochs = min(most, max(least, round(length * n_read / n_rows)))
     chosen = imputation_phases(epochs, steps) if imputation else phases(epochs, steps, first_masks=first_masks)
     between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
     if adaptive:
-        falling = replace(chosen[-1], epochs=math.ceil(ANNEAL * MAX_EPOCHS))
-        chosen, between = (replace(falling, epochs=MAX_EPOCHS, steps=1), falling), ROWS_BETWEEN // 2
+        falling = replace(chosen[-1], epochs=math.ceil(ANNEAL * most))
+        chosen, between = (replace(falling, epochs=most, steps=1), falling), ROWS_BETWEEN // 2
     every = max(1, min(between // n_rows, epochs // 10))
     training = TrainingConfig(
         phases=chosen,
@@ -131,15 +145,17 @@ def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
     return min(FACTORS, n_features) if guessed else None
 
 
-def _width(n_rows: int, levels: Sequence[int], knots: Knots, *, few_columns: bool) -> int:
-    """Return the width, a multiple of 16: narrower for few rows or variables, and if asked for few columns.
+def _width(n_rows: int, levels: Sequence[int], knots: Knots, factor: int | None) -> int:
+    """Return the width, a multiple of 16: narrower for few rows or variables.
 
-    A number counts as four levels, however many knots it has: they learn together.
+    With a factor it is narrower for few columns, too, times the factor. A number counts as four levels, however many
+    knots it has: they learn together.
     """
     width = min(WIDTH, 32 * len(levels), 8 * math.sqrt(n_rows))
-    if few_columns:
+    if factor is not None:
         kinds = zip(levels, knots or [None] * len(levels), strict=True)
-        width = min(width, 64 + sum(8 if single is not None else 1 if n == 2 else 2 * n for n, single in kinds))
+        columns = sum(8 if single is not None else 1 if n == 2 else 2 * n for n, single in kinds)
+        width = min(width, 64 + factor * columns)
     return max(16, 16 * int(width / 16))
 
 

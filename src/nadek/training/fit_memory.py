@@ -40,7 +40,7 @@ MIN_GAIN = 0.02
 
 @dataclass(frozen=True)
 class Gain:
-    """Gain by a memory on rows that it does not hold.
+    """Gain by a memory on rows that it does not hold, returned by `add_memory`.
 
     Attributes:
         before: mean cost without it, in nats a row.
@@ -75,7 +75,16 @@ def add_memory(
         The network with its memory, and the gain on the others.
 
     Raises:
+        TypeError: for a network with a memory.
         ValueError: for a fixed-order network.
+
+    Example:
+        >>> from nadek import nade_k, prepare
+        >>> rows = prepare(torch.tensor([[0, 0, 1], [1, 1, 0]]).repeat(100, 1))
+        >>> train, others = rows.select(slice(100)), rows.select(slice(100, None))
+        >>> model, gain = add_memory(nade_k(3, hidden=(4,)), train, others, generator=torch.Generator())
+        >>> len(model.rows), gain.is_worth_it
+        (2, True)
     """
     if network.config.ordering is not None:
         raise ValueError("memory: expected a network of every ordering, found one that knows one only")

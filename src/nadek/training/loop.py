@@ -12,8 +12,8 @@ from torch import Tensor
 from nadek.inference.order_agnostic import l2_penalty, reduce
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
-from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights
-from nadek.training.costs import Validation, batch_costs, prepare_validation, validation_costs
+from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights, check_world
+from nadek.training.costs import Minibatch, Validation, batch_costs, draw_batch, prepare_validation, validation_costs
 from nadek.training.preconditioning import mean_input, preconditioned
 from nadek.training.prepare import Rows
 from nadek.training.state import Epoch, TrainingDivergedError, TrainingState, WeightAverage, diverged_cost, pack, unpack
@@ -27,6 +27,7 @@ from nadek.training.training_config import (
     epoch_generator,
     plan_run,
 )
+from nadek.training.world import ALONE, World
 from nadek.utils.configs import encode
 
 CHECKED_ROWS = 256
@@ -45,6 +46,7 @@ def fit(
     on_epoch: Callable[[Epoch], None] | None = None,
     save_state: Callable[[TrainingState], None] | None = None,
     save_every: float = 15.0,
+    world: World = ALONE,
 ) -> list[Epoch]:
     """Train a model in place.
 
@@ -65,6 +67,9 @@ def fit(
         on_epoch: called after each epoch.
         save_state: called with the state to save, at the start and at the end of epochs.
         save_every: seconds between two calls of ``save_state``.
+        world: the processes that train together, each with all rows: every one calls this with the same arguments, and
+            computes the costs of its part of every minibatch. The callbacks are those of process 0. The others end
+            with the same weights, to the bit.
 
     Returns:
         All epochs, those before a resumption included.
@@ -72,25 +77,37 @@ def fit(
     Raises:
         TrainingDivergedError: when a cost or a weight is not finite, or a cost absurd; the model then holds the last
             good weights.
-        ValueError: when rows, model, teacher, config or state do not fit together, see `nadek.training.checks`.
+        ValueError: when rows, model, teacher, config, world or state do not fit together, see `nadek.training.checks`.
+
+    Example:
+        >>> from nadek import nade_k, prepare
+        >>> model, rows = nade_k(2, hidden=(8,)), prepare(torch.tensor([[0, 0], [1, 1]]).repeat(50, 1))
+        >>> config, states = TrainingConfig(phases=(Phase(epochs=20),)), []
+        >>> history = fit(model, rows, config=config, save_state=states.append, save_every=0.0)
+        >>> len(history), history[-1].train[-1] < history[0].train[-1]
+        (20, True)
+        >>> again = nade_k(2, hidden=(8,))  # goes on from the state after ten epochs, and becomes the same
+        >>> len(fit(again, rows, config=config, resume=states[10])), torch.equal(again.W, model.W)
+        (20, True)
     """
     check_rows(model, config, train, "training")
     check_weights(model, config)
+    check_world(world, config, train)
     check_teacher(model, config, teacher)
     if validation is not None:
         check_rows(model, config, validation, "validation")
     with isolated(train.values.device.type):
-        run = _Run(model, config, train, validation, teacher, trained)
+        run = _Run(model, config, train, validation, teacher, trained, world)
         if resume is not None:
             run.restore(resume)
         last_saved = float("-inf")
         started = time.monotonic() - run.seconds
         while not run.finished:
-            if save_state is not None and time.monotonic() - last_saved >= save_every:
+            if save_state is not None and world.rank == 0 and time.monotonic() - last_saved >= save_every:
                 save_state(run.state())
                 last_saved = time.monotonic()
             run.epoch(lambda: time.monotonic() - started)
-            if on_epoch is not None:
+            if on_epoch is not None and world.rank == 0:
                 on_epoch(run.history[-1])
         run.load_best()
         return run.history
@@ -106,6 +123,7 @@ class _Run:
     validation_rows: Rows | None
     teacher: ConditionalModel | None
     trained: bool
+    world: World
     history: list[Epoch] = field(default_factory=list)
     best: dict[str, Tensor] | None = None
     best_cost: float | None = None
@@ -241,7 +259,10 @@ class _Run:
     def _train_epoch(self, plan: EpochPlan, number: int) -> list[float]:
         """Train on the reshuffled rows; nothing is read back from the device before the end."""
         self.model.train()
+        self.world.share(self.model.parameters())
         generator = self._generator(number)
+        # one process draws dropout from the same generator, as it always did
+        dropout = generator if self.world.size == 1 else self._generator(number, 2, self.world.rank)
         device = self.train.values.device
         n_rows = len(self.train.values)
         batches = torch.randperm(n_rows, device=device, generator=generator).split(self.config.batch_size)
@@ -250,18 +271,23 @@ class _Run:
             progress = plan.progress(number, index, len(batches), warmup=self.config.optimizer.warmup)
             for group in self.optimizer.param_groups:
                 group.update(self.config.optimizer.settings(progress))
-            total = total + self._step(plan.phase, rows, generator)
-        return (total / n_rows).tolist()
+            batch = draw_batch(self.train, rows, plan.phase, self.config, generator=generator)
+            total = total + self._step(plan.phase, batch, dropout)
+        return (self.world.sum(total) / n_rows).tolist()
 
-    def _step(self, phase: Phase, rows: Tensor, generator: torch.Generator) -> Tensor:
-        """Train on one minibatch and return its summed costs by step."""
-        model, config = self.model, self.config
-        costs = batch_costs(model, self.train, rows, phase, config, teacher=self.teacher, generator=generator)
-        loss = reduce(costs, phase.objective)
+    def _step(self, phase: Phase, batch: Minibatch, dropout: torch.Generator) -> Tensor:
+        """Train on one minibatch and return the summed costs by step of this process's rows."""
+        model, config, n_rows = self.model, self.config, len(batch.x)
+        own = self.world.part(n_rows)
+        n_own = own.stop - own.start
+        part = batch.part(own if n_own else slice(1))  # a process without a row computes one that does not count
+        costs = batch_costs(model, part, phase, config, teacher=self.teacher, generator=dropout)[:, :n_own]
+        loss = reduce(costs, phase.objective, n_rows)
         if config.l2:
-            loss = loss + config.l2 * l2_penalty(model)
+            loss = loss + config.l2 / self.world.size * l2_penalty(model)
         self.optimizer.zero_grad()
         loss.backward()
+        self.world.sum_gradients(model)
         with preconditioned(model, self.centre):
             self.optimizer.step()
         if self.average is not None:
@@ -276,18 +302,18 @@ class _Run:
         )
         if self.validation is None or not due:
             return None
-        return validation_costs(self._current(), self.validation, plan.phase.steps).tolist()
+        return validation_costs(self._current(), self.validation, plan.phase.steps, world=self.world).tolist()
 
     def _validation_cost(self, model: ConditionalModel) -> float:
         assert self.validation is not None
-        return float(validation_costs(model, self.validation)[-1])
+        return float(validation_costs(model, self.validation, world=self.world)[-1])
 
     def _check_costs(self, number: int) -> list[float]:
         """Return costs on some training rows after the last epoch, which only they would show to have diverged."""
         if self.validation is not None or number + 1 < len(self.plans):
             return []
         rows = self._with_masks(self.train.select(slice(CHECKED_ROWS)), min_rows=1)
-        return validation_costs(self._current(), rows).tolist()
+        return validation_costs(self._current(), rows, world=self.world).tolist()
 
     def _with_masks(self, rows: Rows, **options: int) -> Validation:
         """Draw the last phase's masks for validation rows."""

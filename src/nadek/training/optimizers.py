@@ -44,6 +44,10 @@ class AdamW(_CosineSchedule):
         weight_decay: decoupled, on matrices only.
         warmup: part of the run over which the learning rate rises from 0.
         final: what the learning rate has fallen to at the end, relative to ``lr``.
+
+    Example:
+        >>> [round(AdamW(lr=0.01, warmup=0.1).settings(progress)["lr"], 6) for progress in (0.05, 0.1, 1.0)]
+        [0.005, 0.01, 0.0001]
     """
 
     lr: float = 2e-3
@@ -60,7 +64,7 @@ class Muon(_CosineSchedule):
     """Muon (Jordan 2024) for matrices, AdamW for vectors.
 
     A step takes longer than AdamW's and brings more with large minibatches. Updates have the size of AdamW's, so
-    learning rates and decays compare.
+    learning rates and decays compare; see the example of `AdamW`.
 
     Attributes:
         lr: learning rate after the warm-up.
@@ -95,6 +99,10 @@ class AdaDelta:
         lr: factor on the updates.
         decay: of the running averages.
         epsilon: at the start; kept above 1e-20 so that a weight that never had a gradient stays finite.
+
+    Example:
+        >>> AdaDelta(epsilon=1e-6).settings(0.5)
+        {'eps': 5e-07}
     """
 
     lr: float = 1.0
@@ -118,10 +126,10 @@ class AdaDelta:
 
 @dataclass(frozen=True, kw_only=True)
 class SGD:
-    """Stochastic gradient descent with Nesterov momentum and linear decay.
+    """Stochastic gradient descent with Nesterov momentum; see the example of `AdamW`.
 
     Attributes:
-        lr: learning rate at the start.
+        lr: learning rate at the start; it falls linearly.
         momentum: of the velocity.
         weight_decay: on matrices only.
     """

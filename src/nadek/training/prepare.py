@@ -15,7 +15,7 @@ MAX_NAMED = 8
 
 
 class EmptyColumnsError(ValueError):
-    """Columns without a value in any row.
+    """Columns without a value in any row, raised by `nadek.prepare`.
 
     Attributes:
         columns: their indices.
@@ -27,7 +27,7 @@ class EmptyColumnsError(ValueError):
 
 
 class Rows(NamedTuple):
-    """Rows of a data set on the device."""
+    """Rows of a data set on the device, returned by `nadek.prepare`."""
 
     values: Shaped[Tensor, "N D"]
     """Codes, 0 where missing: bytes, or float32 where a variable is continuous."""
@@ -82,6 +82,11 @@ def prepare(
         TypeError: if x is no tensor.
         EmptyColumnsError: names the columns without values; it is a ValueError.
         ValueError: for no rows, another shape, a wrong number of levels or names, or values that are no codes.
+
+    Example:
+        >>> rows = prepare(torch.tensor([[0, 1], [1, torch.nan], [torch.nan, torch.nan]]))
+        >>> rows.values.tolist(), rows.observed.tolist(), rows.n_skipped
+        ([[0, 1], [1, 0]], [[True, True], [True, False]], 1)
     """
     check_tensor(x)
     if x.ndim != 2:
@@ -154,6 +159,10 @@ def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> 
 
     Raises:
         TypeError: if x is no tensor.
+
+    Example:
+        >>> data_mean(torch.tensor([[0, 1], [1, torch.nan]]))
+        tensor([0.5000, 1.0000])
     """
     check_tensor(x)
     variables = variables_of((2,) * x.shape[1] if levels is None else levels)

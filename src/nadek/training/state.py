@@ -19,7 +19,7 @@ MAX_COST = 1000.0
 
 @dataclass(frozen=True)
 class Epoch:
-    """One epoch of training; costs in nats a row.
+    """One epoch of training, returned by `nadek.fit`; costs in nats a row.
 
     Attributes:
         epoch: its number, from 1.
@@ -55,7 +55,7 @@ def read_history(metrics: Mapping[str, Any]) -> list[Epoch]:
 class TrainingDivergedError(ArithmeticError):
     """Training diverged: a cost or weight is not finite, or a cost is absurd.
 
-    The model holds the last good weights.
+    The model holds the last good weights. Raised by `nadek.fit`.
 
     Attributes:
         history: the epochs up to these weights.
@@ -116,7 +116,7 @@ class WeightAverage:
 class TrainingState:
     """State of a run after an epoch.
 
-    No generator is stored: the randomness of an epoch follows from its number.
+    No generator is stored: the randomness of an epoch follows from its number. See the example of `nadek.fit`.
 
     Attributes:
         tensors: weights and optimizer state by name.

@@ -29,7 +29,7 @@ ENOUGH_ROWS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A model and its training.
+    """A model and its training; see the example of `fit_table`.
 
     Attributes:
         model: structure of the network.
@@ -60,7 +60,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class FittedTable:
-    """A trained network.
+    """A trained network, returned by `fit_table`.
 
     Attributes:
         network: with its memory, if it has one.
@@ -87,7 +87,7 @@ def fit_table(
     resume: TrainingState | None = None,
     **options: Any,  # noqa: ANN401 - those of `fit`
 ) -> FittedTable:
-    """Build a network, train it, and add its memory.
+    """Return a network, built and trained, with its memory.
 
     The names in ``recipe.start`` and ``recipe.teacher`` are not read: the caller loads them.
 
@@ -100,11 +100,19 @@ def fit_table(
         optional_memory: leave the memory out where it is not worth its cost, or there are fewer than `ENOUGH_ROWS`
             validation rows.
         resume: see `nadek.training.fit`.
-        **options: ``on_epoch``, ``save_state`` and ``save_every`` of `nadek.training.fit`.
+        **options: ``on_epoch``, ``save_state``, ``save_every`` and ``world`` of `nadek.training.fit`.
 
     Raises:
         ValueError: if a memory has no validation rows or the model one ordering only, and as `nadek.training.fit`.
         TrainingDivergedError: as `nadek.training.fit`.
+
+    Example:
+        >>> from nadek import ImageConfig, prepare
+        >>> from nadek.training import Phase
+        >>> model = ImageConfig(image_shape=(2, 2), channels=(4,), dense=0)
+        >>> recipe = Recipe(model=model, training=TrainingConfig(phases=(Phase(epochs=2),)), seed=1)
+        >>> last_metrics(fit_table(recipe, prepare(torch.eye(4))).history)["epochs"]
+        2
     """
     if recipe.memory and not optional_memory and validation is None:
         raise ValueError("memory: expected validation rows, which decide how far it is trusted; found none")
@@ -136,7 +144,12 @@ def fit_table(
 
 
 def last_metrics(history: Sequence[Epoch], *, diverged: bool = False) -> dict[str, Any]:
-    """Return what a saved model says about its training, except the history."""
+    """Return what a saved model says about its training, except the history.
+
+    Args:
+        history: at least one epoch; see the example of `fit_table`.
+        diverged: the training ended with a `TrainingDivergedError`.
+    """
     last = history[-1]
     return {"epochs": last.epoch, "seconds": last.seconds, "best_validation": last.best, "diverged": diverged}
 

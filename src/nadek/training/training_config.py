@@ -24,7 +24,7 @@ HELD_GAIN, HELD_PATIENCE = 0.005, 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """A stretch of epochs with one objective.
+    """A stretch of epochs with one objective; see the example of `nadek.TrainingConfig`.
 
     Attributes:
         objective: "all_steps" (pretraining, Eq. 10 of Raiko, Yao, Cho and Bengio 2014), "last_step" (fine-tuning,
@@ -85,6 +85,11 @@ class TrainingConfig:
             (`nadek.training.stochastic_em`), right also where it follows from the observed values, and slower; beyond
             64 variables D / 64 cells are drawn at a time (rounded up), independent given those before.
         seed: of everything random in training.
+
+    Example:
+        >>> phases = Phase(objective="all_steps", epochs=10), Phase(objective="last_step", epochs=40)
+        >>> TrainingConfig(phases=phases, optimizer=AdamW(lr=0.01), batch_size=50, patience=5).epochs
+        50
     """
 
     phases: tuple[Phase, ...] = (Phase(objective="all_steps", epochs=10), Phase(objective="last_step", epochs=10))

@@ -1,9 +1,18 @@
 """Column types, their inference, and their codes."""
 
 from nadek.tabular.columns.bins import Measure, log_density, log_outwards, log_relative_density, within_bins
-from nadek.tabular.columns.encoding import Unknown, bin_probabilities, decode, encode, expected
+from nadek.tabular.columns.encoding import (
+    Summary,
+    Unknown,
+    bin_probabilities,
+    decode,
+    encode,
+    expected,
+    summarised,
+)
 from nadek.tabular.columns.infer import infer
 from nadek.tabular.columns.parsing import is_missing, read_cells
+from nadek.tabular.columns.quantiles import quantile_of_number
 from nadek.tabular.columns.types import (
     Binary,
     Categorical,
@@ -25,6 +34,7 @@ __all__ = [
     "Measure",
     "Numeric",
     "Ordinal",
+    "Summary",
     "Unknown",
     "bin_probabilities",
     "decode",
@@ -41,6 +51,8 @@ __all__ = [
     "log_relative_density",
     "n_levels",
     "ordinal",
+    "quantile_of_number",
     "read_cells",
+    "summarised",
     "within_bins",
 ]

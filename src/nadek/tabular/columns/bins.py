@@ -64,9 +64,15 @@ def draw(
     rounded to floats of ``dtype``, are still in their bins.
     """
     places = np.round(codes).astype(np.intp)
-    below, above = ~_is_joined(column)[:, places]
+    below, above = ~is_joined(column)[:, places]
     half = np.select([below & above, below, above], [uniforms, uniforms / 2, 0.5 + uniforms / 2], 0.5)
-    part = np.where(codes == places, half, 0.5 + codes - places)
+    return numbers_at(column, places, np.where(codes == places, half, 0.5 + codes - places), dtype)
+
+
+def numbers_at(
+    column: Numeric, places: NDArray[np.intp], part: NDArray[np.float64], dtype: np.dtype[Any] = DOUBLE
+) -> NDArray[np.float64]:
+    """Return the numbers of bins below which a part of the bin's density lies, [M]."""
     left, width = _left_and_width(column)
     share, left, width = _leaning(part, _leans(column)[places]), left[places], width[places]
     inwards = np.floor(share * np.round(width / column.step)) * column.step if column.step else share * width
@@ -95,7 +101,7 @@ def _is_single(column: Numeric) -> NDArray[np.bool_]:
     return np.isin(np.arange(len(column.means)), column.single)
 
 
-def _is_joined(column: Numeric) -> NDArray[np.bool_]:
+def is_joined(column: Numeric) -> NDArray[np.bool_]:
     """Return True where a bin of several values has one below, and above, [2, L]."""
     several = ~_is_single(column)
     both = several[1:] & several[:-1]
@@ -104,7 +110,7 @@ def _is_joined(column: Numeric) -> NDArray[np.bool_]:
 
 def _joined(column: Numeric, place: NDArray[np.intp], away: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return distances from middles of bins, 0 towards others."""
-    below, above = _is_joined(column)[:, place]
+    below, above = is_joined(column)[:, place]
     return np.where(np.where(away < 0, below, above), away, 0.0)
 
 

@@ -4,15 +4,20 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from nadek.tabular.columns.bins import DOUBLE, codes_of, draw, knots_of
 from nadek.tabular.columns.infer import numbers_of
 from nadek.tabular.columns.parsing import Cells, Sort, listed, place_of, read_cells, shown, without_other_sorts
+from nadek.tabular.columns.quantiles import quantile_of_number
 from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ordinal, is_continuous, n_levels
 
 Unknown = Literal["error", "missing"]
 """Refuse a value that is no level of its column, or take it as missing."""
+
+Summary = Literal["mean", "median", "mode"]
+"""What one value stands for a distribution."""
 
 
 def encode(
@@ -82,6 +87,20 @@ def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]
     means = knots_of(column)[1] if isinstance(column, Numeric) and is_continuous(column) else values
     weighed: NDArray[np.float64] = probabilities[:, : len(values)] @ np.array(means, dtype=np.float64)
     return weighed
+
+
+def summarised(column: Column, probabilities: Float[np.ndarray, "N L"], summary: Summary) -> NDArray[Any]:
+    """Return one value for each distribution, [N], with as many decimals as the column.
+
+    Levels without an order have neither mean nor median, and those of an order no mean: it is their mode.
+    """
+    if isinstance(column, Numeric) and summary != "mode":
+        is_mean = summary == "mean"
+        numbers = expected(column, probabilities) if is_mean else quantile_of_number(column, probabilities, 0.5)
+        return column.rounded(numbers).astype(np.int64 if column.integer else np.float64)
+    if isinstance(column, Ordinal) and summary == "median":
+        return decode(column, (probabilities.cumsum(1) < 0.5).sum(1))
+    return decode(column, probabilities.argmax(1))
 
 
 def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:

@@ -43,7 +43,7 @@ class _Levels:
 
 @dataclass(frozen=True, kw_only=True)
 class Binary(_Levels):
-    """Two values, the first of code 0 and the second of code 1."""
+    """Two values, of codes 0 and 1; see the example of `Categorical`."""
 
     levels: tuple[Level, Level] = (0, 1)
     kind: Literal["binary"] = "binary"
@@ -51,14 +51,20 @@ class Binary(_Levels):
 
 @dataclass(frozen=True, kw_only=True)
 class Categorical(_Levels):
-    """One of several values, in no order; the code of a value is its place among the levels."""
+    """One of several values, in no order; the code of a value is its place among the levels.
+
+    Example:
+        >>> from nadek.tabular.columns import encode
+        >>> encode(Categorical(levels=("Bern", "Rome", "Ulm")), np.array(["Rome", "Ulm", None]), name="town")
+        array([ 1.,  2., nan])
+    """
 
     kind: Literal["categorical"] = "categorical"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ordinal(_Levels):
-    """One of several values in an order, from one end to the other: answers from "never" to "always"."""
+    """One of several values in an order, "never" to "always"; see the example of `Categorical`."""
 
     kind: Literal["ordinal"] = "ordinal"
 
@@ -83,6 +89,11 @@ class Numeric:
             where all bins held one value only, where that is too far for floats, or nobody counted.
         cuts: what separates the bins where numbers have no step: midpoints between the last training value of one bin
             and the first of the next, so that rounding moves no value to another bin. None: the edges.
+
+    Example:
+        >>> children = Numeric(edges=(1.0, 2.0), means=(0.0, 1.0, 2.5), low=0.0, high=4.0, integer=True)
+        >>> children.bin_of(np.array([0.0, 3.0])).tolist(), level_names(children)
+        ([0, 2], ['0', '1', '2..4'])
     """
 
     edges: tuple[float, ...]

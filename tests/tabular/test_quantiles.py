@@ -1,0 +1,61 @@
+"""Quantiles of numbers, beside those of very many draws; and what stands for a distribution."""
+
+import numpy as np
+import pytest
+import torch
+
+from nadek.models.variables import variables_of
+from nadek.tabular.columns import Binary, Categorical, Ordinal, infer, knots, n_levels, quantile_of_number, summarised
+from nadek.tabular.columns.bins import draw
+
+RNG = np.random.default_rng(0)
+VALUES = {
+    "smooth": RNG.normal(size=500),
+    "skew": np.exp(2 * RNG.normal(size=500)),
+    "with a frequent zero": np.where(RNG.random(600) < 0.3, 0.0, RNG.gamma(2, size=600)),
+    "whole": RNG.poisson(40, size=500).astype(float),
+    "two decimals": RNG.normal(size=500).round(2),
+    "few": RNG.integers(0, 6, size=500).astype(float),
+    "one": np.full(50, 2.5),
+}
+
+
+@pytest.mark.parametrize("n_bins", [2, 5, 16])
+@pytest.mark.parametrize("name", VALUES)
+def test_quantiles_are_those_of_draws(name, n_bins):
+    values = VALUES[name]
+    column = infer(values, name="x", kind="numeric", n_bins=n_bins)
+    n, rng = n_levels(column), np.random.default_rng(1)
+    p = rng.dirichlet(np.full(n, 0.5), size=3)
+    parts = np.linspace(0, 1, 41)
+    quantiles = np.stack([quantile_of_number(column, p, part) for part in parts], 1)
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    assert ((quantiles >= column.low) & (quantiles <= column.high + column.step)).all()
+    variables = variables_of((n,), knots([column]))
+    for row, answers in zip(p, quantiles, strict=True):
+        scores = torch.from_numpy(np.log(row)).expand(200_000, n)
+        u = torch.from_numpy(rng.random((200_000, variables.n_uniforms)))
+        codes = variables.sample(scores, torch.zeros(len(u), dtype=torch.long), u).numpy()
+        drawn = draw(column, codes, uniforms=rng.random(len(u)))
+        for part, answer in zip(parts, answers, strict=True):
+            near = 0.006 + 1e-9  # a part of draws, whose error is at most 0.0011
+            assert (drawn < answer - 1e-9).mean() <= part + near
+            assert (drawn <= answer + 1e-9).mean() >= part - near
+
+
+def test_observed_knot_is_its_own_quantile():
+    column = infer(VALUES["few"], name="x", kind="numeric", n_bins=16)
+    one = np.eye(n_levels(column))
+    for part in (0.05, 0.5, 0.95):
+        assert quantile_of_number(column, one, part).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_order_decides_what_stands_for_a_distribution():
+    p = np.array([[0.4, 0.2, 0.35, 0.05]])
+    levels = ("none", "mild", "severe", "extreme")
+    assert summarised(Ordinal(levels=levels), p, "median").tolist() == ["mild"]
+    assert summarised(Ordinal(levels=levels), p, "mean").tolist() == ["none"]
+    assert summarised(Categorical(levels=levels), p, "median").tolist() == ["none"]
+    assert summarised(Binary(), np.array([[0.3, 0.7]]), "mean").tolist() == [1]
+    ages = infer(np.arange(4.0), name="age", kind="numeric", n_bins=4)
+    assert [summarised(ages, p, one).tolist() for one in ("mean", "median", "mode")] == [[1], [1], [0]]
