@@ -1,4 +1,4 @@
-"""Deep autoregressive networks (Gregor et al. 2014) with a layer of hidden units.
+"""Deep autoregressive networks (Gregor et al. 2014).
 
 p(h) and p(v | h) are autoregressive: each unit is a logistic regression on those before it, and a visible one on all
 of h. q(h | v) is a logistic regression for each unit. All weights learn to raise the variational bound.
@@ -24,7 +24,9 @@ from nadek_paper.rbm import draw
 
 
 class DARN(nn.Module):
-    """A DARN: weights of q [H, D], of p(h) [H, H], and of p(v | h) [D, H] and [D, D].
+    """A DARN with a layer of hidden units.
+
+    Weights are those of q [H, D], of p(h) [H, H], and of p(v | h) [D, H] and [D, D].
 
     Units are measured from ``mean`` [D], the mean of the data, and hidden ones from a half.
     """
@@ -53,7 +55,7 @@ class DARN(nn.Module):
         return log_bernoulli(of_h, h) + log_bernoulli(of_v, v)
 
     def forward(self, v: Float[Tensor, "B D"], generator: torch.Generator) -> Float[Tensor, " B"]:
-        """Return an unbiased estimate of the variational bound from a draw of h for each row (nats).
+        """Return an unbiased estimate of the variational bound, in nats.
 
         Its gradient is exact on average for all weights but those of q. For these it is that of Gregor et al.: the
         difference of a unit being 1 or 0 is replaced by the mean of the derivatives at both.
@@ -66,7 +68,7 @@ class DARN(nn.Module):
         return self.log_joint(h, v) + entropy.sum(1)
 
     def log_weights(self, v: Shaped[Tensor, "B D"], n: int, generator: torch.Generator) -> Float[Tensor, "n B"]:
-        """Draw h for each row n times; return log p(v, h) - log q(h | v) in nats."""
+        """Return log p(v, h) - log q(h | v) of n draws."""
         v = v.to(self.mean)
         logits = self.posterior_logits(v).expand(n, -1, -1)
         h = draw(logits, generator)
@@ -74,7 +76,9 @@ class DARN(nn.Module):
 
 
 class WeightNoise(nn.Module):
-    """Adaptive noise (Graves 2011): each weight has a standard deviation, which learns with it.
+    """Adaptive noise on weights (Graves 2011).
+
+    Each has a standard deviation, which learns with it.
 
     Weights cost the bits that they carry. They are measured by a normal distribution for each parameter of the model,
     that of its weights, which is the cheapest one.
@@ -90,7 +94,7 @@ class WeightNoise(nn.Module):
         self.log_stds = nn.ParameterList([torch.full_like(weight, begin) for weight in model.parameters()])
 
     def drawn(self, model: nn.Module, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the weights of a model with noise, by name."""
+        """Return a model's weights with noise, by name."""
         weights = zip(self._names, model.parameters(), self.log_stds, strict=True)
         return {
             name: mean + log_std.exp() * torch.randn(mean.shape, generator=generator, dtype=mean.dtype)
@@ -98,7 +102,7 @@ class WeightNoise(nn.Module):
         }
 
     def cost(self, model: nn.Module) -> Tensor:
-        """Return the divergence of the weights from their prior distributions, in nats."""
+        """Return the divergence of weights from their priors, in nats."""
         total = torch.zeros(())
         for mean, log_std in zip(model.parameters(), self.log_stds, strict=True):
             variance = (mean - mean.mean()).square().mean() + (2 * log_std).exp().mean()
@@ -124,12 +128,12 @@ class DARNConfig:
         check_range(self, "ema_decay", least=0, below=1)
 
     def decay(self, steps: int) -> float:
-        """Return the decay of the average after so many minibatches: it reaches over the last tenth at most."""
+        """Return the average's decay after so many minibatches."""
         return min(self.ema_decay, steps / (steps + 10))
 
 
 class DARNRun:
-    """A training of a DARN, epoch by epoch: randomness depends on seed and epoch only.
+    """A training of a DARN, epoch by epoch.
 
     ``average`` are the averaged weights, ``best`` those that validation rows are likeliest under, and ``curve`` has a
     point for each epoch, costs in nats a row.
@@ -161,7 +165,7 @@ class DARNRun:
         return pack(self.learning, self.optimizer, None, extra, {"curve": self.curve})
 
     def epoch(self, valid: Shaped[Tensor, "M D"]) -> None:
-        """Train for an epoch, and measure the bound of validation rows where it is due."""
+        """Train for an epoch; validate where it is due."""
         number, started, config = len(self.curve), time.perf_counter(), self.config
         generator = self._generator(number + 1)
         batches = torch.randperm(len(self.x), generator=generator, device=self.x.device).split(config.batch_size)
@@ -177,7 +181,7 @@ class DARNRun:
         self.curve.append({**point, "seconds": time.perf_counter() - started})
 
     def _step(self, v: Float[Tensor, "B D"], done: int, total: int, generator: torch.Generator) -> float:
-        """Take a step on a minibatch, and return its cost."""
+        """Take a step on a minibatch; return its cost."""
         for group in self.optimizer.param_groups:
             group |= self.config.optimizer.settings(done / total)
         cost = self._cost(v, generator)
@@ -190,7 +194,7 @@ class DARNRun:
         return cost.item()
 
     def _cost(self, v: Float[Tensor, "B D"], generator: torch.Generator) -> Tensor:
-        """Return minus the bound, with the cost of noisy weights in equal parts to all rows."""
+        """Return minus the bound, with the cost of noisy weights."""
         if self.noise is None:
             bound: Tensor = self.model(v, generator)
             return -bound.mean()

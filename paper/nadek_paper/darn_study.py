@@ -1,4 +1,4 @@
-"""Rows that are DARNs: train one, and estimate its likelihood."""
+"""Rows that are DARNs: train and score one."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +29,7 @@ class DARNTraining:
 
     @classmethod
     def of(cls, row: Row, workspace: Workspace) -> "DARNTraining":
-        """Return the training of a row; a short one for a quick look."""
+        """Return the training of a row."""
         recipe = row.darn
         if recipe is None:
             raise ValueError(f"{row.table}/{row.name}: expected a DARN, found a row that is none")
@@ -44,11 +44,11 @@ class DARNTraining:
         return self.workspace.folder(self.name)
 
     def open(self, split: Split) -> Tensor:
-        """Return the rows of one part of the data, on the device."""
+        """Return one part of the data, on the device."""
         return self.workspace.open(self.data, split).x.to(self.workspace.device)
 
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> DARNRun:
-        """Return the finished training; train first, or go on, where there is none."""
+        """Return the finished training; train first if need be."""
         config, saved = self.recipe.training, None if force else load_state(self.folder)
         if saved is not None and saved[1].get("config") != encode(config):
             raise ValueError(f"{self.folder} holds a DARN of another recipe; use --force to train anew")
@@ -64,7 +64,7 @@ class DARNTraining:
 
 
 def darn_job(row: Row, workspace: Workspace) -> Job:
-    """Return the job of a row that is a DARN; its likelihood is by importance sampling."""
+    """Return the job of a row that is a DARN."""
     training = DARNTraining.of(row, workspace)
     path, recipe = workspace.record(training.name), training.recipe
 

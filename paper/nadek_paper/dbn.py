@@ -1,7 +1,7 @@
-"""Deep belief networks (Hinton, Osindero and Teh 2006): an RBM over the hidden units of another.
+"""Deep belief networks: an RBM over another one's hidden units.
 
-The top RBM is the joint distribution of the hidden units h. The first one gives p(v | h), and its own p(h | v) is
-where importance sampling draws h from (Murray and Salakhutdinov 2008).
+They are by Hinton, Osindero and Teh (2006). The top RBM is the joint distribution of the hidden units h. The first one
+gives p(v | h), and its own p(h | v) is where importance sampling draws h from (Murray and Salakhutdinov 2008).
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,16 @@ from nadek_paper.rbm import RBM, draw
 
 @dataclass(frozen=True)
 class DBN:
-    """A deep belief network: the visible units of ``top`` are the hidden ones of ``first``."""
+    """A DBN: the hidden units of ``first`` are ``top``'s visible ones."""
 
     first: RBM
     top: RBM
 
     def log_weights(self, v: Shaped[Tensor, "B D"], n: int, generator: torch.Generator) -> Float[Tensor, "n B"]:
-        """Draw h for each row n times; return log p(v, h) - log q(h | v), without the constant of ``top`` (nats)."""
+        """Return log p(v, h) - log q(h | v) of n draws.
+
+        They are in nats, without the constant of ``top``.
+        """
         v = v.to(self.first.W)
         logits = self.first.hidden_logits(v).expand(n, -1, -1)
         h = draw(logits, generator)

@@ -1,4 +1,4 @@
-"""Rows that are DBNs: train the top RBM over that of another row, and estimate likelihoods."""
+"""Rows that are DBNs, over an RBM of another row."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ from nadek_paper.workspace import Workspace
 
 
 def dbn_job(row: Row, workspace: Workspace) -> Job:
-    """Return the job of a row that is a DBN: annealing for its top RBM, importance sampling for the rows."""
+    """Return the job of a row that is a DBN."""
     training = RBMTraining.of(row, workspace)
     if row.dbn is None or training.below is None:
         raise ValueError(f"{row.table}/{row.name}: expected a DBN, found a row that is none")

@@ -27,7 +27,7 @@ DRAWS = 50
 
 @dataclass(frozen=True)
 class SampledScores:
-    """Estimates of log p(v) for each row [N] (nats), and what they were with fewer draws."""
+    """Estimates of log p(v) for each row [N], in nats."""
 
     log_p: Tensor
     # number of draws -> mean over rows; that of one draw is the variational bound. The mean of such an estimate is a
@@ -44,7 +44,7 @@ def sampled_scores(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> SampledScores:
-    """Return the log of the mean weight of ``draws`` draws for each row."""
+    """Return the log of each row's mean weight."""
     generator = torch.Generator(x.device).manual_seed(seed)
     numbers = [*(10**power for power in range(math.ceil(math.log10(draws)))), draws]
     parts: dict[int, list[Tensor]] = {number: [] for number in numbers}
@@ -62,5 +62,5 @@ def sampled_scores(
 
 
 def log_bernoulli(logits: Float[Tensor, "*#batch n"], x: Float[Tensor, "*#batch n"]) -> Float[Tensor, " *#batch"]:
-    """Return log-probabilities of independent 0 and 1 with these log-odds (nats)."""
+    """Return log-probabilities of independent 0 and 1, in nats."""
     return (x * logits - F.softplus(logits)).sum(-1)

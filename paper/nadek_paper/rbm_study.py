@@ -28,7 +28,7 @@ QUICK_TEMPERATURES = 20
 
 @dataclass(frozen=True)
 class RBMTraining:
-    """An RBM to be trained in the folder ``name``, perhaps over the hidden units of another."""
+    """An RBM to be trained in the folder ``name``."""
 
     name: str
     data: str
@@ -38,7 +38,7 @@ class RBMTraining:
 
     @classmethod
     def of(cls, row: Row, workspace: Workspace) -> "RBMTraining":
-        """Return the training of a row, of the top RBM for a DBN; a short one for a quick look."""
+        """Return the training of a row, or of a DBN's top."""
         recipe, below = row.rbm, None
         if row.dbn is not None:
             recipe = RBMRecipe(training=row.dbn.training, annealing=row.dbn.annealing)
@@ -52,7 +52,7 @@ class RBMTraining:
 
     @classmethod
     def named(cls, name: str, data: str, workspace: Workspace) -> "RBMTraining":
-        """Return the training of the row called "TABLE/ROW", which must be an RBM of the same data."""
+        """Return the training of "TABLE/ROW", an RBM of these data."""
         row = rbm_row(workspace.recipes, name)
         if row.data != data:
             raise ValueError(f"expected an RBM of {data}, found {name}, which is one of {row.data}")

@@ -19,7 +19,7 @@ SHARED = ("test_log_likelihood", "standard_error", "orderings", "rows", *ENSEMBL
 
 
 def estimated(scores: Tensor, error: float = 0.0) -> dict[str, Any]:
-    """Return the numbers of estimates [N], with the error of a constant that all of them share."""
+    """Return the numbers of estimates [N] that share a constant."""
     return {
         "test_log_likelihood": scores.mean().item(),
         "standard_error": math.hypot(scores.std().item() / len(scores) ** 0.5, error),

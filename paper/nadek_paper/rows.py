@@ -58,7 +58,7 @@ class RBMRecipe:
 
 @dataclass(frozen=True, kw_only=True)
 class DBNRecipe:
-    """Training of the upper layer of a DBN, and the estimates for the test rows."""
+    """Training of a DBN's upper layer, and the estimates."""
 
     first: str  # the RBM of the first layer: a row "TABLE/ROW", which is trained first if need be
     training: RBMConfig  # settings of the training of the top RBM
@@ -71,7 +71,7 @@ class DBNRecipe:
 
 @dataclass(frozen=True, kw_only=True)
 class DARNRecipe:
-    """Training of a DARN, and the estimate for the test rows."""
+    """Training of a DARN, and the estimate."""
 
     training: DARNConfig  # settings of the training
     draws: int = 100  # draws of the hidden units for each row
@@ -126,7 +126,7 @@ class Row:
 
     @property
     def baseline(self) -> RBMRecipe | DBNRecipe | DARNRecipe | None:
-        """Return the recipe of a model to compare with, whose likelihood can only be estimated."""
+        """Return the recipe of a model whose likelihood is estimated."""
         return self.rbm or self.dbn or self.darn
 
     @property
