@@ -8,19 +8,13 @@ import torch
 from nadek.runs.provenance import provenance
 from nadek.utils.configs import encode
 from nadek_paper.dbn import DBN
-from nadek_paper.importance import sampled_scores
+from nadek_paper.importance import QUICK_DRAWS, VALIDATION_DRAWS, sampled_scores
 from nadek_paper.rbm import RBMState, log_partition
 from nadek_paper.rbm_study import RBMTraining
 from nadek_paper.result_records import estimated
 from nadek_paper.rows import Row
 from nadek_paper.studies import Job, Progress, Record, digest_of, same_result, write_changed
 from nadek_paper.workspace import Workspace
-
-QUICK_DRAWS = 10
-"""Draws for each row in a quick look."""
-
-VALIDATION_DRAWS = 50
-"""Most draws for each validation row, and for as many training rows."""
 
 
 def dbn_job(row: Row, workspace: Workspace) -> Job:

@@ -9,6 +9,7 @@ from nadek import datasets
 from nadek.runs.recipe import USUAL_KINDS, merge, read_recipe, trained_alike
 from nadek.training import Recipe
 from nadek.utils.configs import check_range, decode, encode, naming
+from nadek_paper.darn import DARNConfig
 from nadek_paper.rbm import AISConfig, RBMConfig
 from nadek_paper.recipe_files import files_of
 
@@ -69,6 +70,17 @@ class DBNRecipe:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DARNRecipe:
+    """Training of a DARN, and the estimate."""
+
+    training: DARNConfig  # settings of the training
+    draws: int = 100  # draws of the hidden units for each row
+
+    def __post_init__(self) -> None:
+        check_range(self, "draws", least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One row of a table: a file ``recipes/TABLE/NAME.toml``."""
 
@@ -92,6 +104,7 @@ class Row:
     recipes: Recipes = field(default_factory=Recipes)
     rbm: RBMRecipe | None = None  # the training of an RBM; it counts as modern
     dbn: DBNRecipe | None = None  # the training of a DBN; likewise
+    darn: DARNRecipe | None = None  # the training of a DARN; likewise
 
     def __post_init__(self) -> None:
         if self.data not in datasets.names():
@@ -101,7 +114,7 @@ class Row:
             if getattr(self, name) and self.ensemble_orderings is None:
                 raise ValueError(f"{name}: expected ensemble_orderings beside it, found none")
         given = [recipe for recipe in vars(self.recipes).values() if recipe is not None]
-        baselines = [name for name in ("rbm", "dbn") if getattr(self, name) is not None]
+        baselines = [name for name in ("rbm", "dbn", "darn") if getattr(self, name) is not None]
         if baselines and len(given) + len(baselines) > 1:
             raise ValueError(f"{baselines[0]}: expected no recipes beside it, found some")
         if self.cited and (self.kinds or self.paper is None):
@@ -112,9 +125,9 @@ class Row:
             raise ValueError("recipes: expected one structure, found two; only init_std and dropout may differ")
 
     @property
-    def baseline(self) -> RBMRecipe | DBNRecipe | None:
+    def baseline(self) -> RBMRecipe | DBNRecipe | DARNRecipe | None:
         """Return the recipe of a model whose likelihood is estimated."""
-        return self.rbm or self.dbn
+        return self.rbm or self.dbn or self.darn
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -131,7 +144,7 @@ class Row:
         """Return a recipe without its notes, which are no part of the training."""
         recipe: Recipe | None = getattr(self.recipes, kind)
         if recipe is None:
-            other = "it is an RBM" if self.rbm else "it is a DBN" if self.dbn else "its file has none"
+            other = "it is an RBM" if self.rbm else "it is a DBN or a DARN" if self.baseline else "its file has none"
             why = "its value is only cited" if self.cited else other
             raise ValueError(f"{self.table}: row {self.name} has no recipe {kind!r}: {why}")
         return replace(recipe, notes="")

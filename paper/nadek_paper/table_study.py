@@ -5,6 +5,7 @@ from functools import partial
 
 from nadek.checkpoints import SavedModel
 from nadek.runs.resume import Beginning
+from nadek_paper.darn_study import darn_job
 from nadek_paper.dbn_study import dbn_job
 from nadek_paper.markdown import number
 from nadek_paper.rbm_study import begin_as_rbm_row, rbm_digest, rbm_job
@@ -43,6 +44,8 @@ def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:
         return rbm_job(row, workspace)
     if row.dbn is not None and kind in row.kinds:
         return dbn_job(row, workspace)
+    if row.darn is not None and kind in row.kinds:
+        return darn_job(row, workspace)
     training = training_of(row, kind, workspace)
 
     def train(force: bool, on_epoch: OnEpoch) -> SavedModel:  # noqa: FBT001 - a Job's

@@ -1,0 +1,98 @@
+"""Rows that are DARNs: train and score one."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from torch import Tensor
+
+from nadek.checkpoints import load_state, save_state
+from nadek.runs.data import Split
+from nadek.runs.provenance import provenance
+from nadek.training import Epoch
+from nadek.utils.configs import encode
+from nadek_paper.darn import DARNRun
+from nadek_paper.importance import QUICK_DRAWS, VALIDATION_DRAWS, sampled_scores
+from nadek_paper.result_records import estimated
+from nadek_paper.rows import DARNRecipe, Row
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, same_result, write_changed
+from nadek_paper.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class DARNTraining:
+    """A DARN to be trained in the folder ``name``."""
+
+    name: str
+    data: str
+    recipe: DARNRecipe
+    workspace: Workspace
+
+    @classmethod
+    def of(cls, row: Row, workspace: Workspace) -> "DARNTraining":
+        """Return the training of a row."""
+        recipe = row.darn
+        if recipe is None:
+            raise ValueError(f"{row.table}/{row.name}: expected a DARN, found a row that is none")
+        if workspace.quick:
+            training = replace(recipe.training, epochs=1)
+            recipe = replace(recipe, training=training, draws=min(recipe.draws, QUICK_DRAWS))
+        return cls(row.run_name("modern"), row.data, recipe, workspace)
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the training."""
+        return self.workspace.folder(self.name)
+
+    def open(self, split: Split) -> Tensor:
+        """Return one part of the data, on the device."""
+        return self.workspace.open(self.data, split).x.to(self.workspace.device)
+
+    def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> DARNRun:
+        """Return the finished training; train first if need be."""
+        config, saved = self.recipe.training, None if force else load_state(self.folder)
+        if saved is not None and saved[1].get("config") != encode(config):
+            raise ValueError(f"{self.folder} holds a DARN of another recipe; use --force to train anew")
+        run, valid = DARNRun(self.open("train"), config, None if saved is None else saved[0]), self.open("valid")
+        while len(run.curve) < config.epochs:
+            run.epoch(valid)
+            save_state(self.folder, run.state(), config=encode(config))
+            if on_epoch is not None:
+                point = run.curve[-1]
+                costs = [point["validation"]] if "validation" in point else None
+                on_epoch(Epoch(point["epoch"], config.epochs, "bound", [point["train"]], costs, run.lowest, 0.0))
+        return run
+
+
+def darn_job(row: Row, workspace: Workspace) -> Job:
+    """Return the job of a row that is a DARN."""
+    training = DARNTraining.of(row, workspace)
+    path, recipe = workspace.record(training.name), training.recipe
+
+    def score(run: DARNRun, force: bool, progress: Progress) -> Record:  # noqa: FBT001 - a Job's
+        model, test, valid = run.best, training.open("test"), training.open("valid")
+        digest = digest_of(str(recipe.draws).encode(), *model.state_dict().values(), test)
+        about = row.about("modern", quick=workspace.quick)
+        earlier = None if force else same_result(path, digest)
+        if earlier is not None:
+            return {**earlier, **about}
+        scores = sampled_scores(model.log_weights, test, recipe.draws, progress=progress)
+        validation = sampled_scores(model.log_weights, valid, min(recipe.draws, VALIDATION_DRAWS))
+        return {
+            **about,
+            **estimated(scores.log_p),
+            "by_draws": [{"draws": number, "log_likelihood": mean} for number, mean in scores.by_draws.items()],
+            "best_validation": -validation.log_p.mean().item(),
+            "epochs": recipe.training.epochs,
+            "seconds": sum(point["seconds"] for point in run.curve),
+            "config": encode(recipe),
+            "digest": digest,
+            "evaluation": provenance(workspace.device),
+            "curve": run.curve,
+        }
+
+    return Job(
+        name=row.name,
+        train=lambda force, on_epoch: training.trained(force=force, on_epoch=on_epoch),
+        score=score,
+        write=lambda record: write_changed(path, record),
+    )
