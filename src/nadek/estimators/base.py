@@ -46,8 +46,8 @@ from nadek.tabular.writeback import Fillings
 from nadek.training.defaults import Purpose
 from nadek.utils.configs import naming
 
-SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first look; "thorough" up to three times as long,
-            with a wider network where `NADEkImputer` has 5,000 rows or more. A ``max_iter`` goes before it.
+SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first look; "thorough" up to three times as
+            long, with a wider network where `NADEkImputer` has 5,000 rows or more. A ``max_iter`` goes before it.
         max_iter: passes over the rows; "auto" reads 1,500,000 rows in all, in 10 to 400 passes.
             `NADEkImputer` reads 600,000 from 5,000 rows on (9,000 for each of many columns, up to 1,200,000), and fewer
             rows as often as validation gains by it.
