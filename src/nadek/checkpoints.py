@@ -32,6 +32,8 @@ from nadek.utils.configs import convert, decode, difference, encode, is_whole
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
+SMALLEST_BOUND = 2**16
+"""Sizes up to this one are built, however few the weights are."""
 """Of a model, in the order in which they take their places."""
 
 UNFINISHED = "training.safetensors"
@@ -263,12 +265,12 @@ def _read_weights(
 
 def _check_sizes(folder: Path, structure: Any) -> None:  # noqa: ANN401 - JSON
     """Refuse sizes that the weights cannot have, before anything of such a size is made."""
-    most = (folder / WEIGHTS).stat().st_size
+    most = max(SMALLEST_BOUND, (folder / WEIGHTS).stat().st_size)
     if isinstance(structure, dict | list):
         for value in structure.values() if isinstance(structure, dict) else structure:
             _check_sizes(folder, value)
     elif is_whole(structure) and structure > most:
-        message = f"expected no number above the {most:,} bytes of the weights, found {structure}"
+        message = f"expected no number above {most:,}, as its weights are so small, found {structure}"
         raise ValueError(f"{folder / CONFIG}: {message}")
 
 

@@ -122,7 +122,7 @@ def test_effort_is_for_the_default_training(tmp_path):
     assert train.call_args.args[0].training.epochs == 133
     for more in (["--epochs", 5], ["--hidden", "8"]):
         mistake = nadek("fit", table, "-o", tmp_path / "m", "--effort", "quick", *more).error
-        assert mistake.startswith("effort: 'quick' chooses among default trainings of a table")
+        assert mistake.startswith("effort: 'quick' chooses among the default trainings of a table")
 
 
 def test_fit_trains_as_the_estimator(tmp_path, monkeypatch):

@@ -198,7 +198,8 @@ def test_expected_level_is_most_probable(name, generator):
     ranked = found.oddest(1000)
     assert len(ranked) == (~x.isnan()).sum()
     surprises = [found.surprise[place].item() for place in ranked]
-    assert surprises == sorted(surprises, reverse=True)
+    ordered = [round(surprise, 3) for surprise in surprises]  # others are equal, see `SURE_DECIMALS`
+    assert ordered == sorted(ordered, reverse=True)
 
 
 # Completions

@@ -70,8 +70,8 @@ def test_pipes_and_devices_are_no_tables(tmp_path, suffix):
 
 def test_bounds_are_told(tmp_path):
     wide, words = tmp_path / "t.csv", tmp_path / "t.parquet"
-    wide.write_text(",".join(f"c{j}" for j in range(5000)) + "\n" + ",".join("0" * 5000))
-    assert "at most 4,096 columns in a file of this size, found 5,000; if you trust it" in error_of(wide)
+    wide.write_text(",".join(f"c{j}" for j in range(20_000)) + "\n" + ",".join("0" * 20_000))
+    assert "at most 16,384 columns in a file of this size, found 20,000; if you trust it" in error_of(wide)
     for length, n_rows, message in ((20, 4_000_000, ""), (1000, 70_000, "expected to unpack to at most 67,108,864")):
         one_word = pa.DictionaryArray.from_arrays(np.zeros(n_rows, np.int32), ["x" * length])
         pq.write_table(pa.table({"a": one_word}), words)

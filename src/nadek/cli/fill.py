@@ -1,6 +1,7 @@
 """``nadek sample``, ``nadek impute`` and ``nadek complete``: new rows, and completed ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -40,7 +41,7 @@ from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import (
     Binary,
     Column,
-    Summary,
+    Statistic,
     bin_probabilities,
     is_plain,
     level_names,
@@ -54,7 +55,9 @@ from nadek.tabular.writeback import decoded
 from nadek.tabular.writing import writing
 
 Method = Literal["greedy", "certain-first", "beam"]
-Strategy = Literal["sample", Summary]
+Strategy = Literal["sample", Statistic]
+Answer = Callable[[Sequence[NDArray[np.float64]], NDArray[np.bool_]], list[NDArray[Any]]]
+"""Columns from the probabilities of the levels of D columns, [N, L], and where cells are missing, [N, D]."""
 
 
 def sample(
@@ -116,7 +119,7 @@ def impute(
     ] = False,
     strategy: Annotated[
         Strategy,
-        typer.Option("--strategy", help="Joint draws, or the mean, median or mode of each cell; words have a mode."),
+        typer.Option("--strategy", help="Joint draws, or each cell's mean, median or mode. Whole numbers stay whole."),
     ] = "sample",
     seed: Seed = 0,
     table: TableOptions,
@@ -232,18 +235,24 @@ def _drawn(saved: SavedModel, source: Source, seed: int) -> list[NDArray[Any]]:
     return decoded(kinds_of(saved), codes.cpu().numpy(), uniforms=number_uniforms(seed, rows))
 
 
-def _summaries(saved: SavedModel, x: Tensor, summary: Summary) -> list[NDArray[Any]]:
+def _summaries(saved: SavedModel, x: Tensor, statistic: Statistic) -> list[NDArray[Any]]:
     """Return columns with the mean, median or mode of every cell."""
-    return [summarised(kind, p, summary) for kind, p in zip(kinds_of(saved), _probabilities(saved, x), strict=True)]
+    kinds = kinds_of(saved)
+    return _from_probabilities(
+        saved, x, lambda levels, _: [summarised(kind, p, statistic) for kind, p in zip(kinds, levels, strict=True)]
+    )
 
 
 def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:
     """Return the probability of every level in every cell."""
-    return spread_levels(kinds_of(saved), _probabilities(saved, x), x.isnan().cpu().numpy())
+    return _from_probabilities(saved, x, partial(spread_levels, kinds_of(saved)))
 
 
-def _probabilities(saved: SavedModel, x: Tensor) -> list[NDArray[np.float64]]:
-    """Return the probabilities of the levels of each column, D arrays [N, L]."""
-    parts = [level_probabilities(saved.model, rows).cpu().numpy() for rows in x.split(rows_at_once(saved.model))]
-    whole = np.concatenate(parts)
-    return [whole[:, j, : n_levels(kind)] for j, kind in enumerate(kinds_of(saved))]
+def _from_probabilities(saved: SavedModel, x: Tensor, answer: Answer) -> list[NDArray[Any]]:
+    """Return the columns of an answer, computed for as many rows at a time as fit into memory."""
+    parts = []
+    for rows in x.split(rows_at_once(saved.model)):
+        p = level_probabilities(saved.model, rows).cpu().numpy()
+        levels = [p[:, j, : n_levels(kind)] for j, kind in enumerate(kinds_of(saved))]
+        parts.append(answer(levels, rows.isnan().cpu().numpy()))
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]

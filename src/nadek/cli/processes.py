@@ -14,7 +14,9 @@ from nadek.training.world import ALONE, World
 @contextmanager
 def joined(device: str) -> Iterator[tuple[World, torch.device]]:
     """Join the processes that torchrun started; yield them and the device of this one."""
-    chosen, size = pick_device(device), int(os.environ.get("WORLD_SIZE", "1"))
+    chosen, size = pick_device(device), 1
+    if "TORCHELASTIC_RUN_ID" in os.environ:  # other schedulers set WORLD_SIZE, too
+        size = int(os.environ["WORLD_SIZE"])
     if size == 1:
         yield ALONE, chosen
         return

@@ -1,11 +1,11 @@
 """`NADEkImputer`: fill in missing cells, by means, modes or joint draws."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
@@ -18,6 +18,8 @@ from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, sel
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import Fillings, filled, renamed, to_library, with_flags
 
+Filler = Callable[[NDArray[np.float64]], NDArray[Any]]
+"""From the probabilities of the levels of a column, [n, L], to values, [n]."""
 STRATEGIES = ("mean", "median", "mode", "sample")
 
 
@@ -124,12 +126,16 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         if self.strategy == "sample":
             return self._finished(table, self._draw_missing(table, codes, self._seed))
         missing = codes.isnan().cpu().numpy()
-        incomplete = [one for one in enumerate(self._nonempty_columns()) if missing[:, one[0]].any()]
-        answers: dict[int, list[NDArray[Any]]] = {j: [] for _, (j, _) in incomplete}
+        incomplete = [
+            (place, j, n_levels(column), self._summary(table, j, column))
+            for place, (j, column) in enumerate(self._nonempty_columns())
+            if missing[:, place].any()
+        ]
+        answers: dict[int, list[NDArray[Any]]] = {j: [] for _, j, _, _ in incomplete}
         for rows, p in self._level_probabilities(codes, codes.isnan().any(1).nonzero().squeeze(1)):
-            for place, (j, column) in incomplete:
-                answers[j].append(self._summary(table, j, column, p[missing[rows, place], place, : n_levels(column)]))
-        fillings = {j: (missing[:, place], np.concatenate(answers[j])) for place, (j, _) in incomplete}
+            for place, j, n, summary in incomplete:
+                answers[j].append(summary(p[missing[rows, place], place, :n]))
+        fillings = {j: (missing[:, place], np.concatenate(answers[j])) for place, j, _, _ in incomplete}
         return self._finished(table, fillings)
 
     def transform_multiple(self, X: MatrixLike, random_state: Randomness = None) -> list[Any]:
@@ -185,10 +191,10 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
     def _set_extra(self, extra: Mapping[str, Any]) -> None:
         self._incomplete = extra.get("with_holes", list(range(self.n_features_in_)))
 
-    def _summary(self, table: Table, j: int, column: Column, probabilities: Float[np.ndarray, "n L"]) -> NDArray[Any]:
-        """Return what fills missing cells of a column; "mean" is the expectation of numbers, here as in `fit`."""
+    def _summary(self, table: Table, j: int, column: Column) -> Filler:
+        """Return what fills the cells of a column; "mean" is the expectation of numbers, here as in `fit`."""
         if self.strategy == "median":
-            return summarised(column, probabilities, "median")
+            return partial(summarised, column, statistic="median")
         values = table.column(j)
         types = set(map(type, values)) if values.dtype == object else {values.dtype.type}
         of_numbers = isinstance(column, Numeric) or (
@@ -196,8 +202,8 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         )
         is_averaged = of_numbers and not is_categorical(table, j) and not {bool, np.bool_} & types
         if self.strategy == "mean" and is_averaged:
-            return expected(column, probabilities)
-        return summarised(column, probabilities, "mode")
+            return partial(expected, column)
+        return partial(summarised, column, statistic="mode")
 
     def _finished(self, table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - a table
         """Return the completed table: empty columns filled or left out, with indicators."""

@@ -1,7 +1,7 @@
 """Rubin's rules: one estimate from several completed tables (Rubin 1987; Barnard and Rubin 1999)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from nadek.estimators.options import check_whole
 
 Numbers: TypeAlias = NDArray[np.float64] | np.float64
-PerTable: TypeAlias = Sequence[float] | Sequence[NDArray[np.float64]] | NDArray[np.float64]
+PerTable: TypeAlias = Sequence[Any] | NDArray[Any]
+"""Numbers, or arrays of numbers, of each table."""
 
 
 class Pooled(NamedTuple):

@@ -109,6 +109,7 @@ def train(
                 message = f"The best model before that is kept in {folder}"
             if is_first:
                 forget_state(folder)  # a resumed training would diverge again
+            world.from_first(None)  # no process ends before that
             raise TrainingDivergedError(f"{error}. {message}", error.history, error.model) from error
         return keep_model(fitted)
 

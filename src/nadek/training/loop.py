@@ -21,6 +21,7 @@ from nadek.training.state import (
     TrainingDivergedError,
     TrainingState,
     WeightAverage,
+    check_alike,
     check_optimizer,
     diverged_cost,
     pack,
@@ -239,6 +240,9 @@ class _Run:
             check_optimizer(state, self.model, self.config.optimizer.build)
             unpack(state, self.model, self.optimizer, self.average)
             self._use_weights()
+            for group in ("best", "good"):
+                if weights := state.group(group):
+                    check_alike(group, weights, self.model.state_dict())
             self.best = state.group("best") or None
             self.last_good = state.group("good") or self.last_good
             self.history = read_history(state.info)

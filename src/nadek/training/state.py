@@ -152,13 +152,10 @@ def pack(
 
 def unpack(state: TrainingState, model: nn.Module, optimizer: Optimizer, average: WeightAverage | None) -> None:
     """Load a state into model, optimizer and average."""
-    weights = model.state_dict()
-    for group in ("model", "best", "good"):
-        if (actual := state.group(group)) or group == "model":
-            _check_alike(group, actual, weights)
+    check_alike("model", state.group("model"), model.state_dict())
     model.load_state_dict(state.group("model"))
     if average is not None:
-        _check_alike("average", state.group("average"), average.state_dict())
+        check_alike("average", state.group("average"), average.state_dict())
         average.load_state_dict(state.group("average"))
     entries: dict[int, dict[str, Tensor]] = {}
     for name, value in state.group("optimizer").items():
@@ -178,12 +175,10 @@ def check_optimizer(state: TrainingState, model: nn.Module, build: Callable[[nn.
     optimizer.step()
     actual, expected = state.group("optimizer"), pack(twin, optimizer, None, {}, {}).group("optimizer")
     present = {name.partition(".")[0] for name in actual}  # others never had a gradient
-    _check_alike(
-        "optimizer", actual, {name: one for name, one in expected.items() if name.partition(".")[0] in present}
-    )
+    check_alike("optimizer", actual, {name: one for name, one in expected.items() if name.partition(".")[0] in present})
 
 
-def _check_alike(group: str, actual: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+def check_alike(group: str, actual: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
     """Refuse tensors of other names, shapes or types."""
     both = ({name: (tuple(one.shape), one.dtype) for name, one in each.items()} for each in (expected, actual))
     if different := difference(*both):

@@ -1,5 +1,6 @@
 """Whole files: atomic writing, a lock on folders, and records as JSON that people can read."""
 
+import errno
 import json
 import math
 import os
@@ -96,7 +97,7 @@ LARGEST_RECORD = 2**28
 """Bytes of a record, at most."""
 SMALL = 2**26
 """Bytes that any compressed file may unpack to."""
-COLUMN = 2**14
+COLUMN = 2**12
 """Bytes that a column counts for, at least."""
 
 
@@ -123,11 +124,13 @@ def stored_size(path: str | os.PathLike[str]) -> int:
         end, place, size = os.fstat(file.fileno()).st_size, 0, 0
         if not hasattr(os, "SEEK_DATA"):
             return end
-        with suppress(OSError):  # behind the last data
+        try:
             while place < end and 100 * size < end:
                 start = os.lseek(file.fileno(), place, os.SEEK_DATA)
                 place = os.lseek(file.fileno(), start, os.SEEK_HOLE)
                 size += place - start
+        except OSError as error:
+            return size if error.errno == errno.ENXIO else end  # behind the last data; a system that knows no holes
         return size
 
 
@@ -141,7 +144,7 @@ def most_unpacked(path: str | os.PathLike[str]) -> int:
 
 def check_columns(path: str | os.PathLike[str], n_columns: int) -> None:
     """Refuse a small file of very many columns: each takes time and `COLUMN` bytes, however few its cells are."""
-    most = max(256, most_unpacked(path) // COLUMN)
+    most = max(SMALL, most_unpacked(path)) // COLUMN
     if n_columns > most:
         message = f"expected at most {most:,} columns in a file of this size, found {n_columns:,}"
         raise ValueError(f"{path}: {message}; if you trust it, set NADEK_UNPACKED to {n_columns * COLUMN}")

@@ -2,7 +2,7 @@
 
 from nadek.tabular.columns.bins import Measure, log_density, log_outwards, log_relative_density, within_bins
 from nadek.tabular.columns.encoding import (
-    Summary,
+    Statistic,
     Unknown,
     bin_probabilities,
     decode,
@@ -34,7 +34,7 @@ __all__ = [
     "Measure",
     "Numeric",
     "Ordinal",
-    "Summary",
+    "Statistic",
     "Unknown",
     "bin_probabilities",
     "decode",

@@ -16,8 +16,8 @@ from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ord
 Unknown = Literal["error", "missing"]
 """Refuse a value that is no level of its column, or take it as missing."""
 
-Summary = Literal["mean", "median", "mode"]
-"""What one value stands for a distribution."""
+Statistic = Literal["mean", "median", "mode"]
+"""Value that stands for a distribution."""
 
 
 def encode(
@@ -89,16 +89,16 @@ def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]
     return weighed
 
 
-def summarised(column: Column, probabilities: Float[np.ndarray, "N L"], summary: Summary) -> NDArray[Any]:
+def summarised(column: Column, probabilities: Float[np.ndarray, "N L"], statistic: Statistic) -> NDArray[Any]:
     """Return one value for each distribution, [N], with as many decimals as the column.
 
     Levels without an order have neither mean nor median, and those of an order no mean: it is their mode.
     """
-    if isinstance(column, Numeric) and summary != "mode":
-        is_mean = summary == "mean"
+    if isinstance(column, Numeric) and statistic != "mode":
+        is_mean = statistic == "mean"
         numbers = expected(column, probabilities) if is_mean else quantile_of_number(column, probabilities, 0.5)
         return column.rounded(numbers).astype(np.int64 if column.integer else np.float64)
-    if isinstance(column, Ordinal) and summary == "median":
+    if isinstance(column, Ordinal) and statistic == "median":
         return decode(column, (probabilities.cumsum(1) < 0.5).sum(1))
     return decode(column, probabilities.argmax(1))
 
