@@ -43,7 +43,7 @@ EVERY_RECIPE = [
     pytest.param(row, kind, id=f"{row.table}-{row.name}-{kind}")
     for row in SHIPPED
     for kind in row.kinds
-    if row.rbm is None
+    if row.baseline is None
 ]
 STUDIES = sys.modules["nadek_paper.studies"]
 TRAININGS = sys.modules["nadek_paper.trainings"]
