@@ -7,14 +7,14 @@ from torch import Tensor
 
 from nadek.checkpoints import load_state, save_state
 from nadek.runs.data import Split
-from nadek.runs.provenance import provenance
 from nadek.training import Epoch
 from nadek.utils.configs import encode
 from nadek_paper.darn import DARNRun
+from nadek_paper.estimated_job import estimated_job
 from nadek_paper.importance import QUICK_DRAWS, VALIDATION_DRAWS, sampled_scores
 from nadek_paper.result_records import estimated
 from nadek_paper.rows import DARNRecipe, Row
-from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, same_result, write_changed
+from nadek_paper.studies import Job, OnEpoch, Progress, Record
 from nadek_paper.workspace import Workspace
 
 
@@ -66,33 +66,24 @@ class DARNTraining:
 def darn_job(row: Row, workspace: Workspace) -> Job:
     """Return the job of a row that is a DARN."""
     training = DARNTraining.of(row, workspace)
-    path, recipe = workspace.record(training.name), training.recipe
+    recipe = training.recipe
 
-    def score(run: DARNRun, force: bool, progress: Progress) -> Record:  # noqa: FBT001 - a Job's
+    def estimate(run: DARNRun, progress: Progress) -> Record:
         model, test, valid = run.best, training.open("test"), training.open("valid")
-        digest = digest_of(str(recipe.draws).encode(), *model.state_dict().values(), test)
-        about = row.about("modern", quick=workspace.quick)
-        earlier = None if force else same_result(path, digest)
-        if earlier is not None:
-            return {**earlier, **about}
         scores = sampled_scores(model.log_weights, test, recipe.draws, progress=progress)
         validation = sampled_scores(model.log_weights, valid, min(recipe.draws, VALIDATION_DRAWS))
         return {
-            **about,
             **estimated(scores.log_p),
             "by_draws": [{"draws": number, "log_likelihood": mean} for number, mean in scores.by_draws.items()],
             "best_validation": -validation.log_p.mean().item(),
-            "epochs": recipe.training.epochs,
-            "seconds": sum(point["seconds"] for point in run.curve),
-            "config": encode(recipe),
-            "digest": digest,
-            "evaluation": provenance(workspace.device),
-            "curve": run.curve,
         }
 
-    return Job(
-        name=row.name,
-        train=lambda force, on_epoch: training.trained(force=force, on_epoch=on_epoch),
-        score=score,
-        write=lambda record: write_changed(path, record),
+    return estimated_job(
+        row,
+        workspace,
+        recipe,
+        train=training.trained,
+        settings=str(recipe.draws).encode(),
+        tensors=lambda run: [*run.best.state_dict().values(), training.open("test")],
+        estimate=estimate,
     )

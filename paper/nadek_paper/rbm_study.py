@@ -13,13 +13,13 @@ from nadek.checkpoints import load_state, save_state
 from nadek.models import IterativeNADE, begin_as_rbm
 from nadek.models.base import ConditionalModel
 from nadek.runs.data import Split
-from nadek.runs.provenance import provenance
 from nadek.training import Epoch, TrainingState, data_mean
 from nadek.utils.configs import encode
+from nadek_paper.estimated_job import estimated_job
 from nadek_paper.rbm import RBM, RBMState, fit_rbm, log_partition
 from nadek_paper.result_records import estimated
 from nadek_paper.rows import RBMRecipe, Row, read_table
-from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, same_result, write_changed
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of
 from nadek_paper.workspace import Workspace
 
 QUICK_TEMPERATURES = 20
@@ -132,35 +132,26 @@ class RBMTraining:
 def rbm_job(row: Row, workspace: Workspace) -> Job:
     """Return the job of a row that is an RBM; its likelihood is by annealed importance sampling."""
     training = RBMTraining.of(row, workspace)
-    path, recipe = workspace.record(training.name), training.recipe
+    recipe = training.recipe
 
-    def score(state: RBMState, force: bool, progress: Progress) -> Record:  # noqa: FBT001 - a Job's
-        rbm, test = state.result, training.open("test")
-        digest = digest_of(json.dumps(encode(recipe.annealing), sort_keys=True).encode(), rbm.W, rbm.b, rbm.c, test)
-        about = row.about("modern", quick=workspace.quick)
-        earlier = None if force else same_result(path, digest)
-        if earlier is not None:
-            return {**earlier, **about}
+    def estimate(state: RBMState, progress: Progress) -> Record:
+        rbm = state.result
         constant = log_partition(rbm, training.open("train").mean(0), recipe.annealing, progress=progress)
-        scores = rbm.log_weight(test) - constant.value
         return {
-            **about,
-            **estimated(scores, constant.error),
+            **estimated(rbm.log_weight(training.open("test")) - constant.value, constant.error),
             "log_partition": constant.value,
             "log_partition_error": constant.error,
             "best_validation": constant.value - rbm.log_weight(training.open("valid")).mean().item(),
-            "epochs": recipe.training.epochs,
-            "config": encode(recipe),
-            "digest": digest,
-            "evaluation": provenance(workspace.device),
-            "curve": state.curve,
         }
 
-    return Job(
-        name=row.name,
-        train=lambda force, on_epoch: training.trained(force=force, on_epoch=on_epoch),
-        score=score,
-        write=lambda record: write_changed(path, record),
+    return estimated_job(
+        row,
+        workspace,
+        recipe,
+        train=training.trained,
+        settings=json.dumps(encode(recipe.annealing), sort_keys=True).encode(),
+        tensors=lambda state: [state.result.W, state.result.b, state.result.c, training.open("test")],
+        estimate=estimate,
     )
 
 
