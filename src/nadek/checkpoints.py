@@ -32,9 +32,9 @@ from nadek.utils.configs import convert, decode, difference, encode, is_whole
 
 WEIGHTS, CONFIG, SCHEMA, METRICS = "model.safetensors", "config.json", "schema.json", "metrics.json"
 FILES = (WEIGHTS, SCHEMA, METRICS, CONFIG)
+"""Of a model, in the order in which they take their places."""
 SMALLEST_BOUND = 2**16
 """Sizes up to this one are built, however few the weights are."""
-"""Of a model, in the order in which they take their places."""
 
 UNFINISHED = "training.safetensors"
 """The state of an unfinished training, in the folder where the model will be."""

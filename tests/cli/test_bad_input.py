@@ -173,13 +173,13 @@ def test_values_that_no_column_can_hold(tmp_path, output):
 
 def test_all_unreadable_columns_are_named(tmp_path, output):
     table = tmp_path / "t.parquet"
-    when = pa.array([1, 2, 3], pa.timestamp("ms"))
+    when = pa.array([1, 2, 3], pa.duration("ms"))
     pq.write_table(pa.table({"a": [0, 1, 0], "from": when, "grade": [1, 2, 3], "to": when}), table)
     error = fails("fit", table, "-o", output)
     assert error.endswith(
         "; use --drop from,to; use --categorical, --numeric or --drop grade, or --missing with a word"
     )
-    wrong = "expected text, numbers or booleans, found timestamp[ms]: leave it out"
+    wrong = "expected text, numbers, dates or booleans, found duration[ms]: leave it out"
     assert f'column "from": {wrong}; column "grade" has ' in error
     assert f'; column "to": {wrong}; use' in error
     choices = ("--drop", "from,to", "--categorical", "grade", "--validation-fraction", "0")

@@ -1015,7 +1015,7 @@ def variants(tables):
         refused("estimator error: column", fit(train, numeric_features=["nobody"]))
         refused("estimator error: contamination", fit(train, "outliers", contamination=0.7))
         refused("estimator error: mixed", fit(pd.DataFrame({"a": [1, "x", 2.5], "b": [1, 0, 1]})))
-        refused("estimator error: dates", fit(pd.DataFrame({"a": pd.to_datetime(["2020-01-01"] * 3), "b": [1, 0, 1]})))
+        refused("estimator error: dates", fit(pd.DataFrame({"a": pd.to_timedelta(["3 days"] * 3), "b": [1, 0, 1]})))
         refused("estimator error: not fitted", lambda: api.estimator("density").score_samples(arrays))
         model = api.estimator("density", **SMALL, n_orderings=2, **visits).fit(train)
         refused("estimator error: unseen", lambda: model.score_samples(test.assign(town="Rome")))

@@ -171,7 +171,7 @@ def test_declared_type_overrides_values(case):
         (objects("forty", 35, None, 2), "auto", "row 1, column \"x\": expected numbers or missing, found 'forty'"),
         (objects(2.5, "1,5", "1,7"), "auto", "row 2, column \"x\": expected numbers or missing, found '1,5'"),
         (objects(True, "x", "y"), "auto", 'row 1, column "x": expected text or missing, found True'),
-        (np.array([1j]), "auto", 'column "x": expected text, numbers or booleans, found complex128'),
+        (np.array([1j]), "auto", 'column "x": expected text, numbers, dates or booleans, found complex128'),
         (np.zeros((2, 2)), "auto", 'column "x": expected one dimension, found an array of shape (2, 2)'),
         (objects(None, "a"), "numeric", "row 2, column \"x\": expected a number or missing, found 'a'"),
         (np.arange(257), "categorical", 'column "x": expected at most 256 categories, found 257'),

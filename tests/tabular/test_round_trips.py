@@ -1,5 +1,7 @@
 """Generated tables through every form: what the writer writes, the reader of the model reads back."""
 
+from datetime import date, datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,13 +26,19 @@ NUMBERS = [
     *([0.5, 1.5, 2.25], [0.1, 0.2, 0.3], [1 / 3, 2 / 3, 1.0], [1e-7, 3e-9], [1e300, -1e300], [2**53, 2**53 + 2, 1]),
 ]
 
+DATES = [
+    *([date(2020, 2, 29), date(1969, 12, 31)], [datetime(2020, 1, 2, 3, 4, 5), datetime(2021, 1, 1)]),
+    *([pd.Timestamp("1899-12-31 23:59:59.000001")], [pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-01 10:30")]),
+]
+
 
 def column(rng, n_rows):
     """Draw the cells of a column, some of them missing."""
     if rng.random() < 0.5:
         pool = list(rng.choice(WORDS.split("|"), rng.integers(1, 5), replace=False))
     else:
-        pool = NUMBERS[rng.integers(len(NUMBERS))]
+        pools = NUMBERS if rng.random() < 0.8 else DATES
+        pool = pools[rng.integers(len(pools))]
     cells = np.array([pool[i] for i in rng.integers(len(pool), size=n_rows)], dtype=object)
     cells[rng.random(n_rows) < rng.choice([0, 0.3])] = None
     cells[rng.integers(n_rows)] = pool[0] if pool[0] != "" else pool[-1] or "a"
@@ -68,7 +76,8 @@ def test_written_rows_come_back(tmp_path, seed):
             continue
         n_tables += 1
         holds_text = any(isinstance(level, str) for one in saved.schema.kinds for level in getattr(one, "levels", ()))
-        for suffix in (".csv", ".parquet") if holds_text else (".csv", ".parquet", ".npz", ".npy"):
+        holds_dates = any(getattr(one, "unit", None) for one in saved.schema.kinds)
+        for suffix in (".csv", ".parquet") if holds_text or holds_dates else (".csv", ".parquet", ".npz", ".npy"):
             path = tmp_path / f"{case}{suffix}"
             write_table(path, decoded(saved.schema.kinds, codes), columns=names)
             source = source_for(saved, str(path))

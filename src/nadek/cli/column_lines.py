@@ -84,6 +84,8 @@ def _reason(learnt: Learnt | Exception | None, option: str | None) -> tuple[str,
 
 def _values_in(column: Column) -> str:
     """Return what the values of a column have in common."""
+    if isinstance(column, Numeric) and column.unit:
+        return "dates"
     if isinstance(column, Numeric):
         return "--whole-numbers" if column.integer else "numbers, not all of them whole"
     if len(column.levels) == 1:

@@ -48,8 +48,8 @@ class CellAnswers(NADEkBase):
 
     def predict_missing_quantiles(
         self, X: MatrixLike, quantiles: Iterable[float] = (0.05, 0.5, 0.95)
-    ) -> dict[str | int, NDArray[np.float64]]:
-        """Return quantiles of every number given the observed cells.
+    ) -> dict[str | int, NDArray[Any]]:
+        """Return quantiles of every number, or date, given the observed cells.
 
         The outer two of the default hold the number nine times out of ten. Each cell has its quantiles by itself, and
         none lies beyond the range of training.
@@ -83,7 +83,8 @@ class CellAnswers(NADEkBase):
                 where = missing[rows, place]
                 levels = p[where, place, : n_levels(column)]
                 answer[rows[where]] = np.stack([quantile_of_number(column, levels, q) for q in parts], 1)
-        return {keys[self._nonempty_columns()[place][0]]: answer for place, (_, answer) in answers.items()}
+        places = self._nonempty_columns()
+        return {keys[places[place][0]]: column.restored(answer) for place, (column, answer) in answers.items()}
 
     def explain(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table
         """Return the surprise of each observed cell, given the other observed cells of its row.
@@ -118,6 +119,6 @@ class CellAnswers(NADEkBase):
         super()._set_derived(n_orderings)
         keys = self._keys()
         self.levels_ = {
-            keys[j]: np.array(column.means if isinstance(column, Numeric) else column.levels)
+            keys[j]: column.restored(np.array(column.means)) if isinstance(column, Numeric) else np.array(column.levels)
             for j, column in self._nonempty_columns()
         }

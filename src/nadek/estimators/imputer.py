@@ -195,6 +195,8 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         """Return what fills the cells of a column; "mean" is the expectation of numbers, here as in `fit`."""
         if self.strategy == "median":
             return partial(summarised, column, statistic="median")
+        if self.strategy == "mean" and isinstance(column, Numeric) and column.unit:
+            return partial(summarised, column, statistic="mean")
         values = table.column(j)
         types = set(map(type, values)) if values.dtype == object else {values.dtype.type}
         of_numbers = isinstance(column, Numeric) or (

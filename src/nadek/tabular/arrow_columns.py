@@ -26,6 +26,18 @@ def is_text(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
+def is_date(kind: pa.DataType) -> bool:
+    """Return True if the type holds dates, with or without a time."""
+    return any(test(kind) for test in (pa.types.is_timestamp, pa.types.is_date))
+
+
+def to_dates(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return Arrow's dates in microseconds [N], in universal time, NaT where missing."""
+    kind = pa.timestamp("us", getattr(column.type, "tz", None))
+    dates: NDArray[Any] = column.cast(kind, safe=False).to_numpy()
+    return dates.copy()
+
+
 def to_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Return Arrow's numbers as float64 [N], NaN where missing; of decimals the nearest floats."""
     if pa.types.is_floating(column.type):
@@ -110,11 +122,13 @@ def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def type_of(name: str) -> pa.DataType:
-    """Return the type of a column of numbers or texts that Arrow writes so; a ValueError for any other name."""
+    """Return the type of a column that Arrow writes so; a ValueError for any other name."""
     if decimal := re.fullmatch(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)", name):
         return getattr(pa, f"decimal{decimal[1]}")(int(decimal[2]), int(decimal[3]))
     if words := re.fullmatch(r"dictionary<values=(\w+), indices=(\w+), ordered=([01])>", name):
         return pa.dictionary(pa.type_for_alias(words[2]), pa.type_for_alias(words[1]), ordered=words[3] == "1")
+    if zoned := re.fullmatch(r"timestamp\[(s|ms|us|ns), tz=([\w/+:-]+)\]", name):
+        return pa.timestamp(zoned[1], zoned[2])
     return pa.type_for_alias(name)
 
 

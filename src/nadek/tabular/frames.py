@@ -125,6 +125,11 @@ def native_type(series: Any) -> Any:  # noqa: ANN401 - a narwhals series
     return getattr(kind, "pyarrow_dtype", kind)
 
 
+def is_date(series: Any) -> bool:  # noqa: ANN401 - a narwhals series
+    """Return True for a column of dates, with or without a time."""
+    return bool(series.dtype in (nw.Date, nw.Datetime))
+
+
 def _is_frame_table(table: Table) -> bool:
     return isinstance(table.native, nw.DataFrame)
 
@@ -135,8 +140,14 @@ def _values(series: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - a narwhal
         series = series.cast(nw.String).cast(nw.Float64)  # Arrow's own way to floats misses the nearest one
     if series.dtype == nw.Unknown and series.null_count() == len(series):
         return np.full(len(series), np.nan)
+    if is_date(series):
+        counts = series.dt.timestamp("us").to_numpy().astype(np.float64)
+        dates: NDArray[Any] = np.nan_to_num(counts).astype(np.int64).astype("M8[us]")
+        return np.where(np.isnan(counts), np.datetime64("NaT"), dates)
     if not (series.dtype.is_numeric() or series.dtype in UNDERSTOOD):
-        raise ValueError(f'column "{name}": expected text, numbers, booleans or categories, found {series.dtype}')
+        raise ValueError(
+            f'column "{name}": expected text, numbers, dates, booleans or categories, found {series.dtype}'
+        )
     if series.dtype in CATEGORICAL or _is_inexact(series):  # Arrow's dictionaries lose their nulls on the direct way
         return _objects(series)
     # NumPy has no whole numbers of 128 bits

@@ -16,8 +16,10 @@ from nadek.tabular.arrow_columns import (
     check_exact,
     choose,
     first_rounded,
+    is_date,
     is_number,
     is_text,
+    to_dates,
     to_floats,
     to_numbers,
     to_objects,
@@ -28,7 +30,7 @@ from nadek.tabular.text_cells import Reading, number, numbers_among, point, read
 
 
 class OtherTypeError(ValueError):
-    """A column holds dates, lists or the like."""
+    """A column holds lists, times of day or the like."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +71,10 @@ class Table:
     def column(self, j: int, *, reading: Reading = "guess", levels: Sequence[str] = ()) -> NDArray[Any]:
         """Return the values of one column, by its place from 0.
 
-        That of an array or data frame is as it came; others are int64, float64 (NaN where missing), bool, or objects
-        [N] (None where missing). The ``reading`` says how to take the words of a text file, and integers and decimals
-        that floats would change, which are text unless numbers are asked for. Known ``levels`` mean themselves even if
-        they would mean missing, and if some are numbers, all numbers are text. Dates, lists and the like are an
+        That of an array or data frame is as it came; others are int64, float64 (NaN where missing), bool, dates, or
+        objects [N] (None where missing). The ``reading`` says how to take the words of a text file, and integers and
+        decimals that floats would change, which are text unless numbers are asked for. Known ``levels`` mean themselves
+        even if they would mean missing, and if some are numbers, all numbers are text. Lists and the like are an
         `OtherTypeError`.
         """
         cells, label = self.cells[j], self.labels[j]
@@ -167,6 +169,8 @@ def _values(cells: pa.ChunkedArray, label: str) -> NDArray[Any]:
         return to_objects(cells) if cells.null_count else cells.to_numpy()
     if is_text(kind):
         return to_objects(cells)
+    if is_date(kind):
+        return to_dates(cells)
     if not is_number(kind):
-        raise OtherTypeError(f'column "{label}": expected text, numbers or booleans, found {kind}')
+        raise OtherTypeError(f'column "{label}": expected text, numbers, dates or booleans, found {kind}')
     return to_numbers(cells)

@@ -1,5 +1,6 @@
 """`Template`: the kind of table that training rows came in, from which new rows are made."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -102,7 +103,7 @@ def type_name(series: Any) -> TypeName:  # noqa: ANN401 - a narwhals series
 def retyped(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - a narwhals series
     """Return a column without cells in a type, or as it is if its library makes no such type of a name.
 
-    In pandas that goes for decimals and dictionaries of Arrow.
+    In pandas that goes for decimals, dictionaries and dates with a zone of Arrow.
     """
     try:
         return nw.from_native(_cast(series, name), series_only=True).alias(series.name)
@@ -121,7 +122,10 @@ def _cast(series: Any, name: TypeName) -> Any:  # noqa: ANN401 - series
     if library.is_pyarrow():
         return cast_in_arrow(native, type_of(name))
     if library.is_pandas_like():
-        return native.astype(name)
+        return native.astype(object).astype(name)  # dates without a zone get none directly
+    if zoned := re.fullmatch(r"Datetime\(time_unit='(ms|us|ns)', time_zone=(?:None|'([^']+)')\)", name):
+        unit: Any = zoned[1]
+        return series.cast(nw.Datetime(unit, zoned[2])).to_native()
     kind = getattr(nw, name, None)
     is_type = isinstance(kind, type) and issubclass(kind, nw.dtypes.DType) and name not in ("Object", "Unknown")
     return (series.cast(kind) if is_type else series).to_native()

@@ -1,4 +1,4 @@
-"""Cells of text files: the numbers, truths and missing values that their words stand for."""
+"""Cells of text files: the numbers, truths, dates and missing values that their words stand for."""
 
 import re
 from collections.abc import Sequence
@@ -9,8 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nadek.tabular.arrow_columns import check_exact, first_rounded, is_number, to_arrow, to_numbers, to_objects
-from nadek.tabular.columns.parsing import is_missing, shown
+from nadek.tabular.arrow_columns import (
+    check_exact,
+    first_rounded,
+    is_number,
+    to_arrow,
+    to_dates,
+    to_numbers,
+    to_objects,
+)
+from nadek.tabular.columns.parsing import UNITS, is_missing, shown
 
 MISSING = ("", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A")
 """Words for missing values, as spreadsheets, databases and other libraries write them."""
@@ -21,11 +29,15 @@ FALSE = ("false", "False", "FALSE")
 
 Reading = Literal["guess", "text", "exact", "numbers"]
 """Take words as what they look like, as text (without spaces around it), as text exactly as it stands, or as numbers
-where they can be."""
+or dates where they can be."""
 
 _WORDS = dict.fromkeys(MISSING, np.nan) | dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
 _DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
 _PADDED = re.compile("[+-]?0[0-9xX]")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:([ T])(\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?)(Z|[+-]\d\d:?\d\d)?)?")
+"""Separator, time and zone of a date."""
+_NUMBERS = pa.int64(), pa.float64()
+_DATES = pa.timestamp("us"), pa.timestamp("us", "UTC")
 _SPELLINGS = (("0", "1"), ("0.0", "1.0"), *zip(FALSE, TRUE, strict=True))
 """Ways to write false and true."""
 
@@ -52,9 +64,10 @@ def numbers_among(words: Sequence[str]) -> list[float]:
 def read_words(
     column: pa.ChunkedArray, reading: Reading, *, name: str, levels: Sequence[str] = (), first_row: int = 0
 ) -> NDArray[Any]:
-    """Return the values of a column of words: int64, float64, bool or objects [N].
+    """Return the values of a column of words: int64, float64, bool, dates or objects [N].
 
-    Words are numbers if all are, and so are true and false beside 0 and 1; alone, these are booleans. Numbers such as
+    Words are numbers if all are, and so are true and false beside 0 and 1; alone, these are booleans. They are dates if
+    all are as 2024-02-29, and may have a time (ISO 8601). Numbers such as
     007 are text unless numbers are asked for, as their zeros would be lost (but not if all are 0 and 1); so are numbers
     that floats would change. Known ``levels`` mean themselves here, even if they would mean missing; not the empty one.
     """
@@ -65,9 +78,10 @@ def read_words(
     words = pc.if_else(pc.is_in(words, value_set=nothing), pa.scalar(None, pa.string()), words)
     if reading in ("text", "exact"):
         return to_objects(words)
-    numbers = _all_numbers(words)
+    numbers = _all_of(words, _NUMBERS)
     if numbers is None:
-        return _by_word(words, reading)
+        dates = _all_of(words, _DATES)
+        return _by_word(words, reading) if dates is None else to_dates(dates)
     is_rounded = pa.types.is_floating(numbers.type) and first_rounded(words) is not None
     if reading == "guess" and (is_rounded or _is_padded(words, numbers)):
         return to_objects(words)
@@ -166,8 +180,10 @@ class Spelling:
         """Return new values as words spelt alike.
 
         If all others spell false and true in one way, so do the new ones. If all others are numbers that end in .0, as
-        pandas writes integers beside missing values, so do new integers.
+        pandas writes integers beside missing values, so do new integers. Dates have as much time as the longest.
         """
+        if self.words and values.dtype.kind == "M":
+            return pa.array([spelt_date(value, max(self.words, key=len)) for value in values])
         if self.is_text:
             values = as_texts(values)
         elif values.dtype.kind == "b" and self.sorts & {int, float}:
@@ -180,6 +196,16 @@ class Spelling:
         if self.words and is_number(column.type) and all(word.endswith(".0") for word in self.words):
             new = pc.replace_substring_regex(new, r"^(-?[0-9]+)$", r"\1.0")
         return new
+
+
+def spelt_date(date: np.datetime64, like: str) -> str:
+    """Return a date as a word like another one, in universal time; with more of the time if it has more."""
+    parts = _DATE.fullmatch(like)
+    separator, time, zone = parts.groups("") if parts else ("", "", "")
+    units = UNITS[min(len(time) // 3 + bool(time), len(UNITS) - 1) :]
+    unit = next(unit for unit in units if date.astype(f"M8[{unit}]") == date)
+    text = str(date.astype(f"M8[{unit}]")).replace("T", separator or " ")
+    return text + (zone and ("Z" if zone == "Z" else "+00:00"))
 
 
 def as_texts(values: NDArray[Any]) -> NDArray[np.object_]:
@@ -195,8 +221,17 @@ def fill_words(words: pa.ChunkedArray, new: pa.Array, where: NDArray[np.bool_]) 
     return pc.if_else(pa.array(where), new.take(pa.array(np.maximum(np.cumsum(where) - 1, 0))), words)
 
 
-def _all_numbers(words: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    for kind in (pa.int64(), pa.float64()):
+def _as_date(word: str) -> np.datetime64 | None:
+    """Return the date of a word; None for no date."""
+    if not _DATE.fullmatch(word):
+        return None
+    dates = _all_of(pa.chunked_array([[word]]), _DATES)
+    return None if dates is None else to_dates(dates)[0]
+
+
+def _all_of(words: pa.ChunkedArray, kinds: Sequence[pa.DataType]) -> pa.ChunkedArray | None:
+    """Return words in the first type that holds all of them."""
+    for kind in kinds:
         try:
             words.slice(0, 100).cast(kind)  # a cast that fails is slow
             return words.cast(kind)
@@ -216,7 +251,7 @@ def _by_word(words: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
     encoded = words.combine_chunks().dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
     index, missing = encoded.indices.fill_null(0).to_numpy(), words.is_null().to_numpy()
-    parsed = [number(word) for word in distinct]
+    parsed: list[Any] = [number(word) for word in distinct]
     booleans = [word in TRUE or word in FALSE for word in distinct]
     if all(booleans):
         truths = (np.array(parsed) == 1)[index]
@@ -224,7 +259,10 @@ def _by_word(words: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
     if None not in parsed:
         return np.where(missing, np.nan, np.array(parsed, dtype=np.float64)[index])
     numeric = [value is not None and not boolean for value, boolean in zip(parsed, booleans, strict=True)]
-    if not any(numeric) and reading == "guess":
-        return to_objects(words)
+    if not any(numeric):
+        dates = [_as_date(word) for word in distinct]
+        if reading == "guess" and 2 * dates.count(None) > len(dates):
+            return to_objects(words)
+        parsed = [date if value is None else value for value, date in zip(parsed, dates, strict=True)]
     mixed = [word if value is None else value for word, value in zip(distinct, parsed, strict=True)]
     return np.where(missing, np.array(None), np.array(mixed, dtype=object)[index])

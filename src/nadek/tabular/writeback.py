@@ -17,7 +17,7 @@ from nadek.tabular.arrow_columns import AnyColumn, cast_in_arrow, choose, typed
 from nadek.tabular.columns import Column, decode
 from nadek.tabular.columns.parsing import LARGEST_EXACT
 from nadek.tabular.files import MATRICES, Target, form_of
-from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, native_type
+from nadek.tabular.frames import CATEGORICAL, categories_of, decimal_digits, is_date, native_type
 from nadek.tabular.table import OtherTypeError, Table
 from nadek.tabular.text_cells import Spelling, as_texts, fill_words, with_points
 
@@ -105,6 +105,8 @@ def other_column(table: Table, j: int, target: Target) -> AnyColumn:
 def numbers_for(target: Target, label: str, values: NDArray[Any]) -> NDArray[np.float64]:
     """Return the values of a column as a file of numbers holds them; a ValueError if it does not."""
     complaint = f'{target}: this form cannot hold the column "{label}"'
+    if values.dtype.kind == "M":
+        raise ValueError(f"{complaint}, which holds dates; write .csv or .parquet")
     if values.dtype == object and any(isinstance(value, str) for value in values.tolist()):
         # also where it looks like numbers: it would not come back as it was
         raise ValueError(f"{complaint}, which holds text; write .csv or .parquet")
@@ -125,7 +127,8 @@ def replaced(values: NDArray[Any], where: Bool[np.ndarray, " N"], new: NDArray[A
     if new.dtype.kind == "i":
         values = _as_integers(values, where)
     are_numbers = values.dtype.kind in "iuf" and new.dtype.kind in "buif"
-    out = values.astype(np.result_type(values, new) if are_numbers or values.dtype == new.dtype else object)
+    are_alike = are_numbers or values.dtype.kind == new.dtype.kind == "M" or values.dtype == new.dtype
+    out = values.astype(np.result_type(values, new) if are_alike else object)
     out[where] = new
     return out
 
@@ -198,7 +201,10 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
     elif values.dtype == object and len(set(map(type, values))) > 1 and _are_numbers(values):
         values = values.astype(np.float64)
     plain = values.tolist() if values.dtype.kind in "OUS" and like.dtype != nw.Object else values
-    typed = nw.new_series(like.name, plain, backend=like.implementation).to_native()
+    new = nw.new_series(like.name, plain, backend=like.implementation)
+    if zone := getattr(like.dtype, "time_zone", None) if fitting is not None else None:
+        new = new.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    typed = new.to_native()
     if fitting is not None and like.implementation.is_pyarrow():
         typed = cast_in_arrow(typed, old.type)
     elif fitting is not None:
@@ -221,8 +227,8 @@ def numpy_type(like: Any) -> np.dtype[Any]:  # noqa: ANN401 - narwhals series
 
 
 def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa: ANN401 - narwhals series
-    """Return a new series with the observed cells of the old one: decimals lose digits on their way."""
-    if not (decimal_digits(old) and decimal_digits(new)):
+    """Return a new series with the observed cells of the old one: decimals and dates lose digits on their way."""
+    if not (decimal_digits(old) and decimal_digits(new)) and not (is_date(old) and old.dtype == new.dtype):
         return new
     return old.zip_with(nw.new_series(old.name, ~where, backend=old.implementation), new)
 
@@ -237,6 +243,11 @@ def _are_numbers(values: NDArray[Any]) -> bool:
 def _are_whole(values: NDArray[Any]) -> bool:
     """Return True if all numbers are whole."""
     return bool((values == np.floor(values)).all())
+
+
+def _are_days(dates: NDArray[Any]) -> bool:
+    """Return True if no date has a time."""
+    return bool((dates.astype("M8[D]") == dates).all())
 
 
 def _reaches(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
@@ -262,6 +273,9 @@ def _fitting(values: NDArray[Any], like: Any) -> NDArray[Any] | None:  # noqa: A
     dtype, digits = like.dtype, decimal_digits(like)
     if dtype in (nw.Object, *CATEGORICAL) or native_type(like) == np.dtype(object):
         return values
+    if is_date(like) or values.dtype.kind == "M":
+        fits = is_date(like) and values.dtype.kind == "M"
+        return values.astype("M8[us]") if fits and (dtype == nw.Datetime or _are_days(values)) else None
     if not _are_numbers(values):
         return values if dtype == nw.String else None
     if digits:
@@ -283,6 +297,8 @@ def _as_in_file(
     """
     if spelling.is_text:
         return values.astype(object), where, new
+    if new.dtype.kind == "M":
+        return values, where, new.astype("M8[us]")
     if new.dtype.kind == "b" and spelling.sorts & {int, float} and (spelling.has_missing or bool in spelling.sorts):
         return values.astype(np.float64), where, new.astype(np.float64)
     return _as_integers(values, where) if new.dtype.kind == "i" and spelling.has_missing else values, where, new

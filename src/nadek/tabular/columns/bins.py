@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.parsing import read_cells, widened
+from nadek.tabular.columns.parsing import numbers_of, read_cells, widened
 from nadek.tabular.columns.types import Column, Numeric, is_continuous
 
 NARROWEST = 1e-6
@@ -269,8 +269,8 @@ def within_bins(
     within = np.zeros((len(values[0]), len(columns)))
     for j, (column, cells, name) in enumerate(zip(columns, values, names, strict=True)):
         if isinstance(column, Numeric):
-            numbers = read_cells(cells, name=name)
-            within[numbers.rows, j] = measure(column, numbers.values.astype(np.float64))
+            observed = read_cells(cells, name=name)
+            within[observed.rows, j] = measure(column, numbers_of(observed, name=name, unit=column.unit))
     return within
 
 

@@ -8,8 +8,16 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from nadek.tabular.columns.bins import DOUBLE, codes_of, draw, knots_of
-from nadek.tabular.columns.infer import numbers_of
-from nadek.tabular.columns.parsing import Cells, Sort, listed, place_of, read_cells, shown, without_other_sorts
+from nadek.tabular.columns.parsing import (
+    Cells,
+    Sort,
+    listed,
+    numbers_of,
+    place_of,
+    read_cells,
+    shown,
+    without_other_sorts,
+)
 from nadek.tabular.columns.quantiles import quantile_of_number
 from nadek.tabular.columns.types import Categorical, Column, Level, Numeric, Ordinal, is_continuous, n_levels
 
@@ -34,7 +42,7 @@ def encode(
     cells = read_cells(values, name=name, expected_sort=_sort_of(column), expected=levels, first_row=first_row)
     codes = np.full(cells.n_rows, np.nan)
     if isinstance(column, Numeric):
-        numbers = numbers_of(cells, name=name)
+        numbers = numbers_of(cells, name=name, unit=column.unit)
         codes[cells.rows] = codes_of(column, numbers) if is_continuous(column) else column.bin_of(numbers)
         return codes
     places = _places(column.levels, cells)
@@ -50,13 +58,20 @@ def encode(
 def decode(
     column: Column, codes: NDArray[Any], *, uniforms: NDArray[np.float64] | None = None, dtype: np.dtype[Any] = DOUBLE
 ) -> NDArray[Any]:
-    """Return values of codes, [N]: levels, or numbers with as many decimals as the column.
+    """Return values of codes, [N]: levels, dates, or numbers with as many decimals as the column.
 
     Numbers are the means of the bins, or with random numbers in [0, 1) those at the code, see
-    `nadek.tabular.columns.bins`. Missing are NaN among numbers, and None among text and booleans.
+    `nadek.tabular.columns.bins`. Missing are NaN among numbers, NaT among dates, and None among text and booleans.
     """
     if not isinstance(column, Numeric):
         return _chosen(column.levels, codes, n_levels(column))
+    return column.restored(_decoded(column, codes, uniforms, dtype))
+
+
+def _decoded(
+    column: Numeric, codes: NDArray[Any], uniforms: NDArray[np.float64] | None, dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """Return numbers of codes, see `decode`."""
     places = np.round(codes) if is_continuous(column) else codes
     if uniforms is not None and is_continuous(column):
         missing, _ = as_places(places, n_levels(column))
@@ -79,7 +94,8 @@ def bin_probabilities(
 def expected(column: Column, probabilities: NDArray[Any]) -> NDArray[np.float64]:
     """Return the expectation of a column of numbers, [N], out of the probabilities of its levels or knots, [N, L].
 
-    Those of whole numbers are not rounded. Categories and words have none, which is an error.
+    Those of whole numbers are not rounded, and those of dates are counts of their unit. Categories and words have none,
+    which is an error.
     """
     values = column.means if isinstance(column, Numeric) else column.levels
     if isinstance(column, Categorical | Ordinal) or any(isinstance(value, str) for value in values):
@@ -97,7 +113,7 @@ def summarised(column: Column, probabilities: Float[np.ndarray, "N L"], statisti
     if isinstance(column, Numeric) and statistic != "mode":
         is_mean = statistic == "mean"
         numbers = expected(column, probabilities) if is_mean else quantile_of_number(column, probabilities, 0.5)
-        return column.rounded(numbers).astype(np.int64 if column.integer else np.float64)
+        return column.restored(column.rounded(numbers).astype(np.int64 if column.integer else np.float64))
     if isinstance(column, Ordinal) and statistic == "median":
         return decode(column, (probabilities.cumsum(1) < 0.5).sum(1))
     return decode(column, probabilities.argmax(1))
@@ -119,7 +135,7 @@ def as_places(codes: NDArray[Any], n: int) -> tuple[NDArray[np.bool_], NDArray[n
 def _sort_of(column: Column) -> Sort:
     """Return the sort of a column's cells."""
     if isinstance(column, Numeric):
-        return "numbers"
+        return "numbers" if column.unit is None else "dates"
     level = column.levels[0]
     return "text" if isinstance(level, str) else "booleans" if isinstance(level, bool) else "numbers"
 

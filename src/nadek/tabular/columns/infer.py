@@ -1,11 +1,12 @@
 """Infer the type of a column from its values, or ask the user."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.parsing import LARGEST_EXACT, Cells, listed, place_of, read_cells, shown
+from nadek.tabular.columns.parsing import LARGEST_EXACT, UNITS, Cells, listed, numbers_of, read_cells, shown
 from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Categorical, Column, Level, Numeric
 
 Declared = Literal["auto", "categorical", "numeric"]
@@ -46,16 +47,20 @@ def infer(
     """Infer the type of a column from its values.
 
     Booleans and the numbers 0 and 1 are binary, and so are two different texts; a few texts are categories; numbers
-    that are not all whole are numeric. Many different texts may be names, and whole numbers may be categories or
-    amounts: nobody but the user can tell, by ``kind``. Where ``integers`` is "ask", whole numbers beyond 0 and 1 raise
-    `UndecidedColumnError`, and so does a single word beside missing cells. Values that are not what ``kind`` says, or
-    none at all, are a ValueError.
+    that are not all whole are numeric, and so are dates. Many different texts may be names, and whole numbers may be
+    categories or amounts: nobody but the user can tell, by ``kind``. Where ``integers`` is "ask", whole numbers beyond
+    0 and 1 raise `UndecidedColumnError`, and so does a single word beside missing cells. Values that are not what
+    ``kind`` says, or none at all, are a ValueError.
     """
     if not 1 <= n_bins <= MOST_LEVELS:
         raise ValueError(f"n_bins: expected 1 to {MOST_LEVELS}, found {n_bins}")
     cells = read_cells(values, name=name, expected_sort="numbers" if kind == "numeric" else None)
     if cells.sort == "nothing" or not len(cells.values):
         raise ValueError(f'column "{name}" has no value in any row: leave it out, or find some values')
+    if cells.sort == "dates":
+        if kind == "categorical":
+            raise ValueError(f'column "{name}": dates are no categories; make text of them, if they shall be')
+        return _dates(cells, n_bins, name)
     if kind == "numeric":
         return _numeric(cells, numbers_of(cells, name=name), n_bins)
     levels = _levels(cells)
@@ -76,18 +81,6 @@ def infer(
         remedies = ("categorical", "numeric") if len(levels) <= MOST_LEVELS else ("numeric",)
         raise UndecidedColumnError(_about_whole_numbers(cells, levels, name), remedies)
     return _numeric(cells, numbers_of(cells, name=name), n_bins)
-
-
-def numbers_of(cells: Cells, *, name: str) -> NDArray[np.float64]:
-    """Return observed cells as numbers, [M].
-
-    The largest whole ones stay in the range of int64 when they are rounded.
-    """
-    if cells.sort == "text":
-        place = place_of(name, cells.rows[0])
-        raise ValueError(f"{place}: expected a number or missing, found {shown(cells.values[0])}")
-    numbers = cells.values.astype(np.float64)
-    return np.minimum(numbers, np.nextafter(2.0**63, 0)) if cells.values.dtype.kind == "i" else numbers
 
 
 def _levels(cells: Cells) -> list[Level]:
@@ -123,6 +116,13 @@ def _about_whole_numbers(cells: Cells, levels: list[Level], name: str) -> str:
     if len(levels) > MOST_LEVELS:
         return f"{message} ({example}), too many for categories: say that they are numbers, or leave the column out"
     return f"{message} ({example}): say whether they are categories or numbers"
+
+
+def _dates(cells: Cells, n_bins: int, name: str) -> Numeric:
+    """Return a column of dates, in the coarsest unit that holds them."""
+    unit = next(unit for unit in UNITS if (cells.values.astype(f"M8[{unit}]") == cells.values).all())
+    counts = numbers_of(cells, name=name, unit=unit).astype(np.int64)
+    return replace(_numeric(replace(cells, values=counts), counts.astype(np.float64), n_bins), unit=unit)
 
 
 def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeric:

@@ -1,17 +1,22 @@
-"""Observed cells of one column, and their sort: text, numbers or booleans."""
+"""Observed cells of one column, and their sort: text, numbers, booleans or dates."""
 
 import math
 import numbers
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-Sort = Literal["nothing", "booleans", "numbers", "text"]
+Sort = Literal["nothing", "booleans", "numbers", "dates", "text"]
+
+Unit = Literal["D", "h", "m", "s", "us"]
+"""Of dates: days, hours, minutes, seconds, microseconds."""
+UNITS: tuple[Unit, ...] = get_args(Unit)
 
 LARGEST_EXACT = 2**53
 """Up to here a float can be any whole number; beyond, it skips some and is always whole, which tells nothing."""
@@ -23,7 +28,10 @@ class MixedColumnError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Observed cells of a column of N rows: their sort, values [M] (bool, int64, float64 or object) and rows [M]."""
+    """Observed cells of a column of N rows: their sort, values [M] and rows [M].
+
+    Values are bool, int64, float64, dates in microseconds, or objects.
+    """
 
     sort: Sort
     values: NDArray[Any]
@@ -42,21 +50,38 @@ def read_cells(
     """Return a column's observed cells and their sort; None, NaN and null are missing.
 
     Cells must be of ``expected_sort``, or of the most frequent one. Other cells are a `MixedColumnError`, infinite
-    numbers a ValueError, and dates and the like a TypeError. Messages list the ``expected`` values, and count rows from
+    numbers a ValueError, and lists and the like a TypeError. Messages list the ``expected`` values, and count rows from
     ``first_row`` on.
     """
     if values.ndim != 1:
         raise ValueError(f'column "{name}": expected one dimension, found an array of shape {values.shape}')
     if values.dtype.kind in "OUT":
         return _read_objects(values.astype(object), name, expected_sort, expected, first_row)
+    if values.dtype.kind == "M":
+        rows = np.flatnonzero(~is_missing(values))
+        return Cells("dates" if len(rows) else "nothing", values[rows].astype("M8[us]"), rows, len(values))
     if values.dtype.kind not in "buif":
-        raise ValueError(f'column "{name}": expected text, numbers or booleans, found {values.dtype}')
+        raise ValueError(f'column "{name}": expected text, numbers, dates or booleans, found {values.dtype}')
     if values.dtype.kind != "f":
         plain = values if values.dtype.kind == "b" else _whole(values)
         return Cells("booleans" if values.dtype.kind == "b" else "numbers", plain, np.arange(len(values)), len(values))
     rows = np.flatnonzero(~np.isnan(values))
     observed = _finite(widened(values[rows]), rows + first_row, name)
     return Cells("numbers" if len(rows) else "nothing", observed, rows, len(values))
+
+
+def numbers_of(cells: Cells, *, name: str, unit: Unit | None = None) -> NDArray[np.float64]:
+    """Return observed cells as numbers, [M]; dates as whole counts of a unit since 1970.
+
+    The largest whole ones stay in the range of int64 when they are rounded.
+    """
+    if cells.sort != "nothing" and (cells.sort == "text" or (cells.sort == "dates") != (unit is not None)):
+        place, expected = place_of(name, cells.rows[0]), "a number" if unit is None else "a date"
+        raise ValueError(f"{place}: expected {expected} or missing, found {shown(cells.values[0])}")
+    if cells.sort == "dates":
+        return cells.values.astype(f"M8[{unit}]").astype(np.int64).astype(np.float64)
+    numbers = cells.values.astype(np.float64)
+    return np.minimum(numbers, np.nextafter(2.0**63, 0)) if cells.values.dtype.kind == "i" else numbers
 
 
 def widened(numbers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -73,8 +98,8 @@ def widened(numbers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where values are missing (None, NaN, what pandas has for them, or an empty text), [N]."""
-    if values.dtype.kind in "fUT":
-        missing: NDArray[np.bool_] = np.isnan(values) if values.dtype.kind == "f" else values == ""
+    if values.dtype.kind in "fMUT":
+        missing: NDArray[np.bool_] = values == "" if values.dtype.kind in "UT" else np.isnan(values)
         return missing
     if values.dtype != object:
         return np.zeros(len(values), dtype=np.bool_)
@@ -96,11 +121,13 @@ def place_of(name: str, row: int | np.intp) -> str:
 
 
 def shown(value: object) -> str:
-    """Format a value for a message: text quoted and cut, whole numbers without a point."""
+    """Format a value for a message: text quoted and cut, whole numbers without a point, dates without a time of 0."""
     if isinstance(value, str):
         return repr(value if len(value) <= 40 else f"{value[:40]}...")
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, np.datetime64):
+        return str(value.astype("M8[us]")).replace("T", " ").removesuffix(".000000").removesuffix(" 00:00:00")
     return str(value)
 
 
@@ -131,6 +158,8 @@ def _read_objects(
         return Cells("booleans", observed.astype(np.bool_), rows, len(values))
     if sort == "text":
         return Cells("text", observed, rows, len(values))
+    if sort == "dates":
+        return Cells("dates", np.array(list(map(_universal, observed)), "M8[us]"), rows, len(values))
     whole = all(issubclass(kind, numbers.Integral) for kind in sorts)
     if any(issubclass(kind, np.float16 | np.float32) for kind in sorts):  # see `widened`
         narrow = [isinstance(value, np.float16 | np.float32) for value in observed]
@@ -164,7 +193,7 @@ def _refuse(
     place, value = place_of(name, rows[wrong]), observed[wrong]
     if sorts[wrong] is None:  # scikit-learn asks for this error, and for these words
         raise TypeError(
-            f"{place}: the argument must be text (a string), a number, a boolean or missing,"
+            f"{place}: the argument must be text (a string), a number, a date, a boolean or missing,"
             f" found {value!r} ({type(value).__name__}); a number may be one of Python or NumPy"
         )
     raise MixedColumnError(
@@ -182,13 +211,20 @@ def _sort_of(kind: type) -> Sort | None:
         return "booleans"
     if issubclass(kind, numbers.Real | Decimal):
         return "numbers"
+    if issubclass(kind, date | np.datetime64):
+        return "dates"
     return "text" if issubclass(kind, str) else None
+
+
+def _universal(value: date | np.datetime64) -> date | np.datetime64:
+    """Return a date in universal time, without a zone."""
+    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
 
 
 def _is_missing(value: Any) -> bool:  # noqa: ANN401 - any object
     if isinstance(value, str):
         return not value
-    if isinstance(value, float | np.floating | Decimal):
+    if isinstance(value, float | np.floating | Decimal | np.datetime64):
         return bool(value != value)
     # pandas' own words for missing are known by their names, as pandas need not be there to be imported
     return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -6,12 +6,12 @@ A code is the place of a level, or of a bin and a number in it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.parsing import listed, shown
+from nadek.tabular.columns.parsing import Unit, listed, shown
 
 Level = str | int | float | bool
 """A value that a column can have."""
@@ -87,6 +87,7 @@ class Numeric:
         n_values: how many training values there were; None if nobody counted.
         tails: how far from their inner edges half of the training values of the first and of the last bin lie; None
             where all bins held one value only, where that is too far for floats, or nobody counted.
+        unit: of dates: the numbers are whole counts of it since 1970; None for other numbers.
         cuts: what separates the bins where numbers have no step: midpoints between the last training value of one bin
             and the first of the next, so that rounding moves no value to another bin. None: the edges.
 
@@ -105,6 +106,7 @@ class Numeric:
     tails: tuple[float, float] | None = None
     cuts: tuple[float, ...] | None = None
     n_values: int | None = None
+    unit: Unit | None = None
     kind: Literal["numeric"] = "numeric"
 
     def __post_init__(self) -> None:
@@ -120,7 +122,8 @@ class Numeric:
         if self.decimals is not None and (self.integer or not 1 <= self.decimals <= MOST_DECIMALS):
             expected = "none for whole numbers" if self.integer else f"1 to {MOST_DECIMALS}"
             raise ValueError(f"decimals: expected {expected}, found {self.decimals}")
-
+        if self.unit is not None and not self.integer:
+            raise ValueError(f"unit: expected whole numbers beside {self.unit!r}, found others")
         if self.cuts is not None:
             before = zip(left, self.cuts, self.edges, strict=False)
             if len(self.cuts) != len(self.edges) or not all(a < cut <= edge for a, cut, edge in before):
@@ -164,6 +167,19 @@ class Numeric:
             same = np.isfinite(rounded) & (rounded.astype(np.float32) == numbers.astype(np.float32))
         return np.where(same, rounded, numbers)
 
+    def restored(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return dates for their numbers, NaT for NaN; other numbers as they are."""
+        if self.unit is None:
+            return numbers
+        missing = np.isnan(numbers)
+        dates = np.where(missing, 0, np.round(numbers)).astype(np.int64).astype(f"M8[{self.unit}]")
+        dates[missing] = np.datetime64("NaT")
+        return dates.astype("M8[s]") if self.unit in ("h", "m") else dates  # units that Arrow has
+
+    def text(self, number: float) -> str:
+        """Return a number, or a date, for people."""
+        return shown(self.restored(np.array([number]))[0]) if self.unit else shown(number)
+
 
 Column = Binary | Categorical | Ordinal | Numeric
 
@@ -202,9 +218,9 @@ def describe(column: Column) -> str:
         return f"ordinal, {_counted(len(column.levels), 'level')} from {first} to {last}"
     if not isinstance(column, Numeric):
         return f"{column.kind}, {_counted(len(column.levels), 'level')}: {listed(column.levels)}"
-    whole = "whole numbers" if column.integer else "numbers"
+    numbers = "dates" if column.unit else "whole numbers" if column.integer else "numbers"
     bins = _counted(len(column.means), "bin")
-    return f"numeric, {whole} from {shown(column.low)} to {shown(column.high)} in {bins}"
+    return f"numeric, {numbers} from {column.text(column.low)} to {column.text(column.high)} in {bins}"
 
 
 def level_names(column: Column) -> list[str]:
@@ -216,14 +232,14 @@ def level_names(column: Column) -> list[str]:
     if not isinstance(column, Numeric):
         return [str(level) for level in column.levels]
     left = (column.low, *column.edges)
-    ends = [*(_end_below(column, edge) for edge in column.edges), f"..{shown(column.high)}"]
-    return [shown(a) + ("" if a == mean else end) for a, mean, end in zip(left, column.means, ends, strict=True)]
+    ends = [*(_end_below(column, edge) for edge in column.edges), f"..{column.text(column.high)}"]
+    return [column.text(a) + ("" if a == mean else end) for a, mean, end in zip(left, column.means, ends, strict=True)]
 
 
 def _end_below(column: Numeric, edge: float) -> str:
     """Return the end of a bin's name; its right edge belongs to the next bin."""
     if column.integer:
-        return f"..{math.ceil(edge) - 1}"
+        return f"..{column.text(float(math.ceil(edge) - 1))}"
     return f"..<{shown(edge)}" if column.decimals is None else f"..{shown(round(edge - column.step, column.decimals))}"
 
 
