@@ -6,8 +6,9 @@ FOLDER holds NAME.csv.gz and kinds.json, which names the categorical columns of 
 hidden at random, the same ones for every method, which learns from the others and fills them in. Everybody has
 defaults. Log-loss is the mean over categorical columns of -log p(true), with p at least 0.001; the root mean square is
 the mean over numeric columns, in standard deviations. *coverage* says how often the range of 20 draws holds the truth:
-19 of 21 times, if the draws are right; *interval* how often the two quantiles do that 90 % should lie between. Seconds
-are of the processor, on one thread. With --record every result is written to benchmarks/results/mixed.json at once, and
+19 of 21 times, if the draws are right and no two numbers are equal; *rank* how often the truth is neither the first
+nor the last among the draws, where equal ones share their ranks: 19 of 21 times, if the draws are right; *interval* how
+often the two quantiles hold it that 90 % should lie between. Seconds are of the processor, on one thread. With --record every result is written to benchmarks/results/mixed.json at once, and
 an interrupted run goes on where it was.
 """
 
@@ -246,8 +247,16 @@ def coverage(cells: HiddenCells, imputer: NADEkImputer) -> dict[str, float]:
             truth = cells.whole[name].to_numpy(float)[hidden]
             low, high = quantiles[name][hidden].T
             ranges = ((drawn.min(0), drawn.max(0)), (low, high))
-            parts.append([((below <= truth) & (truth <= above)).mean() for below, above in ranges])
-    return dict(zip(("coverage", "interval"), np.mean(parts, 0).tolist(), strict=True)) if parts else {}
+            within = [((below <= truth) & (truth <= above)).mean() for below, above in ranges]
+            parts.append([*within, inner_ranks(drawn, truth).mean()])
+    return dict(zip(("coverage", "interval", "rank"), np.mean(parts, 0).tolist(), strict=True)) if parts else {}
+
+
+def inner_ranks(drawn: Array, truth: Array) -> Array:
+    """Return the part of the ranks that a truth may have among its draws which are neither the first nor the last."""
+    least, equal = (drawn < truth).sum(0), (drawn == truth).sum(0)
+    inner = np.minimum(DRAWS - 1, least + equal) - np.maximum(1, least) + 1
+    return np.maximum(inner, 0) / (equal + 1)
 
 
 def run(cells: HiddenCells, method: str) -> dict[str, Any]:
@@ -265,7 +274,7 @@ def run(cells: HiddenCells, method: str) -> dict[str, Any]:
 def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
     """Return means over seeds: of each table and method, and comparisons with the best of the others."""
     frame = pd.DataFrame(results)
-    keys = [key for key in ("rmse", "log_loss", "seconds", "coverage", "interval") if key in frame]
+    keys = [key for key in ("rmse", "log_loss", "seconds", "coverage", "interval", "rank") if key in frame]
     each = frame.groupby(["name", "method"], sort=False)[keys].mean()
     tables = {key: each[key].unstack(0) for key in keys}
     rows = {

@@ -273,6 +273,27 @@ def test_evaluate_writes_a_file(digits, tmp_path):
     assert json.loads(ok(*arguments, "--json").out) == json.loads((tmp_path / "result.json").read_text())
 
 
+def test_privacy_is_the_distance_to_training_rows(survey, tmp_path):
+    train, unseen = answers(40, seed=1, missing=0.01), answers(12, seed=2)
+    unseen[:3] = train[~np.isnan(train).any(1)][:3]
+    paths = [write_csv(tmp_path / f"{name}.csv", x) for name, x in (("train", train), ("unseen", unseen))]
+    command = ("evaluate", survey, paths[1], "--privacy", paths[0], "-q")
+    record = json.loads(ok(*command, "--json").out)
+    whole = train[~np.isnan(train).any(1)]
+    distances = np.abs(unseen[:, None] - whole).mean(2).min(1)
+    assert (record["rows"], record["training_rows"]) == (12, len(whole))
+    assert record["unseen"]["copies"] == pytest.approx((distances == 0).mean())
+    assert record["unseen"]["median"] == pytest.approx(np.median(distances))
+    assert record["drawn"]["closest_part"] <= record["drawn"]["median"]
+    shown = ok(*command, "-o", tmp_path / "result.json").out
+    assert "distance to the closest training row" in shown
+    assert "12 drawn rows" in shown
+    assert json.loads((tmp_path / "result.json").read_text()) == record
+    empty = write_csv(tmp_path / "empty.csv", np.full((2, 5), np.nan))
+    mistake = nadek("evaluate", survey, paths[1], "--privacy", empty, "-q").error
+    assert mistake == "privacy: expected complete rows in both tables, found none in one"
+
+
 def test_score_gives_every_row_its_numbers(digits, tmp_path):
     command = ("score", digits, "digits", "--orderings", "3", "--seed", "4", "--quiet")
     printed = ok(*command, "-o", tmp_path / "scores.csv")
@@ -610,7 +631,7 @@ def test_impute_fills_as_the_estimator_does(mixed, strategy, tmp_path):
 TYPED = {
     "id": pa.array([f"n{i}, {i}" for i in range(24)]),
     "n": pa.array([i % 4 + 1 for i in range(24)], pa.int16()),
-    "when": pa.array([[i] for i in range(24)], pa.list_(pa.int32())),
+    "list": pa.array([[i] for i in range(24)], pa.list_(pa.int32())),
     "price": pa.array([Decimal(i % 5) / 4 for i in range(24)], pa.decimal128(9, 3)),
     "town": pa.array(["Ulm", "Bern", "Genf"] * 8).dictionary_encode(),
     "ok": pa.array([True, False] * 12),
@@ -621,7 +642,7 @@ TYPED = {
 def test_typed_table_keeps_types_and_columns(tmp_path):
     table = pa.table(TYPED)
     pq.write_table(table, tmp_path / "t.parquet")
-    options = ("--categorical", "n", "--drop", "id,when,day")
+    options = ("--categorical", "n", "--drop", "id,list,day")
     ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, *options, "-q")
     hole = pa.array([i == 3 for i in range(24)])
     for name in ("n", "price", "town", "ok"):
@@ -866,7 +887,7 @@ FLAGS = {
     "complete": "--log-probability --method --seed --width",
     "data": "--fetch --json",
     "draw": "--device --hidden --output --seed --split -o",
-    "evaluate": "--json --orderings --rows --seed --spread",
+    "evaluate": "--json --orderings --privacy --rows --seed --spread",
     "explain": "--row --top",
     "export": "--force --output -o",
     "fit": "--batch-size --categorical --config --drop --dry-run --effort --epochs --hidden --json --keep --lr --memory"

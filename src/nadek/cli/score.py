@@ -1,7 +1,7 @@
 """``nadek evaluate`` and ``nadek score``: exact log-likelihoods."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -29,7 +29,9 @@ from nadek.inference.decoders.chunking import Progress
 from nadek.inference.likelihood import as_whole_rows, reduce_orderings
 from nadek.inference.summary import Summary, deviation
 from nadek.runs.data import Source, of_numbers
+from nadek.runs.evaluate import CLOSEST
 from nadek.runs.evaluate import evaluate as evaluate_model
+from nadek.runs.evaluate import privacy as measure_privacy
 from nadek.tabular.columns import log_density, log_relative_density
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
@@ -43,6 +45,10 @@ def evaluate(
     orderings: Orderings = 8,
     spread: Spread = False,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="Number of rows, chosen at random.")] = None,
+    privacy: Annotated[
+        str | None,
+        option("--privacy", "The training table: shows how near drawn rows come to its rows, beside those of DATA."),
+    ] = None,
     seed: Seed = 0,
     table: TableOptions,
     as_json: Json = False,
@@ -56,6 +62,10 @@ def evaluate(
     """
     saved = table.load(model, (".json",))
     source = table.read(saved, data)
+    if privacy is not None:
+        distances = measure_privacy(saved, source.x, table.read(saved, privacy).x, seed=seed)
+        _show_record({"data": data, "train": privacy, **distances}, table, _show_privacy, as_json=as_json)
+        return
     _check_complete(source, schema_labels(saved.schema, source.x.shape[1]), data)
     x, densities = source.x, of_numbers(log_density, saved, source).sum(1)
     if rows is not None and rows < len(x):
@@ -79,11 +89,19 @@ def evaluate(
         )
     record = {"data": data, "split": table.split if data in names() else None, **estimates}
     record |= {"spread": True} if spread else {}
+    _show_record(record, table, _show_estimates, as_json=as_json)
+
+
+def _show_record(
+    record: dict[str, Any], table: TableOptions, show: Callable[[dict[str, Any]], None], *, as_json: bool
+) -> None:
+    """Write a record to the output file, and print it."""
     if table.output is not None:
         show_json(record, table.output)
-    if as_json:
-        show_json(record)
-        return
+    (show_json if as_json else show)(record)
+
+
+def _show_estimates(record: dict[str, Any]) -> None:
     nats = {key: f"{value:.3f}" for key, value in record.items() if isinstance(value, float)}
     lines = [
         ["mean over orderings", nats["test_log_likelihood"], nats["standard_error"]],
@@ -94,6 +112,16 @@ def evaluate(
     ]
     title = f"log-likelihood of {record['rows']} rows under {record['orderings']} orderings"
     show_table(title, ["", "nats a row", "standard error"], lines)
+
+
+def _show_privacy(record: dict[str, Any]) -> None:
+    lines = [
+        [f"{record['rows']:,} {name} rows", f"{of['copies']:.2%}", f"{of['closest_part']:.4f}", f"{of['median']:.4f}"]
+        for name, of in ((name, record[name]) for name in ("drawn", "unseen"))
+    ]
+    show_table(
+        "distance to the closest training row", ["", "copies", f"{CLOSEST:.0%} are closer than", "median"], lines
+    )
 
 
 @with_groups

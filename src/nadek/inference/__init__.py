@@ -2,6 +2,7 @@
 
 from nadek.inference.cells import Explanation, expected_information, explain_cells
 from nadek.inference.chunk_sizes import cheapest_chunks, position_losses
+from nadek.inference.closest import closest_distances
 from nadek.inference.likelihood import DecodingOptions, estimate_log_prob, log_prob, reduce_orderings
 from nadek.inference.map_search import beam, greedy
 from nadek.inference.orderings import random_orderings
@@ -23,6 +24,7 @@ __all__ = [
     "Summary",
     "beam",
     "cheapest_chunks",
+    "closest_distances",
     "estimate_log_prob",
     "expected_information",
     "explain_cells",

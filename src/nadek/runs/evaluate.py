@@ -1,4 +1,4 @@
-"""Exact test log-likelihood of a model, as a record."""
+"""Exact test log-likelihood of a model, and how near its draws come to training rows, as records."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -10,11 +10,19 @@ from torch import Tensor
 
 from nadek.checkpoints import SavedModel
 from nadek.inference.check_inputs import complete_rows
+from nadek.inference.closest import closest_distances
 from nadek.inference.decoders.chunking import Progress
 from nadek.inference.likelihood import log_prob
 from nadek.inference.orderings import Orderings, as_orderings
+from nadek.inference.sampling import sample
 from nadek.inference.summary import Summary, summarise
 from nadek.runs.provenance import provenance
+
+MOST_COMPARED = 10_000
+"""Rows of each table whose distances are measured, at most."""
+CLOSEST = 0.05
+"""Part of the rows that are closest."""
+ORDERINGS = 32
 
 
 def evaluate(
@@ -62,6 +70,27 @@ def evaluate(
         "training": {key: saved.metrics.get(key) for key in ("versions", "hardware", "best_validation", "rows")},
         "evaluation": provenance(device),
     }
+
+
+def privacy(saved: SavedModel, unseen: Tensor, train: Tensor, *, seed: int = 0) -> dict[str, Any]:
+    """Return how near drawn rows come to training rows, and unseen rows for comparison, as a record.
+
+    As many rows are drawn as there are unseen ones. Rows with missing cells are left out, and of very many rows some
+    are taken at random.
+    """
+    device = saved.model.b.device
+    generator, pick = torch.Generator(device).manual_seed(seed), torch.Generator().manual_seed(seed)
+    complete = [rows[~rows.isnan().any(1)] for rows in (unseen, train)]
+    if not all(map(len, complete)):
+        raise ValueError("privacy: expected complete rows in both tables, found none in one")
+    others, kept = (rows[torch.randperm(len(rows), generator=pick)[:MOST_COMPARED].to(device)] for rows in complete)
+    drawn = sample(saved.model, len(others), orderings=ORDERINGS, generator=generator).to(kept)
+    record: dict[str, Any] = {"rows": len(others), "training_rows": len(kept), "seed": seed}
+    for name, rows in {"drawn": drawn, "unseen": others}.items():
+        distances = closest_distances(saved.model, rows, kept)
+        least, median = distances.quantile(torch.tensor([CLOSEST, 0.5], dtype=torch.float64, device=device)).tolist()
+        record[name] = {"copies": float((distances == 0).double().mean()), "closest_part": least, "median": median}
+    return record
 
 
 def _count(progress: Progress, before: int, total: int, done: int, _: int) -> None:
