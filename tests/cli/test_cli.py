@@ -23,8 +23,8 @@ import torch
 import typer
 
 import nadek as package
-from nadek import NADEkImputer
-from nadek.checkpoints import load, load_saved
+from nadek import NADEkImputer, nade_k
+from nadek.checkpoints import load, load_saved, save_state
 from nadek.cli.app import VERBS, make_app
 from nadek.cli.console import show_line
 from nadek.cli.output import target_of
@@ -34,6 +34,7 @@ from nadek.inference.sampling import sample
 from nadek.inference.spread import image_distances, spread_orderings
 from nadek.models.cores import DeepConfig
 from nadek.tabular.writing import write_table
+from nadek.training import Phase, TrainingConfig, fit, prepare
 from nadek.training.defaults import defaults
 from nadek.utils.configs import encode
 from support.command import COLUMNS, FIT, answers, nadek, ok, run, write_csv
@@ -843,6 +844,19 @@ def test_info_as_json(digits):
     for text in ("variables", "64", "kind deep", "steps", "the data mean", "every one", "training: epochs"):
         assert text in result.out
     assert result.err == ""
+
+
+def test_info_of_a_training_under_way(tmp_path):
+    states, config = [], TrainingConfig(phases=(Phase(epochs=3),))
+    rows = prepare(torch.eye(2).repeat(20, 1))
+    fit(nade_k(2, hidden=(4,)), rows, rows, config=config, save_state=states.append, save_every=0.0)
+    for state, epoch in ((states[0], None), (states[2], 2)):
+        save_state(tmp_path, state)
+        record = json.loads(ok("info", tmp_path, "--json").out)
+        assert (record["unfinished"], record.get("epoch")) == (True, epoch)
+        shown = ok("info", tmp_path).out
+        assert "nadek fit --resume goes on" in shown
+        assert ("none yet" if epoch is None else "epoch 2/3 (last_step)") in shown
 
 
 def test_data_as_json(monkeypatch, tmp_path):

@@ -1,5 +1,7 @@
 """``nadek info``, ``nadek data`` and ``nadek draw``: models, data sets, pictures."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from nadek import datasets
-from nadek.checkpoints import load_saved
+from nadek.checkpoints import holds_model, load_saved, load_state
 from nadek.cli.arguments import (
     DataDir,
     DeviceOption,
@@ -23,14 +25,21 @@ from nadek.cli.column_lines import schema_lines
 from nadek.cli.console import say, show_json, show_line, show_table
 from nadek.cli.progress import rows_progress
 from nadek.runs.data import source_for
+from nadek.training import Epoch
+from nadek.training.state import read_history
 from nadek.utils.configs import encode
 
 
 def info(model: ModelArgument, *, as_json: Json = False) -> None:
     """Show a model and its training.
 
+    Of a training that is under way, or was stopped, it shows the last epoch that was kept.
+
     Example: [bold]nadek info model[/]
     """
+    if not holds_model(model) and (unfinished := load_state(model)) is not None:
+        _show_unfinished(model, read_history(unfinished[0].info), as_json=as_json)
+        return
     saved = load_saved(model)
     facts: dict[str, Any] = {
         "parameters": sum(p.numel() for p in saved.model.parameters()),
@@ -54,6 +63,16 @@ def info(model: ModelArgument, *, as_json: Json = False) -> None:
         if (value := saved.metrics.get(key)) not in (None, False):
             text = f"{value:.2f}" if isinstance(value, float) else str(value)
             rows.append([f"training: {key.replace('_', ' ')}", text])
+    show_table(str(model), ["", ""], rows)
+
+
+def _show_unfinished(model: Path, history: Sequence[Epoch], *, as_json: bool) -> None:
+    """Show how far a training is."""
+    if as_json:
+        show_json({"unfinished": True, **(asdict(history[-1]) if history else {})})
+        return
+    lines = [str(epoch) + f", best {epoch.best:.3f}" * (epoch.best is not None) for epoch in history[-1:]]
+    rows = [["training", "not finished: nadek fit --resume goes on"], ["last epoch", *(lines or ["none yet"])]]
     show_table(str(model), ["", ""], rows)
 
 
