@@ -20,7 +20,7 @@ from nadek.tabular.csv_rows import NO_TEXT, Opener, Rows
 from nadek.tabular.names import as_known, check_names, labels_of, quoted
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
-from nadek.tabular.text_cells import MISSING, number, point
+from nadek.tabular.text_cells import MISSING, as_date, number, point
 from nadek.utils.configs import naming
 
 SEPARATORS = (",", ";", "\t")
@@ -46,8 +46,8 @@ class CsvFormat:
     Attributes:
         header: whether the first row holds names. By rule it does if it has the names that a model knows, or if its
             cells count the columns (from 0 as pandas does, or from 1). For a model without names it does not if one of
-            its cells is a value of its column. Otherwise it does if one of its cells is no number, or if numbers stand
-            above a table of 0 and 1.
+            its cells is a value of its column. Otherwise it does if one of its cells is no number and no date, or if
+            numbers stand above a table of 0 and 1.
         delimiter: what separates cells. By rule the first line names it (``sep=;``), or it is the first of comma,
             semicolon and tab that cuts the first two rows into the same number of cells.
         decimal: what stands before the decimals of a number. By rule a point, and between semicolons a comma in columns
@@ -218,7 +218,7 @@ def _is_header(first: list[str], body: str, below: Callable[[], pa.Table], model
         return True
     if model is not None and names is None and (values := _are_values(cells, model)):
         return not any(values)
-    if None in numbers:
+    if any(value is None and as_date(cell) is None for cell, value in zip(cells, numbers, strict=True)):
         return True
     if _are_0_or_1(cells) or len(set(cells)) < len(cells) or not body.strip():
         return False
@@ -244,7 +244,7 @@ def _holds(column: Column, cell: str) -> bool:
     """Return True if a word is a value of a column."""
     value = number(cell)
     if isinstance(column, Numeric):
-        return value is not None
+        return value is not None if column.unit is None else as_date(cell) is not None
     return any(cell == level.strip() if isinstance(level, str) else value == level for level in column.levels)
 
 

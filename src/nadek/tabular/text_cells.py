@@ -221,7 +221,7 @@ def fill_words(words: pa.ChunkedArray, new: pa.Array, where: NDArray[np.bool_]) 
     return pc.if_else(pa.array(where), new.take(pa.array(np.maximum(np.cumsum(where) - 1, 0))), words)
 
 
-def _as_date(word: str) -> np.datetime64 | None:
+def as_date(word: str) -> np.datetime64 | None:
     """Return the date of a word; None for no date."""
     if not _DATE.fullmatch(word):
         return None
@@ -260,7 +260,7 @@ def _by_word(words: pa.ChunkedArray, reading: Reading) -> NDArray[Any]:
         return np.where(missing, np.nan, np.array(parsed, dtype=np.float64)[index])
     numeric = [value is not None and not boolean for value, boolean in zip(parsed, booleans, strict=True)]
     if not any(numeric):
-        dates = [_as_date(word) for word in distinct]
+        dates = [as_date(word) for word in distinct]
         if reading == "guess" and 2 * dates.count(None) > len(dates):
             return to_objects(words)
         parsed = [date if value is None else value for value, date in zip(parsed, dates, strict=True)]
