@@ -1,0 +1,37 @@
+"""The checks of shapes that run in all tests: wrong shapes are noticed after right ones, too."""
+
+import pytest
+import torch
+from beartype import beartype
+from jaxtyping import Float, TypeCheckError
+from torch import Tensor
+
+from support.shape_checks import checked
+
+
+@checked(typechecker=beartype)
+def applied(function: object, x: Float[Tensor, "B D"], y: Float[Tensor, " D"]) -> Float[Tensor, " B"]:
+    """Return f(x, y)."""
+    return function(x, y)
+
+
+X, Y = torch.ones(3, 2), torch.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "y"),
+    [
+        (torch.mv, X, torch.ones(3)),
+        (torch.mv, X[0], Y),
+        (torch.mv, X.long(), Y),
+        (lambda x, y: x, X, Y),
+        (lambda x, y: x[:, 0].long(), X, Y),
+        (lambda x, y: None, X, Y),
+    ],
+)
+def test_wrong_shapes_are_noticed_after_right_ones(function, x, y):
+    for right in (torch.mv, lambda x, y: x @ y):
+        assert applied(right, X, Y).shape == (3,)
+    for _ in range(2):
+        with pytest.raises(TypeCheckError):
+            applied(function, x, y)
