@@ -1,29 +1,22 @@
 """Processes of their own, forked from one that has imported what takes long."""
 
-import multiprocessing
 from multiprocessing import forkserver
 
+import torch
+from torch import distributed, multiprocessing
+
 forkserver.set_forkserver_preload(["torch", "scipy.stats", "pytest"])
-FORKS = multiprocessing.get_context("forkserver")
 
 
-def start(work, *arguments):
-    """Start a function of a module in a process, which has no package but those above."""
-    process = FORKS.Process(target=work, args=arguments)
+def exit_code(work, *arguments):
+    """Run a function of a module in a process that has no package but those above; how it ended."""
+    process = multiprocessing.get_context("forkserver").Process(target=work, args=arguments)
     process.start()
-    return process
-
-
-def exit_code(process):
-    """Wait for its end; minus the signal for a process that was killed."""
     process.join()
     return process.exitcode
 
 
 def _child(rank, folder, work, arguments):
-    import torch
-    from torch import distributed
-
     from nadek.training.world import World
 
     torch.set_num_threads(1)
@@ -36,8 +29,5 @@ def _child(rank, folder, work, arguments):
 
 def together(folder, work, *arguments):
     """Return what a function of the module of a test returns in two processes that train together."""
-    import torch
-
-    children = [start(_child, rank, folder, work, arguments) for rank in range(2)]
-    assert [exit_code(child) for child in children] == [0, 0]
+    multiprocessing.start_processes(_child, (folder, work, arguments), nprocs=2, start_method="forkserver")
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]

@@ -1,7 +1,6 @@
 """Shapes in signatures: checked at each call whose arguments or result are of a kind that was not met before."""
 
 from collections import defaultdict
-from collections.abc import Callable
 from functools import cache, partial, update_wrapper, wraps
 from inspect import isfunction, isgeneratorfunction
 from threading import local
@@ -10,11 +9,11 @@ from typing import Any
 
 import jaxtyping
 import numpy as np
-from jaxtyping import install_import_hook, jaxtyped
 from torch import Tensor
 
 MET: dict[CodeType, set[object]] = defaultdict(set)
 """Of the code of each function, kinds of arguments, and of these with a result, that were right."""
+JAXTYPED = jaxtyping.jaxtyped
 
 
 def kind_of(value: object) -> object:
@@ -28,25 +27,21 @@ def kind_of(value: object) -> object:
     return value if isinstance(value, str) else type(value)
 
 
-def returning(function: Callable[..., Any], box: local) -> Callable[..., Any]:
+def returning(box: local, function: FunctionType) -> FunctionType:
     """Return a function of the same signature that returns what lies in a box."""
-
-    def stub(*_: Any, **__: Any) -> Any:
-        return box.result
-
+    stub: Any = lambda *_, **__: box.result  # noqa: E731
     twin = FunctionType(stub.__code__, function.__globals__, function.__name__, None, stub.__closure__)
-    return update_wrapper(twin, function)
+    return update_wrapper(twin, function)  # type: ignore[return-value]
 
 
 def checked(function: Any = None, *, typechecker: Any) -> Any:
     """Decorate as `jaxtyping.jaxtyped` does, which takes longer than what most functions compute."""
-    decorate = partial(jaxtyped, typechecker=typechecker)
     if function is None:
         return partial(checked, typechecker=typechecker)
     if not isfunction(function) or isgeneratorfunction(function):
-        return decorate(function)
-    met, box = MET[function.__code__], local()
-    whole, of_result = cache(lambda: decorate(function)), cache(lambda: decorate(returning(function, box)))
+        return JAXTYPED(function, typechecker=typechecker)
+    met, box, decorate = MET[function.__code__], local(), cache(partial(JAXTYPED, typechecker=typechecker))
+    twin = cache(partial(returning, box))
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -54,13 +49,13 @@ def checked(function: Any = None, *, typechecker: Any) -> Any:
         try:
             is_new = kind not in met
         except TypeError:  # symbols in place of sizes have no hash
-            return whole()(*args, **options)
-        result = (whole() if is_new else function)(*args, **options)
+            return decorate(function)(*args, **options)
+        result = (decorate(function) if is_new else function)(*args, **options)
         if (both := (kind, kind_of(result))) not in met:
-            if not is_new:
-                box.result = result
-                of_result()(*args, **options)
+            box.result = result
+            decorate(twin(function))(*args, **options)
             met.update((kind, both))
+            del box.result
         return result
 
     return call
@@ -69,4 +64,4 @@ def checked(function: Any = None, *, typechecker: Any) -> Any:
 def check_shapes(*packages: str) -> None:
     """Check all functions of packages that are imported after this."""
     jaxtyping.jaxtyped = checked  # type: ignore[assignment]
-    install_import_hook(packages, "beartype.beartype")
+    jaxtyping.install_import_hook(packages, "beartype.beartype")

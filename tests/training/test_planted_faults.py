@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import exit_code, start
+from support.processes import exit_code
 
 ROOT = Path(__file__).parents[2]
 FAULTS = tomllib.loads((Path(__file__).parent / "planted_faults.toml").read_text())["faults"]
@@ -31,7 +31,7 @@ def test_planted_fault_is_caught(fault, tmp_path):
     shutil.copytree(ROOT / "src" / "nadek", tmp_path / "nadek")
     path = tmp_path / "nadek" / fault["place"]
     path.write_text(path.read_text().replace(fault["right"], fault["wrong"]))
-    code = exit_code(start(run_tests, tmp_path, fault["tests"], fault["caught_by"]))
+    code = exit_code(run_tests, tmp_path, fault["tests"], fault["caught_by"])
     output = (tmp_path / "output").read_text()
     assert code == 1, output  # 1: tests failed; 5 would mean that none was found
     assert "FAILED" in output
