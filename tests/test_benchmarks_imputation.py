@@ -16,7 +16,6 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import imputation  # noqa: E402 - found through the line above
 import imputation_data as data  # noqa: E402
 import imputation_measures as m  # noqa: E402
-import imputation_picture  # noqa: E402
 import imputation_record as record  # noqa: E402
 import outliers  # noqa: E402
 from peers.bins import Bins  # noqa: E402
@@ -26,8 +25,6 @@ from peers.methods import Method, Setting  # noqa: E402
 from peers.mixture import Mixture  # noqa: E402
 from peers.remote import PeerError, Remote  # noqa: E402
 from peers.tree import Tree  # noqa: E402
-
-from nadek.figures import style  # noqa: E402
 
 LEVELS = (2, 3, 1, 2)
 
@@ -253,18 +250,3 @@ def test_outliers_are_of_unseen_class():
     result = outliers.measure("wine", "Chow-Liu tree")
     assert 0.8 < result["auroc"] < 1
     assert len(result["each"]) == 15
-
-
-def test_reliability_colours_and_thin_bins():
-    lines = {"ours": [(0.1, 0.2, 60), (0.5, 0.4, 49), (0.9, 1.0, 50)], "theirs": [(0.2, 0.2, 500)]}
-    figure = imputation_picture.reliability({"one": lines, "two": {"theirs": [(0.5, 0.5, 70)]}})
-    one, two = figure.axes
-    assert (one.get_title(loc="left"), two.get_title(loc="left")) == ("one", "two")
-    diagonal, theirs, ours = one.lines
-    assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
-    assert ours.get_xydata().tolist() == [[0.1, 0.2], [0.9, 1.0]]
-    assert ours.get_color() == style.ACCENT
-    assert np.array_equal(theirs.get_color(), two.lines[1].get_color())
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ours", "theirs"]
-    with pytest.raises(ValueError, match="a bin with at least 50 cases, found none in 1 panels"):
-        imputation_picture.reliability({"set": {"a": [(0.1, 0.1, 49)]}})

@@ -13,7 +13,7 @@ from nadek.inference.orderings import in_stages
 from nadek.inference.row_random import row_keys
 from nadek.inference.sampling import complete, draws, impute, level_probabilities, sample
 from nadek.models import nade_k
-from support.models import any_order, every_model, frequencies, p_value, rows, with_columns
+from support.models import any_order, close, every_model, frequencies, p_value, rows, with_columns
 from zoo import build, decoders_of, orderings_of
 
 NAN = torch.nan
@@ -30,10 +30,6 @@ def stages(model, n, ordering, generator):
     if model.config.ordering is not None:
         stage = stage.sort(1).values[:, ordering.argsort()]
     return stage
-
-
-def close(found, expected, atol=1e-11):
-    torch.testing.assert_close(found, expected, rtol=0, atol=atol)
 
 
 # Rows with different stages

@@ -8,6 +8,10 @@ from torch import Tensor
 
 from support.shape_checks import checked
 
+X, Y = torch.ones(3, 2), torch.ones(2)
+OF_ARGUMENTS = [(torch.mv, X, torch.ones(3)), (torch.mv, X[0], Y), (torch.mv, X.long(), Y)]
+OF_RESULTS = [(answer, X, Y) for answer in (lambda x, y: x, lambda x, y: x[:, 0].long(), lambda x, y: None)]
+
 
 @checked(typechecker=beartype)
 def applied(function: object, x: Float[Tensor, "B D"], y: Float[Tensor, " D"]) -> Float[Tensor, " B"]:
@@ -15,23 +19,10 @@ def applied(function: object, x: Float[Tensor, "B D"], y: Float[Tensor, " D"]) -
     return function(x, y)
 
 
-X, Y = torch.ones(3, 2), torch.ones(2)
-
-
-@pytest.mark.parametrize(
-    ("function", "x", "y"),
-    [
-        (torch.mv, X, torch.ones(3)),
-        (torch.mv, X[0], Y),
-        (torch.mv, X.long(), Y),
-        (lambda x, y: x, X, Y),
-        (lambda x, y: x[:, 0].long(), X, Y),
-        (lambda x, y: None, X, Y),
-    ],
-)
-def test_wrong_shapes_are_noticed_after_right_ones(function, x, y):
+@pytest.mark.parametrize("wrong", OF_ARGUMENTS + OF_RESULTS)
+def test_wrong_shapes_are_noticed_after_right_ones(wrong):
     for right in (torch.mv, lambda x, y: x @ y):
         assert applied(right, X, Y).shape == (3,)
     for _ in range(2):
         with pytest.raises(TypeCheckError):
-            applied(function, x, y)
+            applied(*wrong)
