@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from jaxtyping import install_import_hook
 
-# The hook must stand before the first import of nadek: every annotated shape is then checked at every call.
-HOOK = install_import_hook(["nadek", "nadek_paper"], "beartype.beartype")
+from support.shape_checks import check_shapes
+
+check_shapes("nadek", "nadek_paper")  # must stand before the first import of nadek
 torch.set_num_threads(1)
 
 

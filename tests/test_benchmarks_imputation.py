@@ -1,6 +1,5 @@
 """Imputation benchmark: measures by hand, the protocol, peers against enumeration."""
 
-import importlib.util
 import json
 import sys
 from contextlib import closing
@@ -17,18 +16,15 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import imputation  # noqa: E402 - found through the line above
 import imputation_data as data  # noqa: E402
 import imputation_measures as m  # noqa: E402
-import imputation_picture  # noqa: E402
 import imputation_record as record  # noqa: E402
 import outliers  # noqa: E402
 from peers.bins import Bins  # noqa: E402
 from peers.coding import Coding  # noqa: E402
 from peers.marginals import conditionals  # noqa: E402
-from peers.methods import METHODS, Method, Setting  # noqa: E402
+from peers.methods import Method, Setting  # noqa: E402
 from peers.mixture import Mixture  # noqa: E402
 from peers.remote import PeerError, Remote  # noqa: E402
 from peers.tree import Tree  # noqa: E402
-
-from nadek.figures import style  # noqa: E402
 
 LEVELS = (2, 3, 1, 2)
 
@@ -237,13 +233,6 @@ def test_remote_peer_matches_local_peer():
         assert np.array_equal(here.probabilities(incomplete), there.probabilities(incomplete))  # an error ends nothing
 
 
-def test_every_method_has_a_module():
-    assert {"nadek", "frequencies", "ridge", "neighbours"} <= METHODS.keys()
-    for method in METHODS.values():
-        assert (ROOT / "benchmarks" / (method.path.split(":")[0].replace(".", "/") + ".py")).is_file()
-        assert len({setting.name for setting in method.settings}) == len(method.settings)
-
-
 def test_bin_densities_integrate_to_one():
     x = np.random.default_rng(0).gamma(2.0, size=(400, 1))
     bins = Bins(x, 8)
@@ -261,27 +250,3 @@ def test_outliers_are_of_unseen_class():
     result = outliers.measure("wine", "Chow-Liu tree")
     assert 0.8 < result["auroc"] < 1
     assert len(result["each"]) == 15
-
-
-def test_tables_of_the_docs_are_formatted():
-    spec = importlib.util.spec_from_file_location("numbers_of_the_docs", ROOT / "docs" / "numbers.py")
-    numbers = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(numbers)
-    shown = numbers._shown({"a": {"name": "A", "log_loss": 0.12345}, "b": {"name": "B"}}, "rows:name,log_loss=.3f")
-    assert shown.split("\n") == ["", "", "| name | log loss |", "| --- | ---: |", "| A | 0.123 |", "| B | – |", "", ""]
-    assert numbers.MARK.search("<!--=r.k.30 rows:name,log_loss=.3f-->x<!--.-->")["format"] == "rows:name,log_loss=.3f"
-
-
-def test_reliability_colours_and_thin_bins():
-    lines = {"ours": [(0.1, 0.2, 60), (0.5, 0.4, 49), (0.9, 1.0, 50)], "theirs": [(0.2, 0.2, 500)]}
-    figure = imputation_picture.reliability({"one": lines, "two": {"theirs": [(0.5, 0.5, 70)]}})
-    one, two = figure.axes
-    assert (one.get_title(loc="left"), two.get_title(loc="left")) == ("one", "two")
-    diagonal, theirs, ours = one.lines
-    assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
-    assert ours.get_xydata().tolist() == [[0.1, 0.2], [0.9, 1.0]]
-    assert ours.get_color() == style.ACCENT
-    assert np.array_equal(theirs.get_color(), two.lines[1].get_color())
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ours", "theirs"]
-    with pytest.raises(ValueError, match="a bin with at least 50 cases, found none in 1 panels"):
-        imputation_picture.reliability({"set": {"a": [(0.1, 0.1, 49)]}})

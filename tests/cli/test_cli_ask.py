@@ -9,12 +9,11 @@ import torch
 
 from nadek.checkpoints import SavedModel, load_saved, save
 from nadek.inference import beam, expected_information, explain_cells, greedy
-from nadek.models import IterativeNADE, ModelConfig
 from nadek.runs.data import source_for
-from nadek.tabular.columns import Binary, Categorical, Numeric, knots, level_names, log_outwards
+from nadek.tabular.columns import Binary, Categorical, Numeric, level_names, log_outwards
 from nadek.tabular.schema import Schema
 from support.command import COLUMNS, answers, nadek, ok, write_csv
-from support.tables import read_matrix
+from support.tables import read_matrix, saved_model
 from zoo import build
 
 KINDS = (
@@ -36,14 +35,7 @@ no,Rome,40,1
 def people(tmp_path_factory):
     """A model of words and numbers, and a table for it."""
     folder = tmp_path_factory.mktemp("people")
-    generator = torch.Generator().manual_seed(0)
-    model = IterativeNADE(
-        ModelConfig(n_variables=4, levels=(2, 3, 3, 2), knots=knots(KINDS), steps=2), generator=generator
-    )
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter += 0.3 * torch.randn(parameter.shape, generator=generator)
-    save(folder / "model", SavedModel(model, Schema(columns=("smoker", "city", "age", "ill"), kinds=KINDS)))
+    save(folder / "model", saved_model(KINDS, ("smoker", "city", "age", "ill")))
     (folder / "people.csv").write_text(PEOPLE)
     return folder / "model", folder / "people.csv"
 

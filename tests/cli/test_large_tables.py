@@ -15,15 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from nadek.checkpoints import SavedModel, save
+from nadek.checkpoints import save
 from nadek.datasets.amat import read_plain
 from nadek.inference import log_prob
 from nadek.inference.score_rows import score_rows
-from nadek.models import IterativeNADE, ModelConfig
 from nadek.tabular import csv as csv_module
-from nadek.tabular.columns import Binary, Categorical, Numeric, knots
-from nadek.tabular.schema import Schema
+from nadek.tabular.columns import Binary, Categorical, Numeric
 from support.command import nadek, ok
+from support.tables import saved_model
 
 NAMES = ("smoker", "city", "age", "ill", "well", "grade")
 KINDS = (
@@ -43,17 +42,6 @@ POOLS = {
     "grade": [["1", "2", "5"], ["1.0", "5.0"], ["1", "x"], ["2", "5.0"]],
     "id": [["x\ny", "7"], ["ü", ""], ["c\r\nd", '"q"']],
 }
-
-
-def saved_model(kinds, names, **schema):
-    """Return an untrained model with some opinions."""
-    levels = tuple(3 if isinstance(kind, Numeric) else len(kind.levels) for kind in kinds)
-    config = ModelConfig(n_variables=len(kinds), levels=levels, knots=knots(kinds), steps=2)
-    model = IterativeNADE(config, generator=(generator := torch.Generator().manual_seed(0))).double()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter += 0.3 * torch.randn(parameter.shape, generator=generator)
-    return SavedModel(model, Schema(columns=names, kinds=kinds, **schema))
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from nadek.inference.score_rows import FEW_ROWS, SCORE_FROM
 from nadek.inference.summary import summarise
 from nadek.models import nade_k
 from nadek.training import prepare
-from support.models import any_order, every_model, rows, seeded
+from support.models import any_order, close, every_model, rows, seeded
 from zoo import build, orderings_of
 
 NAN = torch.nan
@@ -50,10 +50,6 @@ def agreeing(candidates, row):
 def staged(ordering, *stages):
     """The ordering with the cells of each stage in turn first, by the slow way."""
     return torch.tensor(list(dict.fromkeys(j for stage in stages for j in ordering.tolist() if stage[j])))
-
-
-def close(found, expected, atol=1e-11):
-    torch.testing.assert_close(found, expected, rtol=0, atol=atol, equal_nan=True)
 
 
 # Marginals

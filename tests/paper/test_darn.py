@@ -1,6 +1,5 @@
 """Deep autoregressive networks: likelihoods, bound and gradients against enumeration, and rows of them."""
 
-import itertools
 import sys
 from dataclasses import replace
 
@@ -17,14 +16,20 @@ from nadek_paper.importance import log_bernoulli, sampled_scores
 from nadek_paper.report import markdown_table, summary
 from nadek_paper.rows import read_row, read_table, tables
 from nadek_paper.workspace import RECIPES
-from support.paper_rows import StopError, Watched, forbidden, recipe_text, run_row, stop, workspace_in, write_recipe
+from support.paper_rows import (
+    StopError,
+    Watched,
+    forbidden,
+    recipe_text,
+    run_row,
+    states,
+    stop,
+    workspace_in,
+    write_recipe,
+)
 
 SHIPPED = [row for table in tables(RECIPES) for row in read_table(RECIPES / table) if row.darn is not None]
 ROW = recipe_text("darn")
-
-
-def states(n):
-    return torch.tensor(list(itertools.product([0.0, 1.0], repeat=n)), dtype=torch.float64)
 
 
 def network(n, hidden, generator, scale=1.0):

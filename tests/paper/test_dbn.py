@@ -1,6 +1,5 @@
 """Deep belief networks: likelihoods against enumeration, and the top RBM over the hidden units of the first."""
 
-import itertools
 import math
 
 import pytest
@@ -9,16 +8,7 @@ import torch
 from nadek_paper.dbn import DBN
 from nadek_paper.importance import log_bernoulli, sampled_scores
 from nadek_paper.rbm import RBM, RBMConfig, fit_rbm
-from support.paper_rows import StopError, exact_log_partition
-
-
-def states(n):
-    return torch.tensor(list(itertools.product([0.0, 1.0], repeat=n)), dtype=torch.float64)
-
-
-def machine(n_hidden, n_visible, generator):
-    shapes = ((n_hidden, n_visible), n_visible, n_hidden)
-    return RBM(*(torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes))
+from support.paper_rows import StopError, exact_log_partition, machine, states
 
 
 def exact(model, v):

@@ -12,13 +12,6 @@ def test_legend_stays_within_the_picture():
     assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
 
 
-def test_legend_shows_lines_as_drawn():
-    curves = {"along": Line(x=[1, 2], y=[-1.0, -2.0]), "level": Line(x=[], y=[-1.5])}
-    figure = lines({"a": curves}, x_label="k", y_label="nats")
-    drawn = [line.get_linestyle() for line in figure.axes[0].get_lines()]
-    assert drawn == [line.get_linestyle() for line in figure.legends[0].get_lines()] == ["-", "--"]
-
-
 def test_level_line_shares_its_neighbours_colour():
     along = {name: Line(x=[1, 2], y=[-1.0, -2.0]) for name in ("a", "b")}
     level = {f"{name}, level": Line([], [-1.5], [0.1], beside=name) for name in ("a", "b", "not drawn")}

@@ -1,24 +1,12 @@
 """Restricted Boltzmann machines: constants against enumeration, training towards the data, and mean field."""
 
-import itertools
 import warnings
 
 import pytest
 import torch
 
 from nadek_paper.rbm import RBM, AISConfig, RBMConfig, _gradient, fit_rbm, gibbs, log_partition
-from support.paper_rows import StopError, exact_log_partition
-
-
-def machine(n_hidden, n_visible, generator, scale=1.0, dtype=torch.float64):
-    draw = [
-        torch.randn(shape, generator=generator, dtype=dtype) for shape in ((n_hidden, n_visible), n_visible, n_hidden)
-    ]
-    return RBM(*(scale * tensor for tensor in draw))
-
-
-def states(n):
-    return torch.tensor(list(itertools.product([0.0, 1.0], repeat=n)), dtype=torch.float64)
+from support.paper_rows import StopError, exact_log_partition, machine, states
 
 
 def test_exact_constant_sums_all_states(generator):

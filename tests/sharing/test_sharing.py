@@ -39,28 +39,35 @@ def people(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def digits():
+    return sample(load(DIGITS), 8, chunk=16, generator=seeded())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [DIGITS, "mnist-unet", "people", "confident"])
-def test_onnx_matches_torch_under_random_masks(name, people, tmp_path):
+def test_onnx_matches_torch_under_random_masks(name, people, tmp_path, request):
     pytest.importorskip("onnxscript")
     runtime = pytest.importorskip("onnxruntime")
     folder, path = people if name == "people" else name, tmp_path / "model.onnx"
     if name == "confident":
         folder = tmp_path
         save(folder, SavedModel(build("confident", 6), Schema()))
-    program = export_onnx(load_saved(folder), path).module()
-    if name == "people":
-        ok("export", folder, "-o", path, "--force")
+    program = export_onnx(load_saved(folder), path).module() if name != "people" else None
+    if program is None:
+        ok("export", folder, "-o", path)
     session, exact = runtime.InferenceSession(path), load(folder).double()
     facts = {key: json.loads(value) for key, value in session.get_modelmeta().custom_metadata_map.items()}
     assert (tuple(facts["levels"]), facts["steps"], facts["opset"]) == (exact.levels, exact.steps, 20)
-    rows = sample(load(DIGITS if name == "mnist-unet" else folder), 50, generator=seeded()).float().repeat(20, 1)
-    missing = torch.rand(rows.shape, generator=seeded()) < torch.rand(1000, 1, generator=seeded(1))
-    for x, hidden in zip(rows.split(125), missing.split(125), strict=True):
+    few = request.getfixturevalue("digits") if name.startswith("mnist") else sample(exact, 50, generator=seeded())
+    rows = few.float().repeat(200 // len(few), 1)
+    missing = torch.rand(rows.shape, generator=seeded()) < torch.rand(200, 1, generator=seeded(1))
+    for x, hidden in zip(rows.split(25), missing.split(25), strict=True):
         logits = torch.from_numpy(session.run(None, {"x": x.numpy(), "missing": hidden.numpy()})[0])
         with torch.no_grad():
             torch.testing.assert_close(logits.double(), torch.stack(exact(x.double(), hidden)), rtol=1e-6, atol=1e-5)
-            torch.testing.assert_close(logits, program(x, hidden), rtol=1e-6, atol=2e-5)
+            if program is not None:
+                torch.testing.assert_close(logits, program(x, hidden), rtol=1e-6, atol=2e-5)
 
 
 def test_missing_packages_are_named(tmp_path, monkeypatch):

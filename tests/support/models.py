@@ -18,6 +18,10 @@ def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
+def close(found, expected, atol=1e-11):
+    torch.testing.assert_close(found, expected, rtol=0, atol=atol, equal_nan=True)
+
+
 def rows(model):
     """Every row there is."""
     return torch.from_numpy(all_rows(model.levels)).double()

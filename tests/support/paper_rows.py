@@ -1,6 +1,7 @@
 """A row of the paper's tables in a folder of its own."""
 
 import io
+import itertools
 import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -51,6 +52,16 @@ def run_row(row, kind, workspace, *, force=False, watch=None):
     """Train and score one row; its record."""
     study = Study(title=row.title, columns=(), lines=lambda _: [], jobs=[row_job(row, kind, workspace)])
     return run_study(study, force=force, watcher=watch)[row.name]
+
+
+def states(n):
+    """All states of n units."""
+    return torch.tensor(list(itertools.product([0.0, 1.0], repeat=n)), dtype=torch.float64)
+
+
+def machine(n_hidden, n_visible, generator, scale=1.0, dtype=torch.float64):
+    shapes = ((n_hidden, n_visible), n_visible, n_hidden)
+    return rbm.RBM(*(scale * torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes))
 
 
 def exact_log_partition(machine):

@@ -4,10 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from nadek.tabular.columns import Binary
+from nadek.checkpoints import SavedModel
+from nadek.models import IterativeNADE, ModelConfig
+from nadek.tabular.columns import Binary, Numeric, knots
 from nadek.tabular.encode import encode_table
 from nadek.tabular.files import read_file
+from nadek.tabular.schema import Schema
+from support.models import seeded
 
 
 @dataclass
@@ -16,6 +21,17 @@ class Matrix:
 
     values: np.ndarray
     columns: tuple[str, ...] | None
+
+
+def saved_model(kinds, names, **schema):
+    """Return an untrained model with some opinions."""
+    levels = tuple(len(kind.means if isinstance(kind, Numeric) else kind.levels) for kind in kinds)
+    config = ModelConfig(n_variables=len(kinds), levels=levels, knots=knots(kinds), steps=2)
+    model = IterativeNADE(config, generator=(generator := seeded())).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=generator)
+    return SavedModel(model, Schema(columns=names, kinds=kinds, **schema))
 
 
 def read_matrix(path: str | Path, *, binary: bool = True) -> Matrix:

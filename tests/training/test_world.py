@@ -22,7 +22,7 @@ from nadek.training.world import World
 from runs import test_resume
 from support.command import ok
 from support.models import seeded
-from support.two_processes import together
+from support.processes import together
 
 NAN = torch.nan
 N_ROWS, BATCH_SIZE, EPOCHS = 81, 20, 40  # 200 steps; the last minibatch of an epoch has one row for two processes
