@@ -6,10 +6,10 @@ FOLDER holds NAME.csv.gz and kinds.json, which names the categorical columns of 
 hidden at random, the same ones for every method, which learns from the others and fills them in. Everybody has
 defaults. Log-loss is the mean over categorical columns of -log p(true), with p at least 0.001; the root mean square is
 the mean over numeric columns, in standard deviations. *coverage* says how often the range of 20 draws holds the truth:
-19 of 21 times, if the draws are right and no two numbers are equal; *rank* how often the truth is neither the first
-nor the last among the draws, where equal ones share their ranks: 19 of 21 times, if the draws are right; *interval* how
-often the two quantiles hold it that 90 % should lie between. Seconds are of the processor, on one thread. With --record every result is written to benchmarks/results/mixed.json at once, and
-an interrupted run goes on where it was.
+19 of 21 times, if the draws are right and no two numbers are equal; *rank* how often the truth is neither the first nor
+the last among the draws, where equal ones share their ranks: 19 of 21 times, if the draws are right; *interval* how
+often the two quantiles hold it that 90 % should lie between. Seconds are of the processor, on one thread. With --record
+every result is written to benchmarks/results/mixed.json at once, and an interrupted run goes on where it was.
 """
 
 import argparse
