@@ -22,5 +22,9 @@ def scratch(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         return np.zeros(shape, dtype)
     with tempfile.TemporaryFile() as file:
         if hasattr(os, "posix_fallocate"):  # on a full disk this is an error; later it would kill the process
-            os.posix_fallocate(file.fileno(), 0, n_bytes)
+            try:
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            except OSError as error:
+                error.filename = tempfile.gettempdir()
+                raise
         return np.memmap(file, dtype, "w+", shape=shape)
