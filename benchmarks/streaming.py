@@ -1,10 +1,12 @@
 """Measure memory and speed of verbs on tables of more and more rows, which they read batch by batch.
 
-    python benchmarks/streaming.py [--rows 100000 1000000] [--columns 100] [--record]
+    python benchmarks/streaming.py [--fit] [--rows 100000 1000000] [--columns 100] [--record]
 
 A small model of 0 and 1 is trained on a thousand rows. Each verb runs in a process of its own: its largest resident
 memory, and rows a second of its whole running time, with those of the same verb on ten rows taken off for the start.
-With --record the result is written to benchmarks/results/streaming.json.
+With --fit a network of 16 units is trained for an epoch instead, on all rows of a Parquet and of a CSV file: its
+largest resident memory, which counts pages of temporary files, too, and the processor seconds of the process. With
+--record the result is written to benchmarks/results/streaming.json, or streaming_fit.json.
 """
 
 import argparse
@@ -17,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from common import show, write
 
@@ -26,9 +29,11 @@ VERBS: dict[str, tuple[str, ...]] = {
     "score --orderings 1": ("score", "--orderings", "1"),
 }
 PROFILED = "import resource, sys; from nadek.cli.app import main; sys.argv = ['nadek', *sys.argv[1:]]\n" + (
-    "try:\n    main()\nfinally:\n    sys.stderr.write(f'\\n{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}')"
+    "try:\n    main()\nfinally:\n    used = resource.getrusage(resource.RUSAGE_SELF)\n"
+    "    sys.stderr.write(f'\\n{used.ru_maxrss} {used.ru_utime + used.ru_stime}')"
 )
-"""Python of a verb, which ends with its largest memory in KiB."""
+"""Python of a verb, which ends with its largest memory in KiB and its processor seconds."""
+FIT = ("--epochs", "1", "--hidden", "16", "--steps", "1", "--batch-size", "1000", "--force", "-q")
 BATCH = 100_000
 
 
@@ -49,12 +54,17 @@ def make_table(path: Path, n_rows: int, n_columns: int) -> None:
 def run(verb: str, model: Path, table: Path, output: Path) -> tuple[float, float]:
     """Return seconds and the largest memory of a verb, in MiB."""
     name, *options = VERBS[verb]
-    arguments = [name, model, table, "-o", output, "--force", "-q", *options]
     started = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", PROFILED, *map(str, arguments)], check=True, stderr=subprocess.PIPE, text=True
-    )
-    return time.perf_counter() - started, int(done.stderr.split()[-1]) / 1024
+    memory, _ = profiled([name, model, table, "-o", output, "--force", "-q", *options])
+    return time.perf_counter() - started, memory
+
+
+def profiled(arguments: list[Any]) -> tuple[float, float]:
+    """Return the largest memory of a command, in MiB, and its processor seconds."""
+    command = [sys.executable, "-c", PROFILED, *map(str, arguments)]
+    done = subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)
+    memory, seconds = done.stderr.split()[-2:]
+    return int(memory) / 1024, float(seconds)
 
 
 def measure(n_rows: list[int], n_columns: int, folder: Path) -> list[dict[str, Any]]:
@@ -78,17 +88,35 @@ def measure(n_rows: list[int], n_columns: int, folder: Path) -> list[dict[str, A
     return lines
 
 
+def measure_fit(n_rows: list[int], n_columns: int, folder: Path) -> list[dict[str, Any]]:
+    """Return a line for each form of file and number of rows."""
+    lines = []
+    for n in n_rows:
+        parquet, text = folder / f"{n}.parquet", folder / f"{n}.csv"
+        make_table(parquet, n, n_columns)
+        with pq.ParquetFile(parquet) as file, pa_csv.CSVWriter(text, file.schema_arrow) as writer:
+            for batch in file.iter_batches():
+                writer.write_batch(batch)
+        for table in (parquet, text):
+            memory, seconds = profiled(["fit", table, "-o", folder / "model", *FIT])
+            lines.append({"form": table.suffix[1:], "rows": n, "memory": memory, "seconds": seconds})
+            show("", list(lines[-1]), [list(lines[-1].values())])
+            table.unlink()
+    return lines
+
+
 def main() -> None:
     """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", type=int, default=[100_000, 1_000_000])
     parser.add_argument("--columns", type=int, default=100)
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/streaming.json")
+    parser.add_argument("--fit", action="store_true", help="measure the training")
+    parser.add_argument("--record", action="store_true", help="write a record to benchmarks/results")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        lines = measure(options.rows, options.columns, Path(folder))
+        lines = (measure_fit if options.fit else measure)(options.rows, options.columns, Path(folder))
     if options.record:
-        write("streaming", {"columns": options.columns, "lines": lines})
+        write("streaming_fit" if options.fit else "streaming", {"columns": options.columns, "lines": lines})
 
 
 if __name__ == "__main__":

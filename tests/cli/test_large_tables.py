@@ -8,6 +8,8 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+from unittest import mock
 
 import numpy as np
 import pyarrow.csv as pa_csv
@@ -15,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from nadek.checkpoints import save
+from nadek.checkpoints import save, save_state
 from nadek.datasets.amat import read_plain
 from nadek.inference import log_prob
 from nadek.inference.score_rows import score_rows
@@ -320,3 +322,34 @@ def test_progress_counts_rows_of_all_batches(people, tmp_path, monkeypatch):
     counts = [int(line.split()[1]) for line in scoring]
     assert counts == sorted(counts)
     assert counts[-1] == 7
+
+
+@pytest.mark.parametrize("option", ["--drop=age", "--validation-fraction=0.3"])
+@pytest.mark.parametrize("suffix", [".csv.gz", ".parquet"])
+def test_fit_from_disk_is_fit_from_memory(suffix, option, tmp_path, monkeypatch):
+    rng, pools = np.random.default_rng(0), {"sex": "mf ", "town": "abc ", "ill": "01"}
+    columns = {name: np.char.strip(rng.choice(list(pool), 300)).tolist() for name, pool in pools.items()}
+    columns |= {"age": rng.normal(size=300).tolist(), "rare": ["", "x", "y", "", ""] + [""] * 295}
+    path = write(tmp_path / f"t{suffix}", columns)
+    command = ("fit", path, "--missing", "c", "--save-every", 0, "--epochs", 3, "--hidden", 8, option)
+    ok(*command, "-o", tmp_path / "memory")
+    monkeypatch.setattr(sys.modules["nadek.training.prepare"], "CELLS", 64)
+    for bound in ("utils.scratch.IN_MEMORY", "tabular.files.IN_MEMORY", "tabular.stored_columns.CELLS"):
+        monkeypatch.setattr(f"nadek.{bound}", 64)
+    monkeypatch.setattr("nadek.tabular.files.CELLS", 64)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+
+    def stop(folder, state, **identity):
+        save_state(folder, state, **identity)
+        if len(state.info["history"]) == 2:
+            raise KeyboardInterrupt
+
+    with mock.patch("nadek.runs.train.save_state", stop):
+        assert nadek(*command, "-o", tmp_path / "disk").code == 130
+    with mock.patch("tempfile.TemporaryFile", wraps=tempfile.TemporaryFile) as used:
+        ok(*command, "-o", tmp_path / "disk", "--resume")
+    assert used.called
+    assert not list((tmp_path / "temporary").iterdir())
+    for name in ("model.safetensors", "schema.json"):
+        assert (tmp_path / "disk" / name).read_bytes() == (tmp_path / "memory" / name).read_bytes()

@@ -13,7 +13,7 @@ import pytest
 from nadek.tabular import csv as csv_module
 from nadek.tabular.arrow_columns import wider
 from nadek.tabular.batches import cut, rows_of
-from nadek.tabular.csv import CsvFormat, parse_csv, read_csv
+from nadek.tabular.csv import CsvFormat, read_csv
 from nadek.tabular.files import read_batches, read_file
 from nadek.tabular.writing import write_table, writing
 
@@ -211,8 +211,3 @@ def test_an_error_between_batches_leaves_the_old_file(suffix, tmp_path):
         stopped()
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
-
-
-def test_parse_csv_is_one_batch():
-    table = parse_csv(b"a,b\n0,1\n1,\n", where="t")
-    assert (table.first_row, len(table), table.columns) == (0, 2, ("a", "b"))

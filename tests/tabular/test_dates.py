@@ -1,5 +1,6 @@
 """Columns of dates: numbers with a readable way back, in files and in data frames."""
 
+import io
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from nadek import NADEk, NADEkImputer
 from nadek.tabular.columns import decode, describe, encode, infer, level_names, log_density
 from nadek.tabular.columns.parsing import shown
-from nadek.tabular.csv import parse_csv
+from nadek.tabular.csv import read_csv
 from nadek.tabular.text_cells import spelt_date
 from support.command import nadek, ok
 
@@ -24,6 +25,12 @@ EXAMPLES = {
     "s": ["2020-01-01T10:30:01", "1900-01-02", "NaT"],
     "us": ["2020-01-01T10:30:00.000001", "2020-01-02", "NaT"],
 }
+
+
+def read_text(text):
+    """Return the table of CSV text."""
+    (table,) = read_csv(lambda: io.BytesIO(text.encode()), where="t.csv")
+    return table
 
 
 def visits(n=300, seed=0):
@@ -82,7 +89,7 @@ def test_names_of_bins_are_dates():
 )
 def test_words_of_a_file_are_dates_if_all_are(words, unit):
     text = "n,when\n" + "".join(f"1,{word}\n" for word in words)
-    values = parse_csv(text.encode(), where="t.csv").column(1)
+    values = read_text(text).column(1)
     assert (values.dtype.kind == "M") == (unit is not None)
     if unit:
         assert infer(values, name="when").unit == unit
@@ -118,7 +125,7 @@ def test_a_slip_among_dates_is_named(tmp_path, wrong):
     error = nadek("fit", tmp_path / "slip.csv", "-o", tmp_path / "other").error
     assert f"{message}: correct it, say that it means missing" in error
     table["day"] = [*days[:20], *(["soon", "later", "never"] * 14)[:40]]
-    column = parse_csv(table.to_csv(index=False).encode(), where="t.csv").column(0)
+    column = read_text(table.to_csv(index=False)).column(0)
     assert {type(value) for value in column} == {np.datetime64, str}
 
 

@@ -63,12 +63,16 @@ class MaskDistribution:
             u = (strata + u) / n_rows
         n_shown = (self._part_shown(u) * n_observed).long()  # 0..n-1; n where u was rounded to 1
         n_shown = n_shown.minimum((n_observed - 1).clamp(min=0))
-        # float64, as two equal keys would hide one cell too many; cells that were never observed come last
-        keys = torch.rand(observed.shape, dtype=torch.float64, device=device, generator=generator)
-        keys = keys.masked_fill_(~observed, 2.0)
-        # on a CPU by NumPy, whose sort is vectorised
-        ordered = torch.from_numpy(np.sort(keys.numpy(), axis=1)) if device.type == "cpu" else keys.sort(dim=1).values
-        return keys >= ordered.gather(1, n_shown)
+        size = 2**14 if device.type == "cpu" else n_rows  # there parts draw the numbers that all would draw
+        hidden = []
+        for shown, last in zip(observed.split(size), n_shown.split(size), strict=True):
+            # float64, as two equal keys would hide one cell too many; cells that were never observed come last
+            keys = torch.rand(shown.shape, dtype=torch.float64, device=device, generator=generator)
+            keys = keys.masked_fill_(~shown, 2.0)
+            # on a CPU by NumPy, whose sort is vectorised
+            ordered = torch.from_numpy(np.sort(keys.numpy(), axis=1)) if keys.is_cpu else keys.sort(dim=1).values
+            hidden.append(keys >= ordered.gather(1, last))
+        return torch.cat(hidden)
 
     def _part_shown(self, u: Float[Tensor, "B 1"]) -> Float[Tensor, "B 1"]:
         """Transform uniform numbers to the part that is shown."""

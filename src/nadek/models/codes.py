@@ -37,6 +37,7 @@ def split_missing(
     x: Shaped[Tensor, "*batch D"],
     levels: Sequence[int] | None = None,
     knots: Sequence[Sequence[int] | None] | None = None,
+    first_row: int = 0,
 ) -> tuple[Shaped[Tensor, "*batch D"], Bool[Tensor, "*batch D"]]:
     """Split codes with NaN into codes and mask."""
     check_codes(x)
@@ -57,5 +58,6 @@ def split_missing(
         expected = {0: "0", 1: "0, 1"}.get(top, f"a whole number from 0 to {top}")
         if knots is not None and knots[cell[-1]] is not None:
             expected = f"a number from 0 to {top}"
-        raise ValueError(f"expected {expected} or NaN (missing), found {x[cell].item():g} in the cell at index {cell}")
+        place = (cell[0] + first_row, *cell[1:])
+        raise ValueError(f"expected {expected} or NaN (missing), found {x[cell].item():g} in the cell at index {place}")
     return values, missing

@@ -19,15 +19,15 @@ from torch import Tensor
 from nadek import datasets
 from nadek.checkpoints import SavedModel
 from nadek.tabular.columns import Binary, Categorical, Column, Measure, Unknown, is_missing, within_bins
-from nadek.tabular.csv import CsvFormat, check_header, parse_csv, read_csv
+from nadek.tabular.csv import CsvFormat, check_header, read_csv
 from nadek.tabular.encode import UnknownCells, encode_by_schema, encode_table, schema_labels
-from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_file
+from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_file, read_text
 from nadek.tabular.learn_schema import learn_schema
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Spelling
 from nadek.tabular.user_options import Choices, WordCount
-from nadek.training import needed_rows
+from nadek.training.prepare import needed_rows, rows_at_once
 from nadek.utils.configs import naming
 
 Split = Literal["train", "valid", "test"]
@@ -233,11 +233,17 @@ def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source
     """Split rows at random; both parts need values."""
     order = torch.randperm(len(train.x), generator=torch.Generator().manual_seed(seed))
     chosen, others = order.tensor_split([int(fraction * len(train.x))])
-    needed = needed_rows(~train.x.isnan(), chosen)
-    held, rest = chosen[~needed], torch.cat([others, chosen[needed]])
-    if train.x[held].isnan().all():
+    parts, needed = train.x.split(rows_at_once(train.x.T), dim=1), torch.zeros(len(chosen), dtype=torch.bool)
+    for columns in parts:
+        needed |= needed_rows(~columns.isnan(), chosen)
+    held = chosen[~needed]
+    if all(columns[held].isnan().all() for columns in parts):
         return train, None
-    return replace(train, x=train.x[rest]), replace(train, x=train.x[held])
+    shuffled = torch.cat([others, chosen[needed], held])
+    for columns in parts:
+        columns.copy_(columns[shuffled])  # in place: there may be no room for another table
+    rest, held_out = train.x.tensor_split([len(shuffled) - len(held)])
+    return replace(train, x=rest), replace(train, x=held_out)
 
 
 def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | None) -> Source:
@@ -252,7 +258,7 @@ def _validation(data: str, train: Source, data_dir: Folder, form: CsvFormat | No
 def open_table(data: str, form: CsvFormat | None = None) -> Table:
     """Read a table from a file or standard input."""
     if data == "-":
-        return parse_csv(sys.stdin.buffer.read(), where="standard input", form=form)
+        return read_text(_standard_input(), where="standard input", form=form)
     check_name(data)
     return read_file(data, form=form)
 

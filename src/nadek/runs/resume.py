@@ -82,9 +82,9 @@ def other(kept: Any, now: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - an
 
 def _fingerprint(rows: Rows) -> str:
     digest = hashlib.sha256(str(tuple(rows.values.shape)).encode())
-    digest.update(rows.values.cpu().numpy().tobytes())
+    digest.update(rows.values.cpu().flatten().numpy().data)
     if rows.observed is not None:
-        digest.update(rows.observed.cpu().numpy().tobytes())
+        digest.update(rows.observed.cpu().flatten().numpy().data)
     return digest.hexdigest()
 
 

@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import io
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -61,12 +60,6 @@ class CsvFormat:
     def __post_init__(self) -> None:
         if self.delimiter is not None and (len(self.delimiter) != 1 or not self.delimiter.isascii()):
             raise ValueError(f"delimiter: expected one character, found {self.delimiter!r}")
-
-
-def parse_csv(data: bytes, *, where: str, form: CsvFormat | None = None, model: Schema | None = None) -> Table:
-    """Read CSV text in UTF-8; `CsvFormat` has the rules."""
-    (table,) = read_csv(lambda: io.BytesIO(data), where=where, form=form, model=model)
-    return table
 
 
 def read_csv(

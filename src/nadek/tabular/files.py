@@ -19,12 +19,15 @@ from numpy.typing import NDArray
 
 from nadek.datasets.amat import open_plain, parse_bits, read_plain
 from nadek.tabular.arrow_columns import is_text, native
-from nadek.tabular.batches import cut, rows_of
+from nadek.tabular.batches import CELLS, cut, rows_of
 from nadek.tabular.csv import CsvFormat, read_csv
+from nadek.tabular.csv_rows import Opener
 from nadek.tabular.names import check_names
 from nadek.tabular.schema import Schema
+from nadek.tabular.stored_columns import ROWS, stored, stored_columns
 from nadek.tabular.table import Table
 from nadek.utils.atomic import check_columns, check_regular, check_unpacked, damage_in
+from nadek.utils.scratch import IN_MEMORY
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz", ".npy", ".amat", ".amat.gz")
 MATRICES = (".npz", ".npy", ".amat")
@@ -32,8 +35,6 @@ MATRICES = (".npz", ".npy", ".amat")
 
 _NO_NAME = re.compile(r"__index_level_\d+__")
 """What pandas calls the levels of an index that have no name."""
-_ROWS = 2**14
-"""Rows of a Parquet file that are unpacked at once, at most."""
 _SHORT = 32
 """Bytes of a cell of a Parquet file that count as one."""
 
@@ -47,9 +48,19 @@ def read_file(path: str | os.PathLike[str], *, form: CsvFormat | None = None, mo
 
     Missing are an empty cell, NaN, nan, NA, null or None in CSV, null or NaN in Parquet, and NaN in npy and npz. An npz
     holds one array, or one called "values" (with its names in "columns"). Cells are only looked at when a column is
-    read.
+    read. Those of a Parquet file, or of more than `IN_MEMORY` bytes of CSV text, are only then in memory.
     """
     (table,) = read_batches(path, form=form, model=model)
+    return table
+
+
+def read_text(opener: Opener, **options: Any) -> Table:  # noqa: ANN401 - those of `read_csv`
+    """Read a table of CSV text as a whole."""
+    with opener() as file:
+        text = file.read(IN_MEMORY + 1)
+    if len(text) > IN_MEMORY:
+        return stored(read_csv(opener, cells=CELLS, **options))
+    (table,) = read_csv(partial(io.BytesIO, text), **options)
     return table
 
 
@@ -68,9 +79,9 @@ def read_batches(
     check_regular(file)
     with damage_in(file, f"a whole {kind.removeprefix('.')} file"):
         if kind == ".csv":
-            opener = partial(io.BytesIO, read_plain(file)) if cells is None else partial(open_plain, file)
-            count = partial(check_columns, file)
-            yield from read_csv(opener, where=str(file), form=form, model=model, cells=cells, count=count)
+            opener, count = partial(open_plain, file), partial(check_columns, file)
+            options: dict[str, Any] = {"where": str(file), "form": form, "model": model, "count": count}
+            yield from [read_text(opener, **options)] if cells is None else read_csv(opener, cells=cells, **options)
         elif kind == ".parquet":
             yield from _read_parquet(file, cells)
         else:
@@ -148,32 +159,39 @@ def _read_npy(content: bytes) -> NDArray[Any]:
 
 
 def _read_parquet(file: Path, cells: int | None) -> Iterator[Table]:
-    with pq.ParquetFile(file) as parquet:
-        n_rows = parquet.metadata.num_rows
-        check_columns(file, parquet.metadata.num_columns)
-        check_unpacked(file, n_rows * parquet.metadata.num_columns)
-        empty, _ = _split_index(parquet.schema_arrow.empty_table())
-        if 0 in (n_rows, empty.num_columns):
-            raise ValueError(f"{file}: expected rows and columns, found shape {(n_rows, empty.num_columns)}")
-        names = check_names(empty.column_names, empty.num_columns, where=str(file))
+    parquet = pq.ParquetFile(file)
+    n_rows = parquet.metadata.num_rows
+    check_columns(file, parquet.metadata.num_columns)
+    check_unpacked(file, n_rows * parquet.metadata.num_columns)
+    empty, index = _split_index(parquet.schema_arrow.empty_table())
+    if 0 in (n_rows, empty.num_columns):
+        raise ValueError(f"{file}: expected rows and columns, found shape {(n_rows, empty.num_columns)}")
+    names = check_names(empty.column_names, empty.num_columns, where=str(file))
+    if cells is None and names == tuple(empty.column_names):  # else some have no name
+        if index is not None:
+            index = parquet.read(index.column_names).replace_schema_metadata(index.schema.metadata)
+        yield Table(stored_columns(parquet, names, partial(_bounded, file)), names, where=str(file), index=index)
+        return
+    with parquet:
         most = rows_of(parquet.metadata.num_columns, cells)
-        parts = _bounded(file, parquet.iter_batches(batch_size=min(most or n_rows, _ROWS)))
+        parts = _bounded(file, parquet.iter_batches(batch_size=min(most or n_rows, ROWS)))
         for first_row, part in cut(parts, most):
             table, index = _split_index(part)
             yield Table(tuple(table.columns), names, where=str(file), index=index, first_row=first_row)
 
 
 def _bounded(file: Path, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Refuse long words of more bytes than `check_unpacked` permits: in the file a word may stand once."""
+    """Refuse damage, and long words of more bytes than `check_unpacked` permits: in the file a word may stand once."""
     n_bytes = 0
-    for part in parts:
-        size = part.nbytes - _SHORT * part.num_rows * part.num_columns
-        for cells in part.columns:
-            if pa.types.is_dictionary(cells.type) and is_text(cells.type.value_type):
-                size += pc.sum(pc.binary_length(cells.dictionary).take(cells.indices)).as_py() or 0
-        n_bytes += max(0, size)
-        check_unpacked(file, n_bytes)
-        yield part
+    with damage_in(file, "a whole parquet file"):
+        for part in parts:
+            size = part.nbytes - _SHORT * part.num_rows * part.num_columns
+            for cells in part.columns:
+                if pa.types.is_dictionary(cells.type) and is_text(cells.type.value_type):
+                    size += pc.sum(pc.binary_length(cells.dictionary).take(cells.indices)).as_py() or 0
+            n_bytes += max(0, size)
+            check_unpacked(file, n_bytes)
+            yield part
 
 
 def _split_index(table: pa.Table) -> tuple[pa.Table, pa.Table | None]:

@@ -29,6 +29,7 @@ from nadek.tabular.user_options import (
     without_words,
 )
 from nadek.utils.configs import naming
+from nadek.utils.scratch import scratch
 
 DECLARING: dict[str, Declared] = {"categorical_features": "categorical", "numeric_features": "numeric"}
 """Options of estimators that say of columns what they are."""
@@ -49,8 +50,9 @@ Learnt = tuple[Column, NDArray[np.float64]]
 def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.float32], tuple[WordCount, ...]]:
     """Return the schema of a training file, its codes [N, D], and counts of the words that mean missing.
 
-    Counted are the words that the user named, and those of `nadek.tabular.text_cells.NOTHING` that stand beside other
-    texts. An `UndecidedColumnsError` asks the user to say more.
+    Codes lie column by column. Counted are the words that the user named, and those of
+    `nadek.tabular.text_cells.NOTHING` that stand beside other texts. An `UndecidedColumnsError` asks the user to say
+    more.
     """
     parsed = choices.parse(table.labels)
     places = [j for j, label in enumerate(table.labels) if parsed.declared.get(label) != "drop"]
@@ -58,13 +60,13 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
         raise ValueError(f"{table.where}: expected columns to learn from, found that all are dropped")
     columns: list[Column] = []
     questions: dict[str, UndecidedColumnError] = {}
-    codes = np.empty((len(table), len(places)), dtype=np.float32)
+    codes = scratch((len(places), len(table)), np.float32)
     for k, (label, learnt) in enumerate(learn_each(table, parsed)):
         if isinstance(learnt, UndecidedColumnError):
             questions[label] = learnt
         else:
             columns.append(learnt[0])
-            codes[:, k] = learnt[1]
+            codes[k] = learnt[1]
     _ask(table, questions)
     counts = count_words(table, parsed.missing, places, declared=True)
     table = without_words(table, parsed.missing)
@@ -74,7 +76,7 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
         j for j, texts in zip(places, map(texts_of, columns), strict=True) if texts and not {*texts} & {*NOTHING}
     ]
     schema = _schema(table, columns, places, parsed.missing)
-    return schema, codes, (*counts, *count_words(table, nothing, of_text, declared=False))
+    return schema, codes.T, (*counts, *count_words(table, nothing, of_text, declared=False))
 
 
 def learn_each(table: Table, choices: ParsedChoices) -> Iterator[tuple[str, Learnt | UndecidedColumnError]]:
@@ -201,7 +203,7 @@ def _schema(table: Table, columns: list[Column], places: list[int], words: Seque
         columns=None if table.columns is None else tuple(names[j] for j in places),
         kinds=None if all(map(is_plain, columns)) else tuple(columns),
         dropped=tuple(name for j, name in enumerate(names) if j not in kept) or None,
-        types=tuple(str(to_arrow(table.cells[j]).type) for j in places) if is_parquet else None,
+        types=tuple(str(to_arrow(table.cells[j][:0]).type) for j in places) if is_parquet else None,
         missing=tuple(word.text for word in words if word.column is None) or None,
     )
     own = zip(schema_labels(schema, len(places)), (table.labels[j] for j in places), strict=True)

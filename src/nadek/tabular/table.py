@@ -1,7 +1,7 @@
 """`Table`: the columns of a file, an array or a data frame."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -33,6 +33,21 @@ class OtherTypeError(ValueError):
     """A column holds lists, times of day or the like."""
 
 
+class Columns:
+    """Columns that are made when they are asked for; a type check of a sequence would make some."""
+
+    def __init__(self, n_columns: int, make: Callable[[int], AnyColumn]) -> None:
+        self._places, self._make = range(n_columns), make
+
+    def __len__(self) -> int:
+        """Return their number."""
+        return len(self._places)
+
+    def __getitem__(self, place: int) -> AnyColumn:
+        """Make one."""
+        return self._make(self._places[place])
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """N rows of D columns, from wherever they came.
@@ -50,7 +65,7 @@ class Table:
         first_row: the place of its first row in the file, from 0, if it is a part of one.
     """
 
-    cells: tuple[AnyColumn, ...]
+    cells: tuple[AnyColumn, ...] | Columns
     columns: tuple[str, ...] | None
     where: str = ""
     is_text_file: bool = False
@@ -102,11 +117,13 @@ class Table:
         """
         if not words:
             return self
-        emptied = [
-            empty_cells(cells, self._holds(cells, words)) if j in (None, place) else cells
-            for place, cells in enumerate(self.cells)
-        ]
-        return replace(self, cells=tuple(emptied))
+
+        def emptied(place: int) -> AnyColumn:
+            cells = self.cells[place]
+            return empty_cells(cells, self._holds(cells, words)) if j in (None, place) else cells
+
+        columns, places = Columns(len(self.cells), emptied), range(len(self.cells))
+        return replace(self, cells=columns if isinstance(self.cells, Columns) else tuple(map(emptied, places)))
 
     def count(self, j: int, word: str) -> int:
         """Return the number of cells of a column that hold a word, see `without`."""

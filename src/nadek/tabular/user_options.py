@@ -139,8 +139,9 @@ def parse_missing(entries: Sequence[str], labels: Sequence[str]) -> tuple[Word, 
 
 def without_words(table: Table, words: Sequence[Word]) -> Table:
     """Return a table with missing cells in place of such words."""
-    for text, column in words:
-        table = table.without([text], None if column is None else table.labels.index(column))
+    for column in dict.fromkeys(word.column for word in words):
+        texts = [word.text for word in words if word.column == column]
+        table = table.without(texts, None if column is None else table.labels.index(column))
     return table
 
 
@@ -159,11 +160,12 @@ def check_words(table: Table, missing: Sequence[Word], keep: Sequence[str]) -> N
 
 def count_words(table: Table, words: Sequence[Word], places: Sequence[int], *, declared: bool) -> tuple[WordCount, ...]:
     """Count the cells of words that mean missing."""
-    counts = []
-    for word in words:
-        cells = {table.labels[j]: table.count(j, word.text) for j in _places(table, word) if j in places}
-        counts.append(WordCount(word.text, {label: n for label, n in cells.items() if n}, declared))
-    return tuple(count for count in counts if count.cells)
+    cells: dict[Word, dict[str, int]] = {word: {} for word in words}
+    for j in places:
+        for word in words:
+            if j in _places(table, word) and (n := table.count(j, word.text)):
+                cells[word][table.labels[j]] = n
+    return tuple(WordCount(word.text, cells[word], declared) for word in words if cells[word])
 
 
 def _places(table: Table, word: Word) -> list[int]:

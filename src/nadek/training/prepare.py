@@ -1,15 +1,19 @@
 """Rows prepared for training: values and observed cells, on the device."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from nadek.models.codes import check_tensor, split_missing
 from nadek.models.variables import Knots, variables_of
+from nadek.utils.scratch import scratch
 
+CELLS = 2**20
+"""Cells that are copied at a time, at most."""
 MAX_NAMED = 8
 """Largest number of columns named in a message."""
 
@@ -46,6 +50,11 @@ class Rows(NamedTuple):
         """Return some of the rows."""
         values, observed = self.batch(rows)
         return self._replace(values=values, observed=observed)
+
+    def parts(self) -> Iterator["Rows"]:
+        """Yield the rows in turn, `CELLS` cells at a time."""
+        size = rows_at_once(self.values)
+        return (self.select(slice(first, first + size)) for first in range(0, len(self.values), size))
 
     def filled(self, values: Tensor) -> "Rows":
         """Return the same rows with all values [N, D]."""
@@ -95,16 +104,21 @@ def prepare(
     for option, given in (("levels", levels), ("columns", columns)):
         if given is not None and len(given) != x.shape[1]:
             raise ValueError(f"{option}: expected {x.shape[1]}, one for each column, found {len(given)}")
-    values, missing = split_missing(x, levels, knots)
-    keep = ~missing.all(1)
-    n_skipped = int((~keep).sum())
-    values, missing = values[keep], missing[keep]
-    if len(values) == 0:
+    values = torch.from_numpy(scratch(x.shape, np.uint8 if knots is None else np.float32))
+    missing = torch.from_numpy(scratch(x.shape, np.bool_))
+    place = n_rows = 0
+    for part in x.split(rows_at_once(x)):
+        codes, holes = split_missing(part, levels, knots, first_row=place)
+        keep = ~holes.all(1)
+        kept = slice(n_rows, n_rows + int(keep.sum()))
+        values[kept], missing[kept] = codes[keep], holes[keep]
+        place, n_rows = place + len(part), kept.stop
+    n_skipped, values, missing = len(x) - n_rows, values[:n_rows], missing[:n_rows]
+    if not n_rows:
         raise ValueError(f"no rows to learn from: {len(x)} rows found, {n_skipped} of them without any value")
-    observed = (~missing).to(device) if missing.any() else None
-    dtype = torch.uint8 if knots is None else torch.float32
-    rows = Rows(values.to(dtype).to(device), observed, n_skipped, None if columns is None else tuple(columns))
     empty = missing.all(0).nonzero().flatten().tolist()
+    observed = missing.logical_not_().to(device or x.device) if missing.any() else None
+    rows = Rows(values.to(device or x.device), observed, n_skipped, None if columns is None else tuple(columns))
     if training and empty:
         raise EmptyColumnsError(_describe_empty([rows.name(column) for column in empty]), columns=empty)
     return rows
@@ -134,10 +148,9 @@ def needed_rows(observed: Bool[Tensor, "N D"], held_out: Int[Tensor, " V"]) -> B
         >>> needed_rows(observed, torch.tensor([2, 0]))
         tensor([False,  True])
     """
-    left = torch.ones(len(observed), dtype=torch.bool)
-    left[held_out] = False
-    lost = observed[held_out].any(0) & ~observed[left].any(0)
-    return observed[held_out][:, lost].any(1)
+    chosen = observed[held_out]
+    lost = chosen.sum(0) == observed.sum(0)
+    return chosen[:, lost].any(1)
 
 
 def mirror_images(
@@ -165,6 +178,20 @@ def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> 
         tensor([0.5000, 1.0000])
     """
     check_tensor(x)
-    variables = variables_of((2,) * x.shape[1] if levels is None else levels)
-    columns = variables.encode(x).to(torch.float64).masked_fill(variables.expand(x.isnan()), torch.nan)
-    return columns.nanmean(0).to(torch.float32)
+    return column_means(x.split(rows_at_once(x)), (2,) * x.shape[1] if levels is None else levels)
+
+
+def column_means(parts: Iterable[Shaped[Tensor, "_ D"]], levels: Sequence[int]) -> Float[Tensor, " C"]:
+    """Return the `data_mean` of rows that come in parts."""
+    variables = variables_of(levels)
+    total = count = torch.zeros((), dtype=torch.float64)
+    for x in parts:
+        missing = variables.expand(x.isnan())
+        total = total + variables.encode(x).to(torch.float64).masked_fill(missing, 0).sum(0)
+        count = count + (~missing).sum(0)
+    return torch.div(total, count).to(torch.float32)
+
+
+def rows_at_once(x: Shaped[Tensor, "N D"]) -> int:
+    """Return the number of rows of `CELLS` cells."""
+    return max(1, CELLS // max(1, x.shape[1]))

@@ -19,7 +19,7 @@ from nadek.models.registry import build
 from nadek.training.fit_factors import fit_factors
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.loop import fit
-from nadek.training.prepare import Rows, data_mean
+from nadek.training.prepare import Rows, column_means
 from nadek.training.state import Epoch, TrainingState
 from nadek.training.training_config import TrainingConfig
 
@@ -120,7 +120,8 @@ def fit_table(
         raise ValueError("memory: expected a model of every ordering, found one that knows one only")
     device = rows.values.device
     weights = torch.Generator().manual_seed(recipe.seed)
-    network = build(recipe.model, data_mean(_levels(rows), recipe.model.levels), generator=weights).to(device)
+    mean = column_means(map(_levels, rows.parts()), recipe.model.levels or (2,) * recipe.model.n_variables)
+    network = build(recipe.model, mean, generator=weights).to(device)
     if recipe.model.factors and resume is None:
         assert isinstance(network, IterativeNADE)
         fit_factors(network, rows)
