@@ -32,9 +32,9 @@ METHODS = ("beam", "greedy", "certain")
 class NADEk(DensityMixin, CellAnswers):
     """Density of rows of binary answers, categories and numbers, a scikit-learn estimator.
 
-    A column of 0 and 1, of booleans or of two words is binary; words and categories are categorical; numbers are read
-    exactly, and have a density with at most ``n_bins`` knots (a number with few different values has a probability for
-    each of them). Cells may be missing (NaN, None, null), see ``missing``. Log-probabilities are in nats; numbers count
+    A column of 0 and 1, of booleans or of two words is binary; words and categories are categorical; numbers and dates
+    are read exactly, and have a density with at most ``n_bins`` knots (a number with few different values has a
+    probability for each of them). Cells may be missing (NaN, None, null), see ``missing``. Log-probabilities are in nats; numbers count
     with their log-density per unit of their column.
 
     Args:
