@@ -34,8 +34,8 @@ class NADEk(DensityMixin, CellAnswers):
 
     A column of 0 and 1, of booleans or of two words is binary; words and categories are categorical; numbers and dates
     are read exactly, and have a density with at most ``n_bins`` knots (a number with few different values has a
-    probability for each of them). Cells may be missing (NaN, None, null), see ``missing``. Log-probabilities are in nats; numbers count
-    with their log-density per unit of their column.
+    probability for each of them). Cells may be missing (NaN, None, null), see ``missing``. Log-probabilities are in
+    nats; numbers count with their log-density per unit of their column.
 
     Args:
         memory: True keeps the training rows (20,000 at most) beside the network, and mixes in those that resemble the
