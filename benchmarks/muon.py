@@ -12,7 +12,7 @@ import argparse
 import torch
 from common import seconds, show, write
 
-from nadek.inference.order_agnostic import reduce, step_costs
+from nadek.inference.order_agnostic import step_costs
 from nadek.kernels.cpu import has_fast_bfloat16
 from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
@@ -44,7 +44,7 @@ def main() -> None:
 
     def learn() -> None:
         model.zero_grad()
-        reduce(step_costs(model, x.float(), missing), "last_step").backward()
+        step_costs(model, x.float(), missing, last_only=True).mean().backward()
 
     muon = Muon().build(model)
     ways = {

@@ -63,7 +63,8 @@ def _compare(better: Row, worse: Row, claim: Claim, summary: Summary) -> tuple[f
     against = quoted if is_quoted else against
     if ours is None or against is None:
         return None, NOTHING
-    if not over_all_rows and not is_quoted and not _same_sizes(claim, summary):
+    sizes = [{key: (_entry(claim.table, row.name, summary) or {}).get(key) for key in SIZES} for row in (better, worse)]
+    if claim.value == "ensemble" and not over_all_rows and not is_quoted and sizes[0] != sizes[1]:
         return None, f"{NOTHING} (ensembles of different orderings or rows)"
     difference = ours - against
     verdict = "level" if abs(difference) < LEVEL[claim.table] else "yes" if difference > 0 else "no"
@@ -97,12 +98,6 @@ def _entry(table: str, row: str, summary: Summary) -> Mapping[str, Any] | None:
     recipes = summary.get(table, {}).get(row, {}).get("recipes", {})
     entries = [entry for kind, entry in recipes.items() if kind != "taught"]
     return min(entries, key=lambda entry: entry["best_validation"], default=None)
-
-
-def _same_sizes(claim: Claim, summary: Summary) -> bool:
-    entries = [_entry(claim.table, name, summary) or {} for name in (claim.better, claim.worse)]
-    sizes = [{key: entry.get(key) for key in SIZES} for entry in entries]
-    return claim.value != "ensemble" or sizes[0] == sizes[1]
 
 
 def _signed(value: float | None) -> str:

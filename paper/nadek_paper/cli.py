@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -16,22 +15,17 @@ from nadek.cli.arguments import DataDir, DeviceOption, Force, Json, Quiet, pick_
 from nadek.cli.console import say, show_json, show_line, show_table
 from nadek.cli.progress import epochs_progress, rows_progress, warn_if_slow
 from nadek.training import Epoch
-from nadek_paper.confidence_study import NAME as CONFIDENCE
 from nadek_paper.confidence_study import confidence_study
 from nadek_paper.figures import draw_picture, read_pictures
 from nadek_paper.grids.grid import grids, read_grid
 from nadek_paper.grids.study import grid_study
-from nadek_paper.markdown import number
-from nadek_paper.meanfield import NAME as MEANFIELD
 from nadek_paper.meanfield import meanfield_study
-from nadek_paper.recipe_files import choose
 from nadek_paper.report import write_report
 from nadek_paper.rows import Kind, tables
-from nadek_paper.spread_study import NAME as SPREAD
 from nadek_paper.spread_study import spread_study
 from nadek_paper.studies import Job, Study, Watcher, run_study
 from nadek_paper.table3 import NAME as TABLE3
-from nadek_paper.table3 import read_spreads, spreads_summary
+from nadek_paper.table3 import spreads_study
 from nadek_paper.table_study import table_study
 from nadek_paper.workspace import PAGE, PICTURES, RECIPES, RESULTS, Workspace
 
@@ -53,6 +47,11 @@ class Request(NamedTuple):
 
 
 Work = Callable[[Request, Workspace], None]
+WHOLES: dict[str, tuple[Callable[[Workspace], Study], str]] = {
+    "meanfield": (meanfield_study, "Turn RBMs into networks by mean field, and train those."),
+    "confidence": (confidence_study, "Fit the confidence of trained networks on validation rows."),
+    "spread": (spread_study, "Score along orderings that spread out, beside random ones."),
+}
 RowOption = Annotated[
     str | None, typer.Option("--row", help="One row, figure or cell (* for anything).", show_default=False)
 ]
@@ -79,12 +78,7 @@ def make_app(recipes: Path = RECIPES) -> typer.Typer:
         add(app, name, partial(_table, name), text, f"{name} --row ROW")
     add(app, TABLE3, _table3, "Show the spreads of log-likelihoods, from the records of other rows.", TABLE3)
     add(app, "figures", _figures, "Draw the figures, from trained models and records.", "figures")
-    wholes: list[tuple[str, Callable[[Workspace], Study], str]] = [
-        (MEANFIELD, meanfield_study, "Turn RBMs into networks by mean field, and train those."),
-        (CONFIDENCE, confidence_study, "Fit the confidence of trained networks on validation rows."),
-        (SPREAD, spread_study, "Score along orderings that spread out, beside random ones."),
-    ]
-    for name, study, text in wholes:
+    for name, (study, text) in WHOLES.items():
         add(app, name, partial(_whole, name, study), text, name)
     cells = typer.Typer(help="Train and score the cells of a grid of small trainings.", **options)
     for name in grids(recipes):
@@ -135,15 +129,16 @@ def _command(recipes: Path, work: Work) -> Callable[..., None]:
 
 
 def _table(name: str, request: Request, workspace: Workspace) -> None:
-    study = table_study(name, request.kind, workspace, only=request.row)
-    for row, reason in study.skipped.items():
-        say(f"{row}: {reason}, not run", quiet=request.quiet)
-    _run(study, request, workspace)
+    _run(table_study(name, request.kind, workspace, only=request.row), request, workspace)
 
 
 def _grid(name: str, request: Request, workspace: Workspace) -> None:
     grid = read_grid(workspace.recipes / "grids" / f"{name}.toml")
     _run(grid_study(grid, workspace, only=request.row), request, workspace)
+
+
+def _table3(request: Request, workspace: Workspace) -> None:
+    _run(spreads_study(workspace, only=request.row), request, workspace)
 
 
 def _whole(name: str, study: Callable[[Workspace], Study], request: Request, workspace: Workspace) -> None:
@@ -153,6 +148,8 @@ def _whole(name: str, study: Callable[[Workspace], Study], request: Request, wor
 
 
 def _run(study: Study, request: Request, workspace: Workspace) -> None:
+    for row, reason in study.skipped.items():
+        say(f"{row}: {reason}", quiet=request.quiet)
     with _Bars(workspace.device, quiet=request.quiet) as bars:
         record = run_study(study, force=request.force, watcher=bars)
     if request.as_json:
@@ -181,28 +178,6 @@ def _figures(request: Request, workspace: Workspace) -> None:
         return
     for path in drawn.values():
         show_line(path)
-
-
-def _table3(request: Request, workspace: Workspace) -> None:
-    spreads = read_spreads(workspace)
-    if spreads is None:
-        raise FileNotFoundError(f"there is no {TABLE3}.toml in {workspace.recipes}")
-    if request.row is not None:
-        choose(request.row, [spread.row for spread in spreads.rows], f"{TABLE3} has no row")
-        spreads = replace(spreads, rows=tuple(spread for spread in spreads.rows if spread.row == request.row))
-    entries = spreads_summary(workspace, spreads)
-    for spread in spreads.rows:
-        if spread.row not in entries:
-            command = workspace.command(f"{spreads.table} --row {spread.row}")
-            say(f"{spread.row}: there is no record, give {command} first", quiet=request.quiet)
-    if request.as_json:
-        show_json(entries)
-        return
-    spread_keys = [f"{who}spread_over_{what}" for what in ("orderings", "rows") for who in ("paper_", "")]
-    keys = ("paper", "test_log_likelihood", *spread_keys)
-    columns = ["model", "paper", "ours", "over orderings: paper", "ours", "over rows: paper", "ours"]
-    rows = [[entry["title"], *(number(entry[key]) for key in keys)] for entry in entries.values()]
-    show_table(f"{TABLE3}: {spreads.title}, in nats", columns, rows)
 
 
 class _Bars(ExitStack, Watcher):

@@ -18,13 +18,10 @@ from nadek.inference.summary import deviation
 from nadek.models.base import ConditionalModel
 from nadek.models.confidence import Confidence
 from nadek.models.evaluation import evaluation_mode
-from nadek.runs.provenance import provenance
 from nadek.training import fit_confidence, prepare
-from nadek.utils.atomic import read_record, write_record
 from nadek_paper.markdown import number
-from nadek_paper.recipe_files import read_config
-from nadek_paper.studies import Job, Record, Study
-from nadek_paper.workspace import CHOICE_SEED, Workspace, some_rows
+from nadek_paper.studies import Job, Record, Study, write_whole
+from nadek_paper.workspace import CHOICE_SEED, Workspace, read_config, some_rows
 
 NAME = "confidence"
 TENTHS = 10
@@ -73,26 +70,26 @@ def confidence_study(workspace: Workspace) -> Study:
     fitted, read = x[: len(x) // 2], x[len(x) // 2 :][: options.rows]
 
     def finish(results: Record) -> Record:
-        about = {"title": options.title, "quick": workspace.quick, "data": options.data, "bins": BINS}
-        sizes = {"fitted_rows": len(fitted), "rows": len(read), "orderings": options.orderings, "shown": options.shown}
-        path = workspace.record(NAME)
-        write_record(
-            path, {**about, **sizes, "evaluation": provenance(workspace.device), "models": results}, lines="models"
-        )
-        return read_record(path)
-
-    def job(name: str) -> Job:
-        return Job(
-            name=name,
-            train=lambda force, on_epoch: load_saved(name, device=workspace.device).model,
-            score=lambda model, force, progress: model_results(model, fitted, read, options, progress),
-        )
+        about = {"title": options.title, "data": options.data, "bins": BINS, "shown": options.shown}
+        sizes = {"fitted_rows": len(fitted), "rows": len(read), "orderings": options.orderings}
+        return write_whole(workspace, NAME, {**about, **sizes, "models": results}, lines="models")
 
     return Study(
         title=f"{options.title}: gains in nats a row",
         columns=("model", "knots", "gain", "±"),
-        lines=_lines,
-        jobs=[job(name) for name in options.models],
+        lines=lambda record: [
+            [name, str(line["knots"]), number(line["gain"]), number(line["standard_error"])]
+            for name, entry in record["models"].items()
+            for line in entry["by_knots"]
+        ],
+        jobs=[
+            Job(
+                name=name,
+                train=lambda force, on_epoch, name=name: load_saved(name, device=workspace.device).model,
+                score=lambda model, force, progress: model_results(model, fitted, read, options, progress),
+            )
+            for name in options.models
+        ],
         finish=finish,
     )
 
@@ -165,11 +162,3 @@ def _tenth(conditionals: Conditionals, confidence: Confidence, gain: Tensor, ten
         "error_before": before,
         "error_after": after,
     }
-
-
-def _lines(record: Record) -> list[list[str]]:
-    return [
-        [name, str(line["knots"]), number(line["gain"]), number(line["standard_error"])]
-        for name, entry in record["models"].items()
-        for line in entry["by_knots"]
-    ]

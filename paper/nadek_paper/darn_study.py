@@ -1,51 +1,29 @@
 """Rows that are DARNs: train and score one."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-
-from torch import Tensor
+from dataclasses import dataclass
 
 from nadek.checkpoints import load_state, save_state
-from nadek.runs.data import Split
 from nadek.training import Epoch
 from nadek.utils.configs import encode
 from nadek_paper.darn import DARNRun
-from nadek_paper.estimated_job import estimated_job
-from nadek_paper.importance import QUICK_DRAWS, VALIDATION_DRAWS, sampled_scores
-from nadek_paper.result_records import estimated
+from nadek_paper.estimated_job import RowTraining, estimated, estimated_job, own_recipe
+from nadek_paper.importance import VALIDATION_DRAWS, sampled_scores
 from nadek_paper.rows import DARNRecipe, Row
 from nadek_paper.studies import Job, OnEpoch, Progress, Record
 from nadek_paper.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class DARNTraining:
-    """A DARN to be trained in the folder ``name``."""
+class DARNTraining(RowTraining):
+    """A DARN to be trained."""
 
-    name: str
-    data: str
     recipe: DARNRecipe
-    workspace: Workspace
 
     @classmethod
     def of(cls, row: Row, workspace: Workspace) -> "DARNTraining":
         """Return the training of a row."""
-        recipe = row.darn
-        if recipe is None:
-            raise ValueError(f"{row.table}/{row.name}: expected a DARN, found a row that is none")
-        if workspace.quick:
-            training = replace(recipe.training, epochs=1)
-            recipe = replace(recipe, training=training, draws=min(recipe.draws, QUICK_DRAWS))
-        return cls(row.run_name("modern"), row.data, recipe, workspace)
-
-    @property
-    def folder(self) -> Path:
-        """Return the folder of the training."""
-        return self.workspace.folder(self.name)
-
-    def open(self, split: Split) -> Tensor:
-        """Return one part of the data, on the device."""
-        return self.workspace.open(self.data, split).x.to(self.workspace.device)
+        assert row.darn is not None
+        return cls(row.run_name("modern"), row.data, own_recipe(row.darn, workspace), workspace)
 
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> DARNRun:
         """Return the finished training; train first if need be."""
@@ -66,12 +44,12 @@ class DARNTraining:
 def darn_job(row: Row, workspace: Workspace) -> Job:
     """Return the job of a row that is a DARN."""
     training = DARNTraining.of(row, workspace)
-    recipe = training.recipe
+    draws = training.recipe.draws
 
     def estimate(run: DARNRun, progress: Progress) -> Record:
         model, test, valid = run.best, training.open("test"), training.open("valid")
-        scores = sampled_scores(model.log_weights, test, recipe.draws, progress=progress)
-        validation = sampled_scores(model.log_weights, valid, min(recipe.draws, VALIDATION_DRAWS))
+        scores = sampled_scores(model.log_weights, test, draws, progress=progress)
+        validation = sampled_scores(model.log_weights, valid, min(draws, VALIDATION_DRAWS))
         return {
             **estimated(scores.log_p),
             "by_draws": [{"draws": number, "log_likelihood": mean} for number, mean in scores.by_draws.items()],
@@ -80,10 +58,8 @@ def darn_job(row: Row, workspace: Workspace) -> Job:
 
     return estimated_job(
         row,
-        workspace,
-        recipe,
-        train=training.trained,
-        settings=str(recipe.draws).encode(),
-        tensors=lambda run: [*run.best.state_dict().values(), training.open("test")],
+        training,
+        settings=str(draws).encode(),
+        tensors=lambda run: [*run.best.state_dict().values()],
         estimate=estimate,
     )

@@ -1,39 +1,58 @@
-"""Rows that are DBNs, over an RBM of another row."""
+"""Deep belief networks, an RBM over another row's hidden units, and rows that are such.
+
+They are by Hinton, Osindero and Teh (2006). The top RBM is the joint distribution of the hidden units h. The first one
+gives p(v | h), and its own p(h | v) is where importance sampling draws h from (Murray and Salakhutdinov 2008).
+"""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from nadek.utils.configs import encode
-from nadek_paper.dbn import DBN
-from nadek_paper.estimated_job import estimated_job
-from nadek_paper.importance import QUICK_DRAWS, VALIDATION_DRAWS, sampled_scores
-from nadek_paper.rbm import RBMState, log_partition
+from nadek_paper.estimated_job import estimated, estimated_job
+from nadek_paper.importance import VALIDATION_DRAWS, log_bernoulli, sampled_scores
+from nadek_paper.rbm import RBM, RBMState, draw, log_partition
 from nadek_paper.rbm_study import RBMTraining
-from nadek_paper.result_records import estimated
-from nadek_paper.rows import Row
+from nadek_paper.rows import DBNRecipe, Row
 from nadek_paper.studies import Job, Progress, Record
 from nadek_paper.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class DBN:
+    """A DBN: the hidden units of ``first`` are ``top``'s visible ones."""
+
+    first: RBM
+    top: RBM
+
+    def log_weights(self, v: Shaped[Tensor, "B D"], n: int, generator: torch.Generator) -> Float[Tensor, "n B"]:
+        """Return log p(v, h) - log q(h | v) of n draws.
+
+        They are in nats, without the constant of ``top``.
+        """
+        v = v.to(self.first.W)
+        logits = self.first.hidden_logits(v).expand(n, -1, -1)
+        h = draw(logits, generator)
+        log_p = log_bernoulli(self.first.visible_logits(h), v) - log_bernoulli(logits, h)
+        return self.top.log_weight(h.flatten(0, 1)).view(n, len(v)) + log_p
 
 
 def dbn_job(row: Row, workspace: Workspace) -> Job:
     """Return the job of a row that is a DBN."""
     training = RBMTraining.of(row, workspace)
-    if row.dbn is None or training.below is None:
-        raise ValueError(f"{row.table}/{row.name}: expected a DBN, found a row that is none")
-    below, draws = training.below, row.dbn.draws
-    recipe = replace(row.dbn, training=training.recipe.training, annealing=training.recipe.annealing)
-    if workspace.quick:
-        recipe = replace(recipe, draws=min(draws, QUICK_DRAWS))
+    recipe, below = training.recipe, training.below
+    assert isinstance(recipe, DBNRecipe)
+    assert below is not None
 
     def model_of(state: RBMState) -> DBN:
         return DBN(below.trained().result, state.result)
 
     def tensors(state: RBMState) -> list[Tensor]:
         model = model_of(state)
-        return [*vars(model.first).values(), *vars(model.top).values(), training.open("test")]
+        return [*vars(model.first).values(), *vars(model.top).values()]
 
     def estimate(state: RBMState, progress: Progress) -> Record:
         model, valid, train = model_of(state), training.open("valid"), training.open("train")
@@ -54,6 +73,4 @@ def dbn_job(row: Row, workspace: Workspace) -> Job:
         }
 
     settings = json.dumps([encode(recipe.annealing), recipe.draws], sort_keys=True).encode()
-    return estimated_job(
-        row, workspace, recipe, train=training.trained, settings=settings, tensors=tensors, estimate=estimate
-    )
+    return estimated_job(row, training, settings=settings, tensors=tensors, estimate=estimate)

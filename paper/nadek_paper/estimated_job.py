@@ -1,23 +1,75 @@
-"""The job of a row whose likelihood can only be estimated: an RBM, a DBN or a DARN."""
+"""Rows whose likelihood can only be estimated, an RBM, a DBN or a DARN: their trainings and jobs."""
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 from torch import Tensor
 
+from nadek.runs.data import Split
 from nadek.runs.provenance import provenance
 from nadek.utils.configs import encode
-from nadek_paper.rows import DARNRecipe, DBNRecipe, RBMRecipe, Row
-from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, same_result, write_changed
+from nadek_paper.result_records import ENSEMBLE
+from nadek_paper.rows import Row
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of, scored_once, write_changed
 from nadek_paper.workspace import Workspace
+
+T = TypeVar("T")
+QUICK: dict[str, Callable[[Any], Any]] = {
+    "training": lambda training: replace(training, epochs=1),
+    "choice": lambda choice: None,
+    "annealing": lambda annealing: replace(annealing, temperatures=20),
+    "draws": lambda draws: min(draws, 10),
+}
+"""Options of a quick look, from those of a recipe."""
+
+
+@dataclass(frozen=True)
+class RowTraining:
+    """A model to be trained in the folder ``name``."""
+
+    name: str
+    data: str
+    recipe: Any
+    workspace: Workspace
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the training and the model."""
+        return self.workspace.folder(self.name)
+
+    def open(self, split: Split) -> Tensor:
+        """Return the rows of one part of the data, on the device."""
+        return self.workspace.open(self.data, split).x.to(self.workspace.device)
+
+    def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> Any:  # noqa: ANN401 - by model
+        """Return the finished training, which has a ``curve``; train first, or go on, where there is none."""
+        raise NotImplementedError
+
+
+def own_recipe(recipe: T, workspace: Workspace) -> T:
+    """Return a recipe, or that of a quick look."""
+    if not workspace.quick:
+        return recipe
+    return replace(recipe, **{key: QUICK[key](one) for key, one in vars(recipe).items() if key in QUICK})  # type: ignore[type-var]
+
+
+def estimated(scores: Tensor, error: float = 0.0) -> dict[str, Any]:
+    """Return the numbers of estimates [N] that share a constant."""
+    return {
+        "test_log_likelihood": scores.mean().item(),
+        "standard_error": math.hypot(scores.std().item() / len(scores) ** 0.5, error),
+        "rows": len(scores),
+        **dict.fromkeys(("orderings", *ENSEMBLE)),
+    }
 
 
 def estimated_job(
     row: Row,
-    workspace: Workspace,
-    recipe: RBMRecipe | DBNRecipe | DARNRecipe,
+    training: RowTraining,
     *,
-    train: Callable[..., Any],
     settings: bytes,
     tensors: Callable[[Any], Sequence[Tensor]],
     estimate: Callable[[Any, Progress], Record],
@@ -26,32 +78,33 @@ def estimated_job(
 
     Args:
         row: the row.
-        workspace: its folders and device.
-        recipe: the training, for the record.
-        train: returns the trained model, which has a ``curve``; takes ``force`` and ``on_epoch``.
+        training: its training.
         settings: those of the estimate.
-        tensors: what the estimate depends on, of the trained model: its weights and the test rows.
+        tensors: the weights of the trained model; with the test rows, what the estimate depends on.
         estimate: returns the figures of the trained model.
     """
-    path = workspace.record(row.run_name("modern"))
+    workspace, recipe = training.workspace, training.recipe
+    path = workspace.record(training.name)
 
     def score(trained: Any, force: bool, progress: Progress) -> Record:  # noqa: ANN401, FBT001 - a Job's
-        about, digest = row.about("modern", quick=workspace.quick), digest_of(settings, *tensors(trained))
-        earlier = None if force else same_result(path, digest)
-        if earlier is not None:
-            return {**earlier, **about}
-        return {
-            **about,
-            **estimate(trained, progress),
-            "epochs": recipe.training.epochs,
-            "seconds": sum(point["seconds"] for point in trained.curve),
-            "config": encode(recipe),
-            "digest": digest,
-            "evaluation": provenance(workspace.device),
-            "curve": trained.curve,
-        }
+        digest = digest_of(settings, *tensors(trained), training.open("test"))
 
-    def trained(force: bool, on_epoch: OnEpoch) -> Any:  # noqa: ANN401, FBT001 - a Job's
-        return train(force=force, on_epoch=on_epoch)
+        def results() -> Record:
+            return {
+                **estimate(trained, progress),
+                "epochs": recipe.training.epochs,
+                "seconds": sum(point["seconds"] for point in trained.curve),
+                "config": encode(recipe),
+                "digest": digest,
+                "evaluation": provenance(workspace.device),
+                "curve": trained.curve,
+            }
 
-    return Job(name=row.name, train=trained, score=score, write=lambda record: write_changed(path, record))
+        return scored_once(path, digest, row.about("modern", quick=workspace.quick), results, force=force)
+
+    return Job(
+        name=row.name,
+        train=lambda force, on_epoch: training.trained(force=force, on_epoch=on_epoch),
+        score=score,
+        write=lambda record: write_changed(path, record),
+    )

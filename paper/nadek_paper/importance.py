@@ -12,9 +12,6 @@ from torch.nn import functional as F
 LogWeights = Callable[[Tensor, int, torch.Generator], Tensor]
 """From rows [B, D] and a number n: log p(v, h) - log q(h | v) of n draws of h from q for each row, [n, B] in nats."""
 
-QUICK_DRAWS = 10
-"""Draws for each row in a quick look."""
-
 VALIDATION_DRAWS = 50
 """Most draws for each validation row, and for as many training rows."""
 

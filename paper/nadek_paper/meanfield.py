@@ -1,6 +1,6 @@
 """RBMs turned into NADE-k by mean field, as a study: before training, fine-tuned, and trained from scratch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,18 +8,16 @@ from nadek.checkpoints import SavedModel
 from nadek.models import IterativeNADE, ModelConfig, from_rbm
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
-from nadek.runs.provenance import provenance
 from nadek.runs.recipe import make_recipe, read_recipe
 from nadek.runs.resume import Beginning
 from nadek.training import Recipe
-from nadek.utils.atomic import read_record, write_record
+from nadek.utils.atomic import read_record
 from nadek.utils.configs import decode, naming
 from nadek_paper.markdown import markdown, number
-from nadek_paper.rbm import RBM
 from nadek_paper.rbm_study import RBMTraining, rbm_row
 from nadek_paper.scoring import TEST_SEED
 from nadek_paper.steps_at_test import summaries_by_steps
-from nadek_paper.studies import Job, Record, Study
+from nadek_paper.studies import Job, Record, Study, write_whole
 from nadek_paper.trainings import Training
 from nadek_paper.workspace import Workspace
 
@@ -42,17 +40,16 @@ def meanfield_study(workspace: Workspace) -> Study:
     options, recipe = read_meanfield(workspace)
 
     def finish(results: Record) -> Record:
-        about = {"title": options.title, "quick": workspace.quick, "masks": options.masks}
-        about["evaluation"] = provenance(workspace.device)
-        path = workspace.record(NAME)
-        write_record(path, {**about, "lines": [line for lines in results.values() for line in lines]}, lines="lines")
-        return read_record(path)
+        lines = [line for lines in results.values() for line in lines]
+        return write_whole(
+            workspace, NAME, {"title": options.title, "masks": options.masks, "lines": lines}, lines="lines"
+        )
 
     return Study(
         title=f"{options.title}: log-likelihoods in nats a row",
         columns=("RBM", "as", "test", "±"),
         lines=lambda record: [[line["machine"], line["as"], *_values(line)] for line in record["lines"]],
-        jobs=[job for name in options.rbms for job in _Case.of(name, options, workspace).jobs(recipe)],
+        jobs=[job for name in options.rbms for job in _jobs(name, options, recipe, workspace)],
         finish=finish,
     )
 
@@ -85,79 +82,52 @@ def _values(line: Mapping[str, Any]) -> tuple[str, str]:
     return number(line["test_log_likelihood"]), number(line["standard_error"])
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One trained RBM of the study, with its record."""
+def _jobs(name: str, options: MeanField, changes: Mapping[str, Any], workspace: Workspace) -> list[Job]:
+    """Return the jobs of an RBM: as it is, and two trainings that differ by where they start."""
+    row = rbm_row(workspace.recipes, name)
+    machine = RBMTraining.of(row, workspace)
+    rbm, path = machine.finished(), workspace.record(machine.name)
+    if rbm is None or not path.is_file():
+        command = workspace.command(f"{row.table} --row {row.name}")
+        raise FileNotFoundError(f"there is no trained RBM in {machine.folder}: give {command} first")
+    own, x = read_record(path), machine.open("test")
+    network = from_rbm(rbm.W, rbm.b, rbm.c, steps=1, fill=machine.open("train").mean(0).to(rbm.W))
 
-    name: str
-    options: MeanField
-    training: RBMTraining
-    rbm: RBM
-    record: Record
+    def scored(model: IterativeNADE, steps: Sequence[int], words: str, metrics: Mapping[str, Any]) -> list[Record]:
+        summaries = summaries_by_steps(model, x, steps=max(steps), masks=options.masks, seed=TEST_SEED)
+        values = [{"test_log_likelihood": one.mean, "standard_error": one.standard_error} for one in summaries]
+        about = [{"machine": name, "as": f"{words}, k = {k}", "steps": k} for k in steps]
+        return [{**line, **values[k - 1], **metrics} for k, line in zip(steps, about, strict=True)]
 
-    @classmethod
-    def of(cls, name: str, options: MeanField, workspace: Workspace) -> "_Case":
-        row = rbm_row(workspace.recipes, name)
-        training = RBMTraining.of(row, workspace)
-        rbm, path = training.finished(), workspace.record(training.name)
-        if rbm is None or not path.is_file():
-            command = workspace.command(f"{row.table} --row {row.name}")
-            raise FileNotFoundError(f"there is no trained RBM in {training.folder}: give {command} first")
-        return cls(name, options, training, rbm, read_record(path))
+    def untrained(model: IterativeNADE) -> list[Record]:
+        itself = {key: own[key] for key in ("test_log_likelihood", "standard_error")}
+        line = {"machine": name, "as": "the RBM itself (an estimate)", **itself}
+        return [line, *scored(model, options.steps, "mean field", {})]
 
-    def jobs(self, options: Mapping[str, Any]) -> list[Job]:
-        """Return the jobs: the RBM as it is, and two trainings that differ by where they start."""
-        recipe, workspace = recipe_for(options, *self.rbm.W.shape), self.training.workspace
-        weights = self.network(recipe.model.steps).state_dict()
+    def trained(saved: SavedModel, words: str) -> list[Record]:
+        assert isinstance(saved.model, IterativeNADE)
+        metrics = {key: saved.metrics[key] for key in ("best_validation", "epochs", "seconds", "config")}
+        return scored(saved.model, [saved.model.steps], words, metrics)
 
-        def begin(model: ConditionalModel) -> None:
-            model.load_state_dict(weights)
-
-        name, digest = f"{NAME}-{self.name.replace('/', '-')}", str(self.record["digest"])
-        scratch = Training(name=f"{name}-scratch", data=self.training.data, recipe=recipe, workspace=workspace)
-        # another RBM is another start, which the recipe does not say: the folder's name does
-        tuned = replace(scratch, name=f"{name}-tuned-{digest[:8]}", begin=Beginning(begin, lambda: digest))
-        return [
-            Job(
-                name=f"{self.name}, before training",
-                train=lambda force, on_epoch: self.network(1),
-                score=lambda model, force, progress: self.untrained(model),
-            ),
-            self.training_job("fine-tuned from the RBM", tuned),
-            self.training_job("trained from scratch", scratch),
-        ]
-
-    def training_job(self, words: str, training: Training) -> Job:
-        """Return the job of a network that is trained."""
+    def job_of(words: str, training: Training) -> Job:
         return Job(
-            name=f"{self.name}, {words}",
+            name=f"{name}, {words}",
             train=lambda force, on_epoch: training.trained(force=force, on_epoch=on_epoch),
-            score=lambda saved, force, progress: self.trained(words, saved),
+            score=lambda saved, force, progress: trained(saved, words),
             settings=training.recipe.training,
         )
 
-    def untrained(self, model: IterativeNADE) -> list[Record]:
-        """Return the lines of the RBM by itself, and as a network of several numbers of steps."""
-        own = {key: self.record[key] for key in ("test_log_likelihood", "standard_error")}
-        scores = self.scores(model, max(self.options.steps))
-        lines = [{"as": f"mean field, k = {k}", "steps": k, **scores[k - 1]} for k in self.options.steps]
-        return [{"machine": self.name, **line} for line in ({"as": "the RBM itself (an estimate)", **own}, *lines)]
+    def begin(model: ConditionalModel) -> None:
+        model.load_state_dict(network.state_dict())
 
-    def trained(self, words: str, saved: SavedModel) -> list[Record]:
-        """Return the line of a trained network."""
-        assert isinstance(saved.model, IterativeNADE)
-        steps = saved.model.steps
-        about = {"machine": self.name, "as": f"{words}, k = {steps}", "steps": steps}
-        metrics = {key: saved.metrics[key] for key in ("best_validation", "epochs", "seconds", "config")}
-        return [{**about, **self.scores(saved.model, steps)[-1], **metrics}]
-
-    def network(self, steps: int) -> IterativeNADE:
-        """Return the RBM as a network of mean-field updates."""
-        mean = self.training.open("train").mean(0).to(self.rbm.W)
-        return from_rbm(self.rbm.W, self.rbm.b, self.rbm.c, steps=steps, fill=mean)
-
-    def scores(self, model: IterativeNADE, steps: int) -> list[dict[str, float]]:
-        """Return the test log-likelihoods of 1 to ``steps`` steps."""
-        x, masks = self.training.open("test"), self.options.masks
-        summaries = summaries_by_steps(model, x, steps=steps, masks=masks, seed=TEST_SEED)
-        return [{"test_log_likelihood": one.mean, "standard_error": one.standard_error} for one in summaries]
+    folder, digest = f"{NAME}-{name.replace('/', '-')}", str(own["digest"])
+    recipe = recipe_for(changes, *rbm.W.shape)
+    scratch = Training(name=f"{folder}-scratch", data=machine.data, recipe=recipe, workspace=workspace)
+    # another RBM is another start, which the recipe does not say: the folder's name does
+    tuned = replace(scratch, name=f"{folder}-tuned-{digest[:8]}", begin=Beginning(begin, lambda: digest))
+    before = Job(
+        name=f"{name}, before training",
+        train=lambda force, on_epoch: network,
+        score=lambda model, force, progress: untrained(model),
+    )
+    return [before, job_of("fine-tuned from the RBM", tuned), job_of("trained from scratch", scratch)]

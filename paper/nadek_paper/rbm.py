@@ -219,11 +219,7 @@ class Estimate:
 
 @torch.no_grad()
 def log_partition(
-    rbm: RBM,
-    mean: Float[Tensor, " D"],
-    config: AISConfig,
-    *,
-    progress: Callable[[int, int], None] | None = None,
+    rbm: RBM, mean: Float[Tensor, " D"], config: AISConfig, *, progress: Callable[[int, int], None] | None = None
 ) -> Estimate:
     """Estimate the log normalising constant by annealed importance sampling (Salakhutdinov and Murray 2008).
 

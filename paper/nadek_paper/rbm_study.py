@@ -3,52 +3,37 @@
 import copy
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from nadek.checkpoints import load_state, save_state
 from nadek.models import IterativeNADE, begin_as_rbm
 from nadek.models.base import ConditionalModel
-from nadek.runs.data import Split
 from nadek.training import Epoch, TrainingState, data_mean
 from nadek.utils.configs import encode
-from nadek_paper.estimated_job import estimated_job
+from nadek_paper.estimated_job import RowTraining, estimated, estimated_job, own_recipe
 from nadek_paper.rbm import RBM, RBMState, fit_rbm, log_partition
-from nadek_paper.result_records import estimated
-from nadek_paper.rows import RBMRecipe, Row, read_table
+from nadek_paper.rows import DBNRecipe, RBMChoice, RBMRecipe, Row, read_table
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of
 from nadek_paper.workspace import Workspace
 
-QUICK_TEMPERATURES = 20
-"""Temperatures of the annealing in a quick look."""
-
 
 @dataclass(frozen=True)
-class RBMTraining:
-    """An RBM to be trained in the folder ``name``."""
+class RBMTraining(RowTraining):
+    """An RBM to be trained, perhaps over another one."""
 
-    name: str
-    data: str
-    recipe: RBMRecipe
-    workspace: Workspace
+    recipe: RBMRecipe | DBNRecipe
     below: "RBMTraining | None" = None
 
     @classmethod
     def of(cls, row: Row, workspace: Workspace) -> "RBMTraining":
         """Return the training of a row, or of a DBN's top."""
-        recipe, below = row.rbm, None
-        if row.dbn is not None:
-            recipe = RBMRecipe(training=row.dbn.training, annealing=row.dbn.annealing)
-            below = cls.named(row.dbn.first, row.data, workspace)
+        recipe = row.rbm or row.dbn
         if recipe is None:
             raise ValueError(f"{row.table}/{row.name}: expected an RBM, found a row that is none")
-        if workspace.quick:
-            annealing = replace(recipe.annealing, temperatures=QUICK_TEMPERATURES)
-            recipe = RBMRecipe(training=replace(recipe.training, epochs=1), annealing=annealing)
-        return cls(row.run_name("modern"), row.data, recipe, workspace, below)
+        below = None if row.dbn is None else cls.named(row.dbn.first, row.data, workspace)
+        return cls(row.run_name("modern"), row.data, own_recipe(recipe, workspace), workspace, below)
 
     @classmethod
     def named(cls, name: str, data: str, workspace: Workspace) -> "RBMTraining":
@@ -61,13 +46,9 @@ class RBMTraining:
         return cls.of(row, workspace)
 
     @property
-    def folder(self) -> Path:
-        """Return the folder of the training and the RBM."""
-        return self.workspace.folder(self.name)
-
-    def open(self, split: Split) -> Tensor:
-        """Return the rows of one part of the data, on the device."""
-        return self.workspace.open(self.data, split).x.to(self.workspace.device)
+    def choice(self) -> RBMChoice | None:
+        """Return the choice of the epoch, None for the last."""
+        return self.recipe.choice if isinstance(self.recipe, RBMRecipe) else None
 
     def finished(self) -> RBM | None:
         """Return the RBM, if its training is finished."""
@@ -75,7 +56,7 @@ class RBMTraining:
         return None if state is None or state.epochs < self.recipe.training.epochs else state.result
 
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> RBMState:
-        """Return the state of the finished training; train first, or go on, where there is none."""
+        """Return the state of the finished training."""
         below = None if self.below is None else self.below.trained(on_epoch=on_epoch).result
         config, earlier = self.recipe.training, None if force else self._load()
         if earlier is not None and earlier.epochs == config.epochs:
@@ -87,7 +68,7 @@ class RBMTraining:
         def after_epoch(state: RBMState, moved: float) -> None:
             times.append(time.perf_counter())
             point, costs = {"epoch": state.epochs, "moved": round(moved, 5), "seconds": times[-1] - times[-2]}, None
-            choice = self.recipe.choice
+            choice = self.choice
             if choice is not None and (state.epochs % choice.every == 0 or state.epochs == config.epochs):
                 constant = log_partition(state.average, train.mean(0), choice.annealing).value
                 cost = point["validation"] = constant - state.average.log_weight(valid).mean().item()
@@ -108,7 +89,7 @@ class RBMTraining:
 
     def _identity(self) -> dict[str, Any]:
         """Return options that a saved training must share."""
-        choice, below = self.recipe.choice, None if self.below is None else self.below.finished()
+        choice, below = self.choice, None if self.below is None else self.below.finished()
         return {
             "config": encode(self.recipe.training),
             "choice": None if choice is None else encode(choice),
@@ -132,11 +113,11 @@ class RBMTraining:
 def rbm_job(row: Row, workspace: Workspace) -> Job:
     """Return the job of a row that is an RBM; its likelihood is by annealed importance sampling."""
     training = RBMTraining.of(row, workspace)
-    recipe = training.recipe
+    annealing = training.recipe.annealing
 
     def estimate(state: RBMState, progress: Progress) -> Record:
         rbm = state.result
-        constant = log_partition(rbm, training.open("train").mean(0), recipe.annealing, progress=progress)
+        constant = log_partition(rbm, training.open("train").mean(0), annealing, progress=progress)
         return {
             **estimated(rbm.log_weight(training.open("test")) - constant.value, constant.error),
             "log_partition": constant.value,
@@ -146,11 +127,9 @@ def rbm_job(row: Row, workspace: Workspace) -> Job:
 
     return estimated_job(
         row,
-        workspace,
-        recipe,
-        train=training.trained,
-        settings=json.dumps(encode(recipe.annealing), sort_keys=True).encode(),
-        tensors=lambda state: [state.result.W, state.result.b, state.result.c, training.open("test")],
+        training,
+        settings=json.dumps(encode(annealing), sort_keys=True).encode(),
+        tensors=lambda state: [*vars(state.result).values()],
         estimate=estimate,
     )
 

@@ -13,12 +13,11 @@ from nadek_paper.grids.table import grid_tables
 from nadek_paper.markdown import NOT_RUN, NOTHING, insert, markdown, number, over
 from nadek_paper.meanfield import NAME as MEANFIELD
 from nadek_paper.meanfield import meanfield_table
-from nadek_paper.recipe_files import read_config
 from nadek_paper.result_records import ENSEMBLE, SHARED, RowRecord, records_of
 from nadek_paper.rows import KINDS, Row, names_rbm, read_table, tables
 from nadek_paper.table3 import NAME as TABLE3
 from nadek_paper.table3 import read_spreads, spreads_summary, spreads_table
-from nadek_paper.workspace import Workspace
+from nadek_paper.workspace import Workspace, read_config
 
 COLUMNS = ("model", "recipe", "paper", "ours", "±", "over", "paper, ensemble", "ours, ensemble", "±", "over")
 
@@ -45,10 +44,9 @@ def write_report(workspace: Workspace, page: Path) -> list[RowRecord]:
     if not names:
         raise FileNotFoundError(f"there are no tables in {workspace.recipes}: expected folders table* with TOML files")
     text = page.read_text(encoding="utf-8") if page.is_file() else "# Results\n"
-    for name, block in _tables(workspace).items():
-        text = insert(text, name, block)
-    for name, block in _extras(workspace, page).items():
-        text = insert(text, name, block, append=False)
+    for append, blocks in ((True, _tables(workspace)), (False, _extras(workspace, page))):
+        for name, block in blocks.items():
+            text = insert(text, name, block, append=append)
     workspace.results.mkdir(parents=True, exist_ok=True)
     _write(page, text)
     _write(workspace.results / "summary.json", json.dumps(summary(workspace), indent=2) + "\n")
@@ -96,10 +94,10 @@ def _tables(workspace: Workspace) -> dict[str, str]:
     if spreads is not None:
         blocks[TABLE3] = spreads_table(workspace, spreads)
     for name, path in _study_records(workspace).items():
-        if path.is_file() and name == MEANFIELD:
-            blocks[name] = meanfield_table(workspace, read_record(path))
-        elif path.is_file():
-            blocks[name] = grid_tables(read_grid(recipes / "grids" / f"{name}.toml"), read_record(path))
+        record = read_record(path) if path.is_file() else None
+        if record is not None:
+            grid = None if name == MEANFIELD else read_grid(recipes / "grids" / f"{name}.toml")
+            blocks[name] = meanfield_table(workspace, record) if grid is None else grid_tables(grid, record)
     return blocks
 
 

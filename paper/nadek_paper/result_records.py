@@ -1,12 +1,9 @@
 """Records of a row, read and checked."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from nadek.runs.recipe import is_recipe
 from nadek.utils.atomic import read_record
@@ -16,16 +13,6 @@ from nadek_paper.workspace import Workspace
 ENSEMBLE = ("ensemble", "ensemble_standard_error", "ensemble_orderings", "ensemble_rows")
 SHARED = ("test_log_likelihood", "standard_error", "orderings", "rows", *ENSEMBLE)
 """Numbers that every record has, null where there is none; the summary takes them as they are."""
-
-
-def estimated(scores: Tensor, error: float = 0.0) -> dict[str, Any]:
-    """Return the numbers of estimates [N] that share a constant."""
-    return {
-        "test_log_likelihood": scores.mean().item(),
-        "standard_error": math.hypot(scores.std().item() / len(scores) ** 0.5, error),
-        "rows": len(scores),
-        **dict.fromkeys(("orderings", *ENSEMBLE)),
-    }
 
 
 @dataclass(frozen=True)

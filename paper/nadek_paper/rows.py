@@ -11,7 +11,7 @@ from nadek.training import Recipe
 from nadek.utils.configs import check_range, decode, encode, naming
 from nadek_paper.darn import DARNConfig
 from nadek_paper.rbm import AISConfig, RBMConfig
-from nadek_paper.recipe_files import files_of
+from nadek_paper.workspace import files_of
 
 Kind = Literal["modern", "paper", "taught"]
 """Our training, chosen on validation data; the training of the paper and its authors' code; or learning from another

@@ -1,7 +1,6 @@
-"""Orderings that spread out over an image, beside random ones, as a study."""
+"""Orderings that spread out, beside random ones, as a study: one variable at a time, and several at once."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -11,22 +10,31 @@ from nadek.checkpoints import SavedModel, load_saved
 from nadek.inference import (
     cheapest_chunks,
     image_distances,
+    information_distances,
     log_prob,
     position_losses,
     random_orderings,
     spread_orderings,
     summarise,
 )
-from nadek.inference.decoders.chunking import Progress
-from nadek.runs.provenance import provenance
-from nadek.utils.atomic import read_record, write_record
+from nadek.training import Recipe
 from nadek_paper.markdown import number
-from nadek_paper.recipe_files import read_config
-from nadek_paper.studies import Job, Record, Study
-from nadek_paper.workspace import CHOICE_SEED, Workspace, some_rows
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study, write_whole
+from nadek_paper.trainings import Training
+from nadek_paper.workspace import CHOICE_SEED, Workspace, read_config, some_rows
 
 NAME = "spread"
 KINDS = ("random", "spread")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpreadSet:
+    """A data set of the study, and its model: a trained one, or a recipe to train."""
+
+    data: str  # name of a known data set
+    network: str | None = None  # a trained model
+    recipe: Recipe | None = None  # or the training of one
+    orderings: int = 1  # orderings of each kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,102 +42,107 @@ class SpreadOptions:
     """The options of ``spread.toml``."""
 
     title: str  # shown above the table
-    network: str  # a trained model of images
-    data: str  # its data set
-    chunks: tuple[int, ...]  # numbers of pixels at a time, the first of them 1
-    rows: int  # validation rows
-    measured_rows: int  # others, on which the losses of positions are measured
-    orderings: int  # orderings of each kind
+    sets: tuple[SpreadSet, ...]  # data sets and their models
+    chunks: tuple[int, ...]  # numbers of variables at a time, the first of them 1
+    rows: int  # test rows, a fixed random choice
+    measured_rows: int  # validation rows, on which the losses of positions are measured
+
+    def __post_init__(self) -> None:
+        for one in self.sets:
+            if (one.network is None) == (one.recipe is None):
+                raise ValueError(f"{one.data}: expected either a network or a recipe")
 
 
 class Case(NamedTuple):
-    """A kind of orderings, and a size of chunks; ``sized`` chunks are as many, each of a size of its own."""
+    """A kind of orderings, and a size of chunks; ``measured`` ones are as many, each of a size of its own."""
 
     kind: str
+    measured: bool
     chunk: int
-    sized: bool
 
 
 def spread_study(workspace: Workspace) -> Study:
     """Return the study: each kind of orderings with chunks."""
     options = read_config(SpreadOptions, workspace.recipes / f"{NAME}.toml")
-    both = some_rows(workspace.open(options.data, "valid").x, options.rows + options.measured_rows)
-    others, x = both[: options.measured_rows], both[options.measured_rows :]
-    chunks = [(chunk, sized) for sized in (False, True) for chunk in options.chunks if chunk > 1 or not sized]
-    cases = {
-        f"{kind}, {chunk} at a time{', sized' * sized}": Case(kind, chunk, sized)
-        for chunk, sized in chunks
-        for kind in KINDS
-    }
 
-    def finish(results: dict[str, Tensor]) -> Record:
-        first = next(iter(results.values()))
-        lines = [_entry(cases[name], scores, first, x.shape[1]) for name, scores in results.items()]
-        about = {"title": options.title, "quick": workspace.quick, "model": options.network, "data": options.data}
-        sizes = {"rows": len(x), "measured_rows": len(others), "orderings": options.orderings}
-        path = workspace.record(NAME)
-        write_record(
-            path, {**about, **sizes, "evaluation": provenance(workspace.device), "lines": lines}, lines="lines"
-        )
-        return read_record(path)
+    def finish(results: Record) -> Record:
+        content = {"title": options.title, "measured_rows": options.measured_rows, "sets": results}
+        return write_whole(workspace, NAME, content, lines="sets")
 
-    @cache
-    def saved() -> SavedModel:
-        return load_saved(options.network, device=workspace.device)
+    def job(one: SpreadSet) -> Job:
+        def train(force: bool, on_epoch: OnEpoch) -> SavedModel:  # noqa: FBT001 - a Job's
+            if one.recipe is None:
+                return load_saved(str(one.network), device=workspace.device)
+            training = Training(name=f"{NAME}-{one.data}", data=one.data, recipe=one.recipe, workspace=workspace)
+            return training.trained(force=force, on_epoch=on_epoch)
 
-    @cache
-    def losses(kind: str) -> Tensor:
-        model = saved().model
-        return position_losses(model, others.to(model.b.device), orderings_of(saved(), kind, options.orderings))
-
-    def score(case: Case, progress: Progress | None) -> Tensor:
-        model, passes = saved().model, -(-x.shape[1] // case.chunk)
-        chunk = cheapest_chunks(losses(case.kind), passes) if case.sized else case.chunk
-        orderings = orderings_of(saved(), case.kind, options.orderings)
-        return log_prob(model, x.to(model.b.device), orderings=orderings, chunk=chunk, progress=progress).cpu()
-
-    def job(name: str, case: Case) -> Job:
         return Job(
-            name=name,
-            train=lambda force, on_epoch: None,
-            score=lambda model, force, progress: score(case, progress),
+            name=one.data,
+            train=train,
+            score=lambda saved, force, progress: set_results(saved, one, options, workspace, progress),
+            settings=None if one.recipe is None else one.recipe.training,
         )
 
     return Study(
         title=f"{options.title}: log-likelihoods in nats a row",
-        columns=("orderings", "at a time", "sizes", "passes", "log-likelihood", "difference", "±"),
-        lines=lambda record: [_shown(line) for line in record["lines"]],
-        jobs=[job(name, case) for name, case in cases.items()],
+        columns=("set", "orderings", "at a time", "sizes", "passes", "log-likelihood", "gain", "±"),
+        lines=lambda record: [_shown(name, line) for name, one in record["sets"].items() for line in one["lines"]],
+        jobs=[job(one) for one in options.sets],
         finish=finish,
     )
 
 
-def orderings_of(saved: SavedModel, kind: str, n: int) -> Tensor:
-    """Draw orderings of a kind on a CPU, so that they are the same everywhere."""
-    generator, shape = torch.Generator().manual_seed(CHOICE_SEED), saved.schema.image_shape
-    if kind == "random":
-        return random_orderings(n, saved.model.n_variables, generator=generator)
-    if shape is None:
-        raise ValueError(f"{NAME}: expected a model of images, found one without image_shape")
-    return spread_orderings(n, image_distances(shape), generator=generator)
+def set_results(
+    saved: SavedModel, one: SpreadSet, options: SpreadOptions, workspace: Workspace, progress: Progress
+) -> Record:
+    """Return a data set's entry of the record."""
+    model = saved.model
+    x = some_rows(workspace.open(one.data, "test").x, options.rows).to(model.b.device)
+    others = some_rows(workspace.open(one.data, "valid").x, options.measured_rows).to(model.b.device)
+    along = orderings_along(saved, workspace.open(one.data, "train").x, one.orderings)
+    losses = [position_losses(model, others, ordering.unsqueeze(0)) for ordering in along["spread"]]
+    scores: dict[Case, Tensor] = {}
+    kinds = (("random", False), ("spread", False), ("spread", True))
+    cases = [Case(*kind, chunk) for chunk in options.chunks for kind in kinds if chunk > 1 or not kind[1]]
+    for done, case in enumerate(cases, 1):
+        passes = -(-x.shape[1] // case.chunk)
+        sizes = [cheapest_chunks(one, passes) if case.measured else case.chunk for one in losses]
+        pairs = zip(along[case.kind].unsqueeze(1), sizes, strict=True)
+        parts = [log_prob(model, x, orderings=ordering, chunk=chunk) for ordering, chunk in pairs]
+        scores[case] = torch.cat(parts).cpu()
+        if progress is not None:
+            progress(done, len(cases))
+    lines = [_line(case, scores, x.shape[1]) for case in cases]
+    return {"model": one.network, "orderings": one.orderings, "rows": len(x), "lines": lines}
 
 
-def _entry(case: Case, scores: Tensor, first: Tensor, n_pixels: int) -> Record:
-    """Return a line of the record: scores, and their difference from the first ones, row by row."""
-    summary, difference = summarise(scores), summarise((scores.mean(0) - first.mean(0)).unsqueeze(0))
-    return {
+def orderings_along(saved: SavedModel, train: Tensor, n: int) -> dict[str, Tensor]:
+    """Draw orderings of each kind on a CPU, so that they are the same everywhere."""
+    model, shape = saved.model, saved.schema.image_shape
+    distances = information_distances(train, model.levels) if shape is None else image_distances(shape)
+    random = random_orderings(n, model.n_variables, generator=torch.Generator().manual_seed(CHOICE_SEED))
+    spread = spread_orderings(n, distances, generator=torch.Generator().manual_seed(CHOICE_SEED))
+    return dict(zip(KINDS, (random, spread), strict=True))
+
+
+def _line(case: Case, scores: dict[Case, Tensor], n_variables: int) -> Record:
+    """Return a line of the record: a mean, and its differences row by row from two kinds of one at a time."""
+    summary = summarise(scores[case])
+    line = {
         "orderings": case.kind,
         "at_a_time": case.chunk,
-        "sizes": "measured" if case.sized else "equal",
-        "passes": -(-n_pixels // case.chunk),
+        "sizes": "measured" if case.measured else "equal",
+        "passes": -(-n_variables // case.chunk),
         "log_likelihood": summary.mean,
         "ordering_error": summary.ordering_error,
         "ensemble": summary.ensemble,
-        "difference": difference.mean,
-        "standard_error": difference.standard_error,
     }
+    for key, kind in (("gain", "random"), ("loss", case.kind)):
+        difference = summarise((scores[case] - scores[Case(kind, measured=False, chunk=1)]).mean(0, keepdim=True))
+        line |= {key: difference.mean, f"{key}_error": difference.standard_error}
+    return line
 
 
-def _shown(line: Record) -> list[str]:
-    values = (number(line[key]) for key in ("log_likelihood", "difference", "standard_error"))
-    return [line["orderings"], str(line["at_a_time"]), line["sizes"], str(line["passes"]), *values]
+def _shown(name: str, line: Record) -> list[str]:
+    values = (number(line[key]) for key in ("log_likelihood", "gain", "gain_error"))
+    return [name, line["orderings"], str(line["at_a_time"]), line["sizes"], str(line["passes"]), *values]

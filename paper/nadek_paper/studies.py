@@ -8,8 +8,10 @@ from typing import Any
 
 from torch import Tensor
 
+from nadek.runs.provenance import provenance
 from nadek.training import Epoch, TrainingConfig
 from nadek.utils.atomic import read_record, write_record
+from nadek_paper.workspace import Workspace
 
 Record = dict[str, Any]
 OnEpoch = Callable[[Epoch], None] | None
@@ -76,6 +78,14 @@ def run_study(study: Study, *, force: bool = False, watcher: Watcher | None = No
     return study.finish(results)
 
 
+def write_whole(workspace: Workspace, name: str, content: Record, *, lines: str) -> Record:
+    """Write the record of a study that is run as a whole, and return it as it is read."""
+    path = workspace.record(name)
+    about = {"quick": workspace.quick, "evaluation": provenance(workspace.device)}
+    write_record(path, {**about, **content}, lines=lines)
+    return read_record(path)
+
+
 def digest_of(options: bytes, *tensors: Tensor) -> str:
     """Return a digest of options, and of the shapes and values of tensors."""
     digest = hashlib.sha256(options)
@@ -85,10 +95,10 @@ def digest_of(options: bytes, *tensors: Tensor) -> str:
     return digest.hexdigest()
 
 
-def same_result(path: Path, digest: str) -> Record | None:
-    """Return the record at a path if it has this digest."""
-    record = read_record(path) if path.is_file() else {}
-    return record if record.get("digest") == digest else None
+def scored_once(path: Path, digest: str, about: Record, score: Callable[[], Record], *, force: bool) -> Record:
+    """Return a row's record: the one at a path, if it has this digest, or a new one."""
+    record = read_record(path) if path.is_file() and not force else {}
+    return {**record, **about} if record.get("digest") == digest else {**about, **score()}
 
 
 def write_changed(path: Path, record: Record) -> Record:

@@ -1,14 +1,14 @@
 """Spreads of log p(x | o) over orderings and over rows (the paper's Table 3), from the records of other rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nadek_paper.markdown import NOTHING, markdown, number, over
-from nadek_paper.recipe_files import read_config
 from nadek_paper.result_records import records_of
 from nadek_paper.rows import Row, read_table
-from nadek_paper.workspace import Workspace
+from nadek_paper.studies import Study
+from nadek_paper.workspace import Workspace, choose, read_config
 
 NAME = "table3"
 _PAPER_COLUMNS = ("mean, paper", "mean, ours", "√E_x Var_o, paper", "ours", "√E_o Var_x, paper", "ours")
@@ -45,6 +45,26 @@ def read_spreads(workspace: Workspace) -> Spreads | None:
     return read_config(Spreads, path) if path.is_file() else None
 
 
+def spreads_study(workspace: Workspace, *, only: str | None = None) -> Study:
+    """Return the study of all rows or one; it trains nothing."""
+    spreads = read_spreads(workspace)
+    if spreads is None:
+        raise FileNotFoundError(f"there is no {NAME}.toml in {workspace.recipes}")
+    if only is not None:
+        choose(only, [spread.row for spread in spreads.rows], f"{NAME} has no row")
+        spreads = replace(spreads, rows=tuple(spread for spread in spreads.rows if spread.row == only))
+    entries = spreads_summary(workspace, spreads)
+    commands = {one.row: workspace.command(f"{spreads.table} --row {one.row}") for one in spreads.rows}
+    return Study(
+        title=f"{NAME}: {spreads.title}, in nats",
+        columns=COLUMNS,
+        lines=lambda record: spreads_lines(workspace, spreads),
+        jobs=[],
+        finish=lambda results: entries,
+        skipped={row: f"there is no record, give {one} first" for row, one in commands.items() if row not in entries},
+    )
+
+
 def spreads_summary(workspace: Workspace, spreads: Spreads) -> dict[str, dict[str, Any]]:
     """Return row -> the paper's values beside ours, of the recipe without a teacher that validates best.
 
@@ -77,8 +97,8 @@ def spreads_summary(workspace: Workspace, spreads: Spreads) -> dict[str, dict[st
     return summary
 
 
-def spreads_table(workspace: Workspace, spreads: Spreads) -> str:
-    """Return the table in Markdown; a dash stands for a missing value."""
+def spreads_lines(workspace: Workspace, spreads: Spreads) -> list[list[str]]:
+    """Return the lines below `COLUMNS`; a dash stands for a missing value."""
     entries, lines = spreads_summary(workspace, spreads), []
     for spread, row in zip(spreads.rows, spreads.read_rows(workspace.recipes), strict=True):
         ours = entries.get(spread.row, {})
@@ -87,4 +107,9 @@ def spreads_table(workspace: Workspace, spreads: Spreads) -> str:
         numbers += [number(spread.over_rows, 1), number(ours.get("spread_over_rows"))]
         sizes = over(ours.get("spread_orderings"), ours.get("spread_rows"))
         lines.append([row.title, ours.get("recipe", NOTHING), *numbers, sizes])
-    return markdown(COLUMNS, lines, words=2)
+    return lines
+
+
+def spreads_table(workspace: Workspace, spreads: Spreads) -> str:
+    """Return the table in Markdown."""
+    return markdown(COLUMNS, spreads_lines(workspace, spreads), words=2)

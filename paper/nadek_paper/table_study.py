@@ -9,12 +9,13 @@ from nadek_paper.darn_study import darn_job
 from nadek_paper.dbn_study import dbn_job
 from nadek_paper.markdown import number
 from nadek_paper.rbm_study import begin_as_rbm_row, rbm_digest, rbm_job
-from nadek_paper.rows import Kind, Row, names_rbm, read_table
+from nadek_paper.rows import DARNRecipe, DBNRecipe, Kind, RBMRecipe, Row, names_rbm, read_table
 from nadek_paper.scoring import Scoring
-from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study, same_result, write_changed
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study, scored_once, write_changed
 from nadek_paper.trainings import Training, origin
 from nadek_paper.workspace import Workspace
 
+JOBS = {RBMRecipe: rbm_job, DBNRecipe: dbn_job, DARNRecipe: darn_job}
 QUICK_ORDERINGS = 2
 """Orderings in a quick look."""
 
@@ -31,7 +32,9 @@ def table_study(name: str, kind: Kind, workspace: Workspace, *, only: str | None
         columns=COLUMNS,
         lines=lambda record: [[one["title"], *(number(one[key]) for key in VALUES)] for one in record.values()],
         jobs=[row_job(row, kind, workspace) for row in rows if row.name not in skipped],
-        skipped={key: "only cited" if row.cited else f"no recipe {kind!r}" for key, row in skipped.items()},
+        skipped={
+            key: f"{'only cited' if row.cited else f'no recipe {kind!r}'}, not run" for key, row in skipped.items()
+        },
     )
 
 
@@ -40,12 +43,8 @@ def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:
 
     A record of the same model and the same scoring stays, but for its description of the row.
     """
-    if row.rbm is not None and kind in row.kinds:
-        return rbm_job(row, workspace)
-    if row.dbn is not None and kind in row.kinds:
-        return dbn_job(row, workspace)
-    if row.darn is not None and kind in row.kinds:
-        return darn_job(row, workspace)
+    if row.baseline is not None and kind in row.kinds:
+        return JOBS[type(row.baseline)](row, workspace)
     training = training_of(row, kind, workspace)
 
     def train(force: bool, on_epoch: OnEpoch) -> SavedModel:  # noqa: FBT001 - a Job's
@@ -54,10 +53,11 @@ def row_job(row: Row, kind: Kind, workspace: Workspace) -> Job:
     def score(saved: SavedModel, force: bool, progress: Progress) -> Record:  # noqa: FBT001
         scoring = Scoring.of(_few_orderings(row) if workspace.quick else row, saved.model, training.open("test").x)
         about = row.about(kind, quick=workspace.quick)
-        earlier = None if force else same_result(workspace.record(training.name), scoring.digest)
-        if earlier is not None:
-            return {**earlier, **about}
-        return {**about, **scoring.scores(training.folder, progress), **origin(saved, workspace.device)}
+
+        def scores() -> Record:
+            return {**scoring.scores(training.folder, progress), **origin(saved, workspace.device)}
+
+        return scored_once(workspace.record(training.name), scoring.digest, about, scores, force=force)
 
     def write(record: Record) -> Record:
         record = write_changed(workspace.record(training.name), record)

@@ -122,9 +122,6 @@ def origin(saved: SavedModel, device: torch.device | str) -> dict[str, Any]:
 
 def _rounded(epoch: dict[str, Any]) -> dict[str, Any]:
     """Return an epoch with four decimals: a curve is for looking at."""
-    entry = dict(epoch)
-    for key in ("train", "validation"):
-        entry[key] = entry[key] and [round(cost, 4) for cost in entry[key]]
-    for key in ("best", "seconds"):
-        entry[key] = None if entry[key] is None else round(entry[key], 4)
-    return entry
+    costs = {key: epoch[key] and [round(cost, 4) for cost in epoch[key]] for key in ("train", "validation")}
+    numbers = {key: None if epoch[key] is None else round(epoch[key], 4) for key in ("best", "seconds")}
+    return {**epoch, **costs, **numbers}

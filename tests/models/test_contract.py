@@ -11,7 +11,7 @@ import reference
 from nadek.inference import beam, explain_cells, greedy, likelihood
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row
 from nadek.inference.likelihood import estimate_log_prob, log_prob, reduce_orderings
-from nadek.inference.order_agnostic import fixed_order_costs, reduce, step_costs
+from nadek.inference.order_agnostic import fixed_order_costs, step_costs
 from nadek.inference.orderings import rank_of
 from nadek.inference.row_random import row_keys
 from nadek.inference.sampling import (
@@ -26,6 +26,8 @@ from nadek.inference.sampling import (
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
 from nadek.models.variables import MixedVariables
+from nadek.training import Phase, TrainingConfig
+from nadek.training.costs import Minibatch, batch_costs
 from support.models import any_order, every_model, frequencies, p_value, rows, with_columns
 from zoo import WITH_COLUMNS, ZOO, build, decoders_of, orderings_of
 
@@ -290,8 +292,10 @@ def test_pretraining_cost_averages_steps(name, generator):
         log_p = column_log_probs(model, model(x, missing, steps=t + 1)[-1], x)
         expected = weight * -(log_p * missing).sum(1)
         torch.testing.assert_close(costs[t], expected, rtol=0, atol=1e-12)
-    torch.testing.assert_close(reduce(costs, "all_steps"), costs.mean(), rtol=0, atol=1e-15)
-    torch.testing.assert_close(reduce(costs, "last_step"), costs[-1].mean(), rtol=0, atol=1e-15)
+    for objective, counted in (("all_steps", costs), ("last_step", costs[-1:])):
+        batch, phase = Minibatch(x, None, missing), Phase(objective=objective)
+        mine = batch_costs(model, batch, phase, TrainingConfig(), teacher=None, generator=generator)
+        torch.testing.assert_close(mine, counted, rtol=0, atol=1e-15)
 
 
 @any_order

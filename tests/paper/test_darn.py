@@ -11,7 +11,7 @@ from nadek.runs.data import open_data
 from nadek.training import AdamW
 from nadek_paper import darn
 from nadek_paper.darn import DARN, DARNConfig, DARNRun, WeightNoise
-from nadek_paper.darn_study import DARNTraining, darn_job
+from nadek_paper.darn_study import DARNTraining
 from nadek_paper.importance import log_bernoulli, sampled_scores
 from nadek_paper.report import markdown_table, summary
 from nadek_paper.rows import read_row, read_table, tables
@@ -229,6 +229,3 @@ def test_darn_of_other_recipe_needs_force(tmp_path):
     other = read_row(write_recipe(tmp_path, "table9/darn.toml", ROW.replace("hidden = 8", "hidden = 6")))
     with pytest.raises(ValueError, match="holds a DARN of another recipe; use --force"):
         run_row(other, "modern", workspace_in(tmp_path, quick=True))
-    rbm = read_row(write_recipe(tmp_path, "table9/rbm.toml", recipe_text("rbm")))
-    with pytest.raises(ValueError, match="table9/rbm: expected a DARN, found a row that is none"):
-        darn_job(rbm, workspace_in(tmp_path))

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from nadek_paper.dbn import DBN
+from nadek_paper.dbn_study import DBN
 from nadek_paper.importance import log_bernoulli, sampled_scores
 from nadek_paper.rbm import RBM, RBMConfig, fit_rbm
 from support.paper_rows import StopError, exact_log_partition, machine, states

@@ -108,9 +108,3 @@ def test_top_of_another_first_layer_is_refused(tmp_path):
 def test_errors_are_named(change, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         dbn_job(read_row(write(tmp_path, ROW.replace(*change))), workspace_in(tmp_path))
-
-
-def test_rbm_is_no_dbn(tmp_path):
-    row = read_row(write(tmp_path).with_name("rbm.toml"))
-    with pytest.raises(ValueError, match="table9/rbm: expected a DBN, found a row that is none"):
-        dbn_job(row, workspace_in(tmp_path))

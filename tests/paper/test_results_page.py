@@ -9,11 +9,10 @@ import pytest
 from nadek_paper.claims import Claims, claims_table
 from nadek_paper.figures import read_pictures
 from nadek_paper.grids.grid import grids
-from nadek_paper.recipe_files import read_config
 from nadek_paper.report import notes_of, pictures_of, write_report
 from nadek_paper.rows import read_table, tables
 from nadek_paper.table3 import Spreads
-from nadek_paper.workspace import PAGE, RECIPES, RESULTS, Workspace
+from nadek_paper.workspace import PAGE, RECIPES, RESULTS, Workspace, read_config
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Studies that read trained models on validation rows: confidence, and orderings that spread out."""
+"""Studies that read trained models: confidence, and orderings that spread out."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ from nadek.runs.data import open_data
 from nadek.tabular.schema import Schema
 from nadek.training import fit_confidence, prepare
 from nadek_paper.confidence_study import calibration_error, confidence_study
-from nadek_paper.spread_study import spread_study
+from nadek_paper.spread_study import orderings_along, spread_study
 from nadek_paper.studies import run_study
 from nadek_paper.workspace import some_rows
 from support.models import seeded
@@ -34,12 +34,10 @@ orderings = 2
 """
 SPREAD = """
 title = "Spread"
-network = "MODEL"
-data = "digits"
+sets = [{ data = "digits", network = "MODEL", orderings = 2 }]
 chunks = [1, 9]
 rows = 10
 measured_rows = 6
-orderings = 2
 """
 
 
@@ -87,27 +85,36 @@ def test_calibration_error_of_bins():
 @pytest.mark.slow
 def test_spread_is_compared_with_random(model, tmp_path):
     record = run_study(spread_study(workspace_in(tmp_path)))
-    both = some_rows(open_data("digits", split="valid").x, 16)
-    others, x = both[:6], both[6:]
+    x = some_rows(open_data("digits", split="test").x, 10)
+    others = some_rows(open_data("digits", split="valid").x, 6)
     random = random_orderings(2, 64, generator=seeded())
     spread = spread_orderings(2, image_distances((8, 8)), generator=seeded())
-    first, _, _, last, _, sized = record["lines"]
-    assert (first["orderings"], first["at_a_time"], first["passes"], first["difference"]) == ("random", 1, 64, 0)
-    assert (last["orderings"], last["at_a_time"], last["passes"]) == ("spread", 9, 8)
-    scores = [log_prob(model, x, orderings=o, chunk=chunk).mean(0) for o, chunk in ((random, 1), (spread, 9))]
-    assert last["log_likelihood"] == pytest.approx(scores[1].mean().item(), abs=1e-9)
-    sizes = cheapest_chunks(position_losses(model, others, spread), 8)
-    expected = log_prob(model, x, orderings=spread, chunk=sizes).mean().item()
-    assert (sized["sizes"], sized["passes"], len(sizes)) == ("measured", 8, 8)
-    assert sized["log_likelihood"] == pytest.approx(expected, abs=1e-9)
-    assert last["difference"] == pytest.approx((scores[1] - scores[0]).mean().item(), abs=1e-9)
-    assert last["standard_error"] == pytest.approx((scores[1] - scores[0]).std().item() / 10**0.5, abs=1e-9)
+    first, one, _, last, sized = record["sets"]["digits"]["lines"]
+    assert (first["orderings"], first["at_a_time"], first["passes"], first["gain"]) == ("random", 1, 64, 0)
+    assert (last["orderings"], last["at_a_time"], last["sizes"], last["passes"]) == ("spread", 9, "equal", 8)
+    scores = [log_prob(model, x, orderings=o, chunk=n).mean(0) for o, n in ((random, 1), (spread, 1), (spread, 9))]
+    assert one["log_likelihood"] == pytest.approx(scores[1].mean().item(), abs=1e-9)
+    for key, before in (("gain", scores[0]), ("loss", scores[1])):
+        difference = scores[2] - before
+        assert last[key] == pytest.approx(difference.mean().item(), abs=1e-9)
+        assert last[f"{key}_error"] == pytest.approx(difference.std().item() / 10**0.5, abs=1e-9)
+    sizes = [cheapest_chunks(position_losses(model, others, o[None]), 8) for o in spread]
+    each = [log_prob(model, x, orderings=o[None], chunk=n) for o, n in zip(spread, sizes, strict=True)]
+    assert (sized["sizes"], sized["passes"], sizes[0] != sizes[1]) == ("measured", 8, True)
+    assert sized["log_likelihood"] == pytest.approx(torch.cat(each).mean().item(), abs=1e-9)
+
+
+def test_tables_spread_by_mutual_information(tmp_path):
+    saved = SavedModel(nade_k(3, hidden=(2,), steps=1, generator=seeded()), Schema())
+    train = torch.tensor([[0.0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
+    along = orderings_along(saved, train, 20)["spread"].tolist()
+    assert {o[1] for o in along if o[0] != 2} == {2}  # the twin of the first comes last
 
 
 def test_unsuitable_studies_are_refused(model, tmp_path):
     write_recipe(tmp_path, "confidence.toml", CONFIDENCE.replace("shown = 3", "shown = 2"))
     with pytest.raises(ValueError, match=r"shown: expected one of the knots \(1, 3\), found 2"):
         confidence_study(workspace_in(tmp_path))
-    save(tmp_path / "model", SavedModel(model, Schema()))
-    with pytest.raises(ValueError, match="spread: expected a model of images"):
-        run_study(spread_study(workspace_in(tmp_path)))
+    write_recipe(tmp_path, "spread.toml", SPREAD.replace(', network = "MODEL"', ""))
+    with pytest.raises(ValueError, match="digits: expected either a network or a recipe"):
+        spread_study(workspace_in(tmp_path))

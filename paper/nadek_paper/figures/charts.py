@@ -9,13 +9,12 @@ from nadek.models import IterativeNADE
 from nadek.utils.atomic import read_record
 from nadek_paper.figures.config import Curves, GridLines, StepsAtTest
 from nadek_paper.figures.panels import Line, lines
-from nadek_paper.figures.references import find
+from nadek_paper.figures.references import Reference, find
 from nadek_paper.grids.grid import SET, Grid, grids, read_grid
 from nadek_paper.grids.study import current, record_name
 from nadek_paper.grids.table import mean_over_seeds
-from nadek_paper.recipe_files import choose
 from nadek_paper.steps_at_test import summaries_by_steps
-from nadek_paper.workspace import Workspace, some_rows
+from nadek_paper.workspace import Workspace, choose, some_rows
 
 Points = list[dict[str, Any]]
 """The numbers behind a picture."""
@@ -59,9 +58,8 @@ def grid_lines(shows: GridLines, workspace: Workspace) -> tuple[Points, figures.
     return points, lines(panels, x_label="steps in training (k)", y_label=label, shared=False)
 
 
-def steps_at_test(shows: StepsAtTest, workspace: Workspace) -> tuple[Points, figures.Figure]:
+def steps_at_test(shows: StepsAtTest, reference: Reference) -> tuple[Points, figures.Figure]:
     """Draw log-likelihoods of one model with other numbers of steps than it was trained with."""
-    reference = find(shows.model, shows.recipe, workspace)
     model, x = reference.model().model, some_rows(reference.training.open(shows.split).x, shows.rows)
     if not isinstance(model, IterativeNADE):
         raise ValueError(f"{shows.model}: expected a network of the paper's kind, found one of images")

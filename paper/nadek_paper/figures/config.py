@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from nadek.runs.data import Split
-from nadek_paper.recipe_files import files_of, read_config
 from nadek_paper.rows import Kind
+from nadek_paper.workspace import files_of, read_config
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,14 +16,15 @@ from nadek_paper.figures.references import find
 from nadek_paper.figures.structures import structures
 from nadek_paper.workspace import Workspace
 
-DRAWN_BY: dict[type, Callable[[Any, Workspace], tuple[Points, figures.Figure]]] = {
+DRAWN_BY: dict[type, Callable[[Any, Any], tuple[Points, figures.Figure]]] = {
     config.Curves: curves,
     config.GridLines: grid_lines,
+    config.Structures: lambda shows, workspace: ([], structures()),
+    # of a model
     config.StepsAtTest: steps_at_test,
     config.Reconstructions: images.reconstructions,
     config.Samples: images.samples,
     config.Filters: images.filters,
-    config.Structures: lambda shows, workspace: ([], structures()),
 }
 
 
@@ -33,15 +34,14 @@ def draw_picture(picture: config.Picture, workspace: Workspace) -> Path:
     The picture goes to ``NAME.png`` in the folder of pictures, the record to ``figures-NAME.json``.
     """
     shows, path = picture.shows, workspace.picture(picture.name)
-    points, figure = DRAWN_BY[type(shows)](shows, workspace)
-    shown = [shows] if isinstance(shows, config.OfModel) else []
-    models = {one.model: find(one.model, one.recipe, workspace).training.digest for one in shown}
+    reference = find(shows.model, shows.recipe, workspace) if isinstance(shows, config.OfModel) else None
+    points, figure = DRAWN_BY[type(shows)](shows, reference or workspace)
     record = {
         "figure": picture.name,
         "title": picture.title,
         "quick": workspace.quick,
         "shows": encode(shows),
-        "models": models,
+        "models": {reference.name: reference.training.digest} if reference else {},
         "evaluation": provenance(workspace.device),
         "points": points,
     }

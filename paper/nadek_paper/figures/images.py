@@ -12,22 +12,21 @@ from nadek.inference.sampling import reconstruction_probabilities, sample
 from nadek.models import IterativeNADE
 from nadek_paper.figures.charts import Points
 from nadek_paper.figures.config import Filters, Reconstructions, Samples
-from nadek_paper.figures.references import find
-from nadek_paper.workspace import Workspace
+from nadek_paper.figures.references import Reference
 
 
-def samples(shows: Samples, workspace: Workspace) -> tuple[Points, figures.Figure]:
+def samples(shows: Samples, reference: Reference) -> tuple[Points, figures.Figure]:
     """Draw samples, each along an ordering of its own."""
-    saved = find(shows.model, shows.recipe, workspace).model()
+    saved = reference.model()
     generator = torch.Generator(saved.model.b.device).manual_seed(shows.seed)
     drawn = sample(saved.model, shows.number, generator=generator).cpu().numpy()
     points: Points = [{"bits": np.packbits(row).tobytes().hex()} for row in drawn]
     return points, figures.samples(drawn, image_shape=_shape(saved))
 
 
-def filters(shows: Filters, workspace: Workspace) -> tuple[Points, figures.Figure]:
+def filters(shows: Filters, reference: Reference) -> tuple[Points, figures.Figure]:
     """Draw the weights of randomly chosen hidden units."""
-    saved = find(shows.model, shows.recipe, workspace).model()
+    saved = reference.model()
     if not isinstance(saved.model, IterativeNADE):
         raise ValueError(f"{shows.model}: expected a network with a matrix to show, found one of images")
     weights = saved.model.W if shows.side == "encoder" else saved.model.output_weight.t()
@@ -40,9 +39,8 @@ def filters(shows: Filters, workspace: Workspace) -> tuple[Points, figures.Figur
     return points, figures.filters(shown, image_shape=_shape(saved))
 
 
-def reconstructions(shows: Reconstructions, workspace: Workspace) -> tuple[Points, figures.Figure]:
+def reconstructions(shows: Reconstructions, reference: Reference) -> tuple[Points, figures.Figure]:
     """Draw states of the inference for partly hidden rows; record how they agree with the data."""
-    reference = find(shows.model, shows.recipe, workspace)
     saved, rows = reference.model(), reference.training.open(shows.split).x
     generator = torch.Generator().manual_seed(shows.seed)  # on a CPU: the same rows and cells everywhere
     chosen = torch.randperm(len(rows), generator=generator)[: len(shows.hidden)]

@@ -17,6 +17,7 @@ from nadek_paper.workspace import Workspace
 class Reference:
     """A row of a table (``cell`` is None) or a cell of a grid; ``command`` trains it, ``record`` names its record."""
 
+    name: str
     training: Training
     record: str
     cell: Cell | None
@@ -51,10 +52,10 @@ def find(name: str, kind: Kind, workspace: Workspace) -> Reference:
     if not path.is_file():
         (row,) = read_table(workspace.recipes / group, only=one)
         training = training_of(row, kind, workspace)
-        return Reference(training, training.name, None, workspace.command(f"{group} --row {one} --recipe {kind}"))
+        return Reference(name, training, training.name, None, workspace.command(f"{group} --row {one} --recipe {kind}"))
     grid = read_grid(path)
     cells = {cell.name: cell for cell in grid.cells}
     if one not in cells:
         raise ValueError(f"{group} has no cell {one!r}; one is called {grid.cells[0].name}")
     training = training_of_cell(grid, cells[one], workspace)
-    return Reference(training, record_name(group), cells[one], workspace.command(f"grids {group} --row {one}"))
+    return Reference(name, training, record_name(group), cells[one], workspace.command(f"grids {group} --row {one}"))

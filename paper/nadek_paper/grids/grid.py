@@ -16,7 +16,7 @@ from nadek.models.registry import build_meta
 from nadek.runs.recipe import make_recipe, merge, phases, read_recipe
 from nadek.training import Recipe
 from nadek.utils.configs import decode, naming
-from nadek_paper.recipe_files import choose
+from nadek_paper.workspace import choose
 
 SET, SEED = "set", "seed"
 """Keys of a cell, beside the axes."""
@@ -137,10 +137,7 @@ def _product(chosen: Mapping[str, Any], axes: Mapping[str, Mapping[str, Any]]) -
 
 
 def _cell(
-    where: dict[str, str],
-    seed: int,
-    axes: Mapping[str, Mapping[str, Part | Variant]],
-    layers: list[Mapping[str, Any]],
+    where: dict[str, str], seed: int, axes: Mapping[str, Mapping[str, Part | Variant]], layers: list[Mapping[str, Any]]
 ) -> Cell:
     name = "-".join([*where.values(), f"s{seed}"])
     part = axes[SET][where[SET]]

@@ -98,8 +98,9 @@ def cheapest_chunks(losses: Float[Tensor, "D D"], passes: int) -> list[int]:
         raise ValueError(f"losses: expected a square table, found an array of shape {tuple(losses.shape)}")
     if passes > n_variables:
         raise ValueError(f"passes: expected at most {n_variables}, one for each variable, found {passes}")
-    # a chunk from i up to and with j
-    cost = losses.double().triu().cumsum(1).masked_fill(losses.new_ones(losses.shape).tril(-1).bool(), torch.inf)
+    # a loss below that at one at a time is chance, and the sizes would follow it
+    cost = losses.double().maximum(losses.diagonal().double()).triu().cumsum(1)  # of a chunk from i up to and with j
+    cost.masked_fill_(torch.ones_like(cost).tril(-1).bool(), torch.inf)
     best, choices = cost[0], []
     for _ in range(passes - 1):
         best, choice = (best[:-1].unsqueeze(1) + cost[1:]).min(0)  # over the last position of the chunks before

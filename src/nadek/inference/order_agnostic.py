@@ -162,15 +162,6 @@ def fixed_order_costs(
     return -stride * model.variables.log_prob(scores, visited[:, start::stride]).sum(1).unsqueeze(0)
 
 
-def reduce(costs: Float[Tensor, "k B"], objective: Objective, n_rows: int | None = None) -> Float[Tensor, ""]:
-    """Return the mean cost of the last or all steps.
-
-    With ``n_rows`` the costs are those of some rows of a minibatch, and this is their part of its mean.
-    """
-    counted = costs if objective == "all_steps" else costs[-1:]
-    return counted.sum() / (len(counted) * (costs.shape[1] if n_rows is None else n_rows))
-
-
 def l2_penalty(model: nn.Module) -> Float[Tensor, ""]:
     """Return the sum of squares of all weight matrices, not of biases."""
     squares = [p.square().sum() for p in model.parameters() if p.ndim >= 2]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 import torch
 from torch import Tensor
 
-from nadek.inference.order_agnostic import l2_penalty, reduce
+from nadek.inference.order_agnostic import l2_penalty
 from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
 from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights, check_world
@@ -300,7 +300,7 @@ class _Run:
         n_own = own.stop - own.start
         part = batch.part(own if n_own else slice(1))  # a process without a row computes one that does not count
         costs = batch_costs(model, part, phase, config, teacher=self.teacher, generator=dropout)[:, :n_own]
-        loss = reduce(costs, phase.objective, n_rows)
+        loss = costs.sum() / (len(costs) * n_rows)  # of a part of the rows, its share of the mean
         if config.l2:
             loss = loss + config.l2 / self.world.size * l2_penalty(model)
         self.optimizer.zero_grad()
