@@ -63,7 +63,7 @@ class UnknownCells:
     def add(self, label: str, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
         """Count those of a column, [N]."""
         rows = np.flatnonzero(np.isnan(codes))
-        rows = rows[~is_missing(cells[rows])]
+        rows = rows[~is_missing(cells[rows])] if len(rows) else rows
         count, example = self._columns.get(label, (0, ""))
         if len(rows) and not count:
             example = f"such as {shown(cells[rows[0]])} in row {first_row + rows[0] + 1}"

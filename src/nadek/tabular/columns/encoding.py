@@ -28,6 +28,10 @@ Statistic = Literal["mean", "median", "mode"]
 """Value that stands for a distribution."""
 
 
+FEW = 32
+"""Numbers that are looked up one by one: to find the different ones takes longer."""
+
+
 def encode(
     column: Column, values: NDArray[Any], *, name: str, unknown: Unknown = "error", first_row: int = 0
 ) -> NDArray[np.float64]:
@@ -143,8 +147,8 @@ def _sort_of(column: Column) -> Sort:
 def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
     """Return the level of each observed cell, [M]; NaN for others."""
     codes = {level: float(place) for place, level in enumerate(levels)}  # 1, 1.0 and True are one key
-    if cells.sort == "text":
-        return np.array([codes.get(value, np.nan) for value in cells.values], dtype=np.float64)
+    if cells.sort == "text" or len(cells.values) <= FEW:
+        return np.array([codes.get(value, np.nan) for value in cells.values.tolist()], dtype=np.float64)
     different, inverse = np.unique(cells.values, return_inverse=True)
     return np.array([codes.get(value, np.nan) for value in different.tolist()], dtype=np.float64)[inverse]
 
