@@ -273,7 +273,7 @@ def run(cells: HiddenCells, method: str) -> dict[str, Any]:
 
 def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
     """Return means over seeds: of each table and method, and comparisons with the best of the others."""
-    frame = pd.DataFrame(results)
+    frame = pd.DataFrame(sorted(results, key=lambda result: list(METHODS).index(result["method"])))
     keys = [key for key in ("rmse", "log_loss", "seconds", "coverage", "interval", "rank") if key in frame]
     each = frame.groupby(["name", "method"], sort=False)[keys].mean()
     tables = {key: each[key].unstack(0) for key in keys}
@@ -294,7 +294,7 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
             "rmse_tables": rmse.shape[1],
             "rmse_nadek": float(rmse.loc["nadek"].mean()),
             "rmse_forests": float(rmse.loc["forests"].mean()),
-            "log_loss_best": int((loss.drop(OWN, errors="ignore").idxmin() == "nadek").sum()),
+            "log_loss_best": int((loss.drop(list(OWN), errors="ignore").idxmin() == "nadek").sum()),
             "log_loss_tables": loss.shape[1],
             "within_3": int((ratio <= 3).sum()),
             "within_5": int((ratio <= 5).sum()),
