@@ -1,6 +1,7 @@
 """Rows whose likelihood can only be estimated, an RBM, a DBN or a DARN: their trainings and jobs."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ QUICK: dict[str, Callable[[Any], Any]] = {
 
 
 @dataclass(frozen=True)
-class RowTraining:
+class RowTraining(ABC):
     """A model to be trained in the folder ``name``."""
 
     name: str
@@ -44,9 +45,9 @@ class RowTraining:
         """Return the rows of one part of the data, on the device."""
         return self.workspace.open(self.data, split).x.to(self.workspace.device)
 
+    @abstractmethod
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> Any:  # noqa: ANN401 - by model
         """Return the finished training, which has a ``curve``; train first, or go on, where there is none."""
-        raise NotImplementedError
 
 
 def own_recipe(recipe: T, workspace: Workspace) -> T:

@@ -286,6 +286,7 @@ def test_privacy_is_the_distance_to_training_rows(survey, tmp_path):
     assert record["unseen"]["copies"] == pytest.approx((distances == 0).mean())
     assert record["unseen"]["median"] == pytest.approx(np.median(distances))
     assert record["drawn"]["closest_part"] <= record["drawn"]["median"]
+    assert json.loads(ok(*command, "--json", "--rows", "5", "--orderings", "1").out)["rows"] == 5
     shown = ok(*command, "-o", tmp_path / "result.json").out
     assert "distance to the closest training row" in shown
     assert "12 drawn rows" in shown

@@ -62,8 +62,10 @@ def evaluate(
     """
     saved = table.load(model, (".json",))
     source = table.read(saved, data)
+    along = _orderings(saved, orderings, seed, spread=spread)
     if privacy is not None:
-        distances = measure_privacy(saved, source.x, table.read(saved, privacy).x, seed=seed)
+        train = table.read(saved, privacy).x
+        distances = measure_privacy(saved, source.x, train, orderings=along, rows=rows, seed=seed)
         _show_record({"data": data, "train": privacy, **distances}, table, _show_privacy, as_json=as_json)
         return
     _check_complete(source, schema_labels(saved.schema, source.x.shape[1]), data)
@@ -81,7 +83,7 @@ def evaluate(
         estimates = evaluate_model(
             saved,
             x,
-            orderings=_orderings(saved, orderings, seed, spread=spread),
+            orderings=along,
             densities=densities,
             seed=seed,
             progress=progress,

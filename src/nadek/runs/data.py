@@ -27,7 +27,7 @@ from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Spelling
 from nadek.tabular.user_options import Choices, WordCount
-from nadek.training.prepare import needed_rows, rows_at_once
+from nadek.training.prepare import needed_rows, part_size
 from nadek.utils.configs import naming
 
 Split = Literal["train", "valid", "test"]
@@ -233,7 +233,7 @@ def _held_out(train: Source, fraction: float, seed: int) -> tuple[Source, Source
     """Split rows at random; both parts need values."""
     order = torch.randperm(len(train.x), generator=torch.Generator().manual_seed(seed))
     chosen, others = order.tensor_split([int(fraction * len(train.x))])
-    parts, needed = train.x.split(rows_at_once(train.x.T), dim=1), torch.zeros(len(chosen), dtype=torch.bool)
+    parts, needed = train.x.split(part_size(train.x.T), dim=1), torch.zeros(len(chosen), dtype=torch.bool)
     for columns in parts:
         needed |= needed_rows(~columns.isnan(), chosen)
     held = chosen[~needed]

@@ -22,7 +22,6 @@ MOST_COMPARED = 10_000
 """Rows of each table whose distances are measured, at most."""
 CLOSEST = 0.05
 """Part of the rows that are closest."""
-ORDERINGS = 32
 
 
 def evaluate(
@@ -72,22 +71,25 @@ def evaluate(
     }
 
 
-def privacy(saved: SavedModel, unseen: Tensor, train: Tensor, *, seed: int = 0) -> dict[str, Any]:
+def privacy(
+    saved: SavedModel, unseen: Tensor, train: Tensor, *, orderings: Orderings | int, rows: int | None, seed: int
+) -> dict[str, Any]:
     """Return how near drawn rows come to training rows, and unseen rows for comparison, as a record.
 
-    As many rows are drawn as there are unseen ones. Rows with missing cells are left out, and of very many rows some
-    are taken at random.
+    As many rows are drawn as there are unseen ones, or ``rows`` of these. Rows with missing cells are left out, and of
+    very many some are taken at random.
     """
     device = saved.model.b.device
     generator, pick = torch.Generator(device).manual_seed(seed), torch.Generator().manual_seed(seed)
     complete = [rows[~rows.isnan().any(1)] for rows in (unseen, train)]
     if not all(map(len, complete)):
         raise ValueError("privacy: expected complete rows in both tables, found none in one")
-    others, kept = (rows[torch.randperm(len(rows), generator=pick)[:MOST_COMPARED].to(device)] for rows in complete)
-    drawn = sample(saved.model, len(others), orderings=ORDERINGS, generator=generator).to(kept)
+    others, kept = (part[torch.randperm(len(part), generator=pick)[:MOST_COMPARED].to(device)] for part in complete)
+    others = others[:rows]
+    drawn = sample(saved.model, len(others), orderings=orderings, generator=generator).to(kept)
     record: dict[str, Any] = {"rows": len(others), "training_rows": len(kept), "seed": seed}
-    for name, rows in {"drawn": drawn, "unseen": others}.items():
-        distances = closest_distances(saved.model, rows, kept)
+    for name, part in {"drawn": drawn, "unseen": others}.items():
+        distances = closest_distances(saved.model, part, kept)
         least, median = distances.quantile(torch.tensor([CLOSEST, 0.5], dtype=torch.float64, device=device)).tolist()
         record[name] = {"copies": float((distances == 0).double().mean()), "closest_part": least, "median": median}
     return record

@@ -53,7 +53,7 @@ class Rows(NamedTuple):
 
     def parts(self) -> Iterator["Rows"]:
         """Yield the rows in turn, `CELLS` cells at a time."""
-        size = rows_at_once(self.values)
+        size = part_size(self.values)
         return (self.select(slice(first, first + size)) for first in range(0, len(self.values), size))
 
     def filled(self, values: Tensor) -> "Rows":
@@ -107,7 +107,7 @@ def prepare(
     values = torch.from_numpy(scratch(x.shape, np.uint8 if knots is None else np.float32))
     missing = torch.from_numpy(scratch(x.shape, np.bool_))
     place = n_rows = 0
-    for part in x.split(rows_at_once(x)):
+    for part in x.split(part_size(x)):
         codes, holes = split_missing(part, levels, knots, first_row=place)
         keep = ~holes.all(1)
         kept = slice(n_rows, n_rows + int(keep.sum()))
@@ -178,7 +178,7 @@ def data_mean(x: Shaped[Tensor, "N D"], levels: Sequence[int] | None = None) -> 
         tensor([0.5000, 1.0000])
     """
     check_tensor(x)
-    return column_means(x.split(rows_at_once(x)), (2,) * x.shape[1] if levels is None else levels)
+    return column_means(x.split(part_size(x)), (2,) * x.shape[1] if levels is None else levels)
 
 
 def column_means(parts: Iterable[Shaped[Tensor, "_ D"]], levels: Sequence[int]) -> Float[Tensor, " C"]:
@@ -192,6 +192,6 @@ def column_means(parts: Iterable[Shaped[Tensor, "_ D"]], levels: Sequence[int]) 
     return torch.div(total, count).to(torch.float32)
 
 
-def rows_at_once(x: Shaped[Tensor, "N D"]) -> int:
+def part_size(x: Shaped[Tensor, "N D"]) -> int:
     """Return the number of rows of `CELLS` cells."""
     return max(1, CELLS // max(1, x.shape[1]))
