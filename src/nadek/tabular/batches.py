@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable
 
 import pyarrow as pa
 
-CELLS = 2**20
+CELLS = 2**21
 """Cells of a batch, at most."""
 
 

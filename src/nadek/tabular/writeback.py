@@ -80,7 +80,7 @@ def filled_column(
         words = with_points(cells, "numbers") if table.decimal_commas and not is_text else cells
         return fill_words(words, spelling.spelt(new), where)
     # a table may say true and false where the model's said 1 and 0
-    if new.dtype.kind in "iuf" and any(isinstance(value, bool) for value in values.tolist()):
+    if new.dtype.kind in "iuf" and _holds_truths(values):
         values = values.astype(np.float64)
     whole = replaced(*_as_in_file(values, where, new, spelling))
     whole = as_texts(whole) if spelling.is_text else _of_one_sort(whole)
@@ -231,6 +231,13 @@ def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa
     if not (decimal_digits(old) and decimal_digits(new)) and not (is_date(old) and old.dtype == new.dtype):
         return new
     return old.zip_with(nw.new_series(old.name, ~where, backend=old.implementation), new)
+
+
+def _holds_truths(values: NDArray[Any]) -> bool:
+    """Return True if some values are booleans."""
+    if values.dtype != object:
+        return values.dtype.kind == "b"
+    return any(isinstance(value, bool) for value in values.tolist())
 
 
 def _are_numbers(values: NDArray[Any]) -> bool:
