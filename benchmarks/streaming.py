@@ -4,8 +4,8 @@
 
 A small model of 0 and 1 is trained on a thousand rows. Each verb runs in a process of its own: its largest resident
 memory, and the rows for each second of the processor, with those of the same verb on ten rows taken off for the start.
-Beside it is that rate where 100,000 rows are held in memory as a whole. The order of rows is checked. Verbs that draw or
-score get a million rows at most.
+Beside it is that rate where 100,000 rows are held in memory as a whole. The order of rows is checked. Verbs that draw
+or score get a million rows at most.
 
 With --fit a network of 16 units is trained for an epoch instead, on all rows of a Parquet and of a CSV file: its
 largest resident memory, which counts pages of temporary files, too, and the processor seconds of the process. With
@@ -62,6 +62,14 @@ def make_table(path: Path, n_rows: int, n_columns: int) -> None:
             writer.write_table(pa.table([ids, *columns], schema=schema))
 
 
+def make_model(model: Path, n_columns: int) -> None:
+    """Train a small model on a thousand rows."""
+    table = model.with_name("train.parquet")
+    make_table(table, 1000, n_columns)
+    fit = ["fit", table, "-o", model, "--drop", "id", "--epochs", "20", "-q", "--set", "model.core.width=32"]
+    subprocess.run([sys.executable, "-m", "nadek", *map(str, fit)], check=True)
+
+
 def run(verb: str, model: Path, table: Path, output: Path, *, cells: int = CELLS) -> tuple[float, float]:
     """Return the largest memory of a verb, in MiB, and its processor seconds."""
     name, *options = VERBS[verb]
@@ -97,11 +105,9 @@ def profiled(arguments: list[Any], *, cells: int = CELLS) -> tuple[float, float]
 def measure(n_rows: list[int], n_columns: int, folder: Path) -> list[dict[str, Any]]:
     """Return a line for each verb and number of rows."""
     model, few, many = folder / "model", folder / "few.parquet", folder / "many.parquet"
-    make_table(folder / "train.parquet", 1000, n_columns)
+    make_model(model, n_columns)
     make_table(few, 10, n_columns)
     make_table(many, BATCH, n_columns)
-    fit = ["fit", folder / "train.parquet", "-o", model, "--drop", "id", "--epochs", "20", "-q"]
-    subprocess.run([sys.executable, "-m", "nadek", *map(str, [*fit, "--set", "model.core.width=32"])], check=True)
     output, lines = folder / "out.parquet", []
     starts = {verb: run(verb, model, few, output)[1] for verb in VERBS}
     in_memory = {verb: BATCH / (run(verb, model, many, output, cells=2**60)[1] - starts[verb]) for verb in VERBS}
@@ -139,6 +145,11 @@ def measure_fit(n_rows: list[int], n_columns: int, folder: Path) -> list[dict[st
     return lines
 
 
+def hours(rows_per_second: float) -> float:
+    """Return the hours that a billion rows take."""
+    return 1e9 / rows_per_second / 3600
+
+
 def main() -> None:
     """Measure, print and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -149,8 +160,16 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lines = (measure_fit if options.fit else measure)(options.rows, options.columns, Path(folder))
-    if options.record:
-        write("streaming_fit" if options.fit else "streaming", {"columns": options.columns, "lines": lines})
+    if not options.record:
+        return
+    content = {"columns": options.columns, "lines": lines}
+    if options.fit:
+        parquet = [line for line in lines if line["form"] == "parquet"]
+        write("streaming_fit", content | {"billion": hours(parquet[-1]["rows"] / parquet[-1]["seconds"])})
+    else:
+        rates = {line["verb"]: line["rows_per_second"] for line in lines}
+        billion = [{"verb": verb, "core_hours": hours(rate)} for verb, rate in rates.items()]
+        write("streaming", content | {"billion": billion})
 
 
 if __name__ == "__main__":

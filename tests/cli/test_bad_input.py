@@ -238,7 +238,7 @@ def test_words_need_a_text_format(arguments, suffix, coloured, tmp_path):
     assert fails(*filled, "-o", path) == error
 
 
-WORK = {"impute": "impute_rows", "complete": "beam"}
+WORK = {"impute": "runs.fill.impute", "complete": "cli.fill.beam"}
 
 
 @pytest.mark.parametrize("verb", WORK)
@@ -246,7 +246,7 @@ def test_dropped_columns_need_a_fitting_format(verb, tmp_path, monkeypatch):
     columns = {"id": ["x", "y"] * 12, "when": [[1], [2]] * 12, "a": [0, 1] * 12, "b": [1, 1, 0] * 8}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     ok("fit", tmp_path / "t.parquet", "-o", tmp_path / "model", *FIT, "--drop", "id,when", "-q")
-    monkeypatch.setattr(f"nadek.cli.fill.{WORK[verb]}", lambda *_, **__: pytest.fail("the work was done"))
+    monkeypatch.setattr(f"nadek.{WORK[verb]}", lambda *_, **__: pytest.fail("the work was done"))
     path = tmp_path / "whole.npz"
     error = f'{path}: this form cannot hold the column "id", which holds text; write .csv or .parquet'
     assert fails(verb, tmp_path / "model", tmp_path / "t.parquet", "-o", path) == error
@@ -272,7 +272,7 @@ def test_changed_dropped_columns_are_refused(verb, suffix, cell, error, tmp_path
     rows = "".join(f"{i % 2},{i // 2 % 2},{cell if i == 3 else i % 2}\n" for i in range(12))
     (tmp_path / "t.csv").write_text("a,b,id\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "--drop", "id", "-q")
-    monkeypatch.setattr(f"nadek.cli.fill.{WORK[verb]}", lambda *_, **__: pytest.fail("the work was done"))
+    monkeypatch.setattr(f"nadek.{WORK[verb]}", lambda *_, **__: pytest.fail("the work was done"))
     path = tmp_path / f"whole{suffix}"
     error = f'{path}: this form cannot hold the column "id", {error}; write .csv or .parquet'
     assert fails(verb, tmp_path / "model", tmp_path / "t.csv", "-o", path) == error
@@ -542,8 +542,8 @@ def test_duplicate_names_are_refused_early(tmp_path, monkeypatch):
     rows = "".join(f"{'xyz'[i % 3]},{i % 2},{'pqr'[i % 3]}\n" for i in range(24))
     (tmp_path / "t.csv").write_text("city,city=x,log_probability\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
-    for name in ("fill.level_probabilities", "fill.beam"):
-        monkeypatch.setattr(f"nadek.cli.{name}", lambda *_, **__: pytest.fail("the work was done"))
+    for name in ("runs.fill.level_probabilities", "cli.fill.beam"):
+        monkeypatch.setattr(f"nadek.{name}", lambda *_, **__: pytest.fail("the work was done"))
     arguments = (tmp_path / "model", tmp_path / "t.csv")
     error = '--probabilities: expected every column name once, found more of "city=x"'
     assert fails("impute", *arguments, "--probabilities") == error
@@ -691,7 +691,7 @@ def test_ctrl_c_ends_without_traceback(trained, table, monkeypatch):
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("nadek.cli.score.log_prob", interrupted)
+    monkeypatch.setattr("nadek.runs.score.log_prob", interrupted)
     result = nadek("score", trained, table, "--quiet")
     assert (result.code, result.out, result.err) == (130, "", "")
 
@@ -746,7 +746,7 @@ def test_too_little_memory_is_told(error, trained, table, output, monkeypatch):
     def without(*_, **__):
         raise error
 
-    monkeypatch.setattr("nadek.cli.score.log_prob", without)
+    monkeypatch.setattr("nadek.runs.score.log_prob", without)
     assert fails("score", trained, table, "-q").startswith("there is not enough memory: ")
     told = fails("fit", table, "-o", output, "--hidden", "10000000000000")
     assert told.startswith("there is not enough memory: a training needs less with smaller --hidden")

@@ -180,7 +180,7 @@ ROW = "no,Turku,4,1,true,2,x"
 )
 def test_a_wrong_cell_is_found_before_the_work(line, error, people, tmp_path, monkeypatch):
     table = people_csv(tmp_path / "t.csv", [ROW] * 7 + [line] + [ROW] * 3)
-    monkeypatch.setattr("nadek.cli.score.log_prob", lambda *_, **__: pytest.fail("the work was done"))
+    monkeypatch.setattr("nadek.runs.score.log_prob", lambda *_, **__: pytest.fail("the work was done"))
     assert nadek("score", people, table, "--unknown", "error", "-q").error == f"{table}: {error}"
 
 
@@ -209,7 +209,7 @@ def test_a_stop_in_the_middle_leaves_the_old_file(stop, suffix, people, tmp_path
             raise error
         return log_prob(*arguments, **options)
 
-    monkeypatch.setattr("nadek.cli.score.log_prob", stopped)
+    monkeypatch.setattr("nadek.runs.score.log_prob", stopped)
     path.write_text("old")
     assert nadek("score", people, table, "-o", path, "--force", "-q").code == (130 if stop is KeyboardInterrupt else 1)
     assert path.read_text() == "old"

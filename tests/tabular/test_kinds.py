@@ -425,8 +425,7 @@ def completed(values, missing, kinds, codes, *, uniforms):
     table = Table((pa.chunked_array([[""]]),) * len(values), None, is_text_file=True)
     fillings = zip(values, missing.numpy().T, decoded(kinds, codes.numpy(), uniforms=uniforms), strict=True)
     return [
-        filled_column(table, j, old, (where, new[where]), "t.parquet", Spelling())
-        for j, (old, where, new) in enumerate(fillings)
+        filled_column(table, j, old, (where, new[where]), Spelling()) for j, (old, where, new) in enumerate(fillings)
     ]
 
 

@@ -560,7 +560,7 @@ def test_float16_columns_are_filled(monkeypatch):
     emptied = raw.without(["0.57"]).cells[0]
     assert emptied.equals(pa.chunked_array([pa.array([np.float16(0.1), None, None], pa.float16())]))
     filling = np.array([False, False, True]), np.array([0.25])
-    filled = filled_column(raw, 0, np.array([0.0, 0.0, np.nan]), filling, "t.parquet", Spelling())
+    filled = filled_column(raw, 0, np.array([0.0, 0.0, np.nan]), filling, Spelling())
     assert filled.equals(pa.chunked_array([pa.array(np.array([0.1, 0.57, 0.25], np.float16))]))
 
 

@@ -1,6 +1,6 @@
 """``nadek sample``, ``nadek impute`` and ``nadek complete``: new rows, and completed ones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -9,9 +9,8 @@ import torch
 import typer
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
-from torch import Tensor
 
-from nadek.checkpoints import SavedModel, load_saved
+from nadek.checkpoints import load_saved
 from nadek.cli.arguments import (
     NUMBERS,
     DataArgument,
@@ -32,21 +31,19 @@ from nadek.cli.output import PICTURES, Fills, Whole, check_form, target_of, writ
 from nadek.cli.progress import rows_progress
 from nadek.inference import beam, greedy
 from nadek.inference.row_random import number_uniforms
-from nadek.inference.sampling import impute as impute_rows
-from nadek.inference.sampling import level_probabilities, missing_probabilities, rows_at_once
+from nadek.inference.sampling import missing_probabilities
 from nadek.inference.sampling import sample as sample_rows
-from nadek.runs.data import Source, kinds_of
+from nadek.runs.data import kinds_of
+from nadek.runs.fill import Strategy, fillings, from_probabilities
 from nadek.tabular import batches
 from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import (
     Binary,
     Column,
-    Statistic,
     bin_probabilities,
     is_plain,
     level_names,
     n_levels,
-    summarised,
 )
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
@@ -55,9 +52,6 @@ from nadek.tabular.writeback import decoded
 from nadek.tabular.writing import writing
 
 Method = Literal["greedy", "certain-first", "beam"]
-Strategy = Literal["sample", Statistic]
-Answer = Callable[[Sequence[NDArray[np.float64]], NDArray[np.bool_]], list[NDArray[Any]]]
-"""Columns from the probabilities of the levels of D columns, [N, L], and where cells are missing, [N, D]."""
 
 
 def sample(
@@ -145,15 +139,13 @@ def impute(
         for source in stream:
             x = source.x
             if probabilities and not all(map(is_plain, kinds)):
-                writer.write(_level_columns(saved, x), columns=headers)
+                writer.write(from_probabilities(saved, x, partial(spread_levels, kinds)), columns=headers)
             else:
                 whole = Whole(source, table.output)
                 if probabilities:
                     columns: Sequence[AnyColumn] = list(missing_probabilities(saved.model, x).cpu().numpy().T)
-                elif strategy == "sample":
-                    columns = whole.filled(_drawn(saved, source, seed))
                 else:
-                    columns = whole.filled(_summaries(saved, x, strategy))
+                    columns = whole.filled(fillings(saved, source, strategy, seed=seed))
                 whole.write(writer, columns)
             fills.add(source.missing)
             progress(source.first_row + len(x), stream.n_rows)
@@ -226,33 +218,3 @@ def _written_levels(columns: Sequence[Column]) -> list[tuple[int, int]]:
     """Return the places and codes whose probabilities are written."""
     first = [isinstance(column, Binary) for column in columns]
     return [(j, code) for j, column in enumerate(columns) for code in range(first[j], n_levels(column))]
-
-
-def _drawn(saved: SavedModel, source: Source, seed: int) -> list[NDArray[Any]]:
-    """Return columns with joint draws in missing cells; they follow from the seed and the row, not from the batch."""
-    x, rows = source.x, torch.arange(source.first_row, source.first_row + len(source.x))
-    codes = impute_rows(saved.model, x, rows=rows, generator=torch.Generator(x.device).manual_seed(seed))
-    return decoded(kinds_of(saved), codes.cpu().numpy(), uniforms=number_uniforms(seed, rows))
-
-
-def _summaries(saved: SavedModel, x: Tensor, statistic: Statistic) -> list[NDArray[Any]]:
-    """Return columns with the mean, median or mode of every cell."""
-    kinds = kinds_of(saved)
-    return _from_probabilities(
-        saved, x, lambda levels, _: [summarised(kind, p, statistic) for kind, p in zip(kinds, levels, strict=True)]
-    )
-
-
-def _level_columns(saved: SavedModel, x: Tensor) -> list[NDArray[Any]]:
-    """Return the probability of every level in every cell."""
-    return _from_probabilities(saved, x, partial(spread_levels, kinds_of(saved)))
-
-
-def _from_probabilities(saved: SavedModel, x: Tensor, answer: Answer) -> list[NDArray[Any]]:
-    """Return the columns of an answer, computed for as many rows at a time as fit into memory."""
-    parts = []
-    for rows in x.split(rows_at_once(saved.model)):
-        p = level_probabilities(saved.model, rows).cpu().numpy()
-        levels = [p[:, j, : n_levels(kind)] for j, kind in enumerate(kinds_of(saved))]
-        parts.append(answer(levels, rows.isnan().cpu().numpy()))
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]

@@ -17,7 +17,7 @@ from nadek.tabular.columns import decode, n_levels
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.names import labels_of
-from nadek.tabular.writeback import filled_column, numbers_for, other_column
+from nadek.tabular.writeback import filled_column, filled_words, numbers_for, other_column
 from nadek.tabular.writing import Writer, writing
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -79,10 +79,13 @@ class Whole:
     def filled(self, new: Sequence[NDArray[Any]]) -> list[AnyColumn]:
         """Fill the missing cells out of D arrays [N]."""
         source, missing = self._source, self._source.missing.numpy().T
+        if self._table.is_text_file and form_of(self._target) == ".csv":
+            words = zip(source.places, source.spellings, missing, new, strict=True)
+            return [filled_words(self._table, j, (where, one[where]), spelling) for j, spelling, where, one in words]
         columns = zip(source.places, source.values, source.spellings, missing, new, strict=True)
         return [
-            filled_column(self._table, j, values, (where, filling[where]), self._target, spelling)
-            for j, values, spelling, where, filling in columns
+            filled_column(self._table, j, values, (where, one[where]), spelling)
+            for j, values, spelling, where, one in columns
         ]
 
     def write(self, writer: Writer, columns: Sequence[AnyColumn], **more: NDArray[Any]) -> None:

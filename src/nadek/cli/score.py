@@ -24,15 +24,14 @@ from nadek.cli.console import show_json, show_table
 from nadek.cli.output import add_columns, target_of
 from nadek.cli.progress import of_batch, rows_progress
 from nadek.datasets import names
-from nadek.inference import image_distances, log_prob, spread_orderings
-from nadek.inference.decoders.chunking import Progress
-from nadek.inference.likelihood import as_whole_rows, reduce_orderings
-from nadek.inference.summary import Summary, deviation
+from nadek.inference import image_distances, spread_orderings
+from nadek.inference.summary import Summary
 from nadek.runs.data import Source, of_numbers
 from nadek.runs.evaluate import CLOSEST
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.runs.evaluate import privacy as measure_privacy
-from nadek.tabular.columns import log_density, log_relative_density
+from nadek.runs.score import scores
+from nadek.tabular.columns import log_density
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
 
@@ -153,36 +152,14 @@ def score(
     with writing(target_of(table.output)) as writer, rows_progress("scoring", quiet=table.quiet) as progress:
         for source in stream:
             some = of_batch(progress, source.first_row, len(source.x), stream.n_rows)
-            columns = _scores(saved, source, along, seed, some, is_outlier=outliers is not None)
+            columns = scores(saved, source, along, seed=seed, is_outlier=outliers is not None, progress=some)
+            columns = {"row": source.rows + 1} | columns
             if outliers is None:
                 add_columns(writer, **columns)
             else:
                 worst = _worst(worst, columns, outliers)
         if outliers is not None:
             add_columns(writer, **worst)
-
-
-def _scores(
-    saved: SavedModel, source: Source, orderings: int | Tensor, seed: int, progress: Progress, *, is_outlier: bool
-) -> dict[str, Tensor]:
-    """Return the columns of `score`.
-
-    The orderings follow from the seed, so they are those of every batch.
-    """
-    x, first = source.x, source.first_row
-    generator = torch.Generator(x.device).manual_seed(seed)
-    log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
-    scored = log_probs + of_numbers(log_density, saved, source).sum(1)
-    columns = {
-        "row": torch.arange(first + 1, first + len(x) + 1),
-        "log_likelihood": reduce_orderings(scored, "mixture"),
-        "mean_over_orderings": scored.mean(0),
-        "spread_over_orderings": deviation(scored, 0),
-    }
-    if is_outlier:
-        relative = reduce_orderings(log_probs + of_numbers(log_relative_density, saved, source).sum(1), "mixture")
-        columns["outlier_score"] = as_whole_rows(relative, x)
-    return {name: column.cpu() for name, column in columns.items()}
 
 
 def _worst(before: dict[str, Tensor], columns: dict[str, Tensor], n_rows: int) -> dict[str, Tensor]:

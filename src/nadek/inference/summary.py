@@ -71,7 +71,7 @@ def summarise(log_probs: Float[Tensor, "M B"]) -> Summary:
 
 
 def deviation(values: Tensor, dim: int) -> Tensor:
-    """Return the standard deviation along ``dim``; nan for a single value."""
-    if values.shape[dim] < 2:
+    """Return the standard deviation along ``dim``; nan for a single value, nothing of nothing."""
+    if values.shape[dim] < 2 or not values.numel():
         return torch.full_like(values.select(dim, 0), math.nan)
     return values.std(dim)

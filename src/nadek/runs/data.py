@@ -39,8 +39,8 @@ class Source:
     """Rows of codes, float32 [N, D], and their columns.
 
     Rows for a model have their table, the places of the D columns in it, their values [N] before they became codes,
-    and the spelling of the columns. Rows to learn from have words that mean missing, maybe by mistake, and further
-    entries for the model's metrics.
+    and the spelling of the columns; ids that are not their places. Rows to learn from have words that mean missing,
+    maybe by mistake, and further entries for the model's metrics.
     """
 
     x: Tensor
@@ -50,12 +50,18 @@ class Source:
     places: tuple[int, ...] = ()
     word_counts: tuple[WordCount, ...] = ()
     spellings: Sequence[Spelling] = ()
+    ids: Tensor | None = None
     trained_on: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def first_row(self) -> int:
         """Place of the first row, from 0."""
         return 0 if self.table is None else self.table.first_row
+
+    @property
+    def rows(self) -> Tensor:
+        """Ids of the rows, int64 [N]: by default their places, from 0."""
+        return torch.arange(self.first_row, self.first_row + len(self.x)) if self.ids is None else self.ids
 
     @property
     def missing(self) -> Tensor:
@@ -160,14 +166,8 @@ class Stream:
         return self._sources(UnknownCells()) if self._only is None else iter([self._only])
 
     def _sources(self, counts: UnknownCells) -> Iterator[Source]:
-        device = self._saved.model.b.device
         for table in self._tables():
-            values, codes, places = encode_by_schema(
-                table, self._saved.schema, self._columns, unknown=self._unknown, unknown_cells=counts
-            )
-            x = torch.from_numpy(codes).to(device)
-            values = [spelling.as_in_file(one) for spelling, one in zip(self._spellings, values, strict=True)]
-            yield Source(x, self._saved.schema, values, table, tuple(places), spellings=self._spellings)
+            yield source_of(self._saved, table, self._spellings, unknown=self._unknown, unknown_cells=counts)
 
     def _add(self, source: Source) -> None:
         self.n_rows += len(source.x)
@@ -178,6 +178,23 @@ class Stream:
             if table.is_text_file:
                 with naming(f'{table.where}: column "{table.labels[j]}"'):
                     spelling.add_words(table.cells[j], values, decimal_commas=table.decimal_commas)
+
+
+def source_of(
+    saved: SavedModel,
+    table: Table,
+    spellings: Sequence[Spelling],
+    *,
+    unknown: Unknown,
+    unknown_cells: UnknownCells | None = None,
+) -> Source:
+    """Return the rows of a table for a model; see `nadek.tabular.encode.encode_by_schema`."""
+    values, codes, places = encode_by_schema(
+        table, saved.schema, kinds_of(saved), unknown=unknown, unknown_cells=unknown_cells
+    )
+    x = torch.from_numpy(codes).to(saved.model.b.device)
+    values = [spelling.as_in_file(one) for spelling, one in zip(spellings, values, strict=True)]
+    return Source(x, saved.schema, values, table, tuple(places), spellings=spellings)
 
 
 def source_for(saved: SavedModel, data: str, **options: Any) -> Source:  # noqa: ANN401 - those of `Stream`

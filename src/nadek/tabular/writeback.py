@@ -59,26 +59,27 @@ def filled(table: Table, fillings: Fillings) -> Any:  # noqa: ANN401 - an array 
     return whole
 
 
-def filled_column(
-    table: Table,
-    j: int,
-    values: NDArray[Any],
-    filling: tuple[NDArray[np.bool_], NDArray[Any]],
-    target: Target,
-    spelling: Spelling,
+def filled_words(
+    table: Table, j: int, filling: tuple[NDArray[np.bool_], NDArray[Any]], spelling: Spelling
 ) -> AnyColumn:
-    """Return a column of a file with some cells replaced, to be written to another file.
+    """Return the words of a text file's column as they were, beside new ones in the ``spelling`` of all."""
+    cells: Any = table.cells[j]
+    where, new = filling
+    is_text = spelling.is_text or any(isinstance(value, str) for value in new.tolist())
+    words = with_points(cells, "numbers") if table.decimal_commas and not is_text else cells
+    return fill_words(words, spelling.spelt(new), where)
 
-    From CSV to CSV these are the words as they were beside new ones in the ``spelling`` of all; otherwise Arrow's
-    column of its own type if this can hold the new values, or just values. ``values`` [N] are those that the model
-    reads.
+
+def filled_column(
+    table: Table, j: int, values: NDArray[Any], filling: tuple[NDArray[np.bool_], NDArray[Any]], spelling: Spelling
+) -> AnyColumn:
+    """Return a column of a file with some cells replaced.
+
+    It is Arrow's column of its own type if this can hold the new values, or just values. ``values`` [N] are those that
+    the model reads.
     """
     cells: Any = table.cells[j]
     where, new = filling
-    if table.is_text_file and form_of(target) == ".csv":
-        is_text = spelling.is_text or any(isinstance(value, str) for value in new.tolist())
-        words = with_points(cells, "numbers") if table.decimal_commas and not is_text else cells
-        return fill_words(words, spelling.spelt(new), where)
     # a table may say true and false where the model's said 1 and 0
     if new.dtype.kind in "iuf" and _holds_truths(values):
         values = values.astype(np.float64)

@@ -1,0 +1,47 @@
+"""Columns with a value for every cell: joint draws, or each cell's mean, median or mode."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nadek.checkpoints import SavedModel
+from nadek.inference.row_random import number_uniforms
+from nadek.inference.sampling import impute, level_probabilities, rows_at_once
+from nadek.runs.data import Source, kinds_of
+from nadek.tabular.columns import Statistic, n_levels, summarised
+from nadek.tabular.writeback import decoded
+
+Strategy = Literal["sample", Statistic]
+Answer = Callable[[Sequence[NDArray[np.float64]], NDArray[np.bool_]], list[NDArray[Any]]]
+"""Columns from the probabilities of the levels of D columns, [N, L], and where cells are missing, [N, D]."""
+
+
+def fillings(saved: SavedModel, source: Source, strategy: Strategy, *, seed: int) -> list[NDArray[Any]]:
+    """Return D columns [N] to fill cells from.
+
+    Draws follow from the seed and the row, not from the batch.
+    """
+    kinds = kinds_of(saved)
+    if strategy == "sample":
+        generator = torch.Generator(source.x.device).manual_seed(seed)
+        codes = impute(saved.model, source.x, rows=source.rows, generator=generator)
+        return decoded(kinds, codes.cpu().numpy(), uniforms=number_uniforms(seed, source.rows))
+    return from_probabilities(
+        saved,
+        source.x,
+        lambda levels, _: [summarised(kind, p, strategy) for kind, p in zip(kinds, levels, strict=True)],
+    )
+
+
+def from_probabilities(saved: SavedModel, x: Tensor, answer: Answer) -> list[NDArray[Any]]:
+    """Return the columns of an answer, computed for as many rows at a time as fit into memory."""
+    parts = []
+    for rows in x.split(rows_at_once(saved.model)):
+        p = level_probabilities(saved.model, rows).cpu().numpy()
+        levels = [p[:, j, : n_levels(kind)] for j, kind in enumerate(kinds_of(saved))]
+        parts.append(answer(levels, rows.isnan().cpu().numpy()))
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]

@@ -1,0 +1,40 @@
+"""Scores of rows, in nats."""
+
+import torch
+from torch import Tensor
+
+from nadek.checkpoints import SavedModel
+from nadek.inference.decoders.chunking import Progress
+from nadek.inference.likelihood import as_whole_rows, log_prob, reduce_orderings
+from nadek.inference.orderings import Orderings
+from nadek.inference.summary import deviation
+from nadek.runs.data import Source, of_numbers
+from nadek.tabular.columns import log_density, log_relative_density
+
+
+def scores(
+    saved: SavedModel,
+    source: Source,
+    orderings: Orderings | int,
+    *,
+    seed: int,
+    is_outlier: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Tensor]:
+    """Return columns [N]: the mixture of the orderings, mean and spread over them, and the score of an outlier.
+
+    Orderings that are drawn follow from the seed, so they are those of every batch.
+    """
+    x = source.x
+    generator = torch.Generator(x.device).manual_seed(seed)
+    log_probs = log_prob(saved.model, x, orderings=orderings, generator=generator, progress=progress)
+    scored = log_probs + of_numbers(log_density, saved, source).sum(1)
+    columns = {
+        "log_likelihood": reduce_orderings(scored, "mixture"),
+        "mean_over_orderings": scored.mean(0),
+        "spread_over_orderings": deviation(scored, 0),
+    }
+    if is_outlier:
+        relative = reduce_orderings(log_probs + of_numbers(log_relative_density, saved, source).sum(1), "mixture")
+        columns["outlier_score"] = as_whole_rows(relative, x)
+    return {name: column.cpu() for name, column in columns.items()}
