@@ -199,3 +199,12 @@ def test_dropout_keeps_the_expected_activation(generator):
     h, _ = core(u, None, generator=generator)
     assert (h == 0).double().mean().item() == pytest.approx(0.25, abs=0.01)
     torch.testing.assert_close(h.mean(0), torch.tanh(u[0]), rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("own", [slice(0, 5), slice(3, 9), slice(16_380, 16_390), slice(1), slice(0, 0), slice(None)])
+def test_own_rows_are_those_of_all(own):
+    observed = torch.rand(16_400, 3, generator=seeded()) < 0.8
+    observed[:, 0] = True
+    masks = MaskDistribution(stratified=True)
+    everything, some = (masks.sample(observed, generator=seeded(1), own=rows) for rows in (slice(None), own))
+    assert torch.equal(some, everything[own])

@@ -50,10 +50,17 @@ class MaskDistribution:
     tilt: float = 0.0
     stratified: bool = False
 
-    def sample(self, observed: Bool[Tensor, "B D"], *, generator: torch.Generator | None = None) -> Bool[Tensor, "B D"]:
+    def sample(
+        self,
+        observed: Bool[Tensor, "B D"],
+        *,
+        own: slice = slice(None),
+        generator: torch.Generator | None = None,
+    ) -> Bool[Tensor, "b D"]:
         """Draw the missing cells of each row: True where a cell is hidden, or was never observed.
 
-        Each row needs an observed cell.
+        Each row needs an observed cell. Returned are the ``own`` rows, all of them by default; the generator draws
+        numbers for all of them in any case.
         """
         n_rows, device = observed.shape[0], observed.device
         n_observed = observed.sum(dim=1, keepdim=True)
@@ -64,11 +71,14 @@ class MaskDistribution:
         n_shown = (self._part_shown(u) * n_observed).long()  # 0..n-1; n where u was rounded to 1
         n_shown = n_shown.minimum((n_observed - 1).clamp(min=0))
         size = 2**14 if device.type == "cpu" else n_rows  # there parts draw the numbers that all would draw
+        first, stop, _ = own.indices(n_rows)
         hidden = []
-        for shown, last in zip(observed.split(size), n_shown.split(size), strict=True):
+        for start in range(0, n_rows, size):
+            shown = observed[start : start + size]
             # float64, as two equal keys would hide one cell too many; cells that were never observed come last
             keys = torch.rand(shown.shape, dtype=torch.float64, device=device, generator=generator)
-            keys = keys.masked_fill_(~shown, 2.0)
+            rows = slice(max(0, first - start), max(0, stop - start))
+            keys, last = keys[rows].masked_fill_(~shown[rows], 2.0), n_shown[start : start + size][rows]
             # on a CPU by NumPy, whose sort is vectorised
             ordered = torch.from_numpy(np.sort(keys.numpy(), axis=1)) if keys.is_cpu else keys.sort(dim=1).values
             hidden.append(keys >= ordered.gather(1, last))

@@ -27,27 +27,30 @@ class Minibatch(NamedTuple):
     """None under the fixed_order objective, which counts conditionals from ``start`` on."""
     start: int = 0
 
-    def part(self, rows: slice) -> "Minibatch":
-        """Return some of the rows."""
-        observed, missing = (None if cells is None else cells[rows] for cells in (self.observed, self.missing))
-        return Minibatch(self.x[rows], observed, missing, self.start)
-
 
 def draw_batch(
-    rows: Rows, indices: Int[Tensor, " B"], phase: Phase, config: TrainingConfig, *, generator: torch.Generator
+    rows: Rows,
+    indices: Int[Tensor, " B"],
+    phase: Phase,
+    config: TrainingConfig,
+    *,
+    own: slice = slice(None),
+    generator: torch.Generator,
 ) -> Minibatch:
-    """Draw all that is random in a minibatch, but for dropout."""
+    """Draw all that is random in a minibatch, but for dropout, and return its ``own`` rows."""
     x, observed = rows.batch(indices)
     if config.mirror is not None:  # half of the images
         mirrored = torch.rand(len(x), device=x.device, generator=generator) < 0.5
         x = mirror_images(x, mirrored, config.mirror)
         observed = None if observed is None else mirror_images(observed, mirrored, config.mirror)
+    some = None if observed is None else observed[own]
     if phase.objective == "fixed_order":
         stride = config.stride
         start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
-        return Minibatch(x, observed, None, start)
+        return Minibatch(x[own], some, None, start)
     shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
-    return Minibatch(x, observed, config.mask_distribution(phase).sample(shown, generator=generator))
+    missing = config.mask_distribution(phase).sample(shown, own=own, generator=generator)
+    return Minibatch(x[own], some, missing)
 
 
 def batch_costs(

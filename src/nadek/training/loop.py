@@ -289,17 +289,17 @@ class _Run:
             progress = plan.progress(number, index, len(batches), warmup=self.config.optimizer.warmup)
             for group in self.optimizer.param_groups:
                 group.update(self.config.optimizer.settings(progress))
-            batch = draw_batch(self.train, rows, plan.phase, self.config, generator=generator)
-            total = total + self._step(plan.phase, batch, dropout)
+            own = self.world.part(len(rows))
+            n_own = own.stop - own.start
+            some = own if n_own else slice(1)  # a process without a row computes one that does not count
+            batch = draw_batch(self.train, rows, plan.phase, self.config, own=some, generator=generator)
+            total = total + self._step(plan.phase, batch, n_own, len(rows), dropout)
         return (self.world.sum(total) / n_rows).tolist()
 
-    def _step(self, phase: Phase, batch: Minibatch, dropout: torch.Generator) -> Tensor:
-        """Train on one minibatch and return the summed costs by step of this process's rows."""
-        model, config, n_rows = self.model, self.config, len(batch.x)
-        own = self.world.part(n_rows)
-        n_own = own.stop - own.start
-        part = batch.part(own if n_own else slice(1))  # a process without a row computes one that does not count
-        costs = batch_costs(model, part, phase, config, teacher=self.teacher, generator=dropout)[:, :n_own]
+    def _step(self, phase: Phase, batch: Minibatch, n_own: int, n_rows: int, dropout: torch.Generator) -> Tensor:
+        """Train on the own rows of a minibatch, and return their summed costs by step."""
+        model, config = self.model, self.config
+        costs = batch_costs(model, batch, phase, config, teacher=self.teacher, generator=dropout)[:, :n_own]
         loss = costs.sum() / (len(costs) * n_rows)  # of a part of the rows, its share of the mean
         if config.l2:
             loss = loss + config.l2 / self.world.size * l2_penalty(model)
