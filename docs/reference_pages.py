@@ -26,6 +26,7 @@ from nadek_paper import cli as paper
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "nadek": ("Estimators, and the layer for tensors", ()),
     "nadek.estimators": ("Several completed tables", ("pool", "Pooled")),
+    "nadek.batches": ("Batches of engines", ()),
     "nadek.inference": ("Questions to a model", ()),
     "nadek.models": ("Networks", ()),
     "nadek.models.base": ("The base class of all models", ("ConditionalModel",)),

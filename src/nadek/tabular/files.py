@@ -159,7 +159,7 @@ def _read_npy(content: bytes) -> NDArray[Any]:
 
 
 def _read_parquet(file: Path, cells: int | None) -> Iterator[Table]:
-    parquet = pq.ParquetFile(file)
+    parquet = pq.ParquetFile(file, pre_buffer=False)  # else what was read stays in memory
     n_rows = parquet.metadata.num_rows
     check_columns(file, parquet.metadata.num_columns)
     check_unpacked(file, n_rows * parquet.metadata.num_columns)
