@@ -27,6 +27,7 @@ from nadek.cli.column_lines import MOST_NAMES, column_reasons, list_names, missi
 from nadek.cli.console import say, show_json, show_table
 from nadek.cli.processes import joined
 from nadek.cli.progress import epochs_progress, warn_if_slow
+from nadek.cli.tensorboard import curves
 from nadek.datasets import names
 from nadek.runs.data import Source, open_table, open_training
 from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
@@ -150,6 +151,10 @@ class RunOptions:
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what each column is taken for, and why; train nothing.")
     ] = False
+    tensorboard: Annotated[
+        Path | None,
+        option("--tensorboard", "Folder for curves to see in TensorBoard.", parser=some_folder, metavar="<path>"),
+    ] = None
     force: Force = False
     as_json: Json = False
     quiet: Quiet = False
@@ -221,7 +226,8 @@ def _fit(
     _show_columns(data, rows, quiet=run.quiet)
     warn_if_slow(recipe.training, device, quiet=run.quiet)
     try:
-        with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as on_epoch:
+        folder = run.tensorboard if world.rank == 0 else None
+        with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as show, curves(folder, show) as on_epoch:
             metrics = train(
                 recipe,
                 output,
@@ -310,11 +316,12 @@ def _show_finished(metrics: dict[str, Any], output: Path, run: RunOptions) -> No
 def _show(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:
     if metrics["skipped_rows"]:
         say(f"{metrics['skipped_rows']} rows without any value were skipped", quiet=run.quiet)
+    record = {"model": str(output), **{key: value for key, value in metrics.items() if key != "history"}}
     if run.as_json:
-        show_json({"model": str(output), **{key: value for key, value in metrics.items() if key != "history"}})
-        return
-    best = "" if metrics["best_validation"] is None else f", validation {-metrics['best_validation']:.3f} nats a row"
-    say(f"{output}: {metrics['epochs']} epochs in {metrics['seconds']:.0f} s{best}", quiet=run.quiet)
+        show_json(record)
     if memory := metrics.get("memory"):
         costs = f"validation {-memory['after']:.3f} nats a row with it, {-memory['before']:.3f} without"
         say(f"{output}: holds {memory['rows']:,} different training rows: {costs}", quiet=run.quiet)
+    best = "" if metrics["best_validation"] is None else f", validation {-metrics['best_validation']:.3f} nats a row"
+    line = f"{output}: {metrics['epochs']} epochs in {metrics['seconds']:.0f} s{best}"
+    say(line, quiet=run.quiet, event="end", result=record)
