@@ -20,7 +20,7 @@ def rows(n_rows, seed):
 
 def test_variables_without_relation_are_found():
     model = nade_k(5, hidden=(16,), steps=2, generator=torch.Generator().manual_seed(0))
-    config = TrainingConfig(phases=(Phase(epochs=20),), optimizer=AdamW(lr=0.02), batch_size=50)
+    config = TrainingConfig(phases=(Phase(epochs=12),), optimizer=AdamW(lr=0.02), batch_size=50)
     fit(model, prepare(torch.from_numpy(rows(1000, 0))), config=config)
     x = torch.from_numpy(rows(200, 1)).float()
     assert unrelated_variables(model, x) == [2]
@@ -32,7 +32,7 @@ def test_variables_without_relation_are_found():
     assert unrelated_variables(model, x) == []
 
 
-@pytest.mark.parametrize(("epochs", "named"), [(40, True), (1, False)])
+@pytest.mark.parametrize(("epochs", "named"), [(10, True), (1, False)])
 def test_fit_names_them_after_enough_training(epochs, named, tmp_path):
     table = write_csv(tmp_path / "t.csv", rows(800, 2)[:, :4], "abcd")
     options = ("--hidden", 16, "--steps", 2, "--lr", 0.02, "--epochs", epochs)

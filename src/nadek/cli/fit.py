@@ -313,7 +313,8 @@ def _show_unrelated(saved: SavedModel, x: Tensor, output: Path) -> None:
     some = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:n_rows]]
     labels = schema_labels(saved.schema, n_variables)
     if names := [labels[j] for j in unrelated_variables(saved.model, some.to(saved.model.b.device))]:
-        say(f"{output}: the other columns tell nothing of {quoted(names)}; --drop would leave them out")
+        line = f"{output}: the other columns tell nothing of {quoted(names)}; --drop would leave them out"
+        say(line, level="warning")
 
 
 def _hint(remedies: tuple[str, ...], columns: Sequence[str]) -> str:
