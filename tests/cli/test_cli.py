@@ -906,8 +906,8 @@ FLAGS = {
     "explain": "--row --top",
     "export": "--force --output -o",
     "fit": "--batch-size --categorical --config --drop --dry-run --effort --epochs --hidden --json --keep --lr --memory"
-    " --missing --numeric --ordinal --resume --save-every --seed --set --steps --validation --validation-fraction"
-    " --whole-numbers",
+    " --missing --numeric --ordinal --resume --save-every --seed --set --steps --tensorboard --validation"
+    " --validation-fraction --whole-numbers",
     "impute": "--strategy --probabilities --seed",
     "info": "--json",
     "play": "--port",

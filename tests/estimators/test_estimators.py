@@ -1412,6 +1412,13 @@ def test_training_is_told_on_standard_output(copies, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 20
 
 
+def test_a_fit_logs_its_epochs(copies, caplog, capsys):
+    with caplog.at_level("INFO", logger="nadek"):
+        model = nadek.NADEk(**QUICK).fit(copies)
+    assert caplog.messages == list(map(str, model.history_))
+    assert capsys.readouterr() == ("", "")
+
+
 def test_each_column_keeps_a_value():
     table = np.full((60, 3), np.nan)
     table[:, 0] = np.arange(60) % 2

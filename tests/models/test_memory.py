@@ -336,6 +336,15 @@ def test_memory_needs_rows_held_out():
         fitted(NADEk, X, memory="yes")
 
 
+def test_saving_rows_that_nobody_asked_to_keep_warns(tmp_path):
+    imputer = fitted(NADEkImputer, again_and_again(100), memory=True)
+    imputer.save(tmp_path / "model")
+    imputer.set_params(memory="auto")
+    with pytest.warns(UserWarning, match=r": the model holds \d+ different rows of the training table; memory=False"):
+        imputer.save(tmp_path / "model")
+    fitted(NADEkImputer, again_and_again(100)).save(tmp_path / "model")  # too few are held out for a memory
+
+
 @pytest.mark.slow
 def test_verbose_fit_reports_memory(capsys):
     fitted(NADEkImputer, again_and_again(600), verbose=1)

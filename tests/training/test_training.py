@@ -268,6 +268,16 @@ def test_history_names_phases_and_counted_steps():
     assert all(math.isfinite(cost) for epoch in history for cost in (*epoch.train, *epoch.validation))
 
 
+def test_epochs_are_logged(caplog):
+    caplog.set_level("INFO", logger="nadek")
+    _, history = trained(patterns(40, 6), validation=patterns(20, 6, seed=1))
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [("nadek", str(e)) for e in history]
+    assert [{name: vars(record)[name] for name in vars(history[0])} for record in caplog.records] == [
+        *map(vars, history)
+    ]
+    assert str(history[-1]).endswith(f"  best {min(epoch.validation[-1] for epoch in history):.3f}")
+
+
 def test_a_single_minibatch_counts():
     """At the very beginning of its schedule a warm-up has the rate 0."""
     for optimizer in (AdamW(lr=0.01), Muon()):

@@ -5,13 +5,14 @@ A verb's module is imported when the verb is called: ``nadek --help`` needs no t
 
 import os
 import sys
+import warnings
 from collections.abc import Collection
 from importlib import import_module, metadata
 from typing import Annotated, Any
 
 import typer
 
-from nadek.cli.console import say
+from nadek.cli.console import as_json_lines, say
 
 VERBS = {
     "fit": ("fit", "Train a model on a data set or a table."),
@@ -39,7 +40,7 @@ def make_app(verbs: Collection[str]) -> typer.Typer:
     app = typer.Typer(
         name="nadek",
         help="NADE-k: fill in, score and sample rows of answers, categories and numbers, in any order.",
-        epilog="Set NADEK_TRACEBACK=1 to see where an error came from.",
+        epilog="Set NADEK_LOG=json for messages as lines of JSON, NADEK_TRACEBACK=1 to see where an error came from.",
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
         add_completion=False,
@@ -60,16 +61,18 @@ def main() -> None:
 
 def run_app(app: typer.Typer, name: str) -> None:
     """Run a command line; a user error ends in one line."""
+    if as_json_lines():
+        warnings.showwarning = lambda message, *_: say(str(message), level="warning")
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], prog_name=name, standalone_mode=False))
     except UsageError as error:
-        say(f"nadek: {_usage(error)}")
+        say(f"nadek: {_usage(error)}", level="error")
         sys.exit(2)
     except Exception as error:
         message = _user_error(error)
         if message is None or os.environ.get("NADEK_TRACEBACK"):
             raise
-        say(f"nadek: {message}")
+        say(f"nadek: {message}", level="error")
         sys.exit(1)
 
 

@@ -151,7 +151,7 @@ class TableOptions(FileOptions):
                 on_rows=progress,
             )
         for message in messages:
-            say(str(message.message), quiet=self.quiet)
+            say(str(message.message), quiet=self.quiet, level="warning")
         return stream
 
 

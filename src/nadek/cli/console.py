@@ -1,10 +1,12 @@
 """Results on standard output, messages on standard error."""
 
 import json
+import os
 import sys
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
@@ -52,7 +54,25 @@ def show_line(text: str) -> None:
     results.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
-def say(text: str, *, quiet: bool = False) -> None:
-    """Print a message on standard error."""
-    if not quiet:
+def as_json_lines() -> bool:
+    """Return True if messages are to be lines of JSON: NADEK_LOG=json."""
+    return os.environ.get("NADEK_LOG") == "json"
+
+
+def say(
+    text: str,
+    *,
+    quiet: bool = False,
+    level: Literal["info", "warning", "error"] = "info",
+    event: str = "message",
+    **more: Any,  # noqa: ANN401 - anything that JSON holds
+) -> None:
+    """Print a message on standard error; more goes only into a line of JSON."""
+    if quiet:
+        return
+    if not as_json_lines():
         messages.print(text, highlight=False, soft_wrap=True, markup=False)
+        return
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line = {"time": time, "level": level, "event": event, "message": text, **more}
+    messages.out(json.dumps(finite(line), allow_nan=False), highlight=False)

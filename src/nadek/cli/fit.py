@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import torch
 import typer
 from rich.markup import escape
+from torch import Tensor
 
-from nadek.checkpoints import METRICS, check_place, holds_model, holds_state
+from nadek.checkpoints import METRICS, SavedModel, check_place, holds_model, holds_state
 from nadek.cli.arguments import (
     LARGEST_SEED,
     DataArgument,
@@ -27,7 +28,9 @@ from nadek.cli.column_lines import MOST_NAMES, column_reasons, list_names, missi
 from nadek.cli.console import say, show_json, show_table
 from nadek.cli.processes import joined
 from nadek.cli.progress import epochs_progress, warn_if_slow
+from nadek.cli.tensorboard import curves
 from nadek.datasets import names
+from nadek.inference.dependence import unrelated_variables
 from nadek.runs.data import Source, open_table, open_training
 from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
@@ -35,6 +38,7 @@ from nadek.runs.train import train
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
+from nadek.tabular.names import quoted
 from nadek.tabular.user_options import Choices, WholeNumbers
 from nadek.training import EmptyColumnsError
 from nadek.training.defaults import Effort
@@ -42,6 +46,10 @@ from nadek.training.world import World
 from nadek.utils.atomic import damage_in
 
 Names = list[str] | None
+CHECKED_ROWS = 200
+"""Held-out rows that show which columns are unrelated to others, at most."""
+CHECK_PART = 0.05
+"""Rows to look at for that, as a part of the rows visited in training; a visit there costs three times as much."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +158,10 @@ class RunOptions:
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what each column is taken for, and why; train nothing.")
     ] = False
+    tensorboard: Annotated[
+        Path | None,
+        option("--tensorboard", "Folder for curves to see in TensorBoard.", parser=some_folder, metavar="<path>"),
+    ] = None
     force: Force = False
     as_json: Json = False
     quiet: Quiet = False
@@ -221,8 +233,9 @@ def _fit(
     _show_columns(data, rows, quiet=run.quiet)
     warn_if_slow(recipe.training, device, quiet=run.quiet)
     try:
-        with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as on_epoch:
-            metrics = train(
+        folder = run.tensorboard if world.rank == 0 else None
+        with _stoppable(output, run, world), epochs_progress(quiet=run.quiet) as show, curves(folder, show) as on_epoch:
+            saved = train(
                 recipe,
                 output,
                 rows,
@@ -232,13 +245,15 @@ def _fit(
                 save_every=run.save_every,
                 on_epoch=on_epoch,
                 world=world,
-            ).metrics
+            )
     except EmptyColumnsError as error:
         labels = schema_labels(rows.schema, rows.x.shape[1])
         hint = f"use --drop {list_names([labels[place] for place in error.columns])}"
         raise ValueError(f"{data}: {error}; {hint}") from None
     if world.rank == 0:
-        _show(metrics, output, run)
+        if held_out is not None and not run.quiet:
+            _show_unrelated(saved, held_out.x, output)
+        _show(saved.metrics, output, run)
 
 
 def _may_be_finished(output: Path, run: RunOptions, world: World) -> bool:
@@ -289,6 +304,19 @@ def _show_columns(data: str, rows: Source, *, quiet: bool) -> None:
         say(f"{data}: no header found: the first row is taken for data, and columns have numbers from 1", quiet=quiet)
 
 
+def _show_unrelated(saved: SavedModel, x: Tensor, output: Path) -> None:
+    """Name columns that the others tell nothing of, if held-out rows show it at little cost."""
+    n_variables, n_visits = x.shape[1], saved.metrics["rows"] * saved.metrics["epochs"]
+    n_rows = min(len(x), CHECKED_ROWS, int(CHECK_PART * n_visits / n_variables))
+    if saved.model.config.ordering is not None:
+        return
+    some = x[torch.randperm(len(x), generator=torch.Generator().manual_seed(0))[:n_rows]]
+    labels = schema_labels(saved.schema, n_variables)
+    if names := [labels[j] for j in unrelated_variables(saved.model, some.to(saved.model.b.device))]:
+        line = f"{output}: the other columns tell nothing of {quoted(names)}; --drop would leave them out"
+        say(line, level="warning")
+
+
 def _hint(remedies: tuple[str, ...], columns: Sequence[str]) -> str:
     """Return the options that decide about columns."""
     options = ", ".join(f"--{one}" for one in remedies)
@@ -310,11 +338,12 @@ def _show_finished(metrics: dict[str, Any], output: Path, run: RunOptions) -> No
 def _show(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:
     if metrics["skipped_rows"]:
         say(f"{metrics['skipped_rows']} rows without any value were skipped", quiet=run.quiet)
+    record = {"model": str(output), **{key: value for key, value in metrics.items() if key != "history"}}
     if run.as_json:
-        show_json({"model": str(output), **{key: value for key, value in metrics.items() if key != "history"}})
-        return
-    best = "" if metrics["best_validation"] is None else f", validation {-metrics['best_validation']:.3f} nats a row"
-    say(f"{output}: {metrics['epochs']} epochs in {metrics['seconds']:.0f} s{best}", quiet=run.quiet)
+        show_json(record)
     if memory := metrics.get("memory"):
         costs = f"validation {-memory['after']:.3f} nats a row with it, {-memory['before']:.3f} without"
         say(f"{output}: holds {memory['rows']:,} different training rows: {costs}", quiet=run.quiet)
+    best = "" if metrics["best_validation"] is None else f", validation {-metrics['best_validation']:.3f} nats a row"
+    line = f"{output}: {metrics['epochs']} epochs in {metrics['seconds']:.0f} s{best}"
+    say(line, quiet=run.quiet, event="end", result=record)

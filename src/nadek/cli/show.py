@@ -71,8 +71,8 @@ def _show_unfinished(model: Path, history: Sequence[Epoch], *, as_json: bool) ->
     if as_json:
         show_json({"unfinished": True, **(asdict(history[-1]) if history else {})})
         return
-    lines = [str(epoch) + f", best {epoch.best:.3f}" * (epoch.best is not None) for epoch in history[-1:]]
-    rows = [["training", "not finished: nadek fit --resume goes on"], ["last epoch", *(lines or ["none yet"])]]
+    last = str(history[-1]) if history else "none yet"
+    rows = [["training", "not finished: nadek fit --resume goes on"], ["last epoch", last]]
     show_table(str(model), ["", ""], rows)
 
 

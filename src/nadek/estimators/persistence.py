@@ -6,6 +6,7 @@ has none: its estimator gets the default options, and more bins where its column
 
 import contextlib
 import os
+import warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict
@@ -24,6 +25,7 @@ from nadek.estimators.options import DeviceName, plain_options
 from nadek.kernels.cpu import pick_device
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
+from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Binary, Column, Numeric, is_plain, n_levels
 from nadek.tabular.schema import Schema
 from nadek.tabular.template import Template
@@ -91,13 +93,18 @@ class SavedEstimator(BaseEstimator):
         """Write the fitted estimator to a folder.
 
         The folder holds safetensors and JSON, no pickle. `load` reads it on any device, the command line can use it,
-        too. A model that is already there is replaced.
+        too. A model that is already there is replaced. A `UserWarning` says if it holds training rows that nobody asked
+        it to keep (``memory="auto"``).
 
         Raises:
             FileExistsError: if the folder has a ``config.json`` of something else.
             OSError: if the folder cannot be written to.
         """
         check_is_fitted(self)
+        if isinstance(self.network_, MemoryModel) and getattr(self, "memory", False) == "auto":
+            message = f"{folder}: the model holds {self.network_.config.n_rows} different rows of the training table"
+            remedy = "memory=False leaves them out, memory=True says that they may be there"
+            warnings.warn(f"{message}; {remedy}", UserWarning, stacklevel=2)
         measured = last_metrics(self.history_) if self.history_ else {**self._metrics, "diverged": False}
         metrics = {**measured, KEY: self._entries(), "history": list(map(asdict, self.history_))}
         # the network was trained in float32: its weights lose nothing

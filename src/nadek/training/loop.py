@@ -1,6 +1,7 @@
 """Training loop: epochs of minibatches, validation, early stopping and the best weights."""
 
 import copy
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -42,6 +43,9 @@ from nadek.training.world import ALONE, World
 from nadek.utils.atomic import damage_in
 from nadek.utils.configs import convert, encode
 
+LOG = logging.getLogger("nadek")
+"""Logger of the library: a line of INFO for each epoch, with the fields of `Epoch` as ``extra``."""
+
 CHECKED_ROWS = 256
 """Training rows that check the last epoch's weights where there are no validation rows."""
 
@@ -63,7 +67,7 @@ def fit(
     """Train a model in place.
 
     It ends in eval mode with the weights that were best on the validation rows. The caller's gradient mode and autocast
-    change nothing.
+    change nothing. Each epoch is logged at INFO by the logger "nadek".
 
     Args:
         model: any conditional network, on the device of the rows.
@@ -119,8 +123,10 @@ def fit(
                 save_state(run.state())
                 last_saved = time.monotonic()
             run.epoch(lambda: time.monotonic() - started)
-            if on_epoch is not None and world.rank == 0:
-                on_epoch(run.history[-1])
+            if world.rank == 0:
+                LOG.info("%s", run.history[-1], extra=vars(run.history[-1]))
+                if on_epoch is not None:
+                    on_epoch(run.history[-1])
         run.load_best()
         return run.history
 

@@ -43,7 +43,8 @@ class Epoch:
 
     def __str__(self) -> str:
         validation = "" if self.validation is None else f"  validation {self.validation[-1]:.3f}"
-        return f"epoch {self.epoch}/{self.epochs} ({self.phase})  cost {self.train[-1]:.3f}{validation}"
+        best = "" if self.best is None else f"  best {self.best:.3f}"
+        return f"epoch {self.epoch}/{self.epochs} ({self.phase})  cost {self.train[-1]:.3f}{validation}{best}"
 
 
 def read_history(metrics: Mapping[str, Any]) -> list[Epoch]:
