@@ -30,7 +30,7 @@ from nadek.checkpoints import METRICS, UNFINISHED, load_state
 CELLS = 2**10
 """Cells of a batch."""
 N_ROWS = 6_000
-NADEK = f"from nadek.tabular import batches; batches.CELLS = {CELLS}; from nadek.cli import main; main()"
+NADEK = f"from nadek.tabular import cut_rows; cut_rows.CELLS = {CELLS}; from nadek.cli import main; main()"
 TEMPORARY = ".nadek-*.tmp"
 FIT = ("--hidden", 16, "--steps", 2, "--epochs", 30, "--save-every", 0, "--device", "cpu")
 TYPES = ("--numeric", "size", "--categorical", "grade")

@@ -25,7 +25,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from common import show, write
 
-from nadek.tabular.batches import CELLS
+from nadek.tabular.cut_rows import CELLS
 
 VERBS: dict[str, tuple[str, ...]] = {
     "impute --probabilities": ("impute", "--probabilities"),
@@ -33,8 +33,8 @@ VERBS: dict[str, tuple[str, ...]] = {
     "score --orderings 1": ("score", "--orderings", "1"),
 }
 PROFILED = (
-    "import resource, sys; from nadek.cli.app import main; from nadek.tabular import batches\n"
-    "batches.CELLS, *sys.argv[1:] = int(sys.argv[1]), *sys.argv[2:]\n"
+    "import resource, sys; from nadek.cli.app import main; from nadek.tabular import cut_rows\n"
+    "cut_rows.CELLS, *sys.argv[1:] = int(sys.argv[1]), *sys.argv[2:]\n"
     "try:\n    main()\nfinally:\n    used = resource.getrusage(resource.RUSAGE_SELF)\n"
     "    sys.stderr.write(f'\\n{used.ru_maxrss} {used.ru_utime + used.ru_stime}')"
 )

@@ -14,8 +14,8 @@ import torch
 
 from nadek.checkpoints import SavedModel, load_saved, weights_digest
 from nadek.runs.data import Source, source_of
-from nadek.runs.fill import Strategy, fillings
-from nadek.runs.score import scores
+from nadek.runs.fillings import Strategy, fillings
+from nadek.runs.scores import scores
 from nadek.tabular.arrow_batches import Batch, beside_ids, ids_in, read_batch, spelling_of, with_columns
 from nadek.tabular.columns import Unknown
 from nadek.tabular.text_cells import Spelling

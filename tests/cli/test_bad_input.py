@@ -238,7 +238,7 @@ def test_words_need_a_text_format(arguments, suffix, coloured, tmp_path):
     assert fails(*filled, "-o", path) == error
 
 
-WORK = {"impute": "runs.fill.impute", "complete": "cli.fill.beam"}
+WORK = {"impute": "runs.fillings.impute", "complete": "cli.fill.beam"}
 
 
 @pytest.mark.parametrize("verb", WORK)
@@ -542,7 +542,7 @@ def test_duplicate_names_are_refused_early(tmp_path, monkeypatch):
     rows = "".join(f"{'xyz'[i % 3]},{i % 2},{'pqr'[i % 3]}\n" for i in range(24))
     (tmp_path / "t.csv").write_text("city,city=x,log_probability\n" + rows)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", *FIT, "-q")
-    for name in ("runs.fill.level_probabilities", "cli.fill.beam"):
+    for name in ("runs.fillings.level_probabilities", "cli.fill.beam"):
         monkeypatch.setattr(f"nadek.{name}", lambda *_, **__: pytest.fail("the work was done"))
     arguments = (tmp_path / "model", tmp_path / "t.csv")
     error = '--probabilities: expected every column name once, found more of "city=x"'
@@ -691,7 +691,7 @@ def test_ctrl_c_ends_without_traceback(trained, table, monkeypatch):
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("nadek.runs.score.log_prob", interrupted)
+    monkeypatch.setattr("nadek.runs.scores.log_prob", interrupted)
     result = nadek("score", trained, table, "--quiet")
     assert (result.code, result.out, result.err) == (130, "", "")
 
@@ -746,7 +746,7 @@ def test_too_little_memory_is_told(error, trained, table, output, monkeypatch):
     def without(*_, **__):
         raise error
 
-    monkeypatch.setattr("nadek.runs.score.log_prob", without)
+    monkeypatch.setattr("nadek.runs.scores.log_prob", without)
     assert fails("score", trained, table, "-q").startswith("there is not enough memory: ")
     told = fails("fit", table, "-o", output, "--hidden", "10000000000000")
     assert told.startswith("there is not enough memory: a training needs less with smaller --hidden")

@@ -593,7 +593,7 @@ def test_impute_follows_its_seed(mixed, tmp_path, monkeypatch):
     a, b, c = filled()
     assert a == b
     assert all(a[name] != c[name] for name in ("smoker", "size"))
-    monkeypatch.setattr("nadek.runs.fill.impute", lambda model, x, **options: x.nan_to_num(0))
+    monkeypatch.setattr("nadek.runs.fillings.impute", lambda model, x, **options: x.nan_to_num(0))
     a, b, c = filled()  # the levels are the same, the numbers within the bins are not
     assert a["size"] == b["size"] != c["size"]
 

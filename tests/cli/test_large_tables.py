@@ -123,7 +123,7 @@ def test_batches_answer_as_one(seed, verb, forms, people, tmp_path, monkeypatch)
     arguments = (verb.partition(" ")[0], people, table, *VERBS[verb], "-o")
     whole = nadek(*arguments, tmp_path / f"whole{target}")
     for n_rows in (1, 4):
-        monkeypatch.setattr("nadek.tabular.batches.CELLS", n_rows * 7)
+        monkeypatch.setattr("nadek.tabular.cut_rows.CELLS", n_rows * 7)
         monkeypatch.setattr(csv_module, "BLOCK", 200)
         parts = nadek(*arguments, tmp_path / f"parts{target}", "--force")
         assert (parts.code, parts.err) == (whole.code, whole.err)
@@ -134,7 +134,7 @@ def test_batches_answer_as_one(seed, verb, forms, people, tmp_path, monkeypatch)
 @pytest.fixture
 def three_rows(monkeypatch):
     """Read tables of seven columns by three rows."""
-    monkeypatch.setattr("nadek.tabular.batches.CELLS", 21)
+    monkeypatch.setattr("nadek.tabular.cut_rows.CELLS", 21)
 
 
 @pytest.mark.usefixtures("three_rows")
@@ -180,7 +180,7 @@ ROW = "no,Turku,4,1,true,2,x"
 )
 def test_a_wrong_cell_is_found_before_the_work(line, error, people, tmp_path, monkeypatch):
     table = people_csv(tmp_path / "t.csv", [ROW] * 7 + [line] + [ROW] * 3)
-    monkeypatch.setattr("nadek.runs.score.log_prob", lambda *_, **__: pytest.fail("the work was done"))
+    monkeypatch.setattr("nadek.runs.scores.log_prob", lambda *_, **__: pytest.fail("the work was done"))
     assert nadek("score", people, table, "--unknown", "error", "-q").error == f"{table}: {error}"
 
 
@@ -209,7 +209,7 @@ def test_a_stop_in_the_middle_leaves_the_old_file(stop, suffix, people, tmp_path
             raise error
         return log_prob(*arguments, **options)
 
-    monkeypatch.setattr("nadek.runs.score.log_prob", stopped)
+    monkeypatch.setattr("nadek.runs.scores.log_prob", stopped)
     path.write_text("old")
     assert nadek("score", people, table, "-o", path, "--force", "-q").code == (130 if stop is KeyboardInterrupt else 1)
     assert path.read_text() == "old"
@@ -219,9 +219,9 @@ def test_a_stop_in_the_middle_leaves_the_old_file(stop, suffix, people, tmp_path
 KILLED = """
 import os, signal, sys
 from nadek.cli import main
-from nadek.tabular import batches, writing
+from nadek.tabular import cut_rows, writing
 
-batches.CELLS = 21
+cut_rows.CELLS = 21
 write, calls = writing.Writer.write, iter(range(9))
 
 def killed(writer, *values, **options):
@@ -273,7 +273,7 @@ def test_samples_are_written_in_batches(people, tmp_path, monkeypatch):
         whole, parts = tmp_path / f"whole{index}.parquet", tmp_path / f"parts{index}.parquet"
         ok("sample", people, "-n", 23, "-o", whole, "-q", *options)
         with monkeypatch.context() as patched:
-            patched.setattr("nadek.tabular.batches.CELLS", 30)
+            patched.setattr("nadek.tabular.cut_rows.CELLS", 30)
             ok("sample", people, "-n", 23, "-o", parts, "-q", *options)
         assert_alike(parts, whole)
         assert len(set(pq.read_table(whole)["age"].to_pylist())) > 15
@@ -290,7 +290,7 @@ def test_decimal_marks_far_from_each_other(people, tmp_path, monkeypatch):
     rows = [ROW.replace(",", ";").replace("4", number) for number in ["4,5"] * 6 + ["12.5"]]
     table = tmp_path / "t.csv"
     table.write_text("\n".join([";".join(POOLS), *rows]))
-    monkeypatch.setattr("nadek.tabular.batches.CELLS", 21)
+    monkeypatch.setattr("nadek.tabular.cut_rows.CELLS", 21)
     error = 'column "age": expected decimal commas or points, found both, far from each other'
     assert nadek("score", people, table).error == f"{table}: {error}: write all numbers alike, or say --decimal ."
     table.write_text("\n".join([";".join(POOLS), *rows[:4], rows[0].replace("4,5", "")]))
@@ -299,7 +299,7 @@ def test_decimal_marks_far_from_each_other(people, tmp_path, monkeypatch):
 
 
 def test_forms_of_numbers_are_read_in_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("nadek.tabular.batches.CELLS", 6)
+    monkeypatch.setattr("nadek.tabular.cut_rows.CELLS", 6)
     save(tmp_path / "model", saved_model((Binary(),) * 3, ("a", "b", "c")))
     x = np.array([[0, 1, np.nan], [1, np.nan, 0]] * 4)
     np.savez(tmp_path / "t.npz", values=x, columns=["a", "b", "c"])

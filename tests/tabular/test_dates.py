@@ -240,6 +240,6 @@ def test_a_file_is_the_same_in_batches(tmp_path, monkeypatch):
     holes.to_csv(tmp_path / "t.csv", index=False)
     ok("fit", tmp_path / "t.csv", "-o", tmp_path / "model", "--epochs", "2", "-q")
     ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "one.csv", "-q")
-    monkeypatch.setattr("nadek.tabular.batches.CELLS", 200)
+    monkeypatch.setattr("nadek.tabular.cut_rows.CELLS", 200)
     ok("impute", tmp_path / "model", tmp_path / "t.csv", "-o", tmp_path / "parts.csv", "-q")
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "parts.csv").read_bytes()

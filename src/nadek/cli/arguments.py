@@ -17,7 +17,7 @@ from nadek.cli.console import say
 from nadek.cli.progress import rows_progress
 from nadek.kernels.cpu import pick_device as pick_device
 from nadek.runs.data import Source, Split, Stream
-from nadek.tabular import batches
+from nadek.tabular import cut_rows
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
 
@@ -135,7 +135,7 @@ class TableOptions(FileOptions):
         There is one if the output is written in one.
         """
         is_whole = self.output is not None and form_of(self.output) in MATRICES
-        return self._stream(saved, data, None if is_whole else batches.CELLS)
+        return self._stream(saved, data, None if is_whole else cut_rows.CELLS)
 
     def _stream(self, saved: SavedModel, data: str, cells: int | None) -> Stream:
         with warnings.catch_warnings(record=True) as messages, rows_progress("reading", quiet=self.quiet) as progress:

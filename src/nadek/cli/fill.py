@@ -34,8 +34,8 @@ from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import missing_probabilities
 from nadek.inference.sampling import sample as sample_rows
 from nadek.runs.data import kinds_of
-from nadek.runs.fill import Strategy, fillings, from_probabilities
-from nadek.tabular import batches
+from nadek.runs.fillings import Strategy, fillings, from_probabilities
+from nadek.tabular import cut_rows
 from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import (
     Binary,
@@ -84,7 +84,7 @@ def sample(
         write_pictures(x, saved.schema.image_shape, output)
     else:
         form = form_of(target_of(output))
-        most = batches.rows_of(len(kinds), None if form in MATRICES else batches.CELLS) or n_samples
+        most = cut_rows.rows_of(len(kinds), None if form in MATRICES else cut_rows.CELLS) or n_samples
         with writing(target_of(output)) as writer, rows_progress("drawing", quiet=quiet) as progress:
             for start in range(0, n_samples, most):
                 ids = torch.arange(start, min(start + most, n_samples))

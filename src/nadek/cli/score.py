@@ -30,7 +30,7 @@ from nadek.runs.data import Source, of_numbers
 from nadek.runs.evaluate import CLOSEST
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.runs.evaluate import privacy as measure_privacy
-from nadek.runs.score import scores
+from nadek.runs.scores import scores
 from nadek.tabular.columns import log_density
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nadek.tabular.arrow_columns import AnyColumn, is_text, to_arrow
-from nadek.tabular.batches import cut, rows_of
 from nadek.tabular.columns import Binary, Column, Numeric
 from nadek.tabular.csv_rows import NO_TEXT, Opener, Rows
+from nadek.tabular.cut_rows import cut, rows_of
 from nadek.tabular.names import as_known, check_names, labels_of, quoted
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table

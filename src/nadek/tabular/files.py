@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from nadek.datasets.amat import open_plain, parse_bits, read_plain
 from nadek.tabular.arrow_columns import is_text, native
-from nadek.tabular.batches import CELLS, cut, rows_of
 from nadek.tabular.csv import CsvFormat, read_csv
 from nadek.tabular.csv_rows import Opener
+from nadek.tabular.cut_rows import CELLS, cut, rows_of
 from nadek.tabular.names import check_names
 from nadek.tabular.schema import Schema
 from nadek.tabular.stored_columns import ROWS, stored, stored_columns

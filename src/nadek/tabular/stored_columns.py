@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nadek.tabular.batches import CELLS
+from nadek.tabular.cut_rows import CELLS
 from nadek.tabular.table import Columns, Table
 
 ROWS = 2**14

@@ -12,8 +12,8 @@ import pytest
 
 from nadek.tabular import csv as csv_module
 from nadek.tabular.arrow_columns import wider
-from nadek.tabular.batches import cut, rows_of
 from nadek.tabular.csv import CsvFormat, read_csv
+from nadek.tabular.cut_rows import cut, rows_of
 from nadek.tabular.files import read_batches, read_file
 from nadek.tabular.writing import write_table, writing
 
