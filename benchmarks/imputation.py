@@ -16,7 +16,6 @@ where it was. docs/imputation.md is made from it.
 """
 
 import argparse
-import importlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -29,6 +28,7 @@ from common import RESULTS, show
 from imputation_data import FRACTIONS, SETS, Table, hide, table
 from imputation_measures import CLIP, best_shrinkage, cell_losses, frequencies, measures, shrunk
 from imputation_record import Record, Result, versions
+from peers import worker
 from peers.methods import METHODS, Method, Setting
 from peers.remote import PeerError, Remote
 
@@ -47,23 +47,14 @@ class Fitted:
     seconds: float
 
 
-def is_installed(path: str) -> bool:
-    """Return True if the libraries of a peer are installed."""
-    try:
-        importlib.import_module(path.split(":")[0])
-    except ModuleNotFoundError:
-        return False
-    return True
-
-
 def make(method: Method, setting: Setting, python: str | None) -> Any:  # noqa: ANN401 - a peer of any kind
-    """Return a peer, here or in the other environment."""
-    if is_installed(method.path):
-        module, name = method.path.split(":")
-        return getattr(importlib.import_module(module), name)(**setting.options)
-    if python is None:
-        raise PeerError(f"{method.library} is not installed here: give --peers-python")
-    return Remote(python, method.path, setting.options)
+    """Return a peer, in the other environment where its libraries are not installed here."""
+    try:
+        return worker.make(method.path, setting.options)
+    except ModuleNotFoundError:
+        if python is None:
+            raise PeerError(f"{method.library} is not installed here: give --peers-python") from None
+        return Remote(python, method.path, setting.options)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

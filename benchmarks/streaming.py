@@ -9,7 +9,6 @@ largest resident memory, which counts pages of temporary files, too, and the pro
 --record the result is written to benchmarks/results/streaming.json, or streaming_fit.json.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from common import show, write
+from common import record_parser, show, write
 
 VERBS: dict[str, tuple[str, ...]] = {
     "impute --probabilities": ("impute", "--probabilities"),
@@ -107,11 +106,10 @@ def measure_fit(n_rows: list[int], n_columns: int, folder: Path) -> list[dict[st
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "streaming")
     parser.add_argument("--rows", nargs="+", type=int, default=[100_000, 1_000_000])
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--fit", action="store_true", help="measure the training")
-    parser.add_argument("--record", action="store_true", help="write a record to benchmarks/results")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lines = (measure_fit if options.fit else measure)(options.rows, options.columns, Path(folder))

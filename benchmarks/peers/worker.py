@@ -30,10 +30,10 @@ def attempt(answers: TextIO, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - 
     return result
 
 
-def make(path: str, options: str) -> Any:  # noqa: ANN401 - a peer of any kind
-    """Return the peer of a path module:Class."""
+def make(path: str, options: dict[str, Any]) -> Any:  # noqa: ANN401 - a peer of any kind
+    """Return the peer of a path module:name."""
     module, name = path.split(":")
-    return getattr(importlib.import_module(module), name)(**json.loads(options))
+    return getattr(importlib.import_module(module), name)(**options)
 
 
 def carry_out(peer: Any, request: dict[str, str]) -> None:  # noqa: ANN401
@@ -52,7 +52,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # libraries that print must not print into the answers
     sys.path[0] = str(Path(__file__).parents[1])
-    peer = attempt(answers, lambda: make(sys.argv[1], sys.argv[2]))
+    peer = attempt(answers, lambda: make(sys.argv[1], json.loads(sys.argv[2])))
     for line in sys.stdin:
         attempt(answers, lambda line=line: carry_out(peer, json.loads(line)))
 
