@@ -75,12 +75,9 @@ class HiddenCells:
 
     def frequencies(self, name: str) -> Array:
         """Return the frequency of each level."""
-        counts = np.bincount(self._codes_of(name), minlength=len(self.levels[name])) + 0.5
-        return counts / counts.sum()
-
-    def _codes_of(self, name: str) -> NDArray[np.intp]:
         codes = self._numbers(name)
-        return codes[~np.isnan(codes)].astype(np.intp)
+        counts = np.bincount(codes[~np.isnan(codes)].astype(np.intp), minlength=len(self.levels[name])) + 0.5
+        return counts / counts.sum()
 
 
 def read(folder: Path, name: str) -> tuple[pd.DataFrame, list[str]]:
