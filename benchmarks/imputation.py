@@ -19,7 +19,6 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,12 +38,8 @@ CHOICE_ROWS = 500
 SHOWN = ("log_loss", "standard_error", "brier", "accuracy", "auroc", "calibration_error", "fit_seconds", "fill_seconds")
 
 
-@dataclass
-class Fitted:
-    """Fitted peer and the seconds that it took."""
-
-    peer: Any
-    seconds: float
+Fitted = tuple[Any, float]
+"""A fitted peer and the seconds that it took."""
 
 
 def make(method: Method, setting: Setting, python: str | None) -> Any:  # noqa: ANN401 - a peer of any kind
@@ -76,7 +71,7 @@ def fitted(
     peer = make(method, setting, python)
     if isinstance(peer, Remote):
         stack.callback(peer.close)
-    return Fitted(peer, timed(lambda: peer.fit(train, data.valid, data.levels))[1])
+    return peer, timed(lambda: peer.fit(train, data.valid, data.levels))[1]
 
 
 def suited(method: Method, data: Table) -> list[Setting]:
@@ -116,19 +111,20 @@ def result(data: Table, method: Method, fraction: float, ready: Mapping[str, Fit
     valid = data.valid[:CHOICE_ROWS]
     x = hide(valid, fraction, data.levels, part="valid")
     validation = {}
-    for name, one in ready.items():
-        p, seconds = timed(lambda peer=one.peer: checked_probabilities(peer, x))
+    for name, (peer, fit_seconds) in ready.items():
+        p, seconds = timed(lambda peer=peer: checked_probabilities(peer, x))
         weight, loss = best_shrinkage(p, towards, valid, np.isnan(x))
-        validation[name] = {"log_loss": loss, "shrinkage": weight, "seconds": one.seconds + seconds}
+        validation[name] = {"log_loss": loss, "shrinkage": weight, "seconds": fit_seconds + seconds}
     name = min(validation, key=lambda name: validation[name]["log_loss"])
     x = hide(data.test, fraction, data.levels, part="test")
     hidden = np.isnan(x)
-    p, seconds = timed(lambda: checked_probabilities(ready[name].peer, x))
+    peer, fit_seconds = ready[name]
+    p, seconds = timed(lambda: checked_probabilities(peer, x))
     plain = cell_losses(shrunk(p, towards, 0.0), data.test, hidden).mean()
     return {
         **{"set": data.name, "fraction": fraction, "method": method.name, "title": method.title, "setting": name},
         **measures(shrunk(p, towards, validation[name]["shrinkage"]), data.test, hidden, data.levels),
-        **{"unshrunk_log_loss": float(plain), "fit_seconds": ready[name].seconds, "fill_seconds": seconds},
+        **{"unshrunk_log_loss": float(plain), "fit_seconds": fit_seconds, "fill_seconds": seconds},
         "validation": validation,
         "processor": provenance()["hardware"]["processor"],
     }

@@ -49,13 +49,6 @@ METHODS = {
     method.name: method
     for method in (
         Method("nadek", "nadek (NADEkImputer)", "nade-k", "peers.ours:Ours"),
-        Method(
-            "nadek-larger",
-            "nadek, larger (NADEkImputer)",
-            "nade-k",
-            "peers.ours:Ours",
-            (Setting("", {"larger": True}),),
-        ),
         Method("frequencies", "column means (SimpleImputer)", "scikit-learn", "peers.scikit:frequencies"),
         Method(
             "neighbours",
@@ -114,7 +107,6 @@ METHODS = {
             (Setting("", {"plugin": "gain"}),),
         ),
         Method("chow-liu", "Chow-Liu tree", "numpy", "peers.tree:Tree"),
-        Method("pomegranate", "Bayesian network (pomegranate)", "pomegranate", "peers.network:ChowLiuNetwork"),
         Method(
             "mixture",
             "mixture by EM",
