@@ -56,7 +56,7 @@ class RBMTraining(RowTraining):
         return None if state is None or state.epochs < self.recipe.training.epochs else state.result
 
     def digest(self) -> str | None:
-        """Return the digest of the RBM, None if its training is not finished."""
+        """Return the digest of the finished RBM, or None."""
         rbm = self.finished()
         return None if rbm is None else digest_of(b"", rbm.W, rbm.b, rbm.c)
 

@@ -130,7 +130,10 @@ class TableOptions(FileOptions):
         return source
 
     def stream(self, saved: SavedModel, data: str, *, whole: bool = False) -> Stream:
-        """Look through the table, to read it in batches, or as a whole if the output is written so."""
+        """Look through the table, to read it in batches.
+
+        There is one if the output is written in one.
+        """
         whole |= self.output is not None and form_of(self.output) in MATRICES
         with warnings.catch_warnings(record=True) as messages, rows_progress("reading", quiet=self.quiet) as progress:
             warnings.simplefilter("always")

@@ -172,7 +172,7 @@ class MemoryModel(ConditionalModel):
 
     @torch.no_grad()
     def _store(self, _: object = None) -> None:
-        """Make `stored`, also of loaded rows; its tensors are not saved."""
+        """Make `stored`, whose tensors are not saved."""
         variables, dtype = self.variables, self.b.dtype
         observed = None if self.known is None else variables.expand(self.known).to(dtype)
         values = variables.one_hot(self.rows).to(dtype) if observed is None else variables.one_hot(self.rows) * observed
