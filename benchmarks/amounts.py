@@ -8,16 +8,15 @@ its training values). Every method has its defaults; those of distances get stan
 scikit-learn.
 """
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import show, write
-from number_data import NUMBERS
+from common import record_parser, show, write
 from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - what follows needs it
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
@@ -26,7 +25,11 @@ from nadek import NADEkImputer
 
 Array = NDArray[np.float64]
 HIDDEN = 0.3
-SETS = ("wine", "breast-cancer", "diabetes")
+SETS: dict[str, Callable[[], Array]] = {
+    "wine": lambda: load_wine().data,
+    "breast-cancer": lambda: load_breast_cancer().data,
+    "diabetes": lambda: np.column_stack([load_diabetes(scaled=False).data, load_diabetes().target]),
+}
 
 
 def methods(width: int) -> dict[str, Callable[[], Any]]:
@@ -43,16 +46,15 @@ def methods(width: int) -> dict[str, Callable[[], Any]]:
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser = record_parser(__doc__, "amounts")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--seeds", type=int, default=3, help="splits, each with its own missing cells")
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/amounts.json")
     options = parser.parse_args()
     results = {}
     for name in options.sets:
-        each = [measure(NUMBERS[name](), seed) for seed in range(options.seeds)]
+        each = [measure(SETS[name](), seed) for seed in range(options.seeds)]
         lines = [{"method": method, **_mean([metrics[method] for metrics in each])} for method in each[0]]
-        results[name] = {"shape": NUMBERS[name]().shape, "methods": sorted(lines, key=lambda line: line["rmse"])}
+        results[name] = {"shape": SETS[name]().shape, "methods": sorted(lines, key=lambda line: line["rmse"])}
         columns = ["method", "rmse", "mae", "seconds"]
         show(name, columns, [[line[key] for key in columns] for line in results[name]["methods"]])
     if options.record:

@@ -3,6 +3,7 @@
 Ratios are taken within one run.
 """
 
+import argparse
 import json
 import resource
 import time
@@ -18,6 +19,13 @@ from nadek.kernels.linear import affine
 from nadek.runs.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results"
+
+
+def record_parser(about: str | None, record: str) -> argparse.ArgumentParser:
+    """Return the options of a benchmark: ``--record`` writes the record of this name."""
+    options = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--record", action="store_true", help=f"write benchmarks/results/{record}.json")
+    return options
 
 
 def seconds(work: Callable[[], object], *, repeats: int = 3, warm_up: int = 1) -> float:

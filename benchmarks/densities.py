@@ -12,7 +12,6 @@ asked with noise of this size added. Log-densities are means over test rows, in 
 was.
 """
 
-import argparse
 import json
 import os
 import time
@@ -26,7 +25,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import numpy as np
 import pandas as pd
 import torch
-from common import RESULTS, show, write
+from common import RESULTS, record_parser, show, write
 from mixed import read
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
@@ -128,11 +127,10 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "densities")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--names", nargs="+", help="tables; all by default")
     parser.add_argument("--seeds", nargs="+", type=int, default=[10])
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/densities.json")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # mixtures warn of few rows

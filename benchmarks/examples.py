@@ -6,7 +6,6 @@ All Python of the page runs in one session, in a temporary folder. The record ho
 that the page uses for it, and the code that printed it. So a test can tell when page and output differ.
 """
 
-import argparse
 import contextlib
 import io
 import os
@@ -15,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from common import RESULTS, write
+from common import record_parser, write
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "survey.md"
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n<!--=examples\.printed\.(?P<name>[\w-]+) lines-->)?", re.DOTALL)
@@ -31,9 +30,7 @@ def blocks(page: str) -> list[tuple[str, str | None]]:
 
 def main() -> None:
     """Run, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", action="store_true", help=f"keep it in {RESULTS.name}/examples.json")
-    options = parser.parse_args()
+    options = record_parser(__doc__, "examples").parse_args()
     names: dict[str, Any] = {}
     code: dict[str, str] = {}
     printed: dict[str, list[str]] = {}

@@ -7,7 +7,6 @@ limits are those of `tests/support`. Each must work or end in our error, touch n
 the limits of processor time and memory. A case that does not is printed, and can be run again by its kind and seed.
 """
 
-import argparse
 import sys
 import tempfile
 import time
@@ -16,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from common import show, write
+from common import record_parser, show, write
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from support.shapes import SHAPES
@@ -47,9 +46,8 @@ def measure(folder: Path, kind: str, seeds: Iterable[int]) -> dict[str, Any]:
 
 def main() -> None:
     """Run, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "fuzz")
     parser.add_argument("--cases", type=int, default=10_000, help="tables, and models with unfinished trainings")
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/fuzz.json")
     options = parser.parse_args()
     begun, n_states = time.time(), options.cases // 4
     counts = {"table": options.cases, "model": options.cases - n_states, "state": n_states, "shape": 2 * len(SHAPES)}

@@ -10,13 +10,12 @@ each. All else are defaults. All are scored on the same complete test rows: mean
 orderings. "ones" is the share of yes among the fifteen answers, in the test rows and in 20,000 samples of a model.
 """
 
-import argparse
 import time
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import show, write
+from common import record_parser, show, write
 from imputation_data import table
 
 import nadek
@@ -37,9 +36,8 @@ WAYS = {
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "holes")
     parser.add_argument("--quick", action="store_true", help="two epochs, to see that it runs")
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/holes.json")
     options = parser.parse_args()
     data, settings = table("nltcs"), {"max_iter": 2} if options.quick else {}
     test, others = _frame(data.test), np.delete(np.arange(data.test.shape[1]), DRIVER)

@@ -1,13 +1,12 @@
 """Compare imputers on hidden cells of real tables.
 
-    python benchmarks/imputation.py [--peers-python PEERS/bin/python] [--record]
+    PEERS/bin/python benchmarks/imputation.py [--record]
     python benchmarks/imputation.py --sets digits --fractions 0.3 --methods nadek neighbours --rows 100  # a short look
 
 Every method learns from the training rows. Cells of the test rows are hidden at random, the same for all methods. Each
 method gives the probabilities of the levels of every hidden cell. A method's setting, and how far its probabilities are
 drawn towards the columns' frequencies, are chosen on validation rows with as many hidden cells. Seconds are those of
-the chosen setting alone. Methods whose library is not installed here run in the environment of --peers-python
-(benchmarks/peers/requirements.txt).
+the chosen setting alone. PEERS is an environment with the libraries of all methods (benchmarks/peers/requirements.txt).
 
 OMP_NUM_THREADS=1 gives every method one thread; the record holds the number.
 
@@ -18,9 +17,8 @@ where it was. docs/imputation.md is made from it.
 import argparse
 import importlib
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,6 @@ from imputation_data import FRACTIONS, SETS, Table, hide, table
 from imputation_measures import CLIP, best_shrinkage, cell_losses, frequencies, measures, shrunk
 from imputation_record import Record, Result, versions
 from peers.methods import METHODS, Method, Setting
-from peers.remote import PeerError, Remote
 
 from nadek.runs.provenance import provenance
 
@@ -39,31 +36,22 @@ CHOICE_ROWS = 500
 SHOWN = ("log_loss", "standard_error", "brier", "accuracy", "auroc", "calibration_error", "fit_seconds", "fill_seconds")
 
 
-@dataclass
-class Fitted:
-    """Fitted peer and the seconds that it took."""
-
-    peer: Any
-    seconds: float
+Fitted = tuple[Any, float]
+"""A fitted peer and the seconds that it took."""
 
 
-def is_installed(path: str) -> bool:
-    """Return True if the libraries of a peer are installed."""
+class PeerError(RuntimeError):
+    """Reason why a peer has no result."""
+
+
+def make(method: Method, setting: Setting) -> Any:  # noqa: ANN401 - a peer of any kind
+    """Return a peer."""
+    module, name = method.path.split(":")
     try:
-        importlib.import_module(path.split(":")[0])
+        maker = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError:
-        return False
-    return True
-
-
-def make(method: Method, setting: Setting, python: str | None) -> Any:  # noqa: ANN401 - a peer of any kind
-    """Return a peer, here or in the other environment."""
-    if is_installed(method.path):
-        module, name = method.path.split(":")
-        return getattr(importlib.import_module(module), name)(**setting.options)
-    if python is None:
-        raise PeerError(f"{method.library} is not installed here: give --peers-python")
-    return Remote(python, method.path, setting.options)
+        raise PeerError(f"{method.library} is not installed here") from None
+    return maker(**setting.options)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -72,20 +60,13 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return work(), time.perf_counter() - started
 
 
-def fitted(
-    data: Table, method: Method, setting: Setting, fraction: float, python: str | None, stack: ExitStack
-) -> Fitted:
-    """Make and fit a peer.
-
-    The stack closes its process, where it has one.
-    """
+def fitted(data: Table, method: Method, setting: Setting, fraction: float) -> Fitted:
+    """Make and fit a peer."""
     train = data.train[: setting.train_rows]
     if setting.holes:
         train = hide(train, fraction, data.levels, part="train")
-    peer = make(method, setting, python)
-    if isinstance(peer, Remote):
-        stack.callback(peer.close)
-    return Fitted(peer, timed(lambda: peer.fit(train, data.valid, data.levels))[1])
+    peer = make(method, setting)
+    return peer, timed(lambda: peer.fit(train, data.valid, data.levels))[1]
 
 
 def suited(method: Method, data: Table) -> list[Setting]:
@@ -106,17 +87,13 @@ def checked_probabilities(peer: Any, x: np.ndarray) -> np.ndarray:  # noqa: ANN4
     return probabilities
 
 
-def results(data: Table, method: Method, fractions: Sequence[float], python: str | None) -> Iterator[Result]:
+def results(data: Table, method: Method, fractions: Sequence[float]) -> Iterator[Result]:
     """Yield a result for each fraction of hidden cells."""
     settings = suited(method, data)
-    complete = [setting for setting in settings if not setting.holes]
-    with ExitStack() as stack:
-        ready = {setting.name: fitted(data, method, setting, 0.0, python, stack) for setting in complete}
-        for fraction in fractions:
-            with ExitStack() as now:
-                incomplete = [setting for setting in settings if setting.holes]
-                these = ready | {s.name: fitted(data, method, s, fraction, python, now) for s in incomplete}
-                yield result(data, method, fraction, these)
+    ready = {setting.name: fitted(data, method, setting, 0.0) for setting in settings if not setting.holes}
+    for fraction in fractions:
+        chains = {setting.name: fitted(data, method, setting, fraction) for setting in settings if setting.holes}
+        yield result(data, method, fraction, ready | chains)
 
 
 def result(data: Table, method: Method, fraction: float, ready: Mapping[str, Fitted]) -> Result:
@@ -125,29 +102,30 @@ def result(data: Table, method: Method, fraction: float, ready: Mapping[str, Fit
     valid = data.valid[:CHOICE_ROWS]
     x = hide(valid, fraction, data.levels, part="valid")
     validation = {}
-    for name, one in ready.items():
-        p, seconds = timed(lambda peer=one.peer: checked_probabilities(peer, x))
+    for name, (peer, fit_seconds) in ready.items():
+        p, seconds = timed(lambda peer=peer: checked_probabilities(peer, x))
         weight, loss = best_shrinkage(p, towards, valid, np.isnan(x))
-        validation[name] = {"log_loss": loss, "shrinkage": weight, "seconds": one.seconds + seconds}
+        validation[name] = {"log_loss": loss, "shrinkage": weight, "seconds": fit_seconds + seconds}
     name = min(validation, key=lambda name: validation[name]["log_loss"])
     x = hide(data.test, fraction, data.levels, part="test")
     hidden = np.isnan(x)
-    p, seconds = timed(lambda: checked_probabilities(ready[name].peer, x))
+    peer, fit_seconds = ready[name]
+    p, seconds = timed(lambda: checked_probabilities(peer, x))
     plain = cell_losses(shrunk(p, towards, 0.0), data.test, hidden).mean()
     return {
         **{"set": data.name, "fraction": fraction, "method": method.name, "title": method.title, "setting": name},
         **measures(shrunk(p, towards, validation[name]["shrinkage"]), data.test, hidden, data.levels),
-        **{"unshrunk_log_loss": float(plain), "fit_seconds": ready[name].seconds, "fill_seconds": seconds},
+        **{"unshrunk_log_loss": float(plain), "fit_seconds": fit_seconds, "fill_seconds": seconds},
         "validation": validation,
         "processor": provenance()["hardware"]["processor"],
     }
 
 
-def attempted(data: Table, method: Method, fractions: Sequence[float], python: str | None) -> Iterator[Result]:
+def attempted(data: Table, method: Method, fractions: Sequence[float]) -> Iterator[Result]:
     """Yield the results of a method, or its errors."""
     remaining = list(fractions)
     try:
-        for one in results(data, method, fractions, python):
+        for one in results(data, method, fractions):
             remaining.remove(one["fraction"])
             yield one
     except Exception as error:  # whatever a library does, the others shall still run
@@ -179,7 +157,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--rows", type=int, help="so many validation and test rows at most, for a short look")
     parser.add_argument("--train-rows", type=int, help="so many training rows at most, for a short look")
-    parser.add_argument("--peers-python", help="Python of an environment with the peers' libraries")
     text = "write results/imputation.json, or another NAME for a run on other terms, and go on from it"
     parser.add_argument("--record", nargs="?", const="imputation", metavar="NAME", help=text)
     parser.add_argument("--again", action="store_true", help="measure again what the record already has")
@@ -189,9 +166,10 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Measure what the record lacks, and print."""
     options = parse()
+    warnings.simplefilter("ignore")  # peers have many
     setup = {"rows": options.rows, "train_rows": options.train_rows, "choice_rows": CHOICE_ROWS, "clip": CLIP}
     setup["threads"] = torch.get_num_threads()  # OMP_NUM_THREADS says how many, to every library
-    libraries = versions([method.library for method in METHODS.values()], options.peers_python)
+    libraries = versions([method.library for method in METHODS.values()])
     record = Record(RESULTS / f"{options.record}.json" if options.record else None, setup, libraries)
     for name in options.sets:
         data = table(name, train_rows=options.train_rows, rows=options.rows)
@@ -199,7 +177,7 @@ def main() -> None:
             for fraction in options.fractions if options.again else ():
                 record.forget(set=name, fraction=fraction, method=method)
             missing = [f for f in options.fractions if record.lacks(set=name, fraction=f, method=method)]
-            for one in attempted(data, METHODS[method], missing, options.peers_python) if missing else ():
+            for one in attempted(data, METHODS[method], missing) if missing else ():
                 record.add(one)
                 print(name, f"{one['fraction']:.0%}", method, one.get("log_loss", one.get("error")), flush=True)
     show_all([r for r in record.results if r["set"] in options.sets and r["method"] in options.methods])

@@ -76,6 +76,7 @@ def measures(probabilities: Array, x: Array, hidden: NDArray[np.bool_], levels: 
     indicator = np.eye(p.shape[1])[true]
     losses = cell_losses(probabilities, x, hidden)
     binary = max(levels) == 2
+    levels_there = np.arange(p.shape[1]) < np.array(levels)[column][:, None]
     return {
         "log_loss": float(losses.mean()),
         "standard_error": _standard_error(losses, row),
@@ -83,7 +84,7 @@ def measures(probabilities: Array, x: Array, hidden: NDArray[np.bool_], levels: 
         "accuracy": float((p.argmax(1) == true).mean()),
         "auroc": _auroc(indicator[:, 1], p[:, 1]) if binary else _one_against_rest(indicator, p, column),
         "cells": len(true),
-        **(reliability(p[:, 1], indicator[:, 1]) if binary else _categorical_reliability(p, indicator, column, levels)),
+        **reliability(*(each[:, 1] if binary else each[levels_there] for each in (p, indicator))),
     }
 
 
@@ -100,14 +101,6 @@ def reliability(p: Array, happened: Array) -> dict[str, Any]:
     rows = np.stack([stated[full] / count[full], observed[full] / count[full], count[full]], axis=1)
     error = float(np.abs(rows[:, 0] - rows[:, 1]) @ rows[:, 2] / len(p))
     return {"reliability": rows.tolist(), "calibration_error": error}
-
-
-def _categorical_reliability(
-    p: Array, indicator: Array, column: NDArray[np.int64], levels: tuple[int, ...]
-) -> dict[str, Any]:
-    """Return the reliability over every level of every hidden cell."""
-    there = np.arange(p.shape[1]) < np.array(levels)[column][:, None]
-    return reliability(p[there], indicator[there])
 
 
 def _standard_error(losses: Array, row: NDArray[np.int64]) -> float:

@@ -3,7 +3,6 @@
 python benchmarks/imputation_picture.py
 """
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -26,7 +25,6 @@ METHODS = ("nadek", "hidden-tree", "neighbours", "ridge", "missforest")
 
 def main() -> None:
     """Read the record and draw."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
     results = json.loads((RESULTS / "imputation.json").read_text(encoding="utf-8"))["results"]
     panels = {
         name: {by[PERCENT][m]["title"]: by[PERCENT][m]["reliability"] for m in METHODS if m in by[PERCENT]}

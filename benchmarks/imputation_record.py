@@ -4,10 +4,10 @@ An interrupted run goes on from it.
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -98,21 +98,13 @@ def _across(nested: dict[str, dict[str, dict[str, Result]]], percent: str) -> li
     return sorted(rows.values(), key=lambda row: sum(relative[row["method"]]) / len(relative[row["method"]]))
 
 
-def versions(libraries: Sequence[str], python: str | None) -> dict[str, str]:
-    """Return versions of distributions, from this environment or the other.
-
-    Those that neither has are left out.
-    """
-    ask = (
-        "import json, sys; from importlib import metadata as m; all = {d.name.lower(): d.version for d in"
-        " m.distributions()}; print(json.dumps({n: all[n.lower()] for n in sys.argv[1:] if n.lower() in all}))"
-    )
-    installed: dict[str, str] = {}
-    for interpreter in (python, sys.executable):  # where both have it, this one is used
-        if interpreter is not None:
-            done = subprocess.run([interpreter, "-c", ask, *libraries], capture_output=True, text=True, check=True)
-            installed |= json.loads(done.stdout)
-    return dict(sorted(installed.items()))
+def versions(libraries: Sequence[str]) -> dict[str, str]:
+    """Return the versions of those distributions that are installed."""
+    installed = {}
+    for library in sorted(set(libraries)):
+        with suppress(metadata.PackageNotFoundError):
+            installed[library] = metadata.version(library)
+    return installed
 
 
 def _lines(value: Any, indent: str = "") -> str:  # noqa: ANN401 - JSON

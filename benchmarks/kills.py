@@ -8,7 +8,6 @@ half of the processes write over an older file or model. Nothing half-written ma
 command must end with the bytes of a run that nobody disturbed. Batches are small, so that files grow in many pieces.
 """
 
-import argparse
 import json
 import os
 import random
@@ -23,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from common import show, write
+from common import record_parser, show, write
 
 from nadek.checkpoints import METRICS, UNFINISHED, load_state
 
@@ -198,9 +197,8 @@ def measure(folder: Path, n_kills: int, *, seed: int = 0) -> list[Counts]:
 
 def main() -> None:
     """Kill, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "kills")
     parser.add_argument("--kills", type=int, default=50, help="number of processes to kill, at least 16")
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/kills.json")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         table = [asdict(counts) for counts in measure(Path(folder), options.kills)]

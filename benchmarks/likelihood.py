@@ -6,14 +6,13 @@ Rows are scored under one ordering. The floor is the time of the flops of decodi
 the best that this run measured, before and after every model.
 """
 
-import argparse
 import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import torch
-from common import memory_peak, peak, seconds, show, write
+from common import memory_peak, peak, record_parser, seconds, show, write
 from straightforward import StraightforwardNADEk
 from straightforward import log_prob as straightforward_log_prob
 
@@ -84,9 +83,8 @@ def beside_floor(row: dict[str, Any], peaks: dict[str, float]) -> dict[str, Any]
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "likelihood")
     parser.add_argument("--rows", type=int, default=1000)
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/likelihood.json")
     options = parser.parse_args()
     peaks, rows = dict.fromkeys((str(dtype).removeprefix("torch.") for dtype in DTYPES), 0.0), []
     for name in [None, *MODELS]:  # the peak before and after every model: a shared machine has better and worse minutes

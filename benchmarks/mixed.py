@@ -12,7 +12,6 @@ often the two quantiles hold it that 90 % should lie between. Seconds are of the
 every result is written to benchmarks/results/mixed.json at once, and an interrupted run goes on where it was.
 """
 
-import argparse
 import json
 import os
 import time
@@ -27,7 +26,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import numpy as np
 import pandas as pd
 import torch
-from common import RESULTS, show, write
+from common import RESULTS, record_parser, show, write
 from numpy.typing import NDArray
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -76,12 +75,9 @@ class HiddenCells:
 
     def frequencies(self, name: str) -> Array:
         """Return the frequency of each level."""
-        counts = np.bincount(self._codes_of(name), minlength=len(self.levels[name])) + 0.5
-        return counts / counts.sum()
-
-    def _codes_of(self, name: str) -> NDArray[np.intp]:
         codes = self._numbers(name)
-        return codes[~np.isnan(codes)].astype(np.intp)
+        counts = np.bincount(codes[~np.isnan(codes)].astype(np.intp), minlength=len(self.levels[name])) + 0.5
+        return counts / counts.sum()
 
 
 def read(folder: Path, name: str) -> tuple[pd.DataFrame, list[str]]:
@@ -305,12 +301,11 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "mixed")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--names", nargs="+", help="tables; all by default")
     parser.add_argument("--seeds", nargs="+", type=int, default=[10, 11, 12])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/mixed.json")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # peers warn of rounds that do not converge

@@ -7,10 +7,8 @@ The parts are forward and backward, AdamW, our Muon and torch's.
 Torch's Muon gets filters as matrices, and multiplies in bfloat16 on every processor.
 """
 
-import argparse
-
 import torch
-from common import seconds, show, write
+from common import record_parser, seconds, show, write
 
 from nadek.inference.order_agnostic import step_costs
 from nadek.kernels.cpu import has_fast_bfloat16
@@ -34,9 +32,7 @@ def torch_muon(ours: MuonAdamW) -> torch.optim.Optimizer:
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/muon.json")
-    options = parser.parse_args()
+    options = record_parser(__doc__, "muon").parse_args()
     generator = torch.Generator().manual_seed(0)
     model = ImageNetwork(CONFIG, generator=generator)
     x = torch.rand(BATCH, 784, generator=generator) < 0.13

@@ -8,7 +8,6 @@ Classes of digits are left out in turn (64 pixels, 1 where at least 8 of 16), an
 malignant one. Wine and breast-cancer are numbers, in five random halves each. All sets come with scikit-learn.
 """
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import show, write
+from common import record_parser, show, write
 from numpy.typing import NDArray
 from peers.bins import Bins
 from peers.mixture import Mixture
@@ -118,10 +117,9 @@ def measure(name: str, method: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "outliers")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/outliers.json")
     options = parser.parse_args()
     results = {}
     for name in options.sets:

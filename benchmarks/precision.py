@@ -6,12 +6,11 @@ The model is NADE-5 with two hidden layers of 500 units, with AdamW, on the firs
 nothing, the two differ by less than two seeds do.
 """
 
-import argparse
 from itertools import product
 from statistics import fmean, stdev
 
 import torch
-from common import show, write
+from common import record_parser, show, write
 
 from nadek.datasets import load
 from nadek.models import nade_k
@@ -23,11 +22,10 @@ PRECISIONS = ("float32", "bfloat16")
 
 def main() -> None:
     """Train, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "precision")
     parser.add_argument("--data", default="mnist", help="a data set; `nadek data --fetch` gets them")
     parser.add_argument("--rows", type=int, default=10_000, help="training rows, half as many for validation at most")
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/precision.json")
     options = parser.parse_args()
     data = load(options.data)
     train = prepare(torch.from_numpy(data.train[: options.rows]))

@@ -9,7 +9,6 @@ Then one of two processes that ``torchrun`` started is killed at a random step; 
 weights of an undisturbed one.
 """
 
-import argparse
 import os
 import random
 import subprocess
@@ -20,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from common import show, write
+from common import record_parser, show, write
 from torch import distributed, multiprocessing
 
 from nadek.checkpoints import weights_digest
@@ -120,10 +119,9 @@ def restarts(folder: Path, n_kills: int) -> int:
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "processes")
     parser.add_argument("--steps", type=int, default=10, help="minibatches of a timed epoch")
     parser.add_argument("--kills", type=int, default=10, help="processes to kill")
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/processes.json")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

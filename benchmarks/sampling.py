@@ -8,13 +8,12 @@ variables are drawn at once, and the cost of that in nats is measured. It needs 
 one with random weights has no dependence to lose.
 """
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from common import memory_peak, seconds, show, write
+from common import memory_peak, record_parser, seconds, show, write
 from likelihood import twin
 from straightforward import sample as straightforward_sample
 
@@ -83,11 +82,10 @@ def chunked(
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "sampling")
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--model", type=Path, help="folder or name of a trained model, for the cost of chunks")
     parser.add_argument("--data", default="mnist", help="its data set (found by NADEK_DATA)")
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/sampling.json")
     options = parser.parse_args()
     generator = torch.Generator().manual_seed(0)
     model = nade_k(D, hidden=(H,), steps=K, mean=torch.full((D,), 0.13), generator=generator).eval()

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import memory_peak, seconds, show, write
+from common import memory_peak, record_parser, seconds, show, write
 
 from nadek.inference.check_inputs import complete_rows
 from nadek.inference.decoders.chunking import NEAR_BYTES, bytes_per_row, chunks
@@ -110,10 +110,9 @@ ALONE: dict[str, Callable[[], dict[str, float]]] = {
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "scaling")
     parser.add_argument("--short", action="store_true", help="fewer and smaller sizes")
     parser.add_argument("--only", choices=ALONE, help=argparse.SUPPRESS)
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/scaling.json")
     options = parser.parse_args()
     if options.only is not None:
         print(json.dumps(ALONE[options.only]()))

@@ -12,7 +12,6 @@ largest resident memory, which counts pages of temporary files, too, and the pro
 --record the result is written to benchmarks/results/streaming.json, or streaming_fit.json.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from common import show, write
+from common import record_parser, show, write
 
 from nadek.tabular.cut_rows import CELLS
 
@@ -152,11 +151,10 @@ def hours(rows_per_second: float) -> float:
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "streaming")
     parser.add_argument("--rows", nargs="+", type=int, default=[100_000, 1_000_000])
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--fit", action="store_true", help="measure the training")
-    parser.add_argument("--record", action="store_true", help="write a record to benchmarks/results")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lines = (measure_fit if options.fit else measure)(options.rows, options.columns, Path(folder))

@@ -9,14 +9,13 @@ with three in ten cells of the training and validation rows missing, and scored 
 it is done, and is not done again.
 """
 
-import argparse
 import json
 import time
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, show, write
+from common import RESULTS, record_parser, show, write
 from imputation_data import Table, hide, table
 
 import nadek
@@ -29,9 +28,8 @@ PUBLISHED = {"nltcs": -5.99, "plants": -11.99, "accidents": -26.55, "mushrooms":
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "tables")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument("--record", action="store_true", help="keep each set in benchmarks/results/tables.json")
     options = parser.parse_args()
     done: dict[str, Any] = {}
     if options.record and (RESULTS / "tables.json").is_file():

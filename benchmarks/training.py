@@ -7,11 +7,10 @@ Steps of the straightforward network are timed, too. The network has two hidden 
 run.
 """
 
-import argparse
 from collections.abc import Callable
 
 import torch
-from common import memory_peak, peak, seconds, show, write
+from common import memory_peak, peak, record_parser, seconds, show, write
 from straightforward import StraightforwardNADEk, training_loss
 
 from nadek.models import nade_k
@@ -45,9 +44,8 @@ def ours(x: torch.Tensor, precision: str) -> Callable[[], None]:
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "training")
     parser.add_argument("--steps", type=int, default=500, help="500 are an epoch of binarized MNIST")
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/training.json")
     options = parser.parse_args()
     x = (torch.rand(options.steps * BATCH, D, generator=torch.Generator().manual_seed(0)) < 0.13).to(torch.uint8)
     bf16 = peak(torch.bfloat16)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from contextlib import closing
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +22,6 @@ from peers.coding import Coding  # noqa: E402
 from peers.marginals import conditionals  # noqa: E402
 from peers.methods import Method, Setting  # noqa: E402
 from peers.mixture import Mixture  # noqa: E402
-from peers.remote import PeerError, Remote  # noqa: E402
 from peers.tree import Tree  # noqa: E402
 
 LEVELS = (2, 3, 1, 2)
@@ -169,7 +167,7 @@ def method(monkeypatch):
 
 
 def test_settings_are_chosen_on_validation(table, method):
-    first, second = imputation.attempted(table, method, [0.1, 0.5], None)
+    first, second = imputation.attempted(table, method, [0.1, 0.5])
     assert (first["fraction"], second["fraction"]) == (0.1, 0.5)
     assert first["setting"] == second["setting"] == "sure"
     assert first["validation"].keys() == {"unsure", "sure"}
@@ -182,14 +180,14 @@ def test_settings_are_chosen_on_validation(table, method):
 
 def test_failures_are_reported(table, method):
     broken = Method("fixed", "Fixed", "none", "fixed:Fixed", (Setting("", {"p": None}),))
-    (result,) = imputation.attempted(table, broken, [0.3], None)
+    (result,) = imputation.attempted(table, broken, [0.3])
     assert result["error"] == "RuntimeError: no way"
     nan = Method("fixed", "Fixed", "none", "fixed:Fixed", (Setting("", {"p": np.nan}),))
-    (result,) = imputation.attempted(table, nan, [0.3], None)
+    (result,) = imputation.attempted(table, nan, [0.3])
     assert result["error"] == "some of its probabilities are not finite"
     elsewhere = Method("far", "Far", "far-away", "far_away:Far")
-    (result,) = imputation.attempted(table, elsewhere, [0.3], None)
-    assert result["error"] == "far-away is not installed here: give --peers-python"
+    (result,) = imputation.attempted(table, elsewhere, [0.3])
+    assert result["error"] == "far-away is not installed here"
 
 
 def test_interrupted_run_goes_on(tmp_path):
@@ -218,19 +216,6 @@ def test_interrupted_run_goes_on(tmp_path):
     assert json.loads(path.read_text())["failed"] == []
     with pytest.raises(ValueError, match="of another run"):
         record.Record(path, {"rows": 5}, {})
-
-
-def test_remote_peer_matches_local_peer():
-    x = rows(20)
-    incomplete = data.hide(x, 0.5, LEVELS, part="test")
-    here = Tree()
-    with closing(Remote(sys.executable, "peers.tree:Tree", {})) as there:
-        for peer in (here, there):
-            peer.fit(rows(), x, LEVELS)
-        assert np.array_equal(here.probabilities(incomplete), there.probabilities(incomplete))
-        with pytest.raises(PeerError, match="ValueError: cannot reshape"):
-            there.probabilities(incomplete[:, :2])
-        assert np.array_equal(here.probabilities(incomplete), there.probabilities(incomplete))  # an error ends nothing
 
 
 def test_bin_densities_integrate_to_one():

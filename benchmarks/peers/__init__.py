@@ -2,5 +2,5 @@
 
 A peer has `fit(train, valid, levels)` and `probabilities(x)`. Codes are float64 [N, D] with NaN for missing, `levels`
 is the number of levels of each column, and the result is [N, D, L], of which only the hidden cells are read. `methods`
-lists them all. Those whose libraries need another environment run through `remote`.
+lists them all.
 """

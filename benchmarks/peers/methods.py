@@ -34,7 +34,7 @@ class Method:
         name: short, for the command line and records.
         title: for tables.
         library: the distribution that does the work.
-        path: module:Class of the peer.
+        path: module:name of what makes the peer.
         settings: the best on validation rows is the one reported.
     """
 
@@ -45,40 +45,31 @@ class Method:
     settings: tuple[Setting, ...] = (Setting(),)
 
 
-_TREES = {"kind": "extra", "trees": 50, "rounds": 3}
-
 METHODS = {
     method.name: method
     for method in (
         Method("nadek", "nadek (NADEkImputer)", "nade-k", "peers.ours:Ours"),
-        Method(
-            "nadek-larger",
-            "nadek, larger (NADEkImputer)",
-            "nade-k",
-            "peers.ours:Ours",
-            (Setting("", {"larger": True}),),
-        ),
-        Method("frequencies", "column means (SimpleImputer)", "scikit-learn", "peers.scikit:Frequencies"),
+        Method("frequencies", "column means (SimpleImputer)", "scikit-learn", "peers.scikit:frequencies"),
         Method(
             "neighbours",
             "nearest neighbours (KNNImputer)",
             "scikit-learn",
-            "peers.scikit:Neighbours",
-            tuple(Setting(f"k = {k}", {"neighbours": k, "weights": "distance"}) for k in (15, 30, 60)),
+            "peers.scikit:neighbours",
+            tuple(Setting(f"k = {k}", {"number": k}) for k in (15, 30, 60)),
         ),
         Method(
             "ridge",
             "chained regressions (IterativeImputer, BayesianRidge)",
             "scikit-learn",
-            "peers.scikit:ChainedRidge",
+            "peers.scikit:chained_ridge",
             (Setting("whole rows"), Setting("rows with holes", holes=True)),
         ),
         Method(
             "trees",
             "chained trees (IterativeImputer, ExtraTrees)",
             "scikit-learn",
-            "peers.scikit:ChainedTrees",
-            (Setting("rows with holes", _TREES, holes=True),),
+            "peers.scikit:chained_trees",
+            (Setting("rows with holes", {"trees": 50, "rounds": 3}, holes=True),),
         ),
         Method(
             "miceforest",
@@ -116,7 +107,6 @@ METHODS = {
             (Setting("", {"plugin": "gain"}),),
         ),
         Method("chow-liu", "Chow-Liu tree", "numpy", "peers.tree:Tree"),
-        Method("pomegranate", "Bayesian network (pomegranate)", "pomegranate", "peers.network:ChowLiuNetwork"),
         Method(
             "mixture",
             "mixture by EM",
@@ -145,9 +135,8 @@ METHODS = {
             "peers.hidden_tree:HiddenTree",
             (
                 Setting("16 states", {"states": 16}),
-                Setting(
-                    "32 states", {"states": 32}, most_cells=300_000
-                ),  # not done with those of plants after 15 minutes
+                # not done with the cells of plants after 15 minutes
+                Setting("32 states", {"states": 32}, most_cells=300_000),
             ),
         ),
     )

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - what the next line imports is behind it
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
@@ -19,7 +19,8 @@ Array = NDArray[np.float64]
 class Imputed:
     """Imputer of numbers, whose imputed values are read as probabilities."""
 
-    imputer: SimpleImputer | KNNImputer | IterativeImputer
+    def __init__(self, imputer: SimpleImputer | KNNImputer | IterativeImputer) -> None:
+        self.imputer = imputer
 
     def fit(self, train: Array, valid: Array, levels: tuple[int, ...]) -> None:
         """Fit on the training rows alone."""
@@ -33,34 +34,23 @@ class Imputed:
         return self.coding.decode(self.imputer.transform(self.coding.encode(x)))
 
 
-class Frequencies(Imputed):
-    """Mean of every column."""
-
-    def __init__(self) -> None:
-        self.imputer = SimpleImputer(strategy="mean", keep_empty_features=True)
+def frequencies() -> Imputed:
+    """Return the mean of every column."""
+    return Imputed(SimpleImputer(strategy="mean", keep_empty_features=True))
 
 
-class Neighbours(Imputed):
-    """Mean of the nearest training rows that have the cell."""
-
-    def __init__(self, neighbours: int = 15, weights: str = "uniform") -> None:
-        self.imputer = KNNImputer(n_neighbors=neighbours, weights=weights, keep_empty_features=True)
+def neighbours(number: int) -> Imputed:
+    """Return the mean of the nearest training rows that have the cell, weighted by distance."""
+    return Imputed(KNNImputer(n_neighbors=number, weights="distance", keep_empty_features=True))
 
 
-class ChainedRidge(Imputed):
-    """Chained Bayesian ridge regressions, the default of scikit-learn."""
-
-    def __init__(self, rounds: int = 10) -> None:
-        self.imputer = IterativeImputer(BayesianRidge(), max_iter=rounds, keep_empty_features=True, random_state=0)
+def chained_ridge() -> Imputed:
+    """Return chained Bayesian ridge regressions, the default of scikit-learn."""
+    return Imputed(IterativeImputer(BayesianRidge(), max_iter=10, keep_empty_features=True, random_state=0))
 
 
-class ChainedTrees(Imputed):
-    """Chained ensembles of trees, "extra" as in MissForest or "boosted"."""
-
-    def __init__(self, kind: str, trees: int, rounds: int) -> None:
-        if kind == "extra":
-            trees_of = ExtraTreesRegressor(trees, min_samples_leaf=5, max_features="sqrt", n_jobs=os.cpu_count())
-        else:
-            trees_of = HistGradientBoostingRegressor(max_iter=trees, early_stopping=False)
-        trees_of.set_params(random_state=0)
-        self.imputer = IterativeImputer(trees_of, max_iter=rounds, keep_empty_features=True, random_state=0)
+def chained_trees(trees: int, rounds: int) -> Imputed:
+    """Return chained ensembles of trees, as in MissForest."""
+    options = {"min_samples_leaf": 5, "max_features": "sqrt", "n_jobs": os.cpu_count(), "random_state": 0}
+    regressor = ExtraTreesRegressor(trees, **options)
+    return Imputed(IterativeImputer(regressor, max_iter=rounds, keep_empty_features=True, random_state=0))

@@ -47,6 +47,7 @@ class Request(NamedTuple):
 
 
 Work = Callable[[Request, Workspace], None]
+StudyOf = Callable[[Request, Workspace], Study]
 WHOLES: dict[str, tuple[Callable[[Workspace], Study], str]] = {
     "meanfield": (meanfield_study, "Turn RBMs into networks by mean field, and train those."),
     "confidence": (confidence_study, "Fit the confidence of trained networks on validation rows."),
@@ -74,16 +75,19 @@ def make_app(recipes: Path = RECIPES) -> typer.Typer:
         group.command(name, help=f"{text}\n\nExample: [bold]nadek-paper {example}[/]")(_command(recipes, work))
 
     for name in tables(recipes):
+        table = partial(_run, lambda r, w, name=name: table_study(name, r.kind, w, only=r.row))
         text = "Train and score the rows of a table. What is finished is not done again."
-        add(app, name, partial(_table, name), text, f"{name} --row ROW")
-    add(app, TABLE3, _table3, "Show the spreads of log-likelihoods, from the records of other rows.", TABLE3)
+        add(app, name, table, text, f"{name} --row ROW")
+    spreads = partial(_run, lambda r, w: spreads_study(w, only=r.row))
+    add(app, TABLE3, spreads, "Show the spreads of log-likelihoods, from the records of other rows.", TABLE3)
     add(app, "figures", _figures, "Draw the figures, from trained models and records.", "figures")
     for name, (study, text) in WHOLES.items():
-        add(app, name, partial(_whole, name, study), text, name)
+        add(app, name, partial(_run, partial(_whole, name, study)), text, name)
     cells = typer.Typer(help="Train and score the cells of a grid of small trainings.", **options)
     for name in grids(recipes):
-        text = "Train and score the cells of this grid."
-        add(cells, name, partial(_grid, name), text, f"grids {name} --row 'CELLS*'")
+        path = recipes / "grids" / f"{name}.toml"
+        grid = partial(_run, lambda r, w, path=path: grid_study(read_grid(path), w, only=r.row))
+        add(cells, name, grid, "Train and score the cells of this grid.", f"grids {name} --row 'CELLS*'")
     app.add_typer(cells, name="grids")
 
     @app.command()
@@ -128,26 +132,15 @@ def _command(recipes: Path, work: Work) -> Callable[..., None]:
     return command
 
 
-def _table(name: str, request: Request, workspace: Workspace) -> None:
-    _run(table_study(name, request.kind, workspace, only=request.row), request, workspace)
-
-
-def _grid(name: str, request: Request, workspace: Workspace) -> None:
-    grid = read_grid(workspace.recipes / "grids" / f"{name}.toml")
-    _run(grid_study(grid, workspace, only=request.row), request, workspace)
-
-
-def _table3(request: Request, workspace: Workspace) -> None:
-    _run(spreads_study(workspace, only=request.row), request, workspace)
-
-
-def _whole(name: str, study: Callable[[Workspace], Study], request: Request, workspace: Workspace) -> None:
+def _whole(name: str, study: Callable[[Workspace], Study], request: Request, workspace: Workspace) -> Study:
+    """Return a study that is run as a whole."""
     if request.row is not None:
         raise ValueError(f"--row: expected none, as {name} is run as a whole; found {request.row!r}")
-    _run(study(workspace), request, workspace)
+    return study(workspace)
 
 
-def _run(study: Study, request: Request, workspace: Workspace) -> None:
+def _run(study_of: StudyOf, request: Request, workspace: Workspace) -> None:
+    study = study_of(request, workspace)
     for row, reason in study.skipped.items():
         say(f"{row}: {reason}", quiet=request.quiet)
     with _Bars(workspace.device, quiet=request.quiet) as bars:

@@ -55,6 +55,11 @@ class RBMTraining(RowTraining):
         state = self._load()
         return None if state is None or state.epochs < self.recipe.training.epochs else state.result
 
+    def digest(self) -> str | None:
+        """Return the digest of the finished RBM, or None."""
+        rbm = self.finished()
+        return None if rbm is None else digest_of(b"", rbm.W, rbm.b, rbm.c)
+
     def trained(self, *, force: bool = False, on_epoch: OnEpoch = None) -> RBMState:
         """Return the state of the finished training."""
         below = None if self.below is None else self.below.trained(on_epoch=on_epoch).result
@@ -89,11 +94,11 @@ class RBMTraining(RowTraining):
 
     def _identity(self) -> dict[str, Any]:
         """Return options that a saved training must share."""
-        choice, below = self.choice, None if self.below is None else self.below.finished()
+        choice = self.choice
         return {
             "config": encode(self.recipe.training),
             "choice": None if choice is None else encode(choice),
-            "below": None if below is None else digest_of(b"", below.W, below.b, below.c),
+            "below": None if self.below is None else self.below.digest(),
         }
 
     def _load(self) -> RBMState | None:
@@ -149,9 +154,3 @@ def begin_as_rbm_row(
     training = RBMTraining.named(name, data, workspace)
     rbm = training.trained(on_epoch=on_epoch).result
     begin_as_rbm(model, rbm.W, rbm.b, rbm.c, mean=data_mean(training.open("train")))
-
-
-def rbm_digest(name: str, workspace: Workspace) -> str | None:
-    """Return the digest of an RBM of the tables ("TABLE/ROW"), or None if it is not trained."""
-    rbm = RBMTraining.of(rbm_row(workspace.recipes, name), workspace).finished()
-    return None if rbm is None else digest_of(b"", rbm.W, rbm.b, rbm.c)

@@ -1,7 +1,5 @@
 """Log-likelihoods of a model with other numbers of steps than it was trained with."""
 
-from dataclasses import replace
-
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
@@ -22,14 +20,11 @@ def log_probs_by_steps(
     These are unbiased estimates of the mean of log p(x | o) over orderings. All numbers of steps see the same masks, so
     their differences are much less noisy than each one.
     """
-    longer = IterativeNADE(replace(model.config, steps=steps), generator=torch.Generator()).to(model.b)
-    longer.load_state_dict(model.state_dict())
-    longer.eval()
     total = torch.zeros(steps, len(x), dtype=torch.float64, device=x.device)
     for _ in range(masks):
         missing = MaskDistribution(stratified=True).sample(torch.ones_like(x, dtype=torch.bool), generator=generator)
-        for rows in chunks(len(x), bytes_per_row(longer) * (steps + 1), MAX_BYTES):
-            total[:, rows] -= step_costs(longer, x[rows], missing[rows]).double()
+        for rows in chunks(len(x), bytes_per_row(model) * (steps + 1), MAX_BYTES):
+            total[:, rows] -= step_costs(model, x[rows], missing[rows], steps=steps).double()
     return total / masks
 
 

@@ -8,7 +8,7 @@ from nadek.runs.resume import Beginning
 from nadek_paper.darn_study import darn_job
 from nadek_paper.dbn_study import dbn_job
 from nadek_paper.markdown import number
-from nadek_paper.rbm_study import begin_as_rbm_row, rbm_digest, rbm_job
+from nadek_paper.rbm_study import RBMTraining, begin_as_rbm_row, rbm_job, rbm_row
 from nadek_paper.rows import DARNRecipe, DBNRecipe, Kind, RBMRecipe, Row, names_rbm, read_table
 from nadek_paper.scoring import Scoring
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study, scored_once, write_changed
@@ -73,7 +73,7 @@ def training_of(row: Row, kind: Kind, workspace: Workspace, *, on_epoch: OnEpoch
     if recipe.start is not None and names_rbm(recipe.start, workspace.recipes):
         begin = Beginning(
             partial(begin_as_rbm_row, name=recipe.start, data=row.data, workspace=workspace, on_epoch=on_epoch),
-            partial(rbm_digest, recipe.start, workspace),
+            RBMTraining.of(rbm_row(workspace.recipes, recipe.start), workspace).digest,
         )
     return Training(name=row.run_name(kind), data=row.data, recipe=recipe, workspace=workspace, begin=begin)
 

@@ -60,30 +60,20 @@ __all__ = [  # noqa: RUF022 - what a reader needs first stands first
     "Schema",
 ]
 
-_MODULES = {
-    "nadek.checkpoints": ("SavedModel", "load", "save"),
-    "nadek.estimators": ("NADEk", "NADEkImputer", "NADEkOutlierDetector"),
-    "nadek.inference": ("impute", "log_prob", "missing_probabilities", "random_orderings", "sample", "summarise"),
-    "nadek.models": (
-        *("ImageConfig", "ImageNetwork", "IterativeNADE", "ModelConfig"),
-        *("nade", "nade_k", "nade_mask", "orderless_nade", "residual_nade_k"),
-    ),
-    "nadek.tabular.schema": ("Schema",),
-    "nadek.training": ("TrainingConfig", "fit", "prepare"),
-}
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
+_HOMES = ("models", "inference", "training", "checkpoints", "estimators")
+"""Where these names are, from below: each imports those before it anyway."""
 
 
 def __getattr__(name: str) -> object:
     """Import a name on use (PEP 562)."""
     if name == "__version__":
         return metadata.version("nade-k")
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
+    modules = (import_module(f"nadek.{home}") for home in _HOMES)
+    globals()[name] = value = next(getattr(module, name) for module in modules if hasattr(module, name))
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, "__version__"})
+    return sorted({*globals(), *__all__, "__version__"})

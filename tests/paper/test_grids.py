@@ -281,7 +281,7 @@ def test_changed_cells_are_left_out(tmp_path):
 
 @pytest.mark.parametrize("grid", SHIPPED, ids=lambda grid: grid.name)
 def test_shipped_grid_records_are_current(grid):
-    """Options that came later stand in `CAME_LATER`: records from before them stay good."""
+    """Options that come later are None by default, which is no part of a digest: records stay good."""
     cells = read_record(RESULTS / f"grid-{grid.name}.json")["cells"]
     assert list(current(grid, cells)) == list(cells)
     cell = next(cell for cell in grid.cells if cell.name in cells)

@@ -28,12 +28,6 @@ from nadek_paper.workspace import Workspace, some_rows
 VALUES = ("validation_log_likelihood", "test_log_likelihood", "test_standard_error", "seconds")
 SPLITS: tuple[tuple[Split, str], ...] = (("valid", "validation"), ("test", "test"))
 
-CAME_LATER = {"stride": 1, "tilt": 0.0}
-"""Options of a training that the first records lack, with the defaults that they were made with.
-
-A new option has to be added here, or all cells that were run before count as changed.
-"""
-
 
 def grid_study(grid: Grid, workspace: Workspace, *, only: str | None = None) -> Study:
     """Return the study of a grid's cells; its record leaves out cells that were changed since.
@@ -141,7 +135,7 @@ def _history(saved: SavedModel) -> dict[str, Any]:
 
 def is_current(cell: Cell, line: Mapping[str, Any] | None) -> bool:
     """Return True if a line of a record is of the cell as it is today."""
-    return line is not None and line.get("digest") in (_digest(cell), _digest(cell, left_out=CAME_LATER))
+    return line is not None and line.get("digest") == _digest(cell)
 
 
 def current(grid: Grid, cells: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,13 +143,11 @@ def current(grid: Grid, cells: Mapping[str, Any]) -> dict[str, Any]:
     return {cell.name: cells[cell.name] for cell in grid.cells if is_current(cell, cells.get(cell.name))}
 
 
-def _digest(cell: Cell, left_out: Mapping[str, Any] | None = None) -> str:
-    """Return a digest of all that a cell's numbers depend on, without options that have these defaults.
+def _digest(cell: Cell) -> str:
+    """Return a digest of all that a cell's numbers depend on.
 
     The option ``memory``, which came later, counts only where there is one.
     """
     recipe = {key: value for key, value in encode(cell.recipe).items() if key != "memory" or value}
-    unused = {key for key, default in (left_out or {}).items() if recipe["training"].get(key) == default}
-    recipe["training"] = {key: value for key, value in recipe["training"].items() if key not in unused}
     config = {"recipe": recipe, "part": {**asdict(cell.part), "label": None}}
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]

@@ -126,18 +126,15 @@ class TableOptions(FileOptions):
 
     def read(self, saved: SavedModel, data: str) -> Source:
         """Read the table for a model as a whole."""
-        (source,) = self._stream(saved, data, None)
+        (source,) = self.stream(saved, data, whole=True)
         return source
 
-    def stream(self, saved: SavedModel, data: str) -> Stream:
+    def stream(self, saved: SavedModel, data: str, *, whole: bool = False) -> Stream:
         """Look through the table, to read it in batches.
 
         There is one if the output is written in one.
         """
-        is_whole = self.output is not None and form_of(self.output) in MATRICES
-        return self._stream(saved, data, None if is_whole else cut_rows.CELLS)
-
-    def _stream(self, saved: SavedModel, data: str, cells: int | None) -> Stream:
+        whole |= self.output is not None and form_of(self.output) in MATRICES
         with warnings.catch_warnings(record=True) as messages, rows_progress("reading", quiet=self.quiet) as progress:
             warnings.simplefilter("always")
             stream = Stream(
@@ -147,7 +144,7 @@ class TableOptions(FileOptions):
                 data_dir=self.data_dir,
                 form=self.form,
                 unknown=self.unknown,
-                cells=cells,
+                cells=None if whole else cut_rows.CELLS,
                 on_rows=progress,
             )
         for message in messages:

@@ -163,8 +163,8 @@ def fixed_order_costs(
     2011). A stride above 1 makes it an estimate, unbiased if ``start`` is uniform on 0 to stride - 1.
     """
     visited = x[:, ordering].to(model.b.dtype)
-    binary = model.steps == 1 and isinstance(model.variables, BinaryVariables)
-    if binary and isinstance(model, IterativeNADE) and model.can_decode_incrementally:
+    is_plain = model.steps == 1 and isinstance(model.variables, BinaryVariables) and model.can_decode_incrementally
+    if is_plain and isinstance(model, IterativeNADE) and model.confidence is None:
         scores = _one_step_conditionals(model, visited, ordering, start, stride, generator)
     else:
         scores = _conditionals(model, x, ordering, torch.arange(start, x.shape[1], stride, device=x.device), generator)
@@ -206,12 +206,7 @@ def _one_step_conditionals(
         added = added - stretches(model.A).sum(1, keepdim=True)
     core: Core = model.core
     h, _ = core(nothing_seen + added.cumsum(0), None, generator=generator)
-    logits = (h @ model.output_weight[counted].unsqueeze(2)).squeeze(2).t() + model.b[counted]
-    if model.confidence is None:
-        return logits
-    part = torch.arange(start, len(ordering), stride).to(logits) / len(ordering)
-    factor: Tensor = model.confidence(part)
-    return factor * logits
+    return (h @ model.output_weight[counted].unsqueeze(2)).squeeze(2).t() + model.b[counted]
 
 
 def _conditionals(

@@ -4,7 +4,6 @@ Conditioning visits the observed variables first (the paper, after Eq. 9). So ev
 there is no Markov chain. Equations: Raiko, Yao, Cho and Bengio (2014).
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -176,15 +175,13 @@ def complete(
         for part in chunks(len(rows), bytes_per_row(model)):
             some = rows[part]
             along = ordering if share else in_stages(model, ordering[some], missing[some])
-            own_draw = partial(_draw_for, draw, some)
+
+            def own_draw(scores: Tensor, variable: Tensor, rows: Rows, some: Tensor = some) -> Tensor:
+                return draw(scores, variable, some[rows])
+
             decoded = decode_rows(model, x[some], along, missing[some].long(), draw=own_draw, chunk=chunk)
             out[some], log_prob[some] = decoded.values.to(x.dtype), decoded.log_probs.sum(1)
     return Completed(out, log_prob)
-
-
-def _draw_for(draw: Draw, some: Int[Tensor, " n"], scores: Tensor, variable: Tensor, rows: Rows) -> Tensor:
-    """Draw for some rows."""
-    return draw(scores, variable, some[rows])
 
 
 def _seed(device: torch.device, generator: torch.Generator | None) -> int:

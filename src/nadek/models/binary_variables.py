@@ -58,10 +58,6 @@ class BinaryVariables(nn.Module):
         """Return `probabilities` from ``h V' + b``, from variable ``first`` on."""
         return affine(h, V, b, "sigmoid")
 
-    def probabilities_at(self, logits: Float[Tensor, "B c"], first: int) -> Float[Tensor, "B c"]:
-        """Return `probabilities` without gradients, from variable ``first`` on."""
-        return logits.sigmoid()
-
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
         """Return the probability of each level of each variable."""
         return torch.stack([(-logits).sigmoid(), logits.sigmoid()], dim=-1)

@@ -104,7 +104,7 @@ class MemoryModel(ConditionalModel):
         self.register_buffer("decay", torch.tensor(decay, dtype=dtype, device=device))
         self.register_buffer("trust", torch.tensor(trust, dtype=dtype, device=device))
         self._store()
-        self.register_load_state_dict_post_hook(_store_again)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_post_hook(MemoryModel._store)  # type: ignore[no-untyped-call]
 
     @property
     def b(self) -> Tensor:  # type: ignore[override]
@@ -171,8 +171,8 @@ class MemoryModel(ConditionalModel):
         return self.trust[0] + self.trust[1] * log_weight
 
     @torch.no_grad()
-    def _store(self) -> None:
-        """Make `stored`; its tensors are not saved."""
+    def _store(self, _: object = None) -> None:
+        """Make `stored`, whose tensors are not saved."""
         variables, dtype = self.variables, self.b.dtype
         observed = None if self.known is None else variables.expand(self.known).to(dtype)
         values = variables.one_hot(self.rows).to(dtype) if observed is None else variables.one_hot(self.rows) * observed
@@ -183,8 +183,3 @@ class MemoryModel(ConditionalModel):
         stored = StoredColumns(values, observed, (1 + logistic) * mean * (1 - mean), logistic)
         for name, columns in stored._asdict().items():
             self.register_buffer(f"_{name}", columns, persistent=False)
-
-
-def _store_again(model: MemoryModel, _: object) -> None:
-    """Make `stored` of loaded rows (can be pickled)."""
-    model._store()

@@ -104,7 +104,7 @@ class MixedVariables(nn.Module):
         return self.probabilities_at(affine(h, V, b) if b.ndim == 1 else add_product(b, h, V), first)
 
     def probabilities_at(self, logits: Float[Tensor, "B c"], first: int) -> Float[Tensor, "B c"]:
-        """See `BinaryVariables`."""
+        """Return `probabilities` without gradients, from variable ``first`` on."""
         if logits.dtype == torch.float32 and self._n_levels >= MIN_SOFTMAX // 2:
             scores = self.scores_at(logits, slice(first, len(self.levels)))
             padding = max(0, MIN_SOFTMAX - self._n_levels)  # levels that no variable has

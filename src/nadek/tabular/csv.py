@@ -197,7 +197,7 @@ def _split_first(text: str, where: str, separator: str) -> tuple[list[str], str]
     try:
         first = next(csv.reader(lines(), delimiter=separator))
     except (ValueError, csv.Error) as error:
-        reason = _OPEN_QUOTE if isinstance(error, csv.Error) and _has_open_quote(text) else error
+        reason = _OPEN_QUOTE if isinstance(error, csv.Error) and text.count('"') % 2 else error
         raise ValueError(f"{where}: {NO_TEXT}: {reason}") from error
     return first, text[end:]
 
@@ -244,11 +244,6 @@ def _holds(column: Column, cell: str) -> bool:
 def _are_0_or_1(words: Sequence[str]) -> bool:
     """Return True if words are 0, 1 or missing."""
     return all(value is not None and (value in (0, 1) or math.isnan(value)) for value in map(number, words))
-
-
-def _has_open_quote(text: str) -> bool:
-    """Return True if a quote is never closed, as far as their number tells."""
-    return text.count('"') % 2 == 1
 
 
 def _to_text(column: pa.Array) -> pa.Array:

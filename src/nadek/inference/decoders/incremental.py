@@ -12,6 +12,7 @@ from nadek.models import IterativeNADE
 from nadek.models.cores import PARTS, Alternating, Core, Deep
 from nadek.models.first_guess import Evidence
 from nadek.models.layers import is_modified
+from nadek.models.variables import MixedVariables
 
 ROUNDING = 8
 """Where products are compiled for their shapes, rows are rounded up to a multiple of this part of all rows."""
@@ -94,11 +95,9 @@ class IncrementalDecoder:
 
         if guess is not None and self.first_guess is not None:
             b = b + guess[:, start:].to(self.dtype)
-            v = (
-                self.variables.probabilities_at((self.bias + guess)[:, start:], low)
-                * self.first_guess.is_guessed[start:]
-            )
-            u = add_missing(u, v.to(self.dtype))
+            assert isinstance(self.variables, MixedVariables)  # two levels are not guessed
+            v = self.variables.probabilities_at((self.bias + guess)[:, start:], low)
+            u = add_missing(u, (v * self.first_guess.is_guessed[start:]).to(self.dtype))
         h, state = self.core(u, None)
         for _ in range(self.steps - 1):
             h, state = self.core(add_missing(base, self.variables.probabilities_from(h, V, b, low)), state)
