@@ -132,5 +132,5 @@ class BatchScorer(_BatchModel):
 
 @lru_cache(maxsize=2)
 def _loaded(model: str, _: str) -> SavedModel:
-    """Load a model once for each digest of its weights."""
+    """Load a model once for each digest."""
     return load_saved(model)

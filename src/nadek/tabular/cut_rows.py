@@ -9,7 +9,7 @@ CELLS = 2**21
 
 
 def rows_of(n_columns: int, cells: int | None) -> int | None:
-    """Return a number of rows; None for all of them."""
+    """Return a number of rows, or None for all."""
     return None if cells is None else max(1, cells // n_columns)
 
 
