@@ -2,7 +2,9 @@
 
 import pickle
 import re
+from concurrent.futures import ProcessPoolExecutor
 from decimal import Decimal
+from multiprocessing import get_context
 
 import numpy as np
 import pyarrow as pa
@@ -75,6 +77,14 @@ def test_batches_are_filled_as_the_streamed_table(strategy, model, people, tmp_p
     assert whole.to_pydict() == pq.read_table(tmp_path / "whole.parquet").to_pydict()
     assert not any(column.null_count for column in whole.columns)
     assert impute(people).to_pydict() == whole.to_pydict()
+
+
+def test_two_workers_fill_as_one(model, people):
+    impute = BatchImputer(model, "id")
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as workers:
+        assert joined(workers.map(impute, cut(people, 3))).equals(
+            joined([impute(people.combine_chunks().to_batches()[0])])
+        )
 
 
 def test_batches_are_scored_as_the_streamed_table(model, people, tmp_path):
