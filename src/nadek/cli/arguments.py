@@ -134,7 +134,7 @@ class TableOptions(FileOptions):
 
         There is one if the output is written in one.
         """
-        whole |= self.output is not None and form_of(self.output) in MATRICES
+        whole = whole or (self.output is not None and form_of(self.output) in MATRICES)
         with warnings.catch_warnings(record=True) as messages, rows_progress("reading", quiet=self.quiet) as progress:
             warnings.simplefilter("always")
             stream = Stream(
