@@ -8,7 +8,6 @@ middle of the imputation, which must lose and double nothing. With --record the 
 benchmarks/results/engines.json, beside that of the other engine.
 """
 
-import argparse
 import json
 import os
 import signal
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from common import RESULTS, show, write
+from common import RESULTS, record_parser, show, write
 from streaming import make_model, make_table
 
 from nadek.batches import BatchImputer, BatchScorer
@@ -137,11 +136,10 @@ def check(verb: str, expected: Path, output: Path) -> None:
 
 def main() -> None:
     """Measure, print and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = record_parser(__doc__, "engines")
     parser.add_argument("engine", choices=list(ENGINES))
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--columns", type=int, default=20)
-    parser.add_argument("--record", action="store_true", help="write a record to benchmarks/results")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         record = measure(options.engine, options.rows, options.columns, Path(folder))
