@@ -89,9 +89,9 @@ def read(folder: Path, name: str) -> tuple[pd.DataFrame, list[str]]:
     return frame.astype(dict.fromkeys(numeric, float)), categorical
 
 
-def nadek(cells: HiddenCells, effort: str = "default") -> tuple[Answers, NADEkImputer]:
+def nadek(cells: HiddenCells, **options: Any) -> tuple[Answers, NADEkImputer]:  # noqa: ANN401 - of `NADEkImputer`
     """Fill in with nadek."""
-    imputer = NADEkImputer(effort=effort, random_state=0, numeric_features=cells.numeric).fit(cells.frame)
+    imputer = NADEkImputer(random_state=0, numeric_features=cells.numeric, **options).fit(cells.frame)
     filled, probabilities = imputer.transform(cells.frame), imputer.predict_missing_proba(cells.frame)
     answers: Answers = {name: filled[name].to_numpy(float) for name in cells.numeric}
     for name, levels in cells.levels.items():
@@ -199,6 +199,7 @@ METHODS: dict[str, tuple[str, Callable[[HiddenCells], Any]]] = {
     "nadek": ("nadek (NADEkImputer)", nadek),
     "quick": ("nadek, quick", partial(nadek, effort="quick")),
     "thorough": ("nadek, thorough", partial(nadek, effort="thorough")),
+    "fine": ("nadek, 48 knots", partial(nadek, n_bins=48)),
     "forests": ("chained random forests", forests),
     "boosting": ("gradient boosting, one pass", boosting),
     "regressions": ("chained regressions (IterativeImputer)", regressions),
@@ -207,7 +208,7 @@ METHODS: dict[str, tuple[str, Callable[[HiddenCells], Any]]] = {
 }
 
 
-OWN = ("quick", "thorough")
+OWN = ("quick", "thorough", "fine")
 """Methods that are not compared with the default."""
 
 

@@ -12,7 +12,7 @@ from nadek.tabular.columns.types import MOST_DECIMALS, MOST_LEVELS, Binary, Cate
 Declared = Literal["auto", "categorical", "numeric"]
 
 N_BINS = 16
-"""Bins of a column of numbers, at most; finer ones learn more slowly and are no more exact."""
+"""Bins of a column of numbers, at most; finer ones learn more slowly, and are more exact only where rows are many."""
 
 MOST_WORDS = 32
 """Most different texts of a column that is taken for categories without a question."""
