@@ -25,7 +25,7 @@ from nadek.cli.arguments import (
     with_groups,
 )
 from nadek.cli.column_lines import MOST_NAMES, column_reasons, list_names, missing_word_lines, schema_lines
-from nadek.cli.console import say, show_json, show_table
+from nadek.cli.console import as_json_lines, say, show_json, show_table
 from nadek.cli.processes import joined
 from nadek.cli.progress import epochs_progress, warn_if_slow
 from nadek.cli.tensorboard import curves
@@ -341,6 +341,8 @@ def _show(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:
     record = {"model": str(output), **{key: value for key, value in metrics.items() if key != "history"}}
     if run.as_json:
         show_json(record)
+        if not as_json_lines():
+            return
     if memory := metrics.get("memory"):
         costs = f"validation {-memory['after']:.3f} nats a row with it, {-memory['before']:.3f} without"
         say(f"{output}: holds {memory['rows']:,} different training rows: {costs}", quiet=run.quiet)
