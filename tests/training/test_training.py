@@ -1,5 +1,6 @@
 """Training: optimizers and their schedules, phases, the average, validation, early stopping, and what it refuses."""
 
+import copy
 import dataclasses
 import math
 import pickle
@@ -29,7 +30,7 @@ from nadek.training import (
     fit,
     prepare,
 )
-from nadek.training.costs import prepare_validation, validation_costs
+from nadek.training.costs import Minibatch, batch_costs, draw_batch, prepare_validation, validation_costs
 from nadek.training.defaults import ANNEAL, defaults, imputation_phases
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator, plan_run
@@ -761,6 +762,8 @@ def test_codes_beyond_the_levels_are_named():
         (lambda: Phase(epochs=0), "epochs: expected at least 1, found 0"),
         (lambda: Phase(steps=0), "steps: expected at least 1, found 0"),
         (lambda: Phase(objective="fixed_order", steps=1), "the fixed_order objective takes all steps"),
+        (lambda: Phase(objective="fixed_order", extra_steps=1), "extra_steps: the fixed_order objective takes all"),
+        (lambda: Phase(extra_steps=0), "extra_steps: expected at least 1, found 0"),
         (lambda: Phase(objective="fixed_order", masks="holes"), "masks: the fixed_order objective hides what its"),
     ],
 )
@@ -859,6 +862,46 @@ def test_one_step_phase_is_not_validated():
     assert [epoch.validation is None for epoch in history] == [True, True, True, False, False]
     assert [epoch.best is None for epoch in history] == [True, True, True, False, False]
     assert [len(epoch.train) for epoch in history] == [1, 1, 1, 1, 1]
+
+
+# Extra steps
+
+
+@pytest.mark.parametrize("objective", ["last_step", "all_steps"])
+def test_extra_steps_cost_the_mean_from_the_usual_step_on(objective):
+    """The gradient is that of the plain loop."""
+    slow = small(steps=2).double()
+    x, first = patterns(20, 6).double(), 1 if objective == "last_step" else 0
+    phase = Phase(objective=objective, extra_steps=7)
+    batch = Minibatch(x, None, torch.rand(x.shape, generator=seeded()) < 0.6, more_steps=3)
+    batch.missing[:, 0] = True
+    quick, options = copy.deepcopy(slow), {"teacher": None, "generator": seeded()}
+    costs = batch_costs(quick, batch, phase, config(), **options)
+    expected = step_costs(slow, x, batch.missing, steps=5, recompute=True)[first:].mean(0, keepdim=True)
+    torch.testing.assert_close(costs, expected)
+    costs.sum().backward()
+    expected.sum().backward()
+    for one, other in zip(quick.parameters(), slow.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_extra_steps_are_uniform_and_follow_from_the_generator():
+    x, rows = prepare(patterns(20, 6)), torch.arange(20)
+
+    def drawn(extra):
+        generator, phase = seeded(), Phase(extra_steps=extra)
+        return [draw_batch(x, rows, phase, config(), generator=generator).more_steps for _ in range(400)]
+
+    counts = np.bincount(drawn(3), minlength=4)
+    assert len(counts) == 4
+    assert (abs(counts - 100) < 4 * 75**0.5).all()  # four standard deviations
+    assert drawn(3) == drawn(3)
+    assert set(drawn(None)) == {0}
+
+
+def test_extra_steps_leave_one_cost_in_the_history():
+    _, history = trained(patterns(60, 6), phases=(Phase(objective="all_steps", epochs=2, extra_steps=3),))
+    assert [len(epoch.train) for epoch in history] == [1, 1]
 
 
 def test_default_imputation_phases():

@@ -113,11 +113,11 @@ def step_costs(
     masks: MaskDistribution = PAPER,
     teacher_logits: Float[Tensor, "B C"] | None = None,
     steps: int | None = None,
-    last_only: bool = False,
+    first: int = 0,
     recompute: bool = False,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B"]:
-    """Return the order-agnostic cost of each row after every step, in nats (Eq. 4 and 10).
+    """Return the order-agnostic cost of each row after every step from ``first`` on, in nats (Eq. 4 and 10).
 
     The targets are the hidden cells that were observed; ``missing`` was drawn from ``masks``. With a teacher it is
     the cross-entropy with its distribution, the same aim with less noise (Hinton, Vinyals and Dean 2015).
@@ -127,7 +127,7 @@ def step_costs(
     weight = masks.weight(targets.sum(1), n_observed, dtype=_precise(model.b.dtype))
     outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator)
     costs = list[Tensor]()
-    for output in outputs[-1:] if last_only else outputs:
+    for output in outputs[first:]:
         logits = output.to(_precise(output.dtype))
         if teacher_logits is None:
             cell_costs = model.variables.costs(logits, x)

@@ -26,11 +26,13 @@ class Minibatch(NamedTuple):
     missing: Bool[Tensor, "B D"] | None
     """None under the fixed_order objective, which counts conditionals from ``start`` on."""
     start: int = 0
+    more_steps: int = 0
+    """Uses of the network beyond the usual number."""
 
     def part(self, rows: slice) -> "Minibatch":
         """Return some of the rows."""
         observed, missing = (None if cells is None else cells[rows] for cells in (self.observed, self.missing))
-        return Minibatch(self.x[rows], observed, missing, self.start)
+        return self._replace(x=self.x[rows], observed=observed, missing=missing)
 
 
 def draw_batch(
@@ -47,7 +49,9 @@ def draw_batch(
         start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
         return Minibatch(x, observed, None, start)
     shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
-    return Minibatch(x, observed, config.mask_distribution(phase).sample(shown, generator=generator))
+    missing, extra = config.mask_distribution(phase).sample(shown, generator=generator), phase.extra_steps
+    more = int(torch.randint(extra + 1, (), generator=generator, device=x.device)) if extra else 0
+    return Minibatch(x, observed, missing, more_steps=more)
 
 
 def batch_costs(
@@ -59,8 +63,11 @@ def batch_costs(
     teacher: ConditionalModel | None,
     generator: torch.Generator,
 ) -> Float[Tensor, "k B"]:
-    """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
-    x, observed, missing, start = batch
+    """Return the costs of a minibatch after every step that the phase counts, with their gradient.
+
+    With extra steps, it is their mean.
+    """
+    x, observed, missing, start, more = batch
     with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         if missing is None:
             ordering = model.own_ordering
@@ -68,18 +75,20 @@ def batch_costs(
             return fixed_order_costs(model, x, ordering, start=start, stride=config.stride, generator=generator)
         with torch.no_grad():
             teacher_logits = None if teacher is None else teacher(x, missing)[-1]
-        return step_costs(
+        n_steps = phase.steps or model.steps
+        costs = step_costs(
             model,
             x,
             missing,
             observed,
             masks=config.mask_distribution(phase),
             teacher_logits=teacher_logits,
-            steps=phase.steps,
-            last_only=phase.objective == "last_step",
+            steps=n_steps + more,
+            first=n_steps - 1 if phase.objective == "last_step" else 0,
             recompute=config.recompute,
             generator=generator,
         )
+        return costs if phase.extra_steps is None else costs.mean(0, keepdim=True)
 
 
 class Validation(NamedTuple):

@@ -33,6 +33,9 @@ class Phase:
         steps: use the network so many times only; None for as many as it has. One step takes a third of the time of
             three and trains W, the core and V nearly as well. Such a phase cannot be the last one, and is validated
             where validation chooses the length only.
+        extra_steps: in each minibatch use the network up to so many times more, a random number, and take the mean cost
+            from its usual number of steps on. It may then be used more often than it is made for (as in Anil and
+            others 2022, "Path Independent Equilibrium Models Can Better Exploit Test-Time Computation").
         masks: law of the hidden cells, see `nadek.inference.order_agnostic`: "orderings" for the likelihood of
             rows, "holes" (missing cells) for imputation. None is "orderings".
         fresh: begin with a new optimizer and schedule, as the paper's fine-tuning did; otherwise both go on.
@@ -41,14 +44,17 @@ class Phase:
     objective: Objective = "last_step"
     epochs: int = 10
     steps: int | None = None
+    extra_steps: int | None = None
     masks: MaskLaw | None = None
     fresh: bool = False
 
     def __post_init__(self) -> None:
         check_choices(self, "objective", "masks")
-        check_range(self, "epochs", "steps", least=1, whole=True)
-        if self.steps is not None and self.objective == "fixed_order":
-            raise ValueError("steps: the fixed_order objective takes all steps of the network, leave the option out")
+        check_range(self, "epochs", "steps", "extra_steps", least=1, whole=True)
+        for name in ("steps", "extra_steps"):
+            if getattr(self, name) is not None and self.objective == "fixed_order":
+                message = "the fixed_order objective takes all steps of the network, leave the option out"
+                raise ValueError(f"{name}: {message}")
         if self.masks is not None and self.objective == "fixed_order":
             raise ValueError("masks: the fixed_order objective hides what its ordering says, leave the option out")
 
