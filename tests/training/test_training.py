@@ -16,7 +16,7 @@ from nadek.inference.likelihood import log_prob
 from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
-from nadek.models.cores import DeepConfig
+from nadek.models.cores import DeepConfig, ResidualConfig
 from nadek.training import (
     SGD,
     AdaDelta,
@@ -867,22 +867,37 @@ def test_one_step_phase_is_not_validated():
 # Extra steps
 
 
-@pytest.mark.parametrize("objective", ["last_step", "all_steps"])
-def test_extra_steps_cost_the_mean_from_the_usual_step_on(objective):
-    """The gradient is that of the plain loop."""
-    slow = small(steps=2).double()
-    x, first = patterns(20, 6).double(), 1 if objective == "last_step" else 0
-    phase = Phase(objective=objective, extra_steps=7)
-    batch = Minibatch(x, None, torch.rand(x.shape, generator=seeded()) < 0.6, more_steps=3)
-    batch.missing[:, 0] = True
-    quick, options = copy.deepcopy(slow), {"teacher": None, "generator": seeded()}
-    costs = batch_costs(quick, batch, phase, config(), **options)
-    expected = step_costs(slow, x, batch.missing, steps=5, recompute=True)[first:].mean(0, keepdim=True)
+@pytest.mark.parametrize(("objective", "steps"), [("last_step", None), ("all_steps", None), ("last_step", 1)])
+def test_gradients_of_extra_steps(objective, steps):
+    """The answers of the extra steps stand where the data mean would, and get no gradient."""
+    quick, x = small(steps=2).double(), patterns(20, 6).double()
+    missing = torch.rand(x.shape, generator=seeded()) < 0.6
+    missing[:, 0] = True
+    slow, phase = copy.deepcopy(quick), Phase(objective=objective, steps=steps, extra_steps=7)
+    batch = Minibatch(x, None, missing, more_steps=3)
+    costs = batch_costs(quick, batch, phase, config(), teacher=None, generator=seeded())
+    slow.fill = slow(x, missing, steps=3)[-1].sigmoid().detach()
+    expected = step_costs(slow, x, missing, steps=steps or 2, recompute=True)[0 if objective == "all_steps" else -1 :]
     torch.testing.assert_close(costs, expected)
     costs.sum().backward()
     expected.sum().backward()
     for one, other in zip(quick.parameters(), slow.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad)
+
+
+@pytest.mark.parametrize("core", [DeepConfig(hidden=(7, 7), dropout=0.4), ResidualConfig(width=8, blocks=1)])
+def test_detached_steps_are_the_same_steps(core):
+    """With dropout or a state that is carried, logits do not change and a gradient flows through the others only."""
+    model = IterativeNADE(ModelConfig(n_variables=6, core=core), generator=seeded(1)).double().train()
+    x, missing = patterns(5, 6).double(), torch.ones(5, 6, dtype=torch.bool)
+    expected = model(x, missing, steps=5, generator=seeded())
+    gradients = []
+    for recompute in (False, True):
+        outputs = model(x, missing, steps=5, detached=3, recompute=recompute, generator=seeded())
+        assert [logits.requires_grad for logits in outputs] == [False] * 3 + [True] * 2
+        torch.testing.assert_close(outputs, expected)
+        gradients.append(torch.autograd.grad(outputs[-1].sum(), model.W))
+    torch.testing.assert_close(*gradients)
 
 
 def test_extra_steps_are_uniform_and_follow_from_the_generator():
@@ -899,9 +914,11 @@ def test_extra_steps_are_uniform_and_follow_from_the_generator():
     assert set(drawn(None)) == {0}
 
 
-def test_extra_steps_leave_one_cost_in_the_history():
-    _, history = trained(patterns(60, 6), phases=(Phase(objective="all_steps", epochs=2, extra_steps=3),))
-    assert [len(epoch.train) for epoch in history] == [1, 1]
+def test_phase_of_extra_steps_can_be_the_last():
+    """It is validated after as many steps as the network has."""
+    x, phase = patterns(80, 6), Phase(objective="all_steps", epochs=2, steps=2, extra_steps=3)
+    _, history = trained(x[:60], model=small(steps=4), validation=x[60:], phases=(phase,))
+    assert [(len(epoch.train), len(epoch.validation)) for epoch in history] == [(2, 4), (2, 4)]
 
 
 def test_default_imputation_phases():

@@ -115,6 +115,7 @@ def step_costs(
     steps: int | None = None,
     first: int = 0,
     recompute: bool = False,
+    detached: int = 0,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B"]:
     """Return the order-agnostic cost of each row after every step from ``first`` on, in nats (Eq. 4 and 10).
@@ -125,7 +126,8 @@ def step_costs(
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     weight = masks.weight(targets.sum(1), n_observed, dtype=_precise(model.b.dtype))
-    outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator)
+    options = {"detached": detached} if detached else {}  # a model of a user's own may lack it
+    outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator, **options)
     costs = list[Tensor]()
     for output in outputs[first:]:
         logits = output.to(_precise(output.dtype))

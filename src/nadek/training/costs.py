@@ -27,7 +27,7 @@ class Minibatch(NamedTuple):
     """None under the fixed_order objective, which counts conditionals from ``start`` on."""
     start: int = 0
     more_steps: int = 0
-    """Uses of the network beyond the usual number."""
+    """Uses of the network before the usual ones, without gradient."""
 
     def part(self, rows: slice) -> "Minibatch":
         """Return some of the rows."""
@@ -63,10 +63,7 @@ def batch_costs(
     teacher: ConditionalModel | None,
     generator: torch.Generator,
 ) -> Float[Tensor, "k B"]:
-    """Return the costs of a minibatch after every step that the phase counts, with their gradient.
-
-    With extra steps, it is their mean.
-    """
+    """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
     x, observed, missing, start, more = batch
     with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         if missing is None:
@@ -75,20 +72,19 @@ def batch_costs(
             return fixed_order_costs(model, x, ordering, start=start, stride=config.stride, generator=generator)
         with torch.no_grad():
             teacher_logits = None if teacher is None else teacher(x, missing)[-1]
-        n_steps = phase.steps or model.steps
-        costs = step_costs(
+        return step_costs(
             model,
             x,
             missing,
             observed,
             masks=config.mask_distribution(phase),
             teacher_logits=teacher_logits,
-            steps=n_steps + more,
-            first=n_steps - 1 if phase.objective == "last_step" else 0,
+            steps=(phase.steps or model.steps) + more,
+            first=-1 if phase.objective == "last_step" else more,
+            detached=more,
             recompute=config.recompute,
             generator=generator,
         )
-        return costs if phase.extra_steps is None else costs.mean(0, keepdim=True)
 
 
 class Validation(NamedTuple):
