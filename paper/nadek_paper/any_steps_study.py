@@ -1,9 +1,8 @@
-"""Any number of steps at test time, as a study: a training with extra steps beside the usual one."""
+"""Training for any number of steps, as a study."""
 
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
@@ -13,13 +12,14 @@ from nadek.runs.data import Split
 from nadek.training import Phase, Recipe
 from nadek_paper.markdown import number
 from nadek_paper.scoring import TEST_SEED
-from nadek_paper.steps_at_test import log_probs_by_steps
+from nadek_paper.steps_at_test import damped, log_probs_by_steps
 from nadek_paper.studies import Job, Record, Study, write_whole
 from nadek_paper.trainings import Training
 from nadek_paper.workspace import Workspace, read_config, some_rows
 
 NAME = "any-steps"
 SPLITS: tuple[Split, ...] = ("valid", "test")
+SHOWN = ("log_likelihood", "change", "change_error", "damped", "damped_error")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +30,13 @@ class AnySteps:
     data: str  # name of a known data set
     recipe: Recipe  # the usual training
     extra: tuple[Phase, ...]  # phases of the training with extra steps
-    steps: tuple[int, ...]  # numbers of steps in the tables
+    steps: int  # the largest number of steps to score, from 1
     masks: int  # masks of the unbiased estimate for each row, the same for all numbers of steps
-    rows: int  # rows of each split, a fixed random choice
+    rows: int  # validation and test rows to score, a fixed random choice
 
 
 def any_steps_study(workspace: Workspace) -> Study:
-    """Return the study: log-likelihoods of both trainings by the number of steps."""
+    """Return the study: both trainings, by the number of steps."""
     options = read_config(AnySteps, workspace.recipes / f"{NAME}.toml")
     training = replace(options.recipe.training, phases=options.extra)
     recipes = {"extra": replace(options.recipe, training=training), "usual": options.recipe}
@@ -44,49 +44,44 @@ def any_steps_study(workspace: Workspace) -> Study:
     def job(name: str, recipe: Recipe) -> Job:
         one = Training(name=f"{NAME}-{name}", data=options.data, recipe=recipe, workspace=workspace)
 
-        def score(saved: SavedModel) -> Record:
+        def entry(saved: SavedModel) -> Record:
             assert isinstance(saved.model, IterativeNADE)
             metrics = {key: saved.metrics[key] for key in ("best_validation", "epochs", "seconds", "config")}
-            rows = {split: some_rows(one.open(split).x, options.rows) for split in SPLITS}
-            return {**metrics, **{split: _by_steps(saved.model, x, options) for split, x in rows.items()}}
+            valid, test = (_by_steps(saved.model, one.open(split).x, options) for split in SPLITS)
+            return {**metrics, "valid": valid, "test": test}
 
         return Job(
             name=name,
             train=lambda force, on_epoch: one.trained(force=force, on_epoch=on_epoch),
-            score=lambda saved, force, progress: score(saved),
+            score=lambda saved, force, progress: entry(saved),
             settings=recipe.training,
         )
 
-    def finish(results: Record) -> Record:
-        about = {"title": options.title, "data": options.data, "rows": options.rows, "masks": options.masks}
-        tables = {split: _table([result.pop(split) for result in results.values()], options) for split in SPLITS}
-        return write_whole(workspace, NAME, {**about, "trainings": results, "splits": tables}, lines="splits")
-
+    about = {"title": options.title, "data": options.data, "rows": options.rows, "masks": options.masks}
     return Study(
-        title=f"{options.title}: changes of the validation log-likelihood in nats a row",
-        columns=("steps", "extra", "±", "usual", "±"),
+        title=f"{options.title}: validation log-likelihoods in nats a row, and their changes",
+        columns=("training", "steps", *(key.replace("_", " ") for key in SHOWN)),
         lines=lambda record: [
-            [str(line["steps"]), *(number(line[key]) for key in list(line) if "change" in key)]
-            for line in record["splits"]["valid"]
+            [name, str(line["steps"]), *(number(line[key]) for key in SHOWN)]
+            for name, entry in record["trainings"].items()
+            for line in entry["valid"]
         ],
         jobs=[job(name, recipe) for name, recipe in recipes.items()],
-        finish=finish,
+        finish=lambda results: write_whole(workspace, NAME, {**about, "trainings": results}, lines="trainings"),
     )
 
 
-def _by_steps(model: IterativeNADE, x: Tensor, options: AnySteps) -> Float[Tensor, "steps B"]:
-    """Return log-likelihoods, those of the model's own number of steps last."""
-    generator, most = torch.Generator(model.b.device).manual_seed(TEST_SEED), max(*options.steps, model.steps)
-    values = log_probs_by_steps(model, x.to(model.b.device), steps=most, masks=options.masks, generator=generator)
-    return values[[steps - 1 for steps in (*options.steps, model.steps)]]
-
-
-def _table(both: list[Tensor], options: AnySteps) -> list[Record]:
-    """Return log-likelihoods by the number of steps, and their changes from the usual number, row by row."""
-    lines: list[Record] = [{"steps": steps} for steps in options.steps]
-    for name, values in zip(("extra", "usual"), both, strict=True):
-        for line, one in zip(lines, values, strict=False):
-            summary, change = summarise(one.unsqueeze(0)), summarise((one - values[-1]).unsqueeze(0))
-            line |= {name: summary.mean, f"{name}_error": summary.standard_error}
-            line |= {f"{name}_change": change.mean, f"{name}_change_error": change.standard_error}
+def _by_steps(model: IterativeNADE, x: Tensor, options: AnySteps) -> list[Record]:
+    """Return a line for each number of steps, with changes from the usual one."""
+    x = some_rows(x, options.rows).to(model.b.device)
+    source, given = torch.Generator(x.device), {"steps": options.steps, "masks": options.masks}
+    plain, slow = (
+        log_probs_by_steps(one, x, **given, generator=source.manual_seed(TEST_SEED)) for one in (model, damped(model))
+    )
+    lines: list[Record] = [{"steps": steps} for steps in range(1, options.steps + 1)]
+    for line, one, other in zip(lines, plain, slow, strict=True):
+        line["log_likelihood"] = one.mean().item()
+        for key, values in (("change", one), ("damped", other)):
+            change = summarise((values - plain[model.steps - 1]).unsqueeze(0))
+            line |= {key: change.mean, f"{key}_error": change.standard_error}
     return lines

@@ -100,4 +100,4 @@ def test_help_shows_every_verb(tmp_path):
         assert verb in paper("--help", folder=RECIPES.parent)[1]
         example = "grids" if verb == "grids" else f"Example: nadek-paper {verb}"
         assert example in " ".join(paper(verb, "--help", folder=RECIPES.parent)[1].split())
-    assert len(make_app().registered_commands) == 8
+    assert len(make_app().registered_commands) == 9

@@ -17,6 +17,8 @@ from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
+from nadek.models.model_config import ImageConfig
+from nadek.models.registry import build
 from nadek.training import (
     SGD,
     AdaDelta,
@@ -885,10 +887,17 @@ def test_gradients_of_extra_steps(objective, steps):
         torch.testing.assert_close(one.grad, other.grad)
 
 
-@pytest.mark.parametrize("core", [DeepConfig(hidden=(7, 7), dropout=0.4), ResidualConfig(width=8, blocks=1)])
-def test_detached_steps_are_the_same_steps(core):
+@pytest.mark.parametrize(
+    "network",
+    [
+        ModelConfig(n_variables=6, core=DeepConfig(hidden=(7, 7), dropout=0.4)),
+        ModelConfig(n_variables=6, core=ResidualConfig(width=8, blocks=1)),
+        ImageConfig(image_shape=(2, 3), channels=(3, 4), dense=5),
+    ],
+)
+def test_detached_steps_are_the_same_steps(network):
     """With dropout or a state that is carried, logits do not change and a gradient flows through the others only."""
-    model = IterativeNADE(ModelConfig(n_variables=6, core=core), generator=seeded(1)).double().train()
+    model = build(network, generator=seeded(1)).double().train()
     x, missing = patterns(5, 6).double(), torch.ones(5, 6, dtype=torch.bool)
     expected = model(x, missing, steps=5, generator=seeded())
     gradients = []
@@ -896,7 +905,7 @@ def test_detached_steps_are_the_same_steps(core):
         outputs = model(x, missing, steps=5, detached=3, recompute=recompute, generator=seeded())
         assert [logits.requires_grad for logits in outputs] == [False] * 3 + [True] * 2
         torch.testing.assert_close(outputs, expected)
-        gradients.append(torch.autograd.grad(outputs[-1].sum(), model.W))
+        gradients.append(torch.autograd.grad(outputs[-1].sum(), list(model.parameters())))
     torch.testing.assert_close(*gradients)
 
 

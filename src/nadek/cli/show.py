@@ -71,7 +71,7 @@ def _show_unfinished(model: Path, history: Sequence[Epoch], *, as_json: bool) ->
     if as_json:
         show_json({"unfinished": True, **(asdict(history[-1]) if history else {})})
         return
-    lines = [str(epoch) + f", best {epoch.best:.3f}" * (epoch.best is not None) for epoch in history[-1:]]
+    lines = [str(one) + ("" if one.best is None else f", best {one.best:.3f}") for one in history[-1:]]
     rows = [["training", "not finished: nadek fit --resume goes on"], ["last epoch", *(lines or ["none yet"])]]
     show_table(str(model), ["", ""], rows)
 
