@@ -23,26 +23,34 @@ SHOWN = ("log_likelihood", "change", "change_error", "damped", "damped_error")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Variant:
+    """A training of the study."""
+
+    name: str  # shown in the table
+    phases: tuple[Phase, ...]  # those of the recipe
+
+
+@dataclass(frozen=True, kw_only=True)
 class AnySteps:
     """The options of ``any-steps.toml``."""
 
     title: str  # shown above the table
     data: str  # name of a known data set
-    recipe: Recipe  # the usual training
-    extra: tuple[Phase, ...]  # phases of the training with extra steps
+    recipe: Recipe  # all but the phases of each training
+    variants: tuple[Variant, ...]  # the trainings
     steps: int  # the largest number of steps to score, from 1
     masks: int  # masks of the unbiased estimate for each row, the same for all numbers of steps
     rows: int  # validation and test rows to score, a fixed random choice
 
 
 def any_steps_study(workspace: Workspace) -> Study:
-    """Return the study: both trainings, by the number of steps."""
+    """Return the study: each training, by the number of steps."""
     options = read_config(AnySteps, workspace.recipes / f"{NAME}.toml")
-    training = replace(options.recipe.training, phases=options.extra)
-    recipes = {"extra": replace(options.recipe, training=training), "usual": options.recipe}
 
-    def job(name: str, recipe: Recipe) -> Job:
-        one = Training(name=f"{NAME}-{name}", data=options.data, recipe=recipe, workspace=workspace)
+    def job(variant: Variant) -> Job:
+        training = replace(options.recipe.training, phases=variant.phases)
+        recipe = replace(options.recipe, training=training)
+        one = Training(name=f"{NAME}-{variant.name}", data=options.data, recipe=recipe, workspace=workspace)
 
         def entry(saved: SavedModel) -> Record:
             assert isinstance(saved.model, IterativeNADE)
@@ -51,10 +59,10 @@ def any_steps_study(workspace: Workspace) -> Study:
             return {**metrics, "valid": valid, "test": test}
 
         return Job(
-            name=name,
+            name=variant.name,
             train=lambda force, on_epoch: one.trained(force=force, on_epoch=on_epoch),
             score=lambda saved, force, progress: entry(saved),
-            settings=recipe.training,
+            settings=training,
         )
 
     about = {"title": options.title, "data": options.data, "rows": options.rows, "masks": options.masks}
@@ -66,7 +74,7 @@ def any_steps_study(workspace: Workspace) -> Study:
             for name, entry in record["trainings"].items()
             for line in entry["valid"]
         ],
-        jobs=[job(name, recipe) for name, recipe in recipes.items()],
+        jobs=[job(variant) for variant in options.variants],
         finish=lambda results: write_whole(workspace, NAME, {**about, "trainings": results}, lines="trainings"),
     )
 

@@ -47,9 +47,9 @@ data = "digits"
 steps = 4
 masks = 2
 rows = 10
-extra = [{ epochs = 2, extra_steps = 3 }]
+variants = [{ name = "a", phases = [{ epochs = 2, extra_steps = 3 }] }, { name = "b", phases = [{ epochs = 1 }] }]
 recipe.model = { n_variables = 64, steps = 2, core = { kind = "deep", hidden = [5] } }
-recipe.training = { phases = [{ epochs = 1 }], optimizer = { kind = "adamw" } }
+recipe.training = { optimizer = { kind = "adamw" } }
 """
 
 
