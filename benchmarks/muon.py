@@ -40,7 +40,7 @@ def main() -> None:
 
     def learn() -> None:
         model.zero_grad()
-        step_costs(model, x.float(), missing, last_only=True).mean().backward()
+        step_costs(model, x.float(), missing, first=-1).mean().backward()
 
     muon = Muon().build(model)
     ways = {

@@ -15,6 +15,7 @@ from nadek.cli.arguments import DataDir, DeviceOption, Force, Json, Quiet, pick_
 from nadek.cli.console import say, show_json, show_line, show_table
 from nadek.cli.progress import epochs_progress, rows_progress, warn_if_slow
 from nadek.training import Epoch
+from nadek_paper.any_steps_study import any_steps_study
 from nadek_paper.confidence_study import confidence_study
 from nadek_paper.figures import draw_picture, read_pictures
 from nadek_paper.grids.grid import grids, read_grid
@@ -51,6 +52,7 @@ StudyOf = Callable[[Request, Workspace], Study]
 WHOLES: dict[str, tuple[Callable[[Workspace], Study], str]] = {
     "meanfield": (meanfield_study, "Turn RBMs into networks by mean field, and train those."),
     "confidence": (confidence_study, "Fit the confidence of trained networks on validation rows."),
+    "any-steps": (any_steps_study, "Train for any number of steps at test time."),
     "spread": (spread_study, "Score along orderings that spread out, beside random ones."),
 }
 RowOption = Annotated[

@@ -851,7 +851,8 @@ def test_info_of_a_training_under_way(tmp_path):
     states, config = [], TrainingConfig(phases=(Phase(epochs=3),))
     rows = prepare(torch.eye(2).repeat(20, 1))
     fit(nade_k(2, hidden=(4,)), rows, rows, config=config, save_state=states.append, save_every=0.0)
-    for state, epoch in ((states[0], None), (states[2], 2)):
+    fit(nade_k(2, hidden=(4,)), rows, config=config, save_state=states.append, save_every=0.0)  # nothing validated
+    for state, epoch in ((states[0], None), (states[2], 2), (states[-1], 2)):
         save_state(tmp_path, state)
         record = json.loads(ok("info", tmp_path, "--json").out)
         assert (record["unfinished"], record.get("epoch")) == (True, epoch)

@@ -10,6 +10,7 @@ import torch
 
 from nadek.checkpoints import load_saved
 from nadek.inference.likelihood import estimate_log_prob, log_prob
+from nadek.inference.order_agnostic import MaskDistribution
 from nadek.models import nade_k
 from nadek.runs.data import open_data
 from nadek_paper.figures import draw_picture, find, read_pictures
@@ -18,7 +19,7 @@ from nadek_paper.grids.grid import read_grid
 from nadek_paper.grids.study import grid_study
 from nadek_paper.report import summary
 from nadek_paper.rows import read_row, tables
-from nadek_paper.steps_at_test import log_probs_by_steps
+from nadek_paper.steps_at_test import damped, log_probs_by_steps
 from nadek_paper.studies import run_study
 from nadek_paper.table3 import read_spreads, spreads_table
 from nadek_paper.workspace import RECIPES, Workspace
@@ -127,6 +128,24 @@ def test_own_steps_give_own_likelihood(generator):
     assert estimates.shape == (5, 7)
     assert torch.allclose(estimates[2], plain)
     assert not torch.allclose(estimates[1], plain)
+
+
+def test_damped_steps_average_the_answers(generator):
+    model = nade_k(6, hidden=(5,), steps=2, mean=torch.full((6,), 0.4), generator=generator).double()
+    model.V.data *= 5  # answers that differ
+    x = (torch.rand(7, 6, generator=generator) < 0.5).double()
+    options = {"steps": 5, "masks": 1, "generator": torch.Generator().manual_seed(1)}
+    estimates = log_probs_by_steps(damped(model), x, **options)
+    generator = torch.Generator().manual_seed(1)
+    missing = MaskDistribution(stratified=True).sample(torch.ones_like(x, dtype=torch.bool), generator=generator)
+    v, answers = torch.where(missing, 0.4, x), []
+    for step in range(5):
+        answers.append((torch.tanh(v @ model.W.T + model.c) @ model.V.T + model.b).sigmoid())
+        p = torch.stack(answers[1:]).mean(0) if step else answers[0]
+        v = torch.where(missing, p, x)
+        log_p = torch.where(x == 1, p, 1 - p).log()
+        torch.testing.assert_close(estimates[step], 6 / missing.sum(1) * (log_p * missing).sum(1))
+    assert (estimates[4] - estimates[1]).abs().max() > 0.1
 
 
 def test_reconstructions_hide_the_given_part(folder):

@@ -1,9 +1,9 @@
-"""Studies that read trained models: confidence, and orderings that spread out."""
+"""Studies of a method beside the usual one: confidence, orderings that spread out, and any number of steps."""
 
 import pytest
 import torch
 
-from nadek.checkpoints import SavedModel, save
+from nadek.checkpoints import SavedModel, load_saved, save
 from nadek.inference import (
     cheapest_chunks,
     image_distances,
@@ -16,8 +16,10 @@ from nadek.models import nade_k
 from nadek.runs.data import open_data
 from nadek.tabular.schema import Schema
 from nadek.training import fit_confidence, prepare
+from nadek_paper.any_steps_study import any_steps_study
 from nadek_paper.confidence_study import calibration_error, confidence_study
 from nadek_paper.spread_study import orderings_along, spread_study
+from nadek_paper.steps_at_test import damped, log_probs_by_steps
 from nadek_paper.studies import run_study
 from nadek_paper.workspace import some_rows
 from support.models import seeded
@@ -38,6 +40,16 @@ sets = [{ data = "digits", network = "MODEL", orderings = 2 }]
 chunks = [1, 9]
 rows = 10
 measured_rows = 6
+"""
+ANY_STEPS = """
+title = "Any steps"
+data = "digits"
+steps = 4
+masks = 2
+rows = 10
+variants = [{ name = "a", phases = [{ epochs = 2, extra_steps = 3 }] }, { name = "b", phases = [{ epochs = 1 }] }]
+recipe.model = { n_variables = 64, steps = 2, core = { kind = "deep", hidden = [5] } }
+recipe.training = { optimizer = { kind = "adamw" } }
 """
 
 
@@ -109,6 +121,24 @@ def test_tables_spread_by_mutual_information(tmp_path):
     train = torch.tensor([[0.0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
     along = orderings_along(saved, train, 20)["spread"].tolist()
     assert {o[1] for o in along if o[0] != 2} == {2}  # the twin of the first comes last
+
+
+def test_any_steps_are_compared_with_the_usual_number(tmp_path):
+    write_recipe(tmp_path, "any-steps.toml", ANY_STEPS)
+    record = run_study(any_steps_study(workspace_in(tmp_path)))
+    assert [entry["epochs"] for entry in record["trainings"].values()] == [2, 1]
+    for name, entry in record["trainings"].items():
+        model = load_saved(tmp_path / "runs" / f"any-steps-{name}").model
+        for split in ("valid", "test"):
+            x = some_rows(open_data("digits", split=split).x, 10).float()
+            plain, slow = (
+                log_probs_by_steps(m, x, steps=4, masks=2, generator=seeded()) for m in (model, damped(model))
+            )
+            for line, one, other in zip(entry[split], plain, slow, strict=True):
+                assert line["log_likelihood"] == pytest.approx(one.mean().item())
+                for key, change in (("change", one - plain[1]), ("damped", other - plain[1])):
+                    assert line[key] == pytest.approx(change.mean().item(), abs=1e-9)
+                    assert line[f"{key}_error"] == pytest.approx(change.std().item() / 10**0.5, abs=1e-9)
 
 
 def test_unsuitable_studies_are_refused(model, tmp_path):

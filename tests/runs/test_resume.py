@@ -81,6 +81,7 @@ RUNS = {
     "residual, bfloat16": (residual, {"precision": "bfloat16"}),
     "completing": (residual, {"missing": "complete", "ema_decay": 0.9}),
     "fewer steps at first": (deep, {"phases": (Phase(epochs=3, steps=1), Phase(epochs=4)), "ema_decay": 0.9}),
+    "extra steps": (deep, {"phases": (Phase(epochs=3, extra_steps=2), Phase(epochs=4, steps=1, extra_steps=4))}),
     "fixed order": (ordered, {"phases": FIXED}),
     "rare validation, unstratified": (deep, {"validate_every": 3, "stratified": False}),
     "length": (residual, {"anneal": 1.0, "phases": (Phase(epochs=5, steps=1), Phase(epochs=5))}),

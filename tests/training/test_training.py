@@ -1,5 +1,6 @@
 """Training: optimizers and their schedules, phases, the average, validation, early stopping, and what it refuses."""
 
+import copy
 import dataclasses
 import math
 import pickle
@@ -15,7 +16,9 @@ from nadek.inference.likelihood import log_prob
 from nadek.inference.order_agnostic import MaskDistribution, step_costs
 from nadek.inference.orderings import random_orderings
 from nadek.models import IterativeNADE, ModelConfig, nade, nade_k, nade_mask, orderless_nade, residual_nade_k
-from nadek.models.cores import DeepConfig
+from nadek.models.cores import DeepConfig, ResidualConfig
+from nadek.models.model_config import ImageConfig
+from nadek.models.registry import build
 from nadek.training import (
     SGD,
     AdaDelta,
@@ -29,7 +32,7 @@ from nadek.training import (
     fit,
     prepare,
 )
-from nadek.training.costs import prepare_validation, validation_costs
+from nadek.training.costs import Minibatch, batch_costs, draw_batch, prepare_validation, validation_costs
 from nadek.training.defaults import ANNEAL, defaults, imputation_phases
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator, plan_run
@@ -771,6 +774,8 @@ def test_codes_beyond_the_levels_are_named():
         (lambda: Phase(epochs=0), "epochs: expected at least 1, found 0"),
         (lambda: Phase(steps=0), "steps: expected at least 1, found 0"),
         (lambda: Phase(objective="fixed_order", steps=1), "the fixed_order objective takes all steps"),
+        (lambda: Phase(objective="fixed_order", extra_steps=1), "extra_steps: the fixed_order objective takes all"),
+        (lambda: Phase(extra_steps=0), "extra_steps: expected at least 1, found 0"),
         (lambda: Phase(objective="fixed_order", masks="holes"), "masks: the fixed_order objective hides what its"),
     ],
 )
@@ -869,6 +874,70 @@ def test_one_step_phase_is_not_validated():
     assert [epoch.validation is None for epoch in history] == [True, True, True, False, False]
     assert [epoch.best is None for epoch in history] == [True, True, True, False, False]
     assert [len(epoch.train) for epoch in history] == [1, 1, 1, 1, 1]
+
+
+# Extra steps
+
+
+@pytest.mark.parametrize(("objective", "steps"), [("last_step", None), ("all_steps", None), ("last_step", 1)])
+def test_gradients_of_extra_steps(objective, steps):
+    """The answers of the extra steps stand where the data mean would, and get no gradient."""
+    quick, x = small(steps=2).double(), patterns(20, 6).double()
+    missing = torch.rand(x.shape, generator=seeded()) < 0.6
+    missing[:, 0] = True
+    slow, phase = copy.deepcopy(quick), Phase(objective=objective, steps=steps, extra_steps=7)
+    batch = Minibatch(x, None, missing, more_steps=3)
+    costs = batch_costs(quick, batch, phase, config(), teacher=None, generator=seeded())
+    slow.fill = slow(x, missing, steps=3)[-1].sigmoid().detach()
+    expected = step_costs(slow, x, missing, steps=steps or 2, recompute=True)[0 if objective == "all_steps" else -1 :]
+    torch.testing.assert_close(costs, expected)
+    costs.sum().backward()
+    expected.sum().backward()
+    for one, other in zip(quick.parameters(), slow.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        ModelConfig(n_variables=6, core=DeepConfig(hidden=(7, 7), dropout=0.4)),
+        ModelConfig(n_variables=6, core=ResidualConfig(width=8, blocks=1)),
+        ImageConfig(image_shape=(2, 3), channels=(3, 4), dense=5),
+    ],
+)
+def test_detached_steps_are_the_same_steps(network):
+    """With dropout or a state that is carried, logits do not change and a gradient flows through the others only."""
+    model = build(network, generator=seeded(1)).double().train()
+    x, missing = patterns(5, 6).double(), torch.ones(5, 6, dtype=torch.bool)
+    expected = model(x, missing, steps=5, generator=seeded())
+    gradients = []
+    for recompute in (False, True):
+        outputs = model(x, missing, steps=5, detached=3, recompute=recompute, generator=seeded())
+        assert [logits.requires_grad for logits in outputs] == [False] * 3 + [True] * 2
+        torch.testing.assert_close(outputs, expected)
+        gradients.append(torch.autograd.grad(outputs[-1].sum(), list(model.parameters())))
+    torch.testing.assert_close(*gradients)
+
+
+def test_extra_steps_are_uniform_and_follow_from_the_generator():
+    x, rows = prepare(patterns(20, 6)), torch.arange(20)
+
+    def drawn(extra):
+        generator, phase = seeded(), Phase(extra_steps=extra)
+        return [draw_batch(x, rows, phase, config(), generator=generator).more_steps for _ in range(400)]
+
+    counts = np.bincount(drawn(3), minlength=4)
+    assert len(counts) == 4
+    assert (abs(counts - 100) < 4 * 75**0.5).all()  # four standard deviations
+    assert drawn(3) == drawn(3)
+    assert set(drawn(None)) == {0}
+
+
+def test_phase_of_extra_steps_can_be_the_last():
+    """It is validated after as many steps as the network has."""
+    x, phase = patterns(80, 6), Phase(objective="all_steps", epochs=2, steps=2, extra_steps=3)
+    _, history = trained(x[:60], model=small(steps=4), validation=x[60:], phases=(phase,))
+    assert [(len(epoch.train), len(epoch.validation)) for epoch in history] == [(2, 4), (2, 4)]
 
 
 def test_default_imputation_phases():

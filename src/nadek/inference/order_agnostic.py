@@ -123,11 +123,12 @@ def step_costs(
     masks: MaskDistribution = PAPER,
     teacher_logits: Float[Tensor, "B C"] | None = None,
     steps: int | None = None,
-    last_only: bool = False,
+    first: int = 0,
     recompute: bool = False,
+    detached: int = 0,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "k B"]:
-    """Return the order-agnostic cost of each row after every step, in nats (Eq. 4 and 10).
+    """Return the order-agnostic cost of each row after every step from ``first`` on, in nats (Eq. 4 and 10).
 
     The targets are the hidden cells that were observed; ``missing`` was drawn from ``masks``. With a teacher it is
     the cross-entropy with its distribution, the same aim with less noise (Hinton, Vinyals and Dean 2015).
@@ -135,9 +136,10 @@ def step_costs(
     targets = missing if observed is None else missing & observed
     n_observed = x.shape[1] if observed is None else observed.sum(1)
     weight = masks.weight(targets.sum(1), n_observed, dtype=_precise(model.b.dtype))
-    outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator)
+    options = {"detached": detached} if detached else {}  # a model of a user's own may lack it
+    outputs = model(x, missing, steps=steps, recompute=recompute, generator=generator, **options)
     costs = list[Tensor]()
-    for output in outputs[-1:] if last_only else outputs:
+    for output in outputs[first:]:
         logits = output.to(_precise(output.dtype))
         if teacher_logits is None:
             cell_costs = model.variables.costs(logits, x)

@@ -109,6 +109,7 @@ class ConditionalModel(nn.Module, ABC):
         *,
         steps: int | None = None,
         recompute: bool = False,
+        detached: int = 0,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch C"]]:
         """Return the logits of every column after each step.

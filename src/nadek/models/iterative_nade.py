@@ -91,6 +91,7 @@ class IterativeNADE(ConditionalModel):
         *,
         steps: int | None = None,
         recompute: bool = False,
+        detached: int = 0,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch C"]]:
         """Return the logits of every column after each step.
@@ -104,6 +105,7 @@ class IterativeNADE(ConditionalModel):
             missing: True where a value is to be predicted.
             steps: number of steps instead of the configured one.
             recompute: use activation checkpointing: less memory and more time. Gradients are equal to rounding.
+            detached: number of steps at the beginning that no gradient flows through.
             generator: source of dropout, while training only.
 
         Example:
@@ -116,10 +118,15 @@ class IterativeNADE(ConditionalModel):
         # where gradients are recorded, but not of the rows, all steps can be one function with gradients by hand
         only_weights = torch.is_grad_enabled() and x.ndim == 2 and not inputs.observed.requires_grad
         if only_weights and not recompute and has_manual_backward(self.core, self.variables):
-            weights = (self.W, self.c, self.output_weight, self.b)
-            outputs = list(manual_backward_steps(self.core, weights, inputs, n_steps, generator))
+            weights, outputs = (self.W, self.c, self.output_weight, self.b), list[Tensor]()
+            if detached:
+                outputs = plain_steps(self.step, inputs, self.variables, detached, generator, detached=detached)
+                inputs = inputs._replace(fill=self.variables.probabilities(outputs[-1]))
+            outputs += manual_backward_steps(self.core, weights, inputs, n_steps - detached, generator)
         else:
-            outputs = plain_steps(self.step, inputs, self.variables, n_steps, generator, recompute=recompute)
+            outputs = plain_steps(
+                self.step, inputs, self.variables, n_steps, generator, recompute=recompute, detached=detached
+            )
         if self.confidence is None:
             return outputs
         factor = self.confidence.of_rows(missing)

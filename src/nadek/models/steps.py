@@ -46,18 +46,20 @@ def plain_steps(
     generator: torch.Generator | None,
     *,
     recompute: bool = False,
+    detached: int = 0,
 ) -> list[Tensor]:
-    """Return every step's logits.
+    """Return every step's logits; no gradient flows through the first ``detached`` steps.
 
     With ``recompute`` activations are computed again for the gradient: a training step then holds the logits of all
     steps and the activations of one.
     """
-    if recompute and torch.is_grad_enabled():
-        step = partial(_checkpointed_step, step)
+    recorded = torch.is_grad_enabled()
+    kept = partial(_checkpointed_step, step) if recompute and recorded else step
     state, logits = None, list[Tensor]()
     for t in range(n_steps):
-        p = variables.probabilities(logits[-1]) if t else inputs.fill  # Eq. 8; before the first step, Eq. 5
-        output, state = step(inputs, p, state, generator)
+        with torch.set_grad_enabled(recorded and t >= detached):
+            p = variables.probabilities(logits[-1]) if t else inputs.fill  # Eq. 8; before the first step, Eq. 5
+            output, state = (kept if t >= detached else step)(inputs, p, state, generator)
         logits.append(output)
     return logits
 

@@ -1,5 +1,7 @@
 """Image network: an order-agnostic U-Net."""
 
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
@@ -140,6 +142,7 @@ class ImageNetwork(ConditionalModel):
         *,
         steps: int | None = None,
         recompute: bool = False,
+        detached: int = 0,
         generator: torch.Generator | None = None,
     ) -> list[Float[Tensor, "*batch D"]]:
         """Return the logits of every pixel after each step."""
@@ -147,11 +150,9 @@ class ImageNetwork(ConditionalModel):
         chunked = self.b.device.type == "cpu" and not torch.is_grad_enabled()
         size = max(1, CHUNK_PIXELS // self.n_variables)
         chunks = zip(*(part.split(size) for part in rows), strict=True) if chunked else [rows]
+        run = partial(plain_steps, recompute=recompute, detached=detached)
         n_steps = self.steps if steps is None else steps
-        outputs = [
-            plain_steps(self.step, self._inputs(*chunk), self.variables, n_steps, generator, recompute=recompute)
-            for chunk in chunks
-        ]
+        outputs = [run(self.step, self._inputs(*chunk), self.variables, n_steps, generator) for chunk in chunks]
         return [torch.cat(logits).view(x.shape) for logits in zip(*outputs, strict=True)]
 
     def step(

@@ -26,6 +26,8 @@ class Minibatch(NamedTuple):
     missing: Bool[Tensor, "B D"] | None
     """None under the fixed_order objective, which counts conditionals from ``start`` on."""
     start: int = 0
+    more_steps: int = 0
+    """Uses of the network before the usual ones, without gradient."""
 
 
 def draw_batch(
@@ -50,7 +52,9 @@ def draw_batch(
         return Minibatch(x[own], some, None, start)
     shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
     missing = config.mask_distribution(phase).sample(shown, own=own, generator=generator)
-    return Minibatch(x[own], some, missing)
+    extra = phase.extra_steps
+    more = int(torch.randint(extra + 1, (), generator=generator, device=x.device)) if extra else 0
+    return Minibatch(x[own], some, missing, more_steps=more)
 
 
 def batch_costs(
@@ -63,7 +67,7 @@ def batch_costs(
     generator: torch.Generator,
 ) -> Float[Tensor, "k B"]:
     """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
-    x, observed, missing, start = batch
+    x, observed, missing, start, more = batch
     with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         if missing is None:
             ordering = model.own_ordering
@@ -78,8 +82,9 @@ def batch_costs(
             observed,
             masks=config.mask_distribution(phase),
             teacher_logits=teacher_logits,
-            steps=phase.steps,
-            last_only=phase.objective == "last_step",
+            steps=(phase.steps or model.steps) + more,
+            first=-1 if phase.objective == "last_step" else more,
+            detached=more,
             recompute=config.recompute,
             generator=generator,
         )

@@ -188,7 +188,7 @@ class _Run:
         plan = self.plans[number]
         if plan.begins:
             self.since_best = 0
-            if plan.held is not None and plan.phase.steps != self.plans[0].phase.steps:
+            if plan.held is not None and plan.phase.validated_steps != self.plans[0].phase.validated_steps:
                 self.last_good = self.last_good if self.best is None else self.best
                 self.best = self.best_cost = None  # costs after fewer steps do not compare
             if plan.phase.fresh:
@@ -321,12 +321,11 @@ class _Run:
     def _validate(self, plan: EpochPlan, number: int) -> list[float] | None:
         """Return the validation costs if they are due."""
         last = number + 1 == len(self.plans)
-        due = (plan.phase.steps is None or plan.held is not None) and (
-            last or (number + 1) % self.config.validate_every == 0
-        )
+        steps = plan.phase.validated_steps
+        due = (steps is None or plan.held is not None) and (last or (number + 1) % self.config.validate_every == 0)
         if self.validation is None or not due:
             return None
-        return validation_costs(self._current(), self.validation, plan.phase.steps, world=self.world).tolist()
+        return validation_costs(self._current(), self.validation, steps, world=self.world).tolist()
 
     def _validation_cost(self, model: ConditionalModel) -> float:
         assert self.validation is not None

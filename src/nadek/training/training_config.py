@@ -33,6 +33,10 @@ class Phase:
         steps: use the network so many times only; None for as many as it has. One step takes a third of the time of
             three and trains W, the core and V nearly as well. Such a phase cannot be the last one, and is validated
             where validation chooses the length only.
+        extra_steps: use the network up to so many times more, a random number for each minibatch, before the steps that
+            count; no gradient flows through these. It learns to go on from its own answers and may be used more often
+            than it is made for (incremental progress training of Bansal and others 2022, "End-to-end Algorithm
+            Synthesis with Recurrent Networks"). Such a phase can be the last one, with ``steps``, too.
         masks: law of the hidden cells, see `nadek.inference.order_agnostic`: "orderings" for the likelihood of
             rows, "holes" (missing cells) for imputation. None is "orderings".
         fresh: begin with a new optimizer and schedule, as the paper's fine-tuning did; otherwise both go on.
@@ -41,16 +45,24 @@ class Phase:
     objective: Objective = "last_step"
     epochs: int = 10
     steps: int | None = None
+    extra_steps: int | None = None
     masks: MaskLaw | None = None
     fresh: bool = False
 
     def __post_init__(self) -> None:
         check_choices(self, "objective", "masks")
-        check_range(self, "epochs", "steps", least=1, whole=True)
-        if self.steps is not None and self.objective == "fixed_order":
-            raise ValueError("steps: the fixed_order objective takes all steps of the network, leave the option out")
+        check_range(self, "epochs", "steps", "extra_steps", least=1, whole=True)
+        for name in ("steps", "extra_steps"):
+            if getattr(self, name) is not None and self.objective == "fixed_order":
+                message = "the fixed_order objective takes all steps of the network, leave the option out"
+                raise ValueError(f"{name}: {message}")
         if self.masks is not None and self.objective == "fixed_order":
             raise ValueError("masks: the fixed_order objective hides what its ordering says, leave the option out")
+
+    @property
+    def validated_steps(self) -> int | None:
+        """Number of steps that validation can compare; None for all of the network's."""
+        return self.steps if self.extra_steps is None else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +134,7 @@ class TrainingConfig:
             raise ValueError("phases: expected at least one")
         if self.anneal is not None and (len(self.phases) != 2 or self.phases[1].fresh):
             raise ValueError("anneal: expected two phases, the second not fresh, as the rate falls in the second")
-        if (steps := self.phases[-1].steps) is not None:
+        if (steps := self.phases[-1].validated_steps) is not None:
             raise ValueError(
                 "phases: expected the last one to use the network as often as it is made for, found "
                 f"steps = {steps}, after which no weights would have been validated"
