@@ -45,7 +45,7 @@ def to_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.string())  # Arrow's own way to floats misses the nearest one
     values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
-    return values.copy()
+    return values if values.flags.writeable else values.copy()
 
 
 def to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
@@ -53,7 +53,7 @@ def to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
 
     Integers too large for floats are kept as objects beside None.
     """
-    if pa.types.is_integer(column.type) and column.null_count:
+    if pa.types.is_integer(column.type) and column.type.bit_width == 64 and column.null_count:
         ends = pc.min_max(column).as_py()
         if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) > LARGEST_EXACT:
             return to_objects(column)

@@ -37,20 +37,19 @@ def encode_table(
     typed = [(j, column) for j, column in zip(places, columns, strict=True) if column is not None]
     values: list[NDArray[Any]] = []
     codes = np.empty((len(table), len(typed)), dtype=dtype)
+    counts = UnknownCells() if unknown_cells is None else unknown_cells
     with naming(table.where):
         for k, (j, column) in enumerate(typed):
-            texts = texts_of(column)
+            texts, label = texts_of(column), table.labels[j]
             has_spaces = any(text != text.strip() for text in texts)
             # text that looks like numbers stays text
             reading: Reading = "exact" if has_spaces else "text" if texts else "numbers"
             values.append(table.column(j, reading=reading, levels=texts))
-            codes[:, k] = encode(column, values[k], name=table.labels[j], unknown=unknown, first_row=table.first_row)
-    if unknown == "missing":
-        counts = UnknownCells() if unknown_cells is None else unknown_cells
-        for k, (j, _) in enumerate(typed):
-            counts.add(table.labels[j], values[k], codes[:, k], table.first_row)
-        if unknown_cells is None:
-            counts.warn(table.where, stacklevel=3)
+            own = encode(column, values[k], name=label, unknown=unknown, first_row=table.first_row)
+            counts.add(label, values[k], own, table.first_row)
+            codes[:, k] = own
+    if unknown_cells is None:
+        counts.warn(table.where, stacklevel=3)
     return values, codes
 
 

@@ -140,8 +140,8 @@ class Spelling:
         """Add the values [N] of a part."""
         observed = ~is_missing(values)
         self.has_missing |= not observed.all()
-        one_of_each_type = values[observed] if values.dtype == object else values[observed][:1]
-        self.sorts |= set(map(type, one_of_each_type.tolist()))
+        some = values[observed] if values.dtype == object else np.zeros(int(observed.any()), values.dtype)
+        self.sorts |= set(map(type, some.tolist()))
 
     def add_words(self, words: pa.ChunkedArray, values: NDArray[Any], *, decimal_commas: bool) -> None:
         """Add the words of a part, too.

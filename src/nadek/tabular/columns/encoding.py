@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nadek.tabular.columns.bins import DOUBLE, codes_of, draw, knots_of
 from nadek.tabular.columns.parsing import (
+    LARGEST_EXACT,
     Cells,
     Sort,
     listed,
@@ -30,6 +31,8 @@ Statistic = Literal["mean", "median", "mode"]
 
 FEW = 32
 """Numbers that are looked up one by one: to find the different ones takes longer."""
+MOST_COMPARED = 8
+"""Levels that all numbers are compared with, for the same reason; floats would take large whole numbers for others."""
 
 
 def encode(
@@ -148,9 +151,16 @@ def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
     """Return the level of each observed cell, [M]; NaN for others."""
     codes = {level: float(place) for place, level in enumerate(levels)}  # 1, 1.0 and True are one key
     if cells.sort == "text" or len(cells.values) <= FEW:
-        return np.array([codes.get(value, np.nan) for value in cells.values.tolist()], dtype=np.float64)
+        return np.array([codes.get(value, np.nan) for value in cells.values.tolist()], dtype=DOUBLE)
+    if len(levels) <= MOST_COMPARED and abs(np.array(levels, dtype=DOUBLE)).max() <= LARGEST_EXACT:
+        places, is_any = np.zeros(len(cells.values)), np.zeros(len(cells.values), dtype=np.bool_)
+        for level, place in codes.items():  # sums are quicker than choices at random
+            is_level = cells.values == level
+            places += place * is_level
+            is_any |= is_level
+        return places if is_any.all() else np.where(is_any, places, np.nan)
     different, inverse = np.unique(cells.values, return_inverse=True)
-    return np.array([codes.get(value, np.nan) for value in different.tolist()], dtype=np.float64)[inverse]
+    return np.array([codes.get(value, np.nan) for value in different.tolist()], dtype=DOUBLE)[inverse]
 
 
 def _chosen(levels: Sequence[Level], codes: NDArray[Any], n: int) -> NDArray[Any]:

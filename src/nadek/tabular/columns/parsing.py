@@ -169,10 +169,11 @@ def _read_objects(
 
 
 def _finite(observed: NDArray[Any], rows: NDArray[np.intp], name: str) -> NDArray[Any]:
-    infinite = np.flatnonzero(np.isinf(observed))
-    if len(infinite):
-        place = place_of(name, rows[infinite[0]])
-        raise ValueError(f"{place}: expected a finite number or missing, found {shown(observed[infinite[0]])}")
+    infinite = np.isinf(observed)
+    if infinite.any():
+        first = infinite.argmax()
+        place = place_of(name, rows[first])
+        raise ValueError(f"{place}: expected a finite number or missing, found {shown(observed[first])}")
     return observed
 
 
