@@ -31,13 +31,19 @@ VERBS: dict[str, tuple[str, ...]] = {
     "impute": ("impute",),
     "score --orderings 1": ("score", "--orderings", "1"),
 }
-PROFILED = (
-    "import resource, sys; from nadek.cli.app import main; from nadek.tabular import cut_rows\n"
-    "cut_rows.CELLS, *sys.argv[1:] = int(sys.argv[1]), *sys.argv[2:]\n"
-    "try:\n    main()\nfinally:\n    used = resource.getrusage(resource.RUSAGE_SELF)\n"
-    "    sys.stderr.write(f'\\n{used.ru_maxrss} {used.ru_utime + used.ru_stime}')"
-)
-"""Python of a verb by batches of so many cells, which ends with its largest memory in KiB and its processor seconds."""
+PROFILED = f"""
+import sys, time
+sys.path.append({str(Path(__file__).parent)!r})
+from common import memory_peak
+from nadek.cli.app import main
+from nadek.tabular import cut_rows
+cut_rows.CELLS, *sys.argv[1:] = int(sys.argv[1]), *sys.argv[2:]
+try:
+    main()
+finally:
+    sys.stderr.write(f"\\n{{memory_peak()}} {{time.process_time()}}")
+"""
+"""Python of a verb by batches of so many cells, which ends with its largest memory in MiB and its processor seconds."""
 FIT = ("--drop", "id", "--epochs", "1", "--hidden", "16", "--steps", "1", "--batch-size", "1000", "--force", "-q")
 BATCH = 100_000
 """Rows of a table that is made or checked at once, and of the one in memory."""
@@ -98,7 +104,7 @@ def profiled(arguments: list[Any], *, cells: int = CELLS) -> tuple[float, float]
     command = [sys.executable, "-c", PROFILED, *map(str, [cells, *arguments])]
     done = subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)
     memory, seconds = done.stderr.split()[-2:]
-    return int(memory) / 1024, float(seconds)
+    return float(memory), float(seconds)
 
 
 def measure(n_rows: list[int], n_columns: int, folder: Path) -> list[dict[str, Any]]:
