@@ -16,10 +16,11 @@ from nadek.checkpoints import SavedModel, load_saved, weights_digest
 from nadek.runs.data import Source, source_of
 from nadek.runs.fillings import Strategy, fillings
 from nadek.runs.scores import scores
-from nadek.tabular.arrow_batches import Batch, beside_ids, ids_in, read_batch, spelling_of, with_columns
+from nadek.tabular.arrow_batches import Batch, beside_ids, ids_in, model_table, spelling_of, with_new_cells
 from nadek.tabular.columns import Unknown
 from nadek.tabular.text_cells import Spelling
 from nadek.tabular.writeback import filled_column
+from nadek.utils.configs import check_choices, check_range
 
 __all__ = ["BatchImputer", "BatchScorer"]
 
@@ -33,11 +34,14 @@ class _BatchModel:
     seed: int = 0
     unknown: Unknown = "missing"
 
+    def __post_init__(self) -> None:
+        check_choices(self, "unknown")
+
     def _read(self, batch: Batch) -> tuple[SavedModel, Source]:
         """Return the model, and the rows of a batch for it."""
         ids = torch.from_numpy(ids_in(batch, self.row_id))
         saved = _loaded(self.model, weights_digest(self.model))
-        table = read_batch(batch, saved.schema.columns, self.row_id)
+        table = model_table(batch, saved.schema.columns, self.row_id)
         source = source_of(saved, table, [Spelling()] * saved.model.n_variables, unknown=self.unknown)
         cells = [table.cells[place] for place in source.places]
         return saved, replace(source, ids=ids, spellings=list(map(spelling_of, cells, source.values)))
@@ -59,8 +63,8 @@ class BatchImputer(_BatchModel):
 
     Raises:
         TypeError: when called with what is no batch of pyarrow.
-        ValueError: when called with a batch that lacks columns or ids, has wrong cells, or whose types do not hold what
-            is filled in.
+        ValueError: on wrong options; when called with a batch that lacks columns or ids, has wrong cells, or whose types
+            do not hold what is filled in.
 
     Example:
         >>> import pyarrow as pa
@@ -75,6 +79,10 @@ class BatchImputer(_BatchModel):
 
     strategy: Strategy = "sample"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choices(self, "strategy")
+
     def __call__(self, batch: Batch) -> Batch:
         """Fill the missing cells of a batch."""
         saved, source = self._read(batch)
@@ -82,7 +90,7 @@ class BatchImputer(_BatchModel):
         assert table is not None, "a batch that is read for a model has a table"
         new = fillings(saved, source, self.strategy, seed=self.seed)
         columns = zip(source.places, source.values, source.missing.numpy().T, new, source.spellings, strict=True)
-        return with_columns(
+        return with_new_cells(
             batch,
             {
                 table.labels[j]: filled_column(table, j, values, (where, one[where]), spelling)
@@ -108,7 +116,7 @@ class BatchScorer(_BatchModel):
 
     Raises:
         TypeError: when called with what is no batch of pyarrow.
-        ValueError: when called with a batch that lacks columns or ids, or has wrong cells.
+        ValueError: on wrong options; when called with a batch that lacks columns or ids, or has wrong cells.
 
     Example:
         >>> import pyarrow as pa
@@ -122,6 +130,10 @@ class BatchScorer(_BatchModel):
     """
 
     orderings: int = 8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "orderings", least=1, whole=True)
 
     def __call__(self, batch: Batch) -> Batch:
         """Score the rows of a batch."""

@@ -181,3 +181,18 @@ def test_unknown_values_are_missing_or_errors(model, people):
         assert BatchImputer(model, "id")(batch)["city"].to_pylist() == ["Paris"] * N
     with pytest.raises(ValueError, match="expected 'Turku', 'Oslo', 'Rome' or missing, found 'Paris'"):
         BatchImputer(model, "id", unknown="error")(batch)
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (BatchImputer, {"strategy": "smaple"}),
+        (BatchImputer, {"unknown": "ignore"}),
+        (BatchScorer, {"unknown": "ignore"}),
+        (BatchScorer, {"orderings": 0}),
+    ],
+)
+def test_wrong_options_are_errors(function, options):
+    (name,) = options
+    with pytest.raises(ValueError, match=name):
+        function("model", "id", **options)

@@ -15,7 +15,7 @@ from nadek.tabular.text_cells import Spelling
 Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
 
 
-def read_batch(batch: Batch, columns: Sequence[str] | None, row_id: str) -> Table:
+def model_table(batch: Batch, columns: Sequence[str] | None, row_id: str) -> Table:
     """Return a model's columns in a batch; without names, all but the ids."""
     names = [name for name in batch.schema.names if name != row_id] if columns is None else list(columns)
     lacking = [name for name in names if batch.schema.names.count(name) != 1]
@@ -48,7 +48,7 @@ def spelling_of(cells: pa.ChunkedArray, values: NDArray[Any]) -> Spelling:
     return spelling
 
 
-def with_columns(batch: Batch, columns: Mapping[str, AnyColumn]) -> Batch:
+def with_new_cells(batch: Batch, columns: Mapping[str, AnyColumn]) -> Batch:
     """Return a batch with some columns replaced, all of their old types."""
     arrays = []
     for place, field in enumerate(batch.schema):
