@@ -63,8 +63,8 @@ class BatchImputer(_BatchModel):
 
     Raises:
         TypeError: when called with what is no batch of pyarrow.
-        ValueError: on wrong options; when called with a batch that lacks columns or ids, has wrong cells, or whose types
-            do not hold what is filled in.
+        ValueError: on wrong options; when called with a batch that lacks columns or ids, has wrong cells, or has types
+            that do not hold what is filled in.
 
     Example:
         >>> import pyarrow as pa
