@@ -3,8 +3,8 @@
     python benchmarks/engines.py {spark,ray} [--rows 500000] [--columns 20] [--record]
 
 Both run on one core. A first run on a thousand rows starts them, and its seconds are taken off. Rows are sorted by
-their ids, and must be those of the command line: filled cells equal, scores to 1e-6 of their value. Then a worker kills itself in the
-middle of the imputation, which must lose and double nothing. With --record the result is written to
+their ids, and must be those of the command line: filled cells equal, scores to 1e-6 of their value. Then a worker kills
+itself in the middle of the imputation, which must lose and double nothing. With --record the result is written to
 benchmarks/results/engines.json, beside that of the other engine.
 """
 

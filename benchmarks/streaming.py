@@ -152,11 +152,6 @@ def measure_fit(n_rows: list[int], n_columns: int, folder: Path) -> list[dict[st
     return lines
 
 
-def hours(rows_per_second: float) -> float:
-    """Return the hours that a billion rows take."""
-    return 1e9 / rows_per_second / 3600
-
-
 def main() -> None:
     """Measure, print and write a record."""
     parser = record_parser(__doc__, "streaming")
@@ -170,11 +165,10 @@ def main() -> None:
         return
     content = {"columns": options.columns, "lines": lines}
     if options.fit:
-        parquet = [line for line in lines if line["form"] == "parquet"]
-        write("streaming_fit", content | {"billion": hours(parquet[-1]["rows"] / parquet[-1]["seconds"])})
+        write("streaming_fit", content)
     else:
         rates = {line["verb"]: line["rows_per_second"] for line in lines}
-        billion = [{"verb": verb, "core_hours": hours(rate)} for verb, rate in rates.items()]
+        billion = [{"verb": verb, "core_hours": 1e9 / rate / 3600} for verb, rate in rates.items()]
         write("streaming", content | {"billion": billion})
 
 
