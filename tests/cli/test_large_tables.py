@@ -22,19 +22,10 @@ from nadek.datasets.amat import read_plain
 from nadek.inference import log_prob
 from nadek.inference.score_rows import score_rows
 from nadek.tabular import csv as csv_module
-from nadek.tabular.columns import Binary, Categorical, Numeric
+from nadek.tabular.columns import Binary
 from support.command import nadek, ok
-from support.tables import saved_model
+from support.tables import KINDS, NAMES, saved_model
 
-NAMES = ("smoker", "city", "age", "ill", "well", "grade")
-KINDS = (
-    Binary(levels=("no", "yes")),
-    Categorical(levels=("Turku", "Oslo", "a, b")),
-    Numeric(edges=(10.0, 20.0), means=(4.5, 13.0, 25.25), low=0.0, high=40.5, integer=False),
-    Binary(),
-    Binary(levels=(False, True)),
-    Categorical(levels=(1, 2, 5)),
-)
 POOLS = {
     "smoker": [["no", "yes"], ["no"], [" yes", "no"]],
     "city": [["Turku", "Oslo"], ["a, b", "Turku"], ["Rome", "Oslo"]],

@@ -8,11 +8,22 @@ import torch
 
 from nadek.checkpoints import SavedModel
 from nadek.models import IterativeNADE, ModelConfig
-from nadek.tabular.columns import Binary, Numeric, knots
+from nadek.tabular.columns import Binary, Categorical, Numeric, knots
 from nadek.tabular.encode import encode_table
 from nadek.tabular.files import read_file
 from nadek.tabular.schema import Schema
 from support.models import seeded
+
+NAMES = ("smoker", "city", "age", "ill", "well", "grade")
+KINDS = (
+    Binary(levels=("no", "yes")),
+    Categorical(levels=("Turku", "Oslo", "a, b")),
+    Numeric(edges=(10.0, 20.0), means=(4.5, 13.0, 25.25), low=0.0, high=40.5, integer=False),
+    Binary(),
+    Binary(levels=(False, True)),
+    Categorical(levels=(1, 2, 5)),
+)
+"""Columns of people: words, numbers and truths."""
 
 
 @dataclass

@@ -684,3 +684,12 @@ def test_bin_names_have_few_digits():
     assert level_names(kind) == ["12.5..14.4", "14.5..17.2", "17.3..19.9"]
     kind = numeric((1 / 3, 2 / 3), (0.1, 1 / 3, 0.8), 0.0, 1.0)
     assert level_names(kind) == [f"0..<{1 / 3}", f"{1 / 3}", f"{2 / 3}..1"]
+
+
+def test_large_levels_are_told_apart_from_floats():
+    """Also among so many cells that they are compared with each level: 2^53 + 1 is no float."""
+    column = Categorical(levels=(1, 2, 2**53 + 1))
+    values = np.array([1.0, 2.0**53] * 40)
+    assert np.isnan(columns.encode(column, values, name="a", unknown="missing")[1::2]).all()
+    for value, level in zip([1, 2**53 + 1], [0, 2], strict=True):
+        assert (encode(column, np.array([value] * 80), name="a") == level).all()

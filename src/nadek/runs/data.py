@@ -149,10 +149,10 @@ class Stream:
         on_rows: Callable[[int], None] = lambda n_rows: None,
     ) -> None:
         self.n_rows = 0
-        self._saved, self._unknown, self._columns = saved, unknown, kinds_of(saved)
-        model = replace(saved.schema, kinds=self._columns)
+        self._saved, self._unknown, columns = saved, unknown, kinds_of(saved)
+        model = replace(saved.schema, kinds=columns)
         self._tables = _tables_of(data, split, data_dir, form, model, cells)
-        self._spellings = [Spelling() for _ in self._columns]
+        self._spellings = [Spelling() for _ in columns]
         self._only: Source | None = None
         counts = UnknownCells()
         for source in self._sources(counts):

@@ -32,7 +32,7 @@ Statistic = Literal["mean", "median", "mode"]
 FEW = 32
 """Numbers that are looked up one by one: to find the different ones takes longer."""
 MOST_COMPARED = 8
-"""Levels that all numbers are compared with, for the same reason; floats would take large whole numbers for others."""
+"""Levels that all numbers are compared with, one after the other; a search is slower for so few."""
 
 
 def encode(
@@ -152,7 +152,8 @@ def _places(levels: tuple[Level, ...], cells: Cells) -> NDArray[np.float64]:
     codes = {level: float(place) for place, level in enumerate(levels)}  # 1, 1.0 and True are one key
     if cells.sort == "text" or len(cells.values) <= FEW:
         return np.array([codes.get(value, np.nan) for value in cells.values.tolist()], dtype=DOUBLE)
-    if len(levels) <= MOST_COMPARED and abs(np.array(levels, dtype=DOUBLE)).max() <= LARGEST_EXACT:
+    # a float beyond that would equal several whole numbers
+    if len(levels) <= MOST_COMPARED and abs(np.array(levels, dtype=DOUBLE)).max() < LARGEST_EXACT:
         places, is_any = np.zeros(len(cells.values)), np.zeros(len(cells.values), dtype=np.bool_)
         for level, place in codes.items():  # sums are quicker than choices at random
             is_level = cells.values == level
