@@ -3,8 +3,11 @@
 import dataclasses
 import itertools
 import os
+import signal
+import socket
 import subprocess
 import sys
+from subprocess import PIPE
 
 import pytest
 import torch
@@ -258,8 +261,29 @@ def test_killed_process_is_restarted_to_the_same_bits(rank, step, undisturbed, t
     done = torchrun("--max-restarts", "1", tmp_path / "dying.py", *command)
     assert done.returncode == 0, done.stderr
     assert "exitcode: -9" in done.stderr
-    assert "another process of this training ended, see its message" in done.stderr
     assert weights_digest(tmp_path / "model") == weights_digest(undisturbed / "model")
+
+
+@pytest.mark.slow
+def test_process_says_that_another_one_ended(undisturbed, tmp_path):
+    """Started by hand, as torchrun may end the one that is left before it notices."""
+    (tmp_path / "dying.py").write_text(DYING.format(rank="1", step=0))
+    command = [sys.executable, tmp_path / "dying.py", "fit", undisturbed / "x.csv", "-o", tmp_path / "model", *FIT]
+    both = [subprocess.Popen(command, env=environment, stderr=PIPE, text=True) for environment in by_hand(2)]
+    messages = [process.communicate(timeout=120)[1] for process in both]
+    assert [process.returncode for process in both] == [1, -signal.SIGKILL]
+    assert "process 0: another process of this training ended, see its message" in messages[0]
+
+
+def by_hand(n_processes):
+    """Yield the variables that torchrun sets in each process."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = str(probe.getsockname()[1])
+    for rank in map(str, range(n_processes)):
+        names = {"RANK": rank, "WORLD_SIZE": str(n_processes), "MASTER_ADDR": "localhost", "MASTER_PORT": port}
+        restarts = {"TORCHELASTIC_RUN_ID": "by hand", "TORCHELASTIC_RESTART_COUNT": "0"}
+        yield {**os.environ, "OMP_NUM_THREADS": "1", **names, **restarts}
 
 
 @pytest.mark.slow
