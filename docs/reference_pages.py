@@ -26,6 +26,10 @@ from nadek_paper import cli as paper
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "nadek": ("Estimators, and the layer for tensors", ()),
     "nadek.estimators": ("Several completed tables", ("pool", "Pooled")),
+    "nadek.estimators.displays": (
+        "Displays for notebooks",
+        ("MissingDisplay", "CalibrationDisplay", "InformationDisplay"),
+    ),
     "nadek.batches": ("Batches of engines", ()),
     "nadek.inference": ("Questions to a model", ()),
     "nadek.models": ("Networks", ()),

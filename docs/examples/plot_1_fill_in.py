@@ -11,10 +11,16 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 import nadek
+from nadek.estimators.displays import MissingDisplay
 
 wines = load_wine(as_frame=True).data
 hidden = np.random.default_rng(0).random(wines.shape) < 0.2
 incomplete = wines.mask(hidden)
+MissingDisplay.from_data(incomplete)
+plt.show()
+
+# %%
+# It learns from the incomplete table itself:
 
 imputer = nadek.NADEkImputer(max_iter=150, random_state=0).fit(incomplete)
 filled = imputer.transform(incomplete)

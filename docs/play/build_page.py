@@ -5,6 +5,7 @@ not kept in the repository. Where npm or the packages of the extra ``onnx`` are 
 reason is printed.
 """
 
+import base64
 import gzip
 import json
 import shutil
@@ -80,11 +81,19 @@ def survey_model(folder: Path) -> SavedModel:
     return load_saved(folder)
 
 
-def digits_model() -> tuple[SavedModel, list[int]]:
-    """Return the paper's network, and a digit that it drew."""
+def digits_model() -> tuple[SavedModel, torch.Tensor]:
+    """Return the paper's network, and the upper half of a digit that it drew."""
     saved = load_saved("mnist-nade5-2hl")
     drawn = nadek.sample(saved.model, 1, orderings=1, generator=torch.Generator().manual_seed(2))
-    return saved, drawn[0].int().tolist()
+    return saved, drawn[0].float().index_fill(0, torch.arange(len(drawn[0]) // 2, len(drawn[0])), torch.nan)
+
+
+@torch.no_grad()
+def beginning(saved: SavedModel, row: torch.Tensor) -> dict[str, object]:
+    """Return the first question, null where missing, and its answer, which comes before the engine does."""
+    logits = torch.stack(saved.model.float()(row[None], row[None].isnan())).numpy()
+    codes = [None if code != code else code for code in row.tolist()]
+    return {"opening": codes, "answer": base64.b64encode(logits.astype("<f4").tobytes()).decode()}
 
 
 def compress(source: Path, target: Path) -> int:
@@ -99,19 +108,20 @@ def build(folder: Path, work: Path) -> dict[str, int]:
     dist = work / "node_modules" / "onnxruntime-web" / "dist"
     shutil.copy(dist / MODULE, folder / "runtime.mjs")
     runtime = compress(dist / WASM, folder / "runtime.wasm.gz")
-    digits, opening = digits_model()
+    digits, half = digits_model()
     people = survey_model(work / "people")
+    nobody = torch.full((people.model.n_variables,), torch.nan)
     about = [
-        ("digits", digits, {"title": "A digit", "opening": opening}),
-        ("survey", people, {"title": "A survey", "about": INVENTED}),
+        ("digits", digits, half, {"title": "A digit"}),
+        ("survey", people, nobody, {"title": "A survey", "about": INVENTED}),
     ]
     models = []
-    for name, saved, more in about:
+    for name, saved, row, more in about:
         export_onnx(saved, work / f"{name}.onnx")
         size = compress(work / f"{name}.onnx", folder / f"{name}.onnx.gz")
         files = {"onnx": f"{name}.onnx.gz", "bytes": runtime + size, "home": "../index.html"}
         files["runtime"] = {"module": "runtime.mjs", "wasm": "runtime.wasm.gz"}
-        models.append({"name": name, **describe(saved), **more, **files})
+        models.append({"name": name, **describe(saved), **beginning(saved, row), **more, **files})
     (folder / "models.json").write_text(json.dumps(models), encoding="utf-8")
     rest = [file for file in folder.iterdir() if not file.name.endswith(".gz")]
     return {model["name"]: model["bytes"] + sum(file.stat().st_size for file in rest) for model in models}

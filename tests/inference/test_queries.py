@@ -602,3 +602,9 @@ def test_threads_share_a_model():
     assert model.training
     assert model.core.training
     assert not frozen.training
+
+
+def test_summary_is_a_table_in_notebooks():
+    shown = summarise(torch.tensor([[-2.0, -4.0], [-3.0, -5.0]]))._repr_html_()
+    assert shown.startswith("<table><tr><th>mean</th><td>-3.5</td></tr>")
+    assert shown.count("<tr>") == 9

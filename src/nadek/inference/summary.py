@@ -37,6 +37,11 @@ class Summary:
     n_orderings: int
     n_rows: int
 
+    def _repr_html_(self) -> str:
+        """Show a table in notebooks."""
+        rows = (f"<tr><th>{name}</th><td>{value:.4g}</td></tr>" for name, value in vars(self).items())
+        return f"<table>{''.join(rows)}</table>"
+
 
 def summarise(log_probs: Float[Tensor, "M B"]) -> Summary:
     """Return the summary of log-likelihoods, orderings by rows.

@@ -16,6 +16,7 @@ export class Model {
       columns += n === 2 ? 1 : n;
     }
     this.columns_ = columns;
+    this.opening = this.opening?.map((code) => code ?? NaN);
     this.names = this.columns ?? this.levels.map((_, j) => `column ${j + 1}`);
     this.words = this.levels.map((n, j) => this.values?.[j] ?? Array.from({ length: n }, (_, level) => String(level)));
   }
@@ -26,6 +27,12 @@ export class Model {
 
   // Returns a function (step, row, variable) that gives the probabilities of the variable's levels.
   async ask(rows) {
+    if (this.answer && rows.length === 1 && rows[0].every((code, j) => Object.is(code, this.opening[j]))) {
+      const logits = unpacked(this.answer);
+      this.answer = null;
+      return (step, _, variable) =>
+        this.probabilities(logits, step * this.columns_ + this.first[variable], variable);
+    }
     const size = Math.min(this.rowsAtOnce, rows.length);
     const parts = [];
     for (let start = 0; start < rows.length; start += size) {
@@ -119,6 +126,11 @@ export class Model {
     }
     return gain;
   }
+}
+
+// The page brings the answer to its first question, as the engine takes longer to arrive: float32 in base64.
+function unpacked(text) {
+  return new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
 }
 
 const xlogy = (x, y) => (x === 0 ? 0 : x * Math.log(y));

@@ -32,7 +32,7 @@ class Picture {
 
   async begin() {
     this.row.set(this.model.opening ?? seven(this.height, this.width));
-    this.hide((x, y) => y >= this.height / 2);
+    if (!this.model.opening) this.hide((x, y) => y >= this.height / 2);
     this.shown = 0;
     this.paint();
     await this.guess();

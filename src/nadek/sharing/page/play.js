@@ -40,8 +40,9 @@ async function start() {
   const model = new Model(about, engine);
   const isPicture = about.image_shape && about.levels.every((n) => n === 2);
   await (isPicture ? showPicture(model) : showSurvey(model));
-  $("loading").hidden = true;
+  document.body.dataset.answered = Math.round(performance.now());
   $("engine").textContent = `Computed by ${(await engine).name}. Nothing that you do here leaves this machine.`;
+  $("loading").hidden = true;
   document.body.dataset.ready = Math.round(performance.now());
 }
 

@@ -80,8 +80,7 @@ class Survey {
         chance.textContent = isKnown ? "" : percent(probabilities[level]);
       });
     });
-    await this.suggest();
-    await this.score(turn);
+    this.suggest().then(() => this.score(turn));
   }
 
   async suggest() {
