@@ -23,6 +23,8 @@ from nadek.models.model_config import ImageConfig, ModelConfig
 from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, Recipe, TrainingConfig
 from nadek_paper import cli as paper
 
+ROOT = Path(__file__).parents[1]
+
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "nadek": ("Estimators, and the layer for tensors", ()),
     "nadek.estimators": ("Several completed tables", ("pool", "Pooled")),
@@ -150,7 +152,8 @@ def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer'
         flag = "" if kind == "yes or no" or not parameter.opts[0].startswith("-") else f" <{kind}>"
         spellings = ", ".join(option + flag for option in (*parameter.opts, *parameter.secondary_opts))
         text = _plain(parameter.help or "")
-        text += f" Default: ``{parameter.default}``." if _shows_default(parameter, flag) else ""
+        default = str(parameter.default).removeprefix(f"{ROOT}/")
+        text += f" Default: ``{default}``." if _shows_default(parameter, flag) else ""
         yield f".. option:: {spellings}\n\n   {text}\n\n"
     for name, verb in getattr(command, "commands", {}).items():
         yield from _command(f"{path} {name}", verb)

@@ -21,9 +21,7 @@ for row, column in zip(rows, columns, strict=True):
     far = values.max() if wines.iloc[row, column] < values.median() else values.min()
     wrong.iloc[row, column] = far
 
-detector = nadek.NADEkOutlierDetector(max_iter=100, random_state=0).fit(
-    wines.drop(index=rows)
-)
+detector = nadek.NADEkOutlierDetector(max_iter=100, random_state=0).fit(wrong)
 surprise = detector.explain(wrong)
 
 # %%

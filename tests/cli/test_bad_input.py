@@ -101,8 +101,8 @@ def test_closed_standard_output(arguments, trained, monkeypatch):
             'a,"b,c"\n0,1\n2,1\n0,5\n',
             'column "a" has whole numbers from 0 to 2, 2 different ones (2 in row 2): say whether they are categories'
             ' or numbers; column "b,c" has whole numbers from 1 to 5, 2 different ones (5 in row 3): say whether they'
-            ' are categories or numbers; use --categorical, --numeric or --drop a,"b,c", --whole-numbers for all of'
-            " them, or --missing with a word",
+            " are categories or numbers; use --whole-numbers numeric (or categorical) for all of them, --categorical,"
+            ' --numeric or --drop a,"b,c", or --missing with a word',
         ),
         (
             "a,id\n0,x\n1,y\n1,z\n",
@@ -129,8 +129,8 @@ def test_many_questions_are_counted(n, named, more, tmp_path, output):
     table = write_csv(tmp_path / "t.csv", np.arange(8 * n).reshape(8, n), names)
     error = fails("fit", table, "-o", output)
     assert error.count("say whether they are") == 3
-    hint = f"use --categorical, --numeric or --drop {named}, --whole-numbers for all of them, or --missing with a word"
-    assert error.endswith(f"; and {more}; {hint}")
+    hint = "use --whole-numbers numeric (or categorical) for all of them, --categorical, --numeric or --drop"
+    assert error.endswith(f"; and {more}; {hint} {named}, or --missing with a word")
 
 
 @pytest.mark.parametrize(

@@ -288,12 +288,16 @@ def test_privacy_is_the_distance_to_training_rows(survey, tmp_path):
     assert record["drawn"]["closest_part"] <= record["drawn"]["median"]
     assert json.loads(ok(*command, "--json", "--rows", "5", "--orderings", "1").out)["rows"] == 5
     shown = ok(*command, "-o", tmp_path / "result.json").out
-    assert "distance to the closest training row" in shown
+    assert f"the closest of {len(whole)} training rows; {40 - len(whole)} rows with missing cells" in " ".join(
+        shown.split()
+    )
     assert "12 drawn rows" in shown
     assert json.loads((tmp_path / "result.json").read_text()) == record
     empty = write_csv(tmp_path / "empty.csv", np.full((2, 5), np.nan))
     mistake = nadek("evaluate", survey, paths[1], "--privacy", empty, "-q").error
-    assert mistake == "privacy: expected complete rows in both tables, found none in one"
+    assert mistake == "privacy: expected training rows without missing cells, found none"
+    warning = ok("evaluate", survey, paths[0], "--privacy", paths[0]).err
+    assert f"{paths[0]}: all rows are training rows, too: expected rows that training has not seen" in warning
 
 
 def test_score_gives_every_row_its_numbers(digits, tmp_path):

@@ -292,7 +292,11 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
     if as_json:
         show_json({"columns": [dict(zip(("name", "type", "reason"), row, strict=True)) for row in rows]})
         return
-    show_table(data, ["column", "type", "reason"], [list(map(escape, row)) for row in rows])
+    groups: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    for row in rows:
+        groups.setdefault((row[1], row[2].partition(" (")[0]), []).append(row)  # without the example of a cell
+    lines = [[", ".join(row[0] for row in some), *some[0][1:]] for some in groups.values()]
+    show_table(data, ["column", "type", "reason"], [list(map(escape, line)) for line in lines])
 
 
 def _show_columns(data: str, rows: Source, *, quiet: bool) -> None:
@@ -320,12 +324,12 @@ def _show_unrelated(saved: SavedModel, x: Tensor, output: Path) -> None:
 def _hint(remedies: tuple[str, ...], columns: Sequence[str]) -> str:
     """Return the options that decide about columns."""
     options = ", ".join(f"--{one}" for one in remedies)
-    hint = f"use {options} or --drop {list_names(columns)}" if options else f"use --drop {list_names(columns)}"
+    every = "--whole-numbers numeric (or categorical) for all of them, " if len(columns) > 1 else ""
+    hint = every if "numeric" in remedies else ""
+    hint += f"{options} or --drop {list_names(columns)}" if options else f"--drop {list_names(columns)}"
     if len(columns) > MOST_NAMES:
         hint += " (--dry-run shows all)"
-    if "numeric" in remedies and len(columns) > 1:
-        hint += ", --whole-numbers for all of them"
-    return f"{hint}, or --missing with a word" if options else hint
+    return f"use {hint}, or --missing with a word" if options else f"use {hint}"
 
 
 def _show_finished(metrics: dict[str, Any], output: Path, run: RunOptions) -> None:

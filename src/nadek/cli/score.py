@@ -20,7 +20,7 @@ from nadek.cli.arguments import (
     option,
     with_groups,
 )
-from nadek.cli.console import show_json, show_table
+from nadek.cli.console import say, show_json, show_table
 from nadek.cli.output import add_columns, target_of
 from nadek.cli.progress import of_batch, rows_progress
 from nadek.datasets import names
@@ -66,6 +66,9 @@ def evaluate(
         train = table.read(saved, privacy).x
         distances = measure_privacy(saved, source.x, train, orderings=along, rows=rows, seed=seed)
         _show_record({"data": data, "train": privacy, **distances}, table, _show_privacy, as_json=as_json)
+        if distances["unseen"]["copies"] == 1:
+            line = f"{data}: all rows are training rows, too: expected rows that training has not seen"
+            say(line, quiet=table.quiet, level="warning")
         return
     _check_complete(source, schema_labels(saved.schema, source.x.shape[1]), data)
     x, densities = source.x, of_numbers(log_density, saved, source).sum(1)
@@ -120,9 +123,10 @@ def _show_privacy(record: dict[str, Any]) -> None:
         [f"{record['rows']:,} {name} rows", f"{of['copies']:.2%}", f"{of['closest_part']:.4f}", f"{of['median']:.4f}"]
         for name, of in ((name, record[name]) for name in ("drawn", "unseen"))
     ]
-    show_table(
-        "distance to the closest training row", ["", "copies", f"{CLOSEST:.0%} are closer than", "median"], lines
-    )
+    title = f"distance to the closest of {record['training_rows']:,} training rows"
+    if n := record["incomplete_rows"]:
+        title += f"; {n:,} rows with missing cells are left out"
+    show_table(title, ["", "copies", f"{CLOSEST:.0%} are closer than", "median"], lines)
 
 
 @with_groups

@@ -82,12 +82,15 @@ def privacy(
     device = saved.model.b.device
     generator, pick = torch.Generator(device).manual_seed(seed), torch.Generator().manual_seed(seed)
     complete = [rows[~rows.isnan().any(1)] for rows in (unseen, train)]
-    if not all(map(len, complete)):
-        raise ValueError("privacy: expected complete rows in both tables, found none in one")
+    for part, name in zip(complete, ("unseen", "training"), strict=True):
+        if not len(part):
+            raise ValueError(f"privacy: expected {name} rows without missing cells, found none")
     others, kept = (part[torch.randperm(len(part), generator=pick)[:MOST_COMPARED].to(device)] for part in complete)
     others = others[:rows]
     drawn = sample(saved.model, len(others), orderings=orderings, generator=generator).to(kept)
-    record: dict[str, Any] = {"rows": len(others), "training_rows": len(kept), "seed": seed}
+    incomplete = len(unseen) + len(train) - sum(map(len, complete))
+    record: dict[str, Any] = {"rows": len(others), "training_rows": len(kept), "incomplete_rows": incomplete}
+    record["seed"] = seed
     for name, part in {"drawn": drawn, "unseen": others}.items():
         distances = closest_distances(saved.model, part, kept)
         least, median = distances.quantile(torch.tensor([CLOSEST, 0.5], dtype=torch.float64, device=device)).tolist()
