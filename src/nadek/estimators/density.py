@@ -251,15 +251,17 @@ class NADEk(DensityMixin, CellAnswers):
             target: columns of interest: names, indices or a boolean mask. None: all other missing cells.
 
         Returns:
-            Expected information in nats, a table [N, D] of the kind of ``X``, NaN for observed cells. The largest of a
-            row is the next question.
+            Expected information in nats, a table [N, D] of the kind of ``X``, NaN for observed cells and targets. The
+            largest of a row is the next question. Gains for several targets are added, so targets that depend on each
+            other count twice.
 
         Raises:
             ValueError: on a row with all target cells observed.
         """
         table, codes = self._read(X)
         targets = None if target is None else self._column_flags("target", target)
-        return self._table_of(table, expected_information(self.network_, codes, targets))
+        gain = expected_information(self.network_, codes, targets)
+        return self._table_of(table, gain if targets is None else gain.masked_fill(targets, torch.nan))
 
     def _column_flags(self, option: str, which: Which) -> Bool[Tensor, " D"]:
         flags = chosen_columns(option, which, list(map(str, self._keys())), named=hasattr(self, "feature_names_in_"))

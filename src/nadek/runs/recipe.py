@@ -116,7 +116,7 @@ def choose_recipe(
     order, numbers = ordinal(kinds or ()), knots(kinds or ())
     shaped = _by_shape(n_rows, levels, order, numbers, changes, epochs, effort, device) if by_shape else {}
     if effort != "default" and (not shaped or epochs is not None):
-        expected = "a table, and no number of epochs, recipe or hidden layers beside it"
+        expected = "a table, and neither --epochs, --config nor --hidden beside it"
         raise ValueError(f"effort: {effort!r} chooses among the default trainings of a table: expected {expected}")
     options = merge(shaped if by_shape else options, changes)
     if set(levels) != {2} or numbers is not None:
