@@ -30,9 +30,10 @@ from nadek.cli.console import show_line
 from nadek.cli.output import target_of
 from nadek.datasets import load as load_set
 from nadek.inference.likelihood import log_prob
-from nadek.inference.sampling import sample
+from nadek.inference.sampling import level_probabilities, sample
 from nadek.inference.spread import image_distances, spread_orderings
 from nadek.models.cores import DeepConfig
+from nadek.runs.data import source_for
 from nadek.tabular.writing import write_table
 from nadek.training import Phase, TrainingConfig, fit, prepare
 from nadek.training.defaults import defaults
@@ -754,20 +755,23 @@ def test_dropped_numbers_in_every_form(suffix, tmp_path):
 
 def test_impute_writes_level_probabilities(mixed, tmp_path):
     cells = people(tmp_path / "holes.csv", 20, seed=5, missing=0.4)
-    p = cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--probabilities", "-q").out)
-    first = ("smoker=yes", "colour=blue", "colour=green, light", "colour=red", "grade=1", "grade=2", "grade=3")
-    assert tuple(p)[:7] == first
-    assert tuple(p)[7].startswith("age=18..")
-    assert tuple(p)[-1] == "ok"
-    assert len(p) == 1 + 3 + 3 + 16 + 16 + 1
-    for name in ("colour", "grade", "age", "size"):
-        levels = np.array([list(map(float, p[level])) for level in p if level.startswith(f"{name}=")])
-        np.testing.assert_allclose(levels.sum(0), 1, atol=1e-6)
-        allowed = [cell != "" for cell in cells[name]]
-        assert (levels.max(0) == 1).tolist() == allowed
-    assert [float(v) for v, cell in zip(p["smoker=yes"], cells["smoker"], strict=True) if cell == "yes"] == (
-        [1.0] * cells["smoker"].count("yes")
-    )
+    p = pd.DataFrame(cells_of(ok("impute", mixed[0], tmp_path / "holes.csv", "--probabilities", "-q").out))
+    p = p.astype({"row": int, "probability": float})
+    missing = [(row + 1, name) for row in range(20) for name in KEPT if cells[name][row] == ""]
+    assert list(dict.fromkeys(zip(p["row"], p["column"], strict=True))) == missing
+    np.testing.assert_allclose(p.groupby(["row", "column"])["probability"].sum(), 1, atol=1e-6)
+    values = p.groupby("column")["value"].unique()
+    assert all(set(values[name]) == WORDS[name] for name in ("smoker", "colour", "grade"))
+    assert [len(values[name]) for name in ("age", "size")] == [16, 16]
+    assert values["age"][0].startswith("18..")
+    path = tmp_path / "p.npy"
+    error = f"{path}: --probabilities of these columns have words: write .csv or .parquet"
+    assert nadek("impute", mixed[0], tmp_path / "holes.csv", "--probabilities", "-o", path).error == error
+    saved = load_saved(mixed[0])
+    expected = level_probabilities(saved.model, source_for(saved, str(tmp_path / "holes.csv")).x)
+    for (row, name), some in p[p["column"].isin(["smoker", "colour"])].groupby(["row", "column"]):
+        levels = expected[row - 1, KEPT.index(name), : len(WORDS[name])]
+        np.testing.assert_allclose(some["probability"], levels, atol=1e-6)
 
 
 def test_scores_ignore_form_and_order(mixed, tmp_path):
@@ -793,8 +797,9 @@ def test_unnamed_model_reads_a_matrix(tmp_path):
     assert not np.isnan(whole).any()
     np.testing.assert_array_equal(whole[~np.isnan(x)], x[~np.isnan(x)])
     assert set(whole[:, 1]) == {1, 2, 3}
-    names = cells_of(ok("impute", tmp_path / "model", tmp_path / "t.npy", "--probabilities", "-q").out)
-    assert list(names)[:4] == ["1", "2=1", "2=2", "2=3"]
+    p = cells_of(ok("impute", tmp_path / "model", tmp_path / "t.npy", "--probabilities", "-q").out)
+    assert set(p["column"]) == {"1", "2", "3"}
+    assert {value for column, value in zip(p["column"], p["value"], strict=True) if column == "2"} == {"1", "2", "3"}
 
 
 def test_info_tells_the_kinds_of_columns(mixed):

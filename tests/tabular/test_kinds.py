@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from nadek.checkpoints import SavedModel
-from nadek.cli.fill import level_headers, spread_levels
 from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
 from nadek.runs.data import kinds_of, open_training, source_for
@@ -461,12 +460,3 @@ def test_booleans_fill_empty_column(suffix, tmp_path):
     assert [column.tolist() for column in columns] == [[True, False], [True, False]]
     write_table(path, columns, columns=("a", "b"))
     assert read(path).column(0).dtype == np.bool_
-
-
-def test_levels_become_columns():
-    p = np.array([[[0.25, 0.75, 0.0], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]])
-    kinds = (Binary(levels=("no", "yes")), KINDS[1], KINDS[3], Binary())
-    levels = [p[:, j, : n_levels(kind)] for j, kind in enumerate(kinds)]
-    names, columns = level_headers(["a", "b", "c", "d"], kinds), spread_levels(kinds, levels, p[..., 0] < 0)
-    assert names == ["a=yes", "b=blue", "b=green, light", "b=red", "c=-1", "c=0.5", "c=2.25", "d"]
-    assert [column.tolist() for column in columns] == [[0.75], [0.5], [0.25], [0.25], [0.0], [0.5], [0.5], [0.0]]

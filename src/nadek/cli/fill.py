@@ -1,16 +1,14 @@
 """``nadek sample``, ``nadek impute`` and ``nadek complete``: new rows, and completed ones."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 import typer
-from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
-from nadek.checkpoints import load_saved
+from nadek.checkpoints import SavedModel, load_saved
 from nadek.cli.arguments import (
     NUMBERS,
     DataArgument,
@@ -33,21 +31,17 @@ from nadek.inference import beam, greedy
 from nadek.inference.row_random import number_uniforms
 from nadek.inference.sampling import missing_probabilities
 from nadek.inference.sampling import sample as sample_rows
-from nadek.runs.data import kinds_of
-from nadek.runs.fillings import Strategy, fillings, from_probabilities
+from nadek.runs.data import Source, kinds_of
+from nadek.runs.fillings import Strategy, fillings, probabilities_by_rows
 from nadek.tabular import cut_rows
 from nadek.tabular.arrow_columns import AnyColumn, typed
 from nadek.tabular.columns import (
-    Binary,
-    Column,
     bin_probabilities,
     is_plain,
     level_names,
-    n_levels,
 )
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.files import MATRICES, SUFFIXES, form_of
-from nadek.tabular.names import check_names
 from nadek.tabular.writeback import decoded
 from nadek.tabular.writing import writing
 
@@ -109,7 +103,7 @@ def impute(
     *,
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", help="Write the probability of 1 (or of each level) in each cell, not a draw."),
+        typer.Option("--probabilities", help="Write a line for each level of each missing cell, with its probability."),
     ] = False,
     strategy: Annotated[
         Strategy,
@@ -121,7 +115,8 @@ def impute(
     """Fill missing cells with a joint draw.
 
     The draw is given the observed cells of the row, which stay as they are, and so is what --strategy names: each
-    cell's own mean, median or mode. Columns that were dropped are copied.
+    cell's own mean, median or mode. Columns that were dropped are copied. With --probabilities, a table of 0 and 1 has
+    the probability of 1 in each missing cell.
 
     Example: [bold]nadek impute model answers.csv -o whole.csv[/]
     """
@@ -129,17 +124,18 @@ def impute(
         raise ValueError(f"--strategy {strategy}: --probabilities writes no values to choose; give one of the two")
     saved = table.load(model, NUMBERS if probabilities else SUFFIXES)
     kinds = kinds_of(saved)
-    headers = level_headers(schema_labels(saved.schema, len(kinds)), kinds)
-    if probabilities:
-        check_names(headers, len(headers), where="--probabilities")
-    else:
+    by_level = probabilities and not all(map(is_plain, kinds))
+    if by_level and form_of(target_of(table.output)) in MATRICES:
+        raise ValueError(f"{table.output}: --probabilities of these columns have words: write .csv or .parquet")
+    if not probabilities:
         check_form(saved, table.output)
     stream, fills = table.stream(saved, data), Fills()
     with writing(target_of(table.output)) as writer, rows_progress("filling", quiet=table.quiet) as progress:
         for source in stream:
             x = source.x
-            if probabilities and not all(map(is_plain, kinds)):
-                writer.write(from_probabilities(saved, x, partial(spread_levels, kinds)), columns=headers)
+            if by_level:
+                for lines in _missing_levels(saved, source):
+                    writer.write(list(lines.values()), columns=list(lines))
             else:
                 whole = Whole(source, table.output)
                 if probabilities:
@@ -195,26 +191,19 @@ def complete(
     say(f"{fills}; mean log-probability of a row's completion: {mean:.3f} nats", quiet=table.quiet)
 
 
-def level_headers(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
-    """Return headers for `spread_levels`, such as column=level."""
-    bare = [isinstance(column, Binary) and column.levels == (False, True) for column in columns]  # which 0 and 1 equal
-    texts = list(map(level_names, columns))
-    return [names[j] if bare[j] else f"{names[j]}={texts[j][code]}" for j, code in _written_levels(columns)]
-
-
-def spread_levels(
-    columns: Sequence[Column], probabilities: Sequence[Float[np.ndarray, "N _"]], missing: Bool[np.ndarray, "N D"]
-) -> list[NDArray[Any]]:
-    """Return the probabilities of all levels, or bins, as columns [N].
-
-    A binary column stays one, with the probability of its second level. Every other one becomes one for each level.
-    """
-    levels = zip(columns, probabilities, missing.T, strict=True)
-    spread = [bin_probabilities(column, p, where) for column, p, where in levels]
-    return [spread[place][:, code] for place, code in _written_levels(columns)]
-
-
-def _written_levels(columns: Sequence[Column]) -> list[tuple[int, int]]:
-    """Return the places and codes whose probabilities are written."""
-    first = [isinstance(column, Binary) for column in columns]
-    return [(j, code) for j, column in enumerate(columns) for code in range(first[j], n_levels(column))]
+def _missing_levels(saved: SavedModel, source: Source) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield columns with a line for each level, or bin, of each missing cell."""
+    kinds, start = kinds_of(saved), source.first_row
+    names = np.array(schema_labels(saved.schema, len(kinds)), dtype=object)
+    words = [np.array(level_names(kind), dtype=object) for kind in kinds]
+    for levels, missing in probabilities_by_rows(saved, source.x):
+        p = [bin_probabilities(*one) for one in zip(kinds, levels, missing.T, strict=True)]
+        rows, places = missing.nonzero()
+        n_lines = [len(words[j]) for j in places]
+        yield {
+            "row": np.repeat(start + rows + 1, n_lines),
+            "column": np.repeat(names[places], n_lines),
+            "value": np.concatenate([words[0][:0], *(words[j] for j in places)]),
+            "probability": np.concatenate([np.empty(0), *(p[j][i] for i, j in zip(rows, places, strict=True))]),
+        }
+        start += len(missing)

@@ -1,6 +1,6 @@
 """Columns with a value for every cell: joint draws, or each cell's mean, median or mode."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +16,6 @@ from nadek.tabular.columns import Statistic, n_levels, summarised
 from nadek.tabular.writeback import decoded
 
 Strategy = Literal["sample", Statistic]
-Answer = Callable[[Sequence[NDArray[np.float64]], NDArray[np.bool_]], list[NDArray[Any]]]
-"""Columns from the probabilities of the levels of D columns, [N, L], and where cells are missing, [N, D]."""
 
 
 def fillings(saved: SavedModel, source: Source, strategy: Strategy, *, seed: int) -> list[NDArray[Any]]:
@@ -30,18 +28,18 @@ def fillings(saved: SavedModel, source: Source, strategy: Strategy, *, seed: int
         generator = torch.Generator(source.x.device).manual_seed(seed)
         codes = impute(saved.model, source.x, rows=source.rows, generator=generator)
         return decoded(kinds, codes.cpu().numpy(), uniforms=number_uniforms(seed, source.rows))
-    return from_probabilities(
-        saved,
-        source.x,
-        lambda levels, _: [summarised(kind, p, strategy) for kind, p in zip(kinds, levels, strict=True)],
-    )
+    parts = [
+        [summarised(kind, p, strategy) for kind, p in zip(kinds, levels, strict=True)]
+        for levels, _ in probabilities_by_rows(saved, source.x)
+    ]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-def from_probabilities(saved: SavedModel, x: Tensor, answer: Answer) -> list[NDArray[Any]]:
-    """Return the columns of an answer, computed for as many rows at a time as fit into memory."""
-    parts = []
+def probabilities_by_rows(saved: SavedModel, x: Tensor) -> Iterator[tuple[list[NDArray[Any]], NDArray[np.bool_]]]:
+    """Yield the probabilities of the levels of D columns, [n, L], and where cells are missing, [n, D].
+
+    There are as many rows at a time as fit into memory.
+    """
     for rows in x.split(rows_at_once(saved.model)):
         p = level_probabilities(saved.model, rows).cpu().numpy()
-        levels = [p[:, j, : n_levels(kind)] for j, kind in enumerate(kinds_of(saved))]
-        parts.append(answer(levels, rows.isnan().cpu().numpy()))
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+        yield [p[:, j, : n_levels(kind)] for j, kind in enumerate(kinds_of(saved))], rows.isnan().cpu().numpy()
