@@ -802,6 +802,13 @@ def test_unnamed_model_reads_a_matrix(tmp_path):
     assert {value for column, value in zip(p["column"], p["value"], strict=True) if column == "2"} == {"1", "2", "3"}
 
 
+def test_info_prints_a_model_card(mixed):
+    card = ok("info", mixed[0], "--card").out
+    assert card.startswith("---\nlibrary_name: nadek\n")
+    assert f"\n# {mixed[0].name}\n" in card
+    assert '\n| column "size" | numeric, numbers from ' in card
+
+
 def test_info_tells_the_kinds_of_columns(mixed):
     lines = " ".join(ok("info", mixed[0]).out.replace("│", " ").split())
     for text in (

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from nadek import datasets
-from nadek.checkpoints import holds_model, load_saved, load_state
+from nadek.checkpoints import SavedModel, holds_model, load_saved, load_state
 from nadek.cli.arguments import (
     DataDir,
     DeviceOption,
@@ -30,7 +30,12 @@ from nadek.training.state import read_history
 from nadek.utils.configs import encode
 
 
-def info(model: ModelArgument, *, as_json: Json = False) -> None:
+def info(
+    model: ModelArgument,
+    *,
+    as_json: Json = False,
+    card: Annotated[bool, typer.Option("--card", help="Print a model card: the README of a folder to share.")] = False,
+) -> None:
     """Show a model and its training.
 
     Of a training that is under way, or was stopped, it shows the last epoch that was kept.
@@ -50,6 +55,37 @@ def info(model: ModelArgument, *, as_json: Json = False) -> None:
     if as_json:
         show_json(facts)
         return
+    rows = _about(saved, facts)
+    if card:
+        lines = [f"| {label} | {text.replace('|', chr(92) + '|')} |" for label, text in rows]
+        show_line(CARD.format(name=model.name, facts="\n".join(lines)))
+        return
+    show_table(str(model), ["", ""], [list(map(escape, row)) for row in rows])
+
+
+CARD = """\
+---
+library_name: nadek
+tags: [density-estimation, imputation, tabular]
+---
+
+# {name}
+
+An any-order density model of a table, made with nadek. It scores, samples and completes rows.
+
+    model = nadek.NADEk.load("{name}")  # or nadek.load, for tensors
+
+|  |  |
+| --- | --- |
+{facts}
+
+To be added by hand: where the rows come from, whom they leave out, what the model is for, and the license.
+"""
+"""Model card in the form of the hubs: facts as YAML, then Markdown."""
+
+
+def _about(saved: SavedModel, facts: dict[str, Any]) -> list[list[str]]:
+    """Return labels and texts about a model and its training."""
     config = saved.model.config
     rows = [
         ["variables", f"{config.n_variables:,}"],
@@ -58,12 +94,12 @@ def info(model: ModelArgument, *, as_json: Json = False) -> None:
         ["steps", str(config.steps)],
         ["orderings", "every one" if config.ordering is None else "one, fixed"],
     ]
-    rows += [[escape(label), escape(text)] for label, text in schema_lines(saved.schema)]
+    rows += map(list, schema_lines(saved.schema))
     for key in ("epochs", "seconds", "best_validation", "diverged", "rows", "skipped_rows", "commit"):
         if (value := saved.metrics.get(key)) not in (None, False):
             text = f"{value:.2f}" if isinstance(value, float) else str(value)
             rows.append([f"training: {key.replace('_', ' ')}", text])
-    show_table(str(model), ["", ""], rows)
+    return rows
 
 
 def _show_unfinished(model: Path, history: Sequence[Epoch], *, as_json: bool) -> None:
