@@ -38,17 +38,19 @@ def test_missing_cells_of_every_kind_of_table(make):
 
 
 def test_calibration_of_unseen_rows(model):
-    curves = CalibrationDisplay.from_estimator(model, people(2000, seed=1)).curves
-    for predicted, observed in curves.values():
+    table = people(2000, seed=1)
+    curves = CalibrationDisplay.from_estimator(model, table).curves
+    for predicted, observed, _ in curves.values():
         assert abs(predicted - observed).max() < 0.08
-    predicted, _ = curves["categories"]
+    predicted, _, n = curves["categories"]
     assert (np.diff(predicted) > 0).all()
+    assert n.sum() == 2 * table[["smokes", "coughs"]].count().sum() + 3 * table["town"].count()
 
 
 def test_calibration_shows_a_model_of_other_people(model):
     others = people(500, seed=2).assign(age=lambda table: table["age"] + 15, town="Bern")
     curves = CalibrationDisplay.from_estimator(model, others).curves
-    assert max(abs(predicted - observed).max() for predicted, observed in curves.values()) > 0.2
+    assert max(abs(predicted - observed).max() for predicted, observed, _ in curves.values()) > 0.2
 
 
 def test_calibration_of_one_kind_of_columns():

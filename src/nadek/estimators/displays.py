@@ -10,7 +10,7 @@ from typing import TypeVar
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from nadek.tabular.frames import MatrixLike, is_frame, plain_table, read_array, 
 QUANTILES = tuple(part / 20 for part in range(1, 20, 2))
 """Parts of the probability whose quantiles are compared with numbers."""
 
+
+Curve = tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Int[np.ndarray, " b"]]
+"""Predicted and observed parts, and the numbers of predictions."""
 
 Shown = TypeVar("Shown", bound="_Display")
 
@@ -87,21 +90,21 @@ class CalibrationDisplay(_Display):
     Each cell is predicted from the other cells of its row. Predictions on the diagonal are calibrated.
 
     Attributes:
-        curves: for "categories" and "numbers", where there are some, the predicted and observed parts, two arrays of at
-            most ten. Of categories: the mean probability of predictions in a tenth of the unit interval, and how often
-            such a level was the true one. Of numbers: the probability below a predicted quantile, and the part of the
-            numbers that are no larger.
+        curves: for "categories" and "numbers", where there are some, the predicted and observed parts, and the number
+            of predictions, three arrays of at most ten. Of categories: the mean probability of predictions in a tenth
+            of the unit interval, and how often such a level was the true one. Of numbers: the probability below a
+            predicted quantile, and the part of the numbers that are no larger.
 
     Example:
         >>> from nadek import NADEk
         >>> X = np.random.default_rng(0).random((200, 2)) < [0.2, 0.7]
         >>> model = NADEk(max_iter=20, random_state=0).fit(X)
-        >>> predicted, observed = CalibrationDisplay.from_estimator(model, X).curves["categories"]
+        >>> predicted, observed, n = CalibrationDisplay.from_estimator(model, X).curves["categories"]
         >>> bool(abs(predicted - observed).max() < 0.1)
         True
     """
 
-    def __init__(self, curves: dict[str, tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"]]]) -> None:
+    def __init__(self, curves: dict[str, Curve]) -> None:
         self.curves = curves
 
     @classmethod
@@ -135,27 +138,27 @@ class CalibrationDisplay(_Display):
         if chances:
             curves["categories"] = _by_tenths(np.concatenate(chances), np.concatenate(hits))
         if below:
-            curves["numbers"] = np.array(QUANTILES), np.concatenate(below).mean(0)
+            is_below = np.concatenate(below)
+            curves["numbers"] = np.array(QUANTILES), is_below.mean(0), np.full(len(QUANTILES), len(is_below))
         if not curves:
             raise ValueError("expected rows with some values, found all cells missing")
         return cls(curves).plot(ax)
 
     def _draw(self, ax: Axes) -> None:
         ax.plot([0, 1], [0, 1], color="grey", linestyle=":", label="calibrated")
-        for name, (predicted, observed) in self.curves.items():
-            ax.plot(predicted, observed, marker="o", label=name)
+        for name, (predicted, observed, n) in self.curves.items():
+            error = np.sqrt(predicted * (1 - predicted) / n)
+            ax.errorbar(predicted, observed, 2 * error, marker="o", capsize=2, label=name)
         ax.set(xlabel="predicted probability", ylabel="observed part", aspect="equal")
         ax.legend()
 
 
-def _by_tenths(
-    p: Float[np.ndarray, " n"], hit: Bool[np.ndarray, " n"]
-) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"]]:
-    """Return mean probabilities and parts of hits, where there are predictions."""
+def _by_tenths(p: Float[np.ndarray, " n"], hit: Bool[np.ndarray, " n"]) -> Curve:
+    """Return mean probabilities, parts of hits, and counts, where there are predictions."""
     tenth = np.minimum((10 * p).astype(np.int64), 9)
     count, *sums = (np.bincount(tenth, weights=values, minlength=10) for values in (None, p, hit))
     some = count > 0
-    return sums[0][some] / count[some], sums[1][some] / count[some]
+    return sums[0][some] / count[some], sums[1][some] / count[some], count[some]
 
 
 class InformationDisplay(_Display):
