@@ -46,7 +46,22 @@ def score_rows(
     report = progress or (lambda done, total: None)
     if decoder == "batched":
         return _score_cells(model, x, orderings, stage, chunk, dtype, report)
-    return _score_decoded(model, x, orderings, stage, chunk, dtype, report, full=decoder == "full")
+    out = torch.zeros(len(orderings), len(x), dtype=torch.float64, device=x.device)
+    full, done = decoder == "full", 0
+    max_bytes = NEAR_BYTES if not full and x.device.type == "cpu" else MAX_BYTES
+    patterns = [torch.arange(len(x), device=x.device)] if full else list(groups(stage == UNSEEN, SCORE_FROM))
+    for index, ordering in enumerate(orderings):
+        if full or model.own_ordering is not None:
+            own = in_stages(model, ordering, stage)  # refuses what a fixed-order model cannot answer
+        for rows in patterns:  # rows that share one are decoded together
+            for part in chunks(len(rows), bytes_per_row(model), max_bytes):
+                some = rows[part]
+                along = own[some] if full else ordering
+                decoded = decode_rows(model, x[some], along, stage[some], chunk=chunk, dtype=dtype)
+                out[index, some] = decoded.log_probs.sum(1)
+                report(done + part.stop, out.numel())
+            done += len(rows)
+    return out
 
 
 def _choose(model: ConditionalModel, decoder: str, n_rows: int, *, per_row: bool, partial: bool) -> str:
@@ -63,36 +78,6 @@ def _choose(model: ConditionalModel, decoder: str, n_rows: int, *, per_row: bool
     if n_rows <= FEW_ROWS or not (partial or model.can_decode_incrementally):
         return "batched"
     return "full" if per_row else "incremental"
-
-
-def _score_decoded(
-    model: ConditionalModel,
-    x: Tensor,
-    orderings: Int[Tensor, "M *rows D"],
-    stage: Shaped[Tensor, "B D"],
-    chunk: Chunk,
-    dtype: torch.dtype | None,
-    report: Progress,
-    *,
-    full: bool,
-) -> Float[Tensor, "M B"]:
-    """Decode ordering by ordering; rows that share a pattern are decoded together."""
-    out = torch.zeros(len(orderings), len(x), dtype=torch.float64, device=x.device)
-    max_bytes = NEAR_BYTES if not full and x.device.type == "cpu" else MAX_BYTES
-    done = 0
-    patterns = [torch.arange(len(x), device=x.device)] if full else list(groups(stage == UNSEEN, SCORE_FROM))
-    for index, ordering in enumerate(orderings):
-        if full or model.own_ordering is not None:
-            own = in_stages(model, ordering, stage)  # refuses what a fixed-order model cannot answer
-        for rows in patterns:
-            for part in chunks(len(rows), bytes_per_row(model), max_bytes):
-                some = rows[part]
-                along = own[some] if full else ordering
-                decoded = decode_rows(model, x[some], along, stage[some], chunk=chunk, dtype=dtype)
-                out[index, some] = decoded.log_probs.sum(1)
-                report(done + part.stop, out.numel())
-            done += len(rows)
-    return out
 
 
 def _score_cells(
