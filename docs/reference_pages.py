@@ -20,7 +20,7 @@ import typer.main
 from nadek.cli.app import VERBS, make_app
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.models.model_config import ImageConfig, ModelConfig
-from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, Recipe, TrainingConfig
+from nadek.training import AdaDelta, AdamW, Muon, Phase, Recipe, TrainingConfig
 from nadek_paper import cli as paper
 
 ROOT = Path(__file__).parents[1]
@@ -59,7 +59,6 @@ RECIPE: tuple[tuple[str, type], ...] = (
     ('[training.optimizer], kind = "adamw"', AdamW),
     ('[training.optimizer], kind = "muon"', Muon),
     ('[training.optimizer], kind = "adadelta"', AdaDelta),
-    ('[training.optimizer], kind = "sgd"', SGD),
 )
 """Tables of a recipe, and the dataclass of each."""
 

@@ -23,10 +23,11 @@ from nadek.models.unet import ImageNetwork
 from nadek.models.variables import variables_of
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal, describe
 from nadek.tabular.schema import Schema
-from nadek.training import SGD, AdamW, Phase, TrainingConfig, fit, prepare
+from nadek.training import AdamW, Phase, TrainingConfig, fit, prepare
 from nadek.training.preconditioning import MEAN_FLAG, preconditioned
 from nadek.utils.configs import decode, encode
 from support.models import seeded
+from support.optimizers import Descent
 
 LEVELS = (2, 5, 3, 5, 16, 4)
 ORDINAL = (0, 1, 3, 4)
@@ -135,7 +136,7 @@ STRUCTURES = {"free": {}, "tied": {"tied": True}, "mean fill": {"fill": "mean"},
 
 
 @pytest.mark.parametrize("options", STRUCTURES.values(), ids=STRUCTURES)
-@pytest.mark.parametrize("optimizer", [SGD(lr=0.1, momentum=0.9), AdamW(lr=0.01, weight_decay=0.1)])
+@pytest.mark.parametrize("optimizer", [Descent(), AdamW(lr=0.01, weight_decay=0.1)])
 @pytest.mark.parametrize("is_centred", [False, True])
 def test_steps_equal_those_of_shared_parameters(options, optimizer, is_centred):
     centre = torch.rand(len(dense_root()), dtype=torch.float64, generator=seeded(4)) if is_centred else None
@@ -175,7 +176,7 @@ def test_steps_without_ordinal_variables_are_ordinary():
     for ordinal in (None, (), (0,)):
         model, moved = network(ordinal=ordinal), network(ordinal=ordinal)
         for one, around in ((model, False), (moved, True)):
-            optimizer = SGD(lr=0.1, momentum=0.0).build(one)
+            optimizer = Descent().build(one)
             cost(one).backward()
             if around:
                 with preconditioned(one):

@@ -54,7 +54,7 @@ from nadek.models import ImageConfig, ImageNetwork, IterativeNADE, ModelConfig, 
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Binary, Categorical, Numeric, Ordinal
-from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig, data_mean
+from nadek.training import AdaDelta, AdamW, Muon, Phase, TrainingConfig, data_mean
 from nadek.training import add_memory as _add_memory
 from nadek.utils.configs import encode
 from nadek_paper.cli import main as _paper_main
@@ -79,7 +79,7 @@ PATHS = ("plain", "positions", "fast")
 """What the ways to score are called in the net."""
 DECODERS = {"plain": "full", "positions": "batched", "fast": "incremental"}
 
-OPTIMIZERS = {"adamw": AdamW, "muon": Muon, "adadelta": AdaDelta, "sgd": SGD}
+OPTIMIZERS = {"adamw": AdamW, "muon": Muon, "adadelta": AdaDelta}
 CORES = {"deep": DeepConfig, "alternating": AlternatingConfig, "residual": ResidualConfig}
 
 

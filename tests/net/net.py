@@ -306,7 +306,7 @@ def trainings():
         five,
         phases=[{"epochs": 8}],
         patience=1,
-        optimizer=("sgd", {"lr": 1.0, "momentum": 0.9}),
+        optimizer=("muon", {"lr": 1.0}),
         validate_every=1,
     )
     case("validate every", five, phases=[{"epochs": 4}], validate_every=2)
@@ -323,10 +323,8 @@ def trainings():
         "adamw": {"lr": 0.01, "weight_decay": 0.1, "warmup": 0.1, "final": 0.05},
         "muon": {"lr": 0.02},
         "adadelta": {"lr": 1.0, "epsilon": 1e-6},
-        "sgd": {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01},
     }.items():
         case(f"optimizer {name}", net(core=deep(14, 12), steps=2), optimizer=(name, options))
-    case("sgd without momentum", five, optimizer=("sgd", {"lr": 0.05, "momentum": 0.0}))
     case(
         "muon residual levels",
         mix(core=api.core("residual", width=16, blocks=1), steps=2, ordinal=ORDERED),
@@ -397,7 +395,7 @@ def trainings():
         trained=True,
         phases=[{"epochs": 2}],
     )
-    case("trained", lambda: api.network(12, mean, core=deep(14), steps=2), trained=True, optimizer=("sgd", {"lr": 2.0}))
+    case("trained", lambda: api.network(12, mean, core=deep(14), steps=2), trained=True, optimizer=("adadelta", {"lr": 2.0}))
     # images
     meanP = api.data_mean(PIX)
     unet = dict(image_shape=(4, 6), channels=(4, 6), dense=5)
@@ -551,7 +549,7 @@ def trainings():
         refused("error: phases", lambda: api.training(phases=[]))
         refused(
             "error: diverged",
-            lambda: api.fit(small(), ready, None, api.training(optimizer=("sgd", {"lr": 1e6}), phases=[{"epochs": 3}])),
+            lambda: api.fit(small(), ready, None, api.training(optimizer=("adadelta", {"lr": 1e30}), phases=[{"epochs": 3}])),
         )
 
 
@@ -1507,7 +1505,7 @@ def mistakes():
         ("set a word", "fit", "bits-train.csv", "-o", "x", "--set", "model.steps=many"),
         ("recipe", "fit", "bits-train.csv", "-o", "x", "--config", "bad.toml"),
         ("recipe that is none", "fit", "bits-train.csv", "-o", "x", "--config", "no.toml"),
-        ("diverged", "fit", "bits-train.csv", "-o", "x", *FIT, "--lr", "1e9", "--set", "training.optimizer.kind=sgd"),
+        ("diverged", "fit", "bits-train.csv", "-o", "x", *FIT, "--lr", "1e9", "--set", "training.optimizer.kind=adadelta"),
         ("start", "fit", "bits-train.csv", "-o", "x", *FIT, "--set", "start=m-people"),
         ("memory without rows", "fit", "bits-train.csv", "-o", "x", *FIT, "--memory", "--validation-fraction", "0"),
         ("images of words", "fit", "people-train.csv", "-o", "x", *TOLD, "--set", "model.kind=images", "--set", "model.image_shape=[2,4]"),

@@ -19,7 +19,6 @@ from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
 from nadek.runs.resume import sole_training
 from nadek.training import (
-    SGD,
     AdaDelta,
     AdamW,
     Muon,
@@ -31,6 +30,7 @@ from nadek.training import (
     prepare,
 )
 from support.command import nadek, ok
+from support.optimizers import Descent
 
 D = 6
 PHASES = (Phase(objective="all_steps", epochs=2), Phase(epochs=2))
@@ -73,8 +73,6 @@ RUNS = {
     "adadelta, fresh phase": (deep, {"optimizer": AdaDelta(), "phases": FRESH, "ema_decay": 0.0}),
     "muon, fresh phase": (deep, {"optimizer": Muon(), "phases": FRESH, "ema_decay": 0.9}),
     "muon, filters": (picture, {"optimizer": Muon(), "ema_decay": 0.9}),
-    "sgd": (deep, {"optimizer": SGD(lr=0.1), "ema_decay": 0.0}),
-    "sgd without momentum": (deep, {"optimizer": SGD(lr=0.1, momentum=0.0)}),
     "dropout and l2": (dropping, {"l2": 1e-3}),
     "centred": (residual, {"centred": True, "ema_decay": 0.9}),
     "centred, from another model": (begun, {"centred": True, "ema_decay": 0.9}),
@@ -128,7 +126,7 @@ def test_resuming_leaves_the_state():
     assert_same(first, second)
 
 
-class Spoiling(SGD):
+class Spoiling(Descent):
     """Leaves the weights alone for an epoch, then spoils them."""
 
     def settings(self, progress):
@@ -144,7 +142,7 @@ def test_the_best_weights_survive_a_stop():
     assert_same(outcome(deep, 1, options, resume=states[-1]), whole)
 
 
-class Ruining(SGD):
+class Ruining(Descent):
     """Leaves the weights alone, but for the last minibatch of the second of four epochs."""
 
     def settings(self, progress):
@@ -249,7 +247,7 @@ LAST_STEP = (Phase(epochs=4),)
         ({}, {"phases": (Phase(epochs=1),)}, "phases"),
         ({}, {"phases": LAST_STEP}, "phases"),
         ({"optimizer": Muon()}, {}, "optimizer.kind 'adamw', found one of a run with 'muon'"),
-        ({}, {"optimizer": SGD()}, "optimizer.kind 'sgd', found one of a run with 'adamw'"),
+        ({}, {"optimizer": AdaDelta()}, "optimizer.kind 'adadelta', found one of a run with 'adamw'"),
         ({}, {"optimizer": AdamW(lr=0.03)}, "optimizer.lr 0.03, found one of a run with 0.02"),
         ({"ema_decay": 0.9}, {"ema_decay": 0.0}, "ema_decay 0.0, found one of a run with 0.9"),
         ({}, {"patience": 3}, "patience 3, found one of a run with None"),

@@ -7,12 +7,13 @@ from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.cores import DeepConfig
 from nadek.models.model_config import ImageConfig
 from nadek.models.unet import ImageNetwork
-from nadek.training import SGD, Phase, TrainingConfig, fit, prepare
+from nadek.training import Phase, TrainingConfig, fit, prepare
 from nadek.training.preconditioning import mean_input
 from support.models import seeded
+from support.optimizers import Descent
 
 D = 5
-PLAIN = SGD(lr=0.1, momentum=0.0)
+PLAIN = Descent()
 
 
 def network(**options):

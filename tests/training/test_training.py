@@ -20,7 +20,6 @@ from nadek.models.cores import DeepConfig, ResidualConfig
 from nadek.models.model_config import ImageConfig
 from nadek.models.registry import build
 from nadek.training import (
-    SGD,
     AdaDelta,
     AdamW,
     Muon,
@@ -37,9 +36,10 @@ from nadek.training.defaults import ANNEAL, defaults, imputation_phases
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator, plan_run
 from support.models import seeded
+from support.optimizers import Descent
 
 NAN = torch.nan
-CONSTANT = SGD(lr=0.1, momentum=0.0)
+CONSTANT = Descent()
 
 
 def patterns(n_rows, n_variables, seed=0):
@@ -75,11 +75,9 @@ def trained(x, *, model=None, validation=None, **options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Recording(SGD):
+class Recording(Descent):
     """Plain gradient descent that writes down what training asks of it."""
 
-    lr: float = 0.1
-    momentum: float = 0.0
     progress: list = dataclasses.field(default_factory=list, compare=False)
     built: list = dataclasses.field(default_factory=list, compare=False)
     seen: list = dataclasses.field(default_factory=list, compare=False)
@@ -231,19 +229,6 @@ def test_adamw_follows_equations_and_decays_matrices():
         bias -= lr  # its gradient is always 1, and it is not decayed
         np.testing.assert_allclose(trail[t][0], x, rtol=1e-9)
         np.testing.assert_allclose(trail[t][1], bias, rtol=1e-6)
-
-
-def test_sgd_follows_nesterovs_equations():
-    drawn, lr, momentum, decay = gradients(6), 0.1, 0.9, 0.05
-    trail = descend(SGD(lr=lr, momentum=momentum, weight_decay=decay), drawn)
-    x, velocity = trail[0][0].copy(), None
-    for t, g in enumerate(drawn):
-        g = g + decay * x
-        velocity = g if velocity is None else momentum * velocity + g
-        x -= lr * (1 - t / len(drawn)) * (g + momentum * velocity)
-        np.testing.assert_allclose(trail[t + 1][0], x, rtol=1e-12)
-    undecayed = descend(SGD(lr=lr, momentum=momentum), drawn)
-    np.testing.assert_array_equal(trail[-1][1], undecayed[-1][1])  # the biases
 
 
 # Phases and the schedule
@@ -489,7 +474,7 @@ def test_the_best_weights_are_kept():
         model,
         prepare(patterns(12, 12)),
         prepare(patterns(60, 12, seed=1), training=False),
-        config=config(phases=(Phase(epochs=12),), optimizer=SGD(lr=1.0)),
+        config=config(phases=(Phase(epochs=12),), optimizer=Descent(lr=1.0)),
         on_epoch=lambda _: after.append(weights(model)),
     )
     costs = [epoch.validation[-1] for epoch in history]
@@ -528,7 +513,7 @@ def test_trained_model_gets_no_worse():
     x, held_out = patterns(40, 6), prepare(patterns(20, 6, seed=1), training=False)
     model, _ = trained(x, validation=patterns(20, 6, seed=1), phases=(Phase(epochs=20),))
     before = weights(model)
-    hasty = config(optimizer=SGD(lr=3.0), phases=(Phase(epochs=2),))
+    hasty = config(optimizer=Descent(lr=3.0), phases=(Phase(epochs=2),))
     for is_trained in (True, False):
         model.load_state_dict(before)
         history = fit(model, prepare(x), held_out, config=hasty, trained=is_trained)
@@ -555,11 +540,8 @@ def test_a_diverged_training_stops_with_advice(rate, validated, precision, advic
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Breaking(SGD):
+class Breaking(Descent):
     """Good for two thirds of the run, then far too fast."""
-
-    lr: float = 0.1
-    momentum: float = 0.0
 
     def settings(self, progress):
         """A jump instead of a decay."""
@@ -589,7 +571,7 @@ def test_broken_last_weights_are_not_returned():
     """The costs of the only epoch were finite; what its one step made of the weights is not."""
     model = small()
     with pytest.raises(TrainingDivergedError, match="the cost is nan in epoch 1"):
-        trained(patterns(20, 6), model=model, optimizer=SGD(lr=1e38, momentum=0.0), l2=1e30, phases=(Phase(epochs=1),))
+        trained(patterns(20, 6), model=model, optimizer=Descent(lr=1e38), l2=1e30, phases=(Phase(epochs=1),))
     assert all(value.isfinite().all() for value in model.state_dict().values())
 
 
@@ -601,7 +583,7 @@ def test_absurd_last_weights_are_not_returned(average, make):
     """They are finite, and so are the costs of the only epoch, which its one step came after."""
     model = make()
     before, objective = weights(model), "last_step" if model.config.ordering is None else "fixed_order"
-    run = {"phases": (Phase(objective=objective, epochs=1),), "optimizer": SGD(lr=1e6), "ema_decay": average}
+    run = {"phases": (Phase(objective=objective, epochs=1),), "optimizer": Descent(lr=1e6), "ema_decay": average}
     with pytest.raises(TrainingDivergedError, match=r"the cost is \d.* in epoch 1\. Lower") as error:
         trained(patterns(20, 6), model=model, **run)
     assert error.value.history == []
@@ -858,7 +840,7 @@ def test_one_step_phase_trains_one_step():
         fit(
             model,
             prepare(x),
-            config=config(phases=phases, optimizer=SGD(lr=0.1, momentum=0.0)),
+            config=config(phases=phases, optimizer=Descent()),
             save_every=0.0,
             save_state=lambda state, states=states: states.append(state),
         )
@@ -972,7 +954,7 @@ def test_validation_chooses_the_length(lr, epochs, monkeypatch):
     """A frozen model gains nothing: it takes the least number of minibatches, two an epoch, and half as many."""
     monkeypatch.setattr("nadek.training.training_config.HELD_MINIBATCHES", 8)
     monkeypatch.setattr("nadek.training.training_config.HELD_GAIN", 1e-9)
-    x, options = patterns(60, 6), FALLING | {"optimizer": SGD(lr=lr, momentum=0.0)}
+    x, options = patterns(60, 6), FALLING | {"optimizer": Descent(lr=lr)}
     _, history = trained(x[:40], validation=x[40:], **options)
     assert len(history) == epochs
     assert history[-1].epochs == epochs

@@ -14,7 +14,7 @@ from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.runs.recipe import Recipe, make_recipe
 from nadek.tabular.columns import Binary, Categorical, Numeric
 from nadek.tabular.schema import Schema
-from nadek.training import SGD, AdaDelta, AdamW, Muon, Phase, TrainingConfig
+from nadek.training import AdaDelta, AdamW, Muon, Phase, TrainingConfig
 from nadek.utils.configs import check_choices, decode, difference, encode
 
 CONFIGS = [
@@ -25,10 +25,9 @@ CONFIGS = [
     AdamW(lr=1e-5, weight_decay=0.1),
     AdaDelta(epsilon=1e-7),
     Muon(lr=0.02, momentum=0.9),
-    SGD(momentum=0.0),
     Phase(objective="all_steps", epochs=3, fresh=True),
     TrainingConfig(),
-    TrainingConfig(optimizer=SGD(), ema_decay=0.0, patience=4, precision="bfloat16", missing="complete", seed=9),
+    TrainingConfig(optimizer=Muon(), ema_decay=0.0, patience=4, precision="bfloat16", missing="complete", seed=9),
     TrainingConfig(optimizer=AdaDelta(), phases=(Phase(epochs=1), Phase(epochs=2, fresh=True))),
     ModelConfig(n_variables=5),
     ModelConfig(n_variables=3, core=ResidualConfig(), ordering=(2, 0, 1), init_std=0.01, mask_input=True, fill="zero"),
@@ -45,7 +44,7 @@ CONFIGS = [
         ),
         dropped=("id",),
     ),
-    Recipe(model=ModelConfig(n_variables=2), training=TrainingConfig(optimizer=SGD()), seed=3, notes="why"),
+    Recipe(model=ModelConfig(n_variables=2), training=TrainingConfig(optimizer=Muon()), seed=3, notes="why"),
 ]
 every_config = pytest.mark.parametrize("config", CONFIGS, ids=lambda config: type(config).__name__)
 
@@ -176,7 +175,7 @@ def test_wrong_model_option_is_named(model, error):
         ({"epoch": 3}, "unknown option training.epoch; "),
         ({"phases": [{"epochs": 1}, {"epochs": 0}]}, "training.phases[1]: epochs: expected at least 1, found 0"),
         ({"phases": [{"objective": "first_step"}]}, "training.phases[0].objective: expected one of 'last_step', "),
-        ({"optimizer": {"kind": "adam"}}, "training.optimizer.kind: expected one of adamw, muon, adadelta, sgd, fou"),
+        ({"optimizer": {"kind": "adam"}}, "training.optimizer.kind: expected one of adamw, muon, adadelta, found"),
         ({"ema_decay": 1}, "training: ema_decay: expected at least 0 and below 1, found 1.0"),
     ],
 )

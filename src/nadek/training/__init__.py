@@ -3,7 +3,7 @@
 from nadek.training.fit_confidence import fit_confidence
 from nadek.training.fit_memory import Gain, add_memory
 from nadek.training.loop import fit
-from nadek.training.optimizers import SGD, AdaDelta, AdamW, Muon
+from nadek.training.optimizers import AdaDelta, AdamW, Muon
 from nadek.training.prepare import EmptyColumnsError, Rows, data_mean, needed_rows, prepare
 from nadek.training.state import Epoch, TrainingDivergedError, TrainingState
 from nadek.training.table_training import FittedTable, Recipe, fit_table, last_metrics
@@ -11,7 +11,6 @@ from nadek.training.training_config import Phase, TrainingConfig
 from nadek.training.world import World
 
 __all__ = [
-    "SGD",
     "AdaDelta",
     "AdamW",
     "EmptyColumnsError",

@@ -124,37 +124,7 @@ class AdaDelta:
         return {"eps": max(self.epsilon * (1 - progress), 1e-20)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class SGD:
-    """Stochastic gradient descent with Nesterov momentum; see the example of `AdamW`.
-
-    Attributes:
-        lr: learning rate at the start; it falls linearly.
-        momentum: of the velocity.
-        weight_decay: on matrices only.
-    """
-
-    lr: float = 0.01
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    kind: Literal["sgd"] = "sgd"
-    warmup: ClassVar[float] = 0.0
-
-    def __post_init__(self) -> None:
-        check_range(self, "lr", "weight_decay", least=0)
-        check_range(self, "momentum", least=0, below=1)
-
-    def build(self, model: nn.Module) -> Optimizer:
-        """Build the optimizer of a model's parameters."""
-        groups = _groups(model.parameters(), self.weight_decay)
-        return torch.optim.SGD(groups, lr=self.lr, momentum=self.momentum, nesterov=self.momentum > 0)
-
-    def settings(self, progress: float) -> dict[str, float]:
-        """Return the settings of all groups at ``progress``, 0 to 1."""
-        return {"lr": self.lr * (1 - progress)}
-
-
-OptimizerConfig = AdamW | Muon | AdaDelta | SGD
+OptimizerConfig = AdamW | Muon | AdaDelta
 
 
 def _is_matrix(parameter: Tensor) -> bool:
