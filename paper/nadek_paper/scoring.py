@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nadek.inference.decoders.chunking import Progress
+from nadek.inference.decoders.chunking import Progress, part_of
 from nadek.inference.likelihood import log_prob
 from nadek.inference.orderings import as_orderings
 from nadek.inference.summary import summarise
@@ -114,13 +114,10 @@ class Scoring:
                 rows = slice(start, min(start + size, len(x)))
                 if not np.isnan(scores[index, rows]).any():
                     continue
-
-                def on_rows(done: int, _: int, before: int = index * len(x) + start) -> None:
-                    if progress is not None:
-                        progress(before + done, scores.size)
-
+                first, n_rows = index * len(x) + start, rows.stop - start
+                report = None if progress is None else part_of(progress, first, n_rows, scores.size)
                 along = orderings[index] if orderings.ndim == 2 else orderings[index, rows]
-                values = log_prob(self.model, x[rows], ordering=along, dtype=self.dtype, progress=on_rows)
+                values = log_prob(self.model, x[rows], ordering=along, dtype=self.dtype, progress=report)
                 scores[index, rows] = values.cpu().numpy()
                 with replacing(cache) as stream:
                     np.savez(stream, digest=np.array(digest), scores=scores)

@@ -9,10 +9,10 @@ from nadek.checkpoints import SavedModel
 from nadek.cli.arguments import DataArgument, ModelArgument, TableOptions, option, with_groups
 from nadek.cli.console import say
 from nadek.cli.output import write_columns
-from nadek.cli.progress import of_batch, rows_progress
+from nadek.cli.progress import rows_progress
 from nadek.inference import expected_information, explain_cells
 from nadek.inference.cells import SURE_DECIMALS
-from nadek.inference.decoders.chunking import Progress
+from nadek.inference.decoders.chunking import Progress, part_of
 from nadek.runs.data import Source, kinds_of, of_numbers
 from nadek.tabular.columns import level_names, log_outwards
 from nadek.tabular.columns.parsing import shown
@@ -48,7 +48,7 @@ def explain(
     oddest: list[OddCell] = []
     with rows_progress("explaining", quiet=table.quiet) as progress:
         for source in stream:
-            some = of_batch(progress, source.first_row, len(source.x), stream.n_rows)
+            some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
             cells = _oddest(saved, source, top, row, some)
             oddest = sorted(oddest + cells, key=lambda cell: -round(cell.surprise, SURE_DECIMALS))[:top]
     columns = {name: [getattr(cell, name) for cell in oddest] for name in OddCell._fields}

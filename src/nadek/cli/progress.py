@@ -48,11 +48,6 @@ def rows_progress(label: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
         yield update
 
 
-def of_batch(progress: Callable[..., None], first: int, n_rows: int, n_in_all: int) -> Callable[[int, int], None]:
-    """Return the progress of a batch as part of all."""
-    return lambda done, total: progress(first + n_rows * done // total, n_in_all)
-
-
 @contextmanager
 def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callable[[Epoch], None]]:
     """Show a bar for a training with its costs."""

@@ -22,9 +22,10 @@ from nadek.cli.arguments import (
 )
 from nadek.cli.console import say, show_json, show_table
 from nadek.cli.output import add_columns, target_of
-from nadek.cli.progress import of_batch, rows_progress
+from nadek.cli.progress import rows_progress
 from nadek.datasets import names
 from nadek.inference import image_distances, spread_orderings
+from nadek.inference.decoders.chunking import part_of
 from nadek.inference.summary import Summary
 from nadek.runs.data import Source, of_numbers
 from nadek.runs.evaluate import CLOSEST
@@ -155,7 +156,7 @@ def score(
     worst: dict[str, Tensor] = {}
     with writing(target_of(table.output)) as writer, rows_progress("scoring", quiet=table.quiet) as progress:
         for source in stream:
-            some = of_batch(progress, source.first_row, len(source.x), stream.n_rows)
+            some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
             columns = scores(saved, source, along, seed=seed, is_outlier=outliers is not None, progress=some)
             columns = {"row": source.rows + 1} | columns
             if outliers is None:

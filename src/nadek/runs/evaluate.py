@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from torch import Tensor
 from nadek.checkpoints import SavedModel
 from nadek.inference.check_inputs import complete_rows
 from nadek.inference.closest import closest_distances
-from nadek.inference.decoders.chunking import Progress
+from nadek.inference.decoders.chunking import Progress, part_of
 from nadek.inference.likelihood import log_prob
 from nadek.inference.orderings import Orderings, as_orderings
 from nadek.inference.sampling import sample
@@ -47,7 +46,7 @@ def evaluate(
     summary: Summary | None = None
     try:
         for index, ordering in enumerate(drawn):
-            report = None if progress is None else partial(_count, progress, index * len(x), len(drawn) * len(x))
+            report = None if progress is None else part_of(progress, index * len(x), len(x), len(drawn) * len(x))
             log_probs = log_prob(saved.model, x, ordering=ordering, progress=report)
             table.append(log_probs if densities is None else log_probs + densities.to(device))
             summary = summarise(torch.stack(table))
@@ -96,8 +95,3 @@ def privacy(
         least, median = distances.quantile(torch.tensor([CLOSEST, 0.5], dtype=torch.float64, device=device)).tolist()
         record[name] = {"copies": float((distances == 0).double().mean()), "closest_part": least, "median": median}
     return record
-
-
-def _count(progress: Progress, before: int, total: int, done: int, _: int) -> None:
-    """Report rows counted over all orderings."""
-    progress(before + done, total)

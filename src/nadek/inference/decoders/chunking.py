@@ -13,6 +13,12 @@ NEAR_BYTES = 64 * 2**20
 Progress = Callable[[int, int], None]
 """Function of (rows done, rows in all), called after each chunk."""
 
+
+def part_of(progress: Progress, first: int, n_rows: int, n_in_all: int) -> Progress:
+    """Return the progress of some rows as part of all."""
+    return lambda done, total: progress(first + n_rows * done // total, n_in_all)
+
+
 TABLES = 4
 """Number of tables [rows, cells] alive at once: scores, their softmax, its exponential, and the gathered values."""
 
