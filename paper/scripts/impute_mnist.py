@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from nadek.datasets import load
-from nadek.runs.data import open_data
+from nadek.runs.data import open_table
 from nadek.runs.provenance import provenance
-from nadek.tabular.writing import write_table
+from nadek.tabular.writing import writing
 from nadek_paper.workspace import RESULTS
 
 N_ROWS, HIDDEN = 1000, 0.5
@@ -31,19 +31,21 @@ def main(model: str) -> None:
     given = np.where(rng.random(x.shape) < HIDDEN, np.nan, x)
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder) / "given.csv", Path(folder) / "filled.csv"
-        write_table(source, given, columns=mnist.columns)
+        with writing(source) as writer:
+            writer.write(given, columns=mnist.columns)
         started = time.monotonic()
         subprocess.run(["nadek", "impute", model, source, "-o", output], check=True)
         seconds = time.monotonic() - started
-        table = open_data(str(output))
-    missing, values = np.isnan(given), table.x.numpy()
+        table = open_table(str(output))
+        values = np.column_stack([table.column(j) for j in range(len(table.cells))])
+    missing = np.isnan(given)
     record = {
         "rows": N_ROWS,
         "hidden": float(missing.mean()),
         "seconds": seconds,
         "observed_changed": int((values != x)[~missing].sum()),
         "still_missing": int(np.isnan(values).sum()),
-        "columns_kept": table.schema.columns == mnist.columns,
+        "columns_kept": table.columns == mnist.columns,
         "accuracy_of_draws": float((values == x)[missing].mean()),
         **provenance(),
     }

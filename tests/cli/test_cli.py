@@ -34,12 +34,11 @@ from nadek.inference.sampling import level_probabilities, sample
 from nadek.inference.spread import image_distances, spread_orderings
 from nadek.models.cores import DeepConfig
 from nadek.runs.data import source_for
-from nadek.tabular.writing import write_table
 from nadek.training import Phase, TrainingConfig, fit, prepare
 from nadek.training.defaults import defaults
 from nadek.utils.configs import encode
 from support.command import COLUMNS, FIT, answers, nadek, ok, run, write_csv
-from support.tables import read_matrix
+from support.tables import read_matrix, write_table
 
 GALLERY = import_module("nadek.figures.model_card")
 PNG = b"\x89PNG\r\n\x1a\n"

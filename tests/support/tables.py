@@ -12,6 +12,7 @@ from nadek.tabular.columns import Binary, Categorical, Numeric, knots
 from nadek.tabular.encode import encode_table
 from nadek.tabular.files import read_file
 from nadek.tabular.schema import Schema
+from nadek.tabular.writing import writing
 from support.models import seeded
 
 NAMES = ("smoker", "city", "age", "ill", "well", "grade")
@@ -24,6 +25,12 @@ KINDS = (
     Categorical(levels=(1, 2, 5)),
 )
 """Columns of people: words, numbers and truths."""
+
+
+def write_table(target, values, *, columns=None, index=None):
+    """Write a table as a whole."""
+    with writing(target) as writer:
+        writer.write(values, columns=columns, index=index)
 
 
 @dataclass

@@ -15,7 +15,8 @@ from nadek.tabular.arrow_columns import wider
 from nadek.tabular.csv import CsvFormat, read_csv
 from nadek.tabular.cut_rows import cut, rows_of
 from nadek.tabular.files import read_batches, read_file
-from nadek.tabular.writing import write_table, writing
+from nadek.tabular.writing import writing
+from support.tables import write_table
 
 CELLS = ["", "a", "0", "1.0", '"x,y"', '"two\nlines"', '"c\r\nd"', '"q""q"', " ", "ü", '5" pipe', '""', '"\n"', "NA"]
 

@@ -20,7 +20,7 @@ from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Spelling
 from nadek.tabular.user_options import Choices, WordCount
 from nadek.tabular.writeback import decoded, filled_column
-from nadek.tabular.writing import write_table
+from support.tables import write_table
 
 NAN = np.nan
 TEXT = """id,smoker,colour,grade,size,happy,zip

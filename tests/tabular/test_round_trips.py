@@ -14,7 +14,7 @@ from nadek.tabular.frames import read_array, read_frame
 from nadek.tabular.learn_schema import declared_names, learn_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.writeback import decoded
-from nadek.tabular.writing import write_table
+from support.tables import write_table
 
 NAMES = 'age|2019|2020|1|0|true|NA|| x |ü|a,b|q"q|two\nlines|lone\rreturn|None|nan|x0|-1.5|1,5|sep=;|no|\ufeffage|#a'
 WORDS = (

@@ -22,8 +22,7 @@ from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Spelling, fill_words
 from nadek.tabular.writeback import filled_column
-from nadek.tabular.writing import write_table
-from support.tables import read_matrix
+from support.tables import read_matrix, write_table
 
 NAN = float("nan")
 NAMES = ("age", "smoker", "höhe, m")

@@ -168,16 +168,12 @@ class Alternating(nn.Module):
         for i in range(len(self.up) + 1):
             below = u if i == 0 else _through(self.up[i - 1], layers[-1])
             if state is not None and i < len(state):
-                below = below + affine(state[i], self._down(i))
+                layer = self.up[i] if self.down is None else self.down[i]
+                weight: Tensor = layer.weight  # type: ignore[assignment]
+                below = below + affine(state[i], weight.t() if self.down is None else weight)
             h = activate(self.activation, below)
             layers.append(drop(h, self.dropout if self.training else 0.0, generator))
         return layers[0], tuple(layers[1:])
-
-    def _down(self, i: int) -> Tensor:
-        """Return the matrix from the layer above layer i."""
-        layer = self.up[i] if self.down is None else self.down[i]
-        weight: Tensor = layer.weight  # type: ignore[assignment]
-        return weight.t() if self.down is None else weight
 
 
 class Residual(nn.Module):

@@ -173,7 +173,8 @@ class FactorGuess(nn.Module):
     def _gaussian(self, evidence: Evidence) -> Float[Tensor, "*batch C"]:
         """Return the logits of Gaussian codes, but for a constant common to the levels of a variable."""
         precision = evidence.precision.unflatten(-1, (self.rank, self.rank))
-        covariance = _inverse(precision + torch.eye(self.rank, dtype=precision.dtype, device=precision.device))
+        precision = precision + torch.eye(self.rank, dtype=precision.dtype, device=precision.device)
+        covariance = eliminated(precision) if torch.compiler.is_exporting() else torch.linalg.inv(precision)
         factors = (covariance @ evidence.total.unsqueeze(-1)).squeeze(-1)
         mean = factors @ self.loadings.t() + self.mean
         squares = self.loadings.unsqueeze(2) * self.loadings.unsqueeze(1)
@@ -182,13 +183,8 @@ class FactorGuess(nn.Module):
         return (mean * sharpness)[..., self.place] * self.level - sharpness[..., self.place] * (0.5 * self.level**2)
 
 
-def _inverse(matrix: Float[Tensor, "*batch r r"]) -> Float[Tensor, "*batch r r"]:
-    """Return the inverse of positive definite matrices."""
-    return eliminated(matrix) if torch.compiler.is_exporting() else torch.linalg.inv(matrix)
-
-
 def eliminated(matrix: Float[Tensor, "*batch r r"]) -> Float[Tensor, "*batch r r"]:
-    """Return the inverse by elimination, in operations that files of ONNX have."""
+    """Return the inverse of positive definite matrices by elimination, in operations that files of ONNX have."""
     rank = matrix.shape[-1]
     rows = torch.cat([matrix, torch.eye(rank, dtype=matrix.dtype).expand_as(matrix)], -1)
     for i in range(rank):

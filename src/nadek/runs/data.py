@@ -20,7 +20,7 @@ from nadek import datasets
 from nadek.checkpoints import SavedModel
 from nadek.tabular.columns import Binary, Categorical, Column, Measure, Unknown, is_missing, within_bins
 from nadek.tabular.csv import CsvFormat, check_header, read_csv
-from nadek.tabular.encode import UnknownCells, encode_by_schema, encode_table, schema_labels
+from nadek.tabular.encode import UnknownCells, encode_by_schema, schema_labels
 from nadek.tabular.files import SUFFIXES, matrix_table, read_batches, read_file, read_text
 from nadek.tabular.learn_schema import learn_schema
 from nadek.tabular.schema import Schema
@@ -77,17 +77,10 @@ def kinds_of(saved: SavedModel) -> tuple[Column, ...]:
 
 
 def open_data(data: str, *, split: Split = "test", data_dir: Folder = None) -> Source:
-    """Read a part of a known set, or a binary table.
-
-    Known data sets lie in ``data_dir``, or in the environment variable NADEK_DATA.
-    """
-    if data in datasets.names():
-        dataset = datasets.load(data, data_dir)
-        x = torch.from_numpy({"train": dataset.train, "valid": dataset.valid, "test": dataset.test}[split])
-        return Source(x.float(), Schema(columns=dataset.columns, image_shape=dataset.image_shape))
-    table = open_table(data)
-    _, codes = encode_table(table, [Binary()] * len(table.cells), dtype=np.float32)
-    return Source(torch.from_numpy(codes), Schema(columns=table.columns))
+    """Read a part of a known set, in ``data_dir`` or the folder that the environment variable NADEK_DATA names."""
+    dataset = datasets.load(data, data_dir)
+    x = torch.from_numpy({"train": dataset.train, "valid": dataset.valid, "test": dataset.test}[split])
+    return Source(x.float(), Schema(columns=dataset.columns, image_shape=dataset.image_shape))
 
 
 def open_training(

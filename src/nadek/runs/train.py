@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -32,7 +31,6 @@ from nadek.training import (
     Epoch,
     FittedTable,
     Recipe,
-    Rows,
     TrainingDivergedError,
     fit_table,
     last_metrics,
@@ -79,8 +77,16 @@ def train(
             identity.update(built_on(recipe, folder, begin))  # an RBM may only just have been trained
 
         def keep_model(fitted: FittedTable, *, diverged: bool = False) -> SavedModel:
-            metrics = _metrics(recipe, rows, fitted, device, diverged=diverged)
-            metrics |= {**source.trained_on, DIGESTS: {name: identity[name] for name in OTHERS if name in identity}}
+            metrics = {
+                **last_metrics(fitted.history, diverged=diverged),
+                "rows": len(rows.values),
+                "skipped_rows": rows.n_skipped,
+                "config": encode(recipe),
+                **provenance(device),
+                "history": [asdict(epoch) for epoch in fitted.history],
+                **source.trained_on,
+                DIGESTS: {name: identity[name] for name in OTHERS if name in identity},
+            }
             if fitted.gain is not None:
                 metrics["memory"] = {"rows": fitted.n_remembered, **encode(fitted.gain)}
             saved = SavedModel(fitted.network, schema, metrics)
@@ -112,19 +118,6 @@ def train(
             world.from_first(None)  # no process ends before that
             raise TrainingDivergedError(f"{error}. {message}", error.history, error.model) from error
         return keep_model(fitted)
-
-
-def _metrics(
-    recipe: Recipe, rows: Rows, fitted: FittedTable, device: torch.device | str, *, diverged: bool
-) -> dict[str, Any]:
-    return {
-        **last_metrics(fitted.history, diverged=diverged),
-        "rows": len(rows.values),
-        "skipped_rows": rows.n_skipped,
-        "config": encode(recipe),
-        **provenance(device),
-        "history": [asdict(epoch) for epoch in fitted.history],
-    }
 
 
 def begin_as_model(model: ConditionalModel, start: str | os.PathLike[str], schema: Schema) -> None:

@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -94,11 +94,23 @@ class Rows:
         return stream
 
     def _wrong_row(self) -> str | None:
+        """Return a message about the first row with an open quote, or without `dim` cells, if there is one."""
         with self._opened() as stream:
             n_quotes = sum(data.count(b'"') for data in iter(lambda: stream.read(self.block), b""))
+        row, end = 0, "\0end"  # a row of its own, unless the text ends in quotes
         with self._opened() as stream:
             lines = io.TextIOWrapper(stream, "utf-8", newline="")  # type: ignore[type-var]
-            return _wrong_row(lines, self.dim, self.delimiter, has_open_quote=n_quotes % 2 == 1)
+            try:
+                for cells in filter(None, csv.reader(chain(lines, ("\n", end)), delimiter=self.delimiter)):
+                    row += 1
+                    if cells[-1].endswith(f"\n{end}"):
+                        return f"row {row}: found a quote that is never closed"
+                    if len(cells) != self.dim and cells != [end]:
+                        return f"row {row}: expected {self.dim} cells, found {len(cells)}"
+            except csv.Error:  # a cell is longer than the reader permits
+                if n_quotes % 2 == 1:
+                    return f"row {row + 1}: found a quote that is never closed"
+        return None
 
 
 def _whole_rows(text: bytes, rows: re.Pattern[bytes]) -> int:
@@ -107,19 +119,3 @@ def _whole_rows(text: bytes, rows: re.Pattern[bytes]) -> int:
         return text.rindex(b"\n") + 1
     whole = rows.match(text)
     return whole.end() if whole is not None else 0
-
-
-def _wrong_row(lines: Iterable[str], dim: int, separator: str, *, has_open_quote: bool) -> str | None:
-    """Return a message about the first row with an open quote, or without `dim` cells, if there is one."""
-    row, end = 0, "\0end"  # a row of its own, unless the text ends in quotes
-    try:
-        for cells in filter(None, csv.reader(chain(lines, ("\n", end)), delimiter=separator)):
-            row += 1
-            if cells[-1].endswith(f"\n{end}"):
-                return f"row {row}: found a quote that is never closed"
-            if len(cells) != dim and cells != [end]:
-                return f"row {row}: expected {dim} cells, found {len(cells)}"
-    except csv.Error:  # a cell is longer than the reader permits
-        if has_open_quote:
-            return f"row {row + 1}: found a quote that is never closed"
-    return None

@@ -81,7 +81,8 @@ def filled_column(
     cells: Any = table.cells[j]
     where, new = filling
     # a table may say true and false where the model's said 1 and 0
-    if new.dtype.kind in "iuf" and _holds_truths(values):
+    may_be_truths = new.dtype.kind in "iuf" and values.dtype.kind in "bO"
+    if may_be_truths and any(isinstance(value, bool) for value in values.tolist()):
         values = values.astype(np.float64)
     whole = replaced(*_as_in_file(values, where, new, spelling))
     whole = as_texts(whole) if spelling.is_text else _of_one_sort(whole)
@@ -234,13 +235,6 @@ def _with_own(old: Any, where: Bool[np.ndarray, " N"], new: Any) -> Any:  # noqa
     return old.zip_with(nw.new_series(old.name, ~where, backend=old.implementation), new)
 
 
-def _holds_truths(values: NDArray[Any]) -> bool:
-    """Return True if some values are booleans."""
-    if values.dtype != object:
-        return values.dtype.kind == "b"
-    return any(isinstance(value, bool) for value in values.tolist())
-
-
 def _are_numbers(values: NDArray[Any]) -> bool:
     """Return True if all values are numbers, or booleans, which are 0 and 1."""
     if values.dtype != object:
@@ -251,11 +245,6 @@ def _are_numbers(values: NDArray[Any]) -> bool:
 def _are_whole(values: NDArray[Any]) -> bool:
     """Return True if all numbers are whole."""
     return bool((values == np.floor(values)).all())
-
-
-def _are_days(dates: NDArray[Any]) -> bool:
-    """Return True if no date has a time."""
-    return bool((dates.astype("M8[D]") == dates).all())
 
 
 def _reaches(dtype: np.dtype[Any], values: NDArray[Any]) -> bool:
@@ -283,7 +272,8 @@ def _fitting(values: NDArray[Any], like: Any) -> NDArray[Any] | None:  # noqa: A
         return values
     if is_date(like) or values.dtype.kind == "M":
         fits = is_date(like) and values.dtype.kind == "M"
-        return values.astype("M8[us]") if fits and (dtype == nw.Datetime or _are_days(values)) else None
+        fits = fits and (dtype == nw.Datetime or (values.astype("M8[D]") == values).all())  # a day has no time
+        return values.astype("M8[us]") if fits else None
     if not _are_numbers(values):
         return values if dtype == nw.String else None
     if digits:

@@ -27,14 +27,6 @@ Values = Sequence[AnyColumn] | NDArray[Any]
 """D columns [N], or a matrix of numbers [N, D]."""
 
 
-def write_table(
-    target: Target, values: Values, *, columns: Sequence[str] | None = None, index: pa.Table | None = None
-) -> None:
-    """Write a table; see `writing`."""
-    with writing(target) as writer:
-        writer.write(values, columns=columns, index=index)
-
-
 @contextmanager
 def writing(target: Target) -> Iterator["Writer"]:
     """Open a table to be written batch by batch.

@@ -1,58 +1,29 @@
 """Column types, their inference, and their codes."""
 
-from nadek.tabular.columns.bins import Measure, log_density, log_outwards, log_relative_density, within_bins
-from nadek.tabular.columns.encoding import (
-    Statistic,
-    Unknown,
-    bin_probabilities,
-    decode,
-    encode,
-    expected,
-    summarised,
-)
-from nadek.tabular.columns.infer import infer
-from nadek.tabular.columns.parsing import is_missing, read_cells
-from nadek.tabular.columns.quantiles import quantile_of_number
-from nadek.tabular.columns.types import (
-    Binary,
-    Categorical,
-    Column,
-    Numeric,
-    Ordinal,
-    describe,
-    is_plain,
-    knots,
-    level_names,
-    n_levels,
-    ordinal,
-)
-
-__all__ = [
-    "Binary",
-    "Categorical",
-    "Column",
-    "Measure",
-    "Numeric",
-    "Ordinal",
-    "Statistic",
-    "Unknown",
-    "bin_probabilities",
-    "decode",
-    "describe",
-    "encode",
-    "expected",
-    "infer",
-    "is_missing",
-    "is_plain",
-    "knots",
-    "level_names",
-    "log_density",
-    "log_outwards",
-    "log_relative_density",
-    "n_levels",
-    "ordinal",
-    "quantile_of_number",
-    "read_cells",
-    "summarised",
-    "within_bins",
-]
+from nadek.tabular.columns.bins import Measure as Measure
+from nadek.tabular.columns.bins import log_density as log_density
+from nadek.tabular.columns.bins import log_outwards as log_outwards
+from nadek.tabular.columns.bins import log_relative_density as log_relative_density
+from nadek.tabular.columns.bins import within_bins as within_bins
+from nadek.tabular.columns.encoding import Statistic as Statistic
+from nadek.tabular.columns.encoding import Unknown as Unknown
+from nadek.tabular.columns.encoding import bin_probabilities as bin_probabilities
+from nadek.tabular.columns.encoding import decode as decode
+from nadek.tabular.columns.encoding import encode as encode
+from nadek.tabular.columns.encoding import expected as expected
+from nadek.tabular.columns.encoding import summarised as summarised
+from nadek.tabular.columns.infer import infer as infer
+from nadek.tabular.columns.parsing import is_missing as is_missing
+from nadek.tabular.columns.parsing import read_cells as read_cells
+from nadek.tabular.columns.quantiles import quantile_of_number as quantile_of_number
+from nadek.tabular.columns.types import Binary as Binary
+from nadek.tabular.columns.types import Categorical as Categorical
+from nadek.tabular.columns.types import Column as Column
+from nadek.tabular.columns.types import Numeric as Numeric
+from nadek.tabular.columns.types import Ordinal as Ordinal
+from nadek.tabular.columns.types import describe as describe
+from nadek.tabular.columns.types import is_plain as is_plain
+from nadek.tabular.columns.types import knots as knots
+from nadek.tabular.columns.types import level_names as level_names
+from nadek.tabular.columns.types import n_levels as n_levels
+from nadek.tabular.columns.types import ordinal as ordinal
