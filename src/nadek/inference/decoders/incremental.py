@@ -14,9 +14,6 @@ from nadek.models.first_guess import Evidence
 from nadek.models.layers import is_modified
 from nadek.models.variables import MixedVariables
 
-ROUNDING = 8
-"""Where products are compiled for their shapes, rows are rounded up to a multiple of this part of all rows."""
-
 
 class IncrementalDecoder:
     """Compute only what the next logit needs, for rows that share one ordering.
@@ -57,12 +54,10 @@ class IncrementalDecoder:
 
     def scores(self, positions: slice, rows: Rows = ALL) -> Float[Tensor, "n w ..."]:
         """See `Decoder`."""
-        chosen = self._rounded(rows)
-        guess = None if self.first_guess is None else self.first_guess.logits(self.evidence.select(chosen))
-        h, columns = self._hidden(positions.start, chosen, guess), self.variables.columns(positions)
+        guess = None if self.first_guess is None else self.first_guess.logits(self.evidence.select(rows))
+        h, columns = self._hidden(positions.start, rows, guess), self.variables.columns(positions)
         logits = torch.addmm(self.b_exact[columns], h.to(self.seen.dtype), self.V_exact[columns].t())
         logits = logits if guess is None else logits + guess[:, columns]
-        logits = logits if chosen is rows else logits[: len(rows)]  # type: ignore[arg-type]
         if self.confidence is not None:
             logits = self.confidence(self.n_revealed[rows] / len(self.variables.levels)).unsqueeze(1) * logits
         return self.variables.scores_at(logits, positions)
@@ -129,14 +124,6 @@ class IncrementalDecoder:
                 W, V = prepack_weight(W, len(self.seen)), prepack_weight(V, len(self.seen))
             self._packed = start, W, V
         return self._packed[1:]
-
-    def _rounded(self, rows: Rows) -> Rows:
-        """Repeat the first row up to a round number, where products are compiled for their shapes."""
-        if isinstance(rows, slice) or self.block == 1:
-            return rows
-        n_rows = len(self.seen)
-        extra = -len(rows) % -(-n_rows // ROUNDING)
-        return torch.cat([rows, rows[:1].expand(min(extra, n_rows - len(rows)))])
 
 
 class RaggedDecoder(IncrementalDecoder):
