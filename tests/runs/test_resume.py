@@ -247,7 +247,6 @@ LAST_STEP = (Phase(epochs=4),)
         ({}, {"phases": (Phase(epochs=1),)}, "phases"),
         ({}, {"phases": LAST_STEP}, "phases"),
         ({"optimizer": Muon()}, {}, "optimizer.kind 'adamw', found one of a run with 'muon'"),
-        ({}, {"optimizer": AdaDelta()}, "optimizer.kind 'adadelta', found one of a run with 'adamw'"),
         ({}, {"optimizer": AdamW(lr=0.03)}, "optimizer.lr 0.03, found one of a run with 0.02"),
         ({"ema_decay": 0.9}, {"ema_decay": 0.0}, "ema_decay 0.0, found one of a run with 0.9"),
         ({}, {"patience": 3}, "patience 3, found one of a run with None"),

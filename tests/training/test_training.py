@@ -758,7 +758,7 @@ def test_codes_beyond_the_levels_are_named():
         (lambda: Phase(objective="fixed_order", steps=1), "the fixed_order objective takes all steps"),
         (lambda: Phase(objective="fixed_order", extra_steps=1), "extra_steps: the fixed_order objective takes all"),
         (lambda: Phase(extra_steps=0), "extra_steps: expected at least 1, found 0"),
-        (lambda: Phase(objective="fixed_order", masks="holes"), "masks: the fixed_order objective hides what its"),
+        (lambda: Phase(objective="fixed_order", masks="holes"), "masks: the fixed_order objective takes all"),
     ],
 )
 def test_impossible_options_are_refused(make, message):

@@ -52,12 +52,10 @@ class Phase:
     def __post_init__(self) -> None:
         check_choices(self, "objective", "masks")
         check_range(self, "epochs", "steps", "extra_steps", least=1, whole=True)
-        for name in ("steps", "extra_steps"):
+        for name in ("steps", "extra_steps", "masks"):
             if getattr(self, name) is not None and self.objective == "fixed_order":
-                message = "the fixed_order objective takes all steps of the network, leave the option out"
-                raise ValueError(f"{name}: {message}")
-        if self.masks is not None and self.objective == "fixed_order":
-            raise ValueError("masks: the fixed_order objective hides what its ordering says, leave the option out")
+                message = "the fixed_order objective takes all steps and hides what its ordering says"
+                raise ValueError(f"{name}: {message}, leave the option out")
 
     @property
     def validated_steps(self) -> int | None:
