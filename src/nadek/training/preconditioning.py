@@ -33,11 +33,10 @@ def mean_input(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
     if not isinstance(model, IterativeNADE):
         raise ValueError(f"centred: a {type(model).__name__} has no matrix that reads columns; leave the option out")
     total, count = torch.zeros_like(model.fill), torch.zeros_like(model.fill)
-    for part in torch.arange(len(rows.values), device=rows.values.device).split(8192):
-        values, observed = rows.batch(part)
-        shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
+    for part in rows.parts():
+        shown = torch.ones_like(part.values, dtype=torch.bool) if part.observed is None else part.observed
         shown_columns = model.variables.expand(shown)
-        total += (model.variables.encode(values) * shown_columns).sum(0)
+        total += (model.variables.encode(part.values) * shown_columns).sum(0)
         count += shown_columns.sum(0)
     return 0.5 * (total / count.clamp(min=1) + model.fill)
 
