@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PIP_INSTALL := python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow check lint types layers docs site play fuzz bench clean
+.PHONY: demo test test-slow check lint types layers docs site play packages fuzz bench clean
 
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
 	$(BIN)/python examples/digits.py
@@ -16,7 +17,7 @@ test: $(READY)  ## the quick tests and the examples in docstrings, a process for
 test-slow: $(READY)  ## the tests that take longer
 	$(PYTEST) -m slow tests
 
-check: lint types layers test play test-slow docs site  ## everything that has to hold before a change lands
+check: lint types layers test play test-slow docs site packages  ## everything that has to hold before a change lands
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -40,8 +41,13 @@ play: $(READY)  ## the page to play on, in build/play, by onnxruntime-web from n
 	OMP_NUM_THREADS=1 $(BIN)/python docs/play/build_page.py build/play
 
 .venv/.site: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,site]'
+	$(BIN)/$(PIP_INSTALL) -c constraints.txt -e '.[dev,site]'
 	touch $@
+
+packages: $(READY)  ## wheels and sdists, in build/packages: each wheel is built from its sdist, looked through and used
+	rm -rf build/packages
+	for project in . paper; do $(BIN)/python -m build --no-isolation --outdir build/packages $$project || exit 1; done
+	$(BIN)/python .ci/packages.py
 
 fuzz: $(READY)  ## 10,000 damaged tables and 10,000 damaged models and trainings, watched, with the record: some minutes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz.py --record
@@ -55,7 +61,7 @@ bench: $(READY)  ## the short form of the benchmarks, ratios only; --record in e
 
 $(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./paper
+	$(BIN)/$(PIP_INSTALL) -c constraints.txt -e '.[dev]' -e ./paper
 	touch $@
 
 clean:
