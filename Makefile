@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP_INSTALL := python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow check lint types layers docs site play packages fuzz bench clean
+.PHONY: demo test test-slow check lint types layers docs site play packages check-pythons fuzz bench clean
 
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
 	$(BIN)/python examples/digits.py
@@ -48,6 +48,14 @@ packages: $(READY)  ## wheels and sdists, in build/packages: each wheel is built
 	rm -rf build/packages
 	for project in . paper; do $(BIN)/python -m build --no-isolation --outdir build/packages $$project || exit 1; done
 	$(BIN)/python .ci/packages.py
+
+check-pythons: packages  ## the wheels, in a new environment of each Python that is installed
+	for version in 3.11 3.12 3.13 3.14; do \
+	  python$$version --version >/dev/null 2>&1 || { echo "$$version: not installed, not checked"; continue; }; \
+	  python$$version -m venv --clear build/pythons/$$version && \
+	  build/pythons/$$version/bin/$(PIP_INSTALL) -c constraints.txt build/packages/*.whl && \
+	  build/pythons/$$version/bin/python .ci/smoke.py && echo "$$version: works" || exit 1; \
+	done
 
 fuzz: $(READY)  ## 10,000 damaged tables and 10,000 damaged models and trainings, watched, with the record: some minutes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz.py --record
