@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP_INSTALL := python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow check lint types layers docs site play packages check-pythons fuzz bench clean
+.PHONY: demo test test-slow check lint types layers docs site play packages check-pythons check-lowest fuzz bench clean
 
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
 	$(BIN)/python examples/digits.py
@@ -56,6 +56,16 @@ check-pythons: packages  ## the wheels, in a new environment of each Python that
 	  build/pythons/$$version/bin/$(PIP_INSTALL) -c constraints.txt build/packages/*.whl && \
 	  build/pythons/$$version/bin/python .ci/smoke.py && echo "$$version: works" || exit 1; \
 	done
+
+FLOORS := 's/^  "\([a-z-]*\)\(\[[a-z]*\]\)\{0,1\}>=\([0-9.]*\)",.*/\1==\3/p'
+LOWEST := build/lowest
+
+check-lowest: packages  ## the wheels and tests, with the oldest Python and libraries of pyproject.toml; gigabytes to load
+	python3.11 -m venv --clear $(LOWEST)
+	sed -n $(FLOORS) pyproject.toml > $(LOWEST)/floors.txt
+	$(LOWEST)/bin/$(PIP_INSTALL) -c $(LOWEST)/floors.txt build/packages/*.whl beartype onnxruntime onnxscript pandas polars pytest
+	$(LOWEST)/bin/python .ci/smoke.py
+	$(LOWEST)/bin/python -m pytest -q -m "not slow" -W ignore::DeprecationWarning $(addprefix tests/,models inference tabular estimators)
 
 fuzz: $(READY)  ## 10,000 damaged tables and 10,000 damaged models and trainings, watched, with the record: some minutes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz.py --record
