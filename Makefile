@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PIP_INSTALL := python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow check lint types layers docs site play fuzz bench clean
+.PHONY: demo test test-slow check lint types layers docs site play packages check-pythons check-lowest fuzz bench clean
 
 demo: $(READY)  ## train on small handwritten digits, compare, draw pictures: about half a minute
 	$(BIN)/python examples/digits.py
@@ -16,7 +17,7 @@ test: $(READY)  ## the quick tests and the examples in docstrings, a process for
 test-slow: $(READY)  ## the tests that take longer
 	$(PYTEST) -m slow tests
 
-check: lint types layers test play test-slow docs site  ## everything that has to hold before a change lands
+check: lint types layers test play test-slow docs site packages  ## everything that has to hold before a change lands
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -40,8 +41,31 @@ play: $(READY)  ## the page to play on, in build/play, by onnxruntime-web from n
 	OMP_NUM_THREADS=1 $(BIN)/python docs/play/build_page.py build/play
 
 .venv/.site: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,site]'
+	$(BIN)/$(PIP_INSTALL) -c constraints.txt -e '.[dev,site]'
 	touch $@
+
+packages: $(READY)  ## wheels and sdists, in build/packages: each wheel is built from its sdist, looked through and used
+	rm -rf build/packages
+	for project in . paper; do $(BIN)/python -m build --no-isolation --outdir build/packages $$project || exit 1; done
+	$(BIN)/python .ci/packages.py
+
+check-pythons: packages  ## the wheels, in a new environment of each Python that is installed
+	for version in 3.11 3.12 3.13 3.14; do \
+	  python$$version --version >/dev/null 2>&1 || { echo "$$version: not installed, not checked"; continue; }; \
+	  python$$version -m venv --clear build/pythons/$$version && \
+	  build/pythons/$$version/bin/$(PIP_INSTALL) -c constraints.txt build/packages/*.whl && \
+	  build/pythons/$$version/bin/python .ci/smoke.py && echo "$$version: works" || exit 1; \
+	done
+
+FLOORS := 's/^  "\([a-z-]*\)\(\[[a-z]*\]\)\{0,1\}>=\([0-9.]*\)",.*/\1==\3/p'
+LOWEST := build/lowest
+
+check-lowest: packages  ## the wheels and tests, with the oldest Python and libraries of pyproject.toml; gigabytes to load
+	python3.11 -m venv --clear $(LOWEST)
+	sed -n $(FLOORS) pyproject.toml > $(LOWEST)/floors.txt
+	$(LOWEST)/bin/$(PIP_INSTALL) -c $(LOWEST)/floors.txt build/packages/*.whl beartype onnxruntime onnxscript pandas polars pytest
+	$(LOWEST)/bin/python .ci/smoke.py
+	$(LOWEST)/bin/python -m pytest -q -m "not slow" -W ignore::DeprecationWarning $(addprefix tests/,models inference tabular estimators)
 
 fuzz: $(READY)  ## 10,000 damaged tables and 10,000 damaged models and trainings, watched, with the record: some minutes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fuzz.py --record
@@ -55,7 +79,7 @@ bench: $(READY)  ## the short form of the benchmarks, ratios only; --record in e
 
 $(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./paper
+	$(BIN)/$(PIP_INSTALL) -c constraints.txt -e '.[dev]' -e ./paper
 	touch $@
 
 clean:
