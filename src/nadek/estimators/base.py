@@ -74,8 +74,8 @@ SHARED_OPTIONS = """effort: "quick" trains at most a third as long, for a first 
               `NADEkImputer`).
             - ``weight_decay``: of the matrices, decoupled; "auto" is 0.1.
             - ``batch_size``: rows of a minibatch; "auto" is 100, and 300 from 100,000 rows on (200 in `NADEkImputer`).
-            - ``early_stopping``: True (the default) holds out ``validation_fraction`` of the rows, keeps the weights that
-              did best on them, and stops after ``n_iter_no_change`` validations without a better one.
+            - ``early_stopping``: True, the default, holds out ``validation_fraction`` of the rows, keeps the weights
+              that did best on them, and stops after ``n_iter_no_change`` validations without a better one.
             - ``validation_fraction``: 0.1 of the rows; none are held out where none would be left to train on.
             - ``n_iter_no_change``: "auto" is a fifth of all validations of the run, at least 5. None never stops
               early, but still keeps the best weights.
