@@ -925,7 +925,7 @@ FLAGS = {
     " --missing --numeric --ordinal --resume --save-every --seed --set --steps --tensorboard --validation"
     " --validation-fraction --whole-numbers",
     "impute": "--strategy --probabilities --seed",
-    "info": "--json",
+    "info": "--card --json",
     "play": "--port",
     "sample": "--device --force --number --orderings --output --seed -n -o",
     "score": "--orderings --outliers --seed --spread",

@@ -36,7 +36,7 @@ UsageError: type[Exception] = typer.BadParameter.mro()[1]
 
 
 def make_app(verbs: Collection[str]) -> typer.Typer:
-    """Build the command; other verbs have a help text only."""
+    """Build the command; other verbs are only listed."""
     app = typer.Typer(
         name="nadek",
         help="NADE-k: fill in, score and sample rows of answers, categories and numbers, in any order.",

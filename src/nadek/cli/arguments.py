@@ -53,7 +53,7 @@ Spread = Annotated[bool, option("--spread", "Models of images: orderings that sp
 
 
 def some_file(path: str | Path) -> Path | None:
-    """Return the path of an output file; None for ``-``."""
+    """Return an output file's path; None for ``-``."""
     return None if str(path) == "-" else Path(path)
 
 

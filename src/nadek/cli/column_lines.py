@@ -83,7 +83,7 @@ def _reason(learnt: Learnt | Exception | None, option: str | None) -> tuple[str,
 
 
 def _values_in(column: Column) -> str:
-    """Return what the values of a column have in common."""
+    """Return what a column's values have in common."""
     if isinstance(column, Numeric) and column.unit:
         return "dates"
     if isinstance(column, Numeric):

@@ -100,7 +100,7 @@ def evaluate(
 def _show_record(
     record: dict[str, Any], table: TableOptions, show: Callable[[dict[str, Any]], None], *, as_json: bool
 ) -> None:
-    """Write a record to the output file, and print it."""
+    """Write a record to a file, and print it."""
     if table.output is not None:
         show_json(record, table.output)
     (show_json if as_json else show)(record)

@@ -85,7 +85,7 @@ To be added by hand: where the rows come from, whom they leave out, what the mod
 
 
 def _about(saved: SavedModel, facts: dict[str, Any]) -> list[list[str]]:
-    """Return labels and texts about a model and its training."""
+    """Return labels and texts about a model."""
     config = saved.model.config
     rows = [
         ["variables", f"{config.n_variables:,}"],

@@ -38,7 +38,7 @@ class _Display:
     figure_: Figure | SubFigure
 
     def plot(self: Shown, ax: Axes | None = None) -> Shown:
-        """Draw on some axes, or on new ones of pyplot."""
+        """Draw on some axes, or on new ones."""
         self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
         self._draw(self.ax_)
@@ -85,7 +85,7 @@ class MissingDisplay(_Display):
 
 
 class CalibrationDisplay(_Display):
-    """Curves of how often what an estimator predicts comes true.
+    """Curves of how often predictions come true.
 
     Each cell is predicted from the other cells of its row. Predictions on the diagonal are calibrated.
 
@@ -183,7 +183,9 @@ class InformationDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, estimator: CellAnswers, *, ax: Axes | None = None) -> "InformationDisplay":
-        """Ask an estimator about every pair of columns, see `nadek.inference.expected_information`.
+        """Ask an estimator about every pair of columns.
+
+        See `nadek.inference.expected_information`.
 
         Args:
             estimator: fitted, as `nadek.NADEk`.

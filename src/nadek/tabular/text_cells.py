@@ -222,7 +222,7 @@ def fill_words(words: pa.ChunkedArray, new: pa.Array, where: NDArray[np.bool_]) 
 
 
 def as_date(word: str) -> np.datetime64 | None:
-    """Return the date of a word; None for no date."""
+    """Return a word's date; None for no date."""
     if not _DATE.fullmatch(word):
         return None
     dates = _all_of(pa.chunked_array([[word]]), _DATES)

@@ -60,7 +60,7 @@ class Choices:
 
 
 class ParsedChoices(NamedTuple):
-    """`Choices` about the columns of one table, by their labels."""
+    """`Choices` about one table's columns, by their labels."""
 
     declared: Mapping[str, Declaration]
     orders: Mapping[str, tuple[str, ...]]

@@ -57,7 +57,7 @@ class World:
 
     @torch.no_grad()
     def sum_gradients(self, model: nn.Module) -> None:
-        """Add up the gradients of all processes, in one message."""
+        """Add up the gradients of all processes."""
         if self.size == 1:
             return
         gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
