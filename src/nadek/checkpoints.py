@@ -240,7 +240,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder} is not a model folder: it has no {CONFIG}{hint}")
     config = read_record(folder / CONFIG)
     if (version := config.get("format")) != FORMAT:
-        raise ValueError(f"{folder / CONFIG}: expected a nadek model of format {FORMAT}, found {version!r}")
+        hint = "; a newer nadek reads it" if isinstance(version, int) and version > FORMAT else ""
+        raise ValueError(f"{folder / CONFIG}: expected a nadek model of format {FORMAT}, found {version!r}{hint}")
     for key in ("model", "weights_sha256"):
         if key not in config:
             raise ValueError(f"{folder / CONFIG}: expected the key {key!r} of a nadek model, found none")

@@ -190,7 +190,8 @@ EDITS = {  # of config.json or schema.json, and what is said
         ({"model": {}}, "that this version can read: option model.n_variables is missing"),
         ({"model": {"n_variables": 4, "stepz": 3}}, "unknown option model.stepz; did you mean steps?"),
         *[({"model": value}, f"model: expected a table of options, found {value!r}") for value in ([], 5, "deep")],
-        *[({"format": value}, f"expected a nadek model of format 1, found {value!r}") for value in (None, 2, "1")],
+        *[({"format": value}, f"expected a nadek model of format 1, found {value!r}") for value in (None, "1")],
+        ({"format": 2}, "expected a nadek model of format 1, found 2; a newer nadek reads it"),
         ({"weights_sha256": ...}, "expected the key 'weights_sha256' of a nadek model, found none"),
     ],
     "schema.json": [
