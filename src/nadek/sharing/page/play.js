@@ -31,12 +31,14 @@ async function start() {
   const about = models.find(({ name }) => `#${name}` === location.hash) ?? models[0];
   showLinks(models, about);
   const loaded = new Map();
-  const engine = engineFor(about, (bytes, name) => {
+  const answered = new Promise((next) => setTimeout(next)); // the first answer may come along with the page
+  const show = (bytes, name) => {
     loaded.set(name, bytes);
     const done = [...loaded.values()].reduce((a, b) => a + b);
     $("loading-bar").value = Math.min(1, done / about.bytes);
     $("loading-text").textContent = `The model is on its way: ${(done / 1e6).toFixed(1)} MB`;
-  });
+  };
+  const engine = answered.then(() => engineFor(about, show));
   const model = new Model(about, engine);
   const isPicture = about.image_shape && about.levels.every((n) => n === 2);
   await (isPicture ? showPicture(model) : showSurvey(model));
