@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
+from scipy.sparse import coo_array, csc_matrix, csr_array
 from scipy.stats import chisquare
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -413,6 +414,16 @@ def test_arrays_keep_their_type(copies, dtype):
     assert filled.dtype == table.dtype
     assert not pd.isna(filled).any()
     assert nadek.NADEk(**QUICK).fit(table).sample(4).dtype == table.dtype
+
+
+@pytest.mark.parametrize("sparse", [csr_array, coo_array, csc_matrix])
+def test_sparse_matrices_are_read_as_dense_ones(copies, sparse):
+    holes = copies.astype(float)
+    holes[::3, 0] = np.nan
+    dense, stored = (nadek.NADEk(**QUICK).fit(kind(copies), X_val=kind(copies)) for kind in (np.array, sparse))
+    np.testing.assert_array_equal(stored.score_samples(sparse(holes)), dense.score_samples(holes))
+    imputer = nadek.NADEkImputer(**QUICK).fit(sparse(holes))
+    np.testing.assert_array_equal(imputer.transform(sparse(holes)), imputer.transform(holes))
 
 
 def test_lists_keep_numbers_and_words_apart(copies):

@@ -138,8 +138,9 @@ class NADEkBase(SavedEstimator):
             cls.__init__.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
 
     def __sklearn_tags__(self) -> Tags:
-        """Return tags: missing cells and categories are accepted."""
+        """Return tags: missing cells, categories and sparse matrices are accepted."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags

@@ -77,7 +77,8 @@ class NADEk(DensityMixin, CellAnswers):
         """Fit the distribution of the rows of a table.
 
         Args:
-            X: the table [N, D]: an array, a list of rows, or a pandas, polars or pyarrow table; cells may be missing.
+            X: the table [N, D]: an array, a list of rows, a sparse matrix (read as a dense one), or a pandas, polars or
+                pyarrow table; cells may be missing.
             y: ignored.
             X_val: validation rows, in place of a held-out part of ``X``.
 

@@ -16,7 +16,7 @@ from nadek.tabular.columns.parsing import LARGEST_EXACT
 from nadek.tabular.table import Table, empty_cells
 
 MatrixLike = Any
-"""A table: an array, a list of rows, or a pandas, polars or pyarrow table."""
+"""A table: an array, a list of rows, a sparse matrix of SciPy, or a pandas, polars or pyarrow table."""
 
 CATEGORICAL = (nw.Categorical, nw.Enum)
 WIDEST = (nw.Int128, nw.UInt128)
@@ -25,13 +25,15 @@ UNDERSTOOD = (nw.Object, nw.Unknown, nw.String, nw.Boolean, *CATEGORICAL)
 
 
 def plain_table(X: MatrixLike) -> Any:  # noqa: ANN401 - a native frame or something like an array
-    """Return what is to be read: a native frame, an array without a mask, or X itself."""
+    """Return what is to be read: a native frame, a dense array without a mask, or X itself."""
     native: Any = nw.to_native(X, pass_through=True)
     if isinstance(X, LazyFrame) or nw.dependencies.is_polars_lazyframe(native):
         raise TypeError("expected a table with its rows at hand, found a lazy frame: call collect() on it")
     arrow = nw.dependencies.get_pyarrow()
     if arrow is not None and isinstance(native, arrow.RecordBatch):
         return arrow.Table.from_batches([native])
+    if hasattr(native, "toarray"):  # sparse: cells that it does not store are 0, and not missing
+        return native.toarray()
     if isinstance(native, np.ma.MaskedArray) and native.dtype.names is None:
         return empty_cells(native.data, np.ma.getmaskarray(native))
     if isinstance(native, Sequence) and np.asarray(native).dtype.kind in "US":
