@@ -50,7 +50,7 @@ def main() -> None:
         if way == "completed":
             train, valid = (models["follow"].sample_conditional(x, random_state=0)[0] for x in (train, valid))
         missing_is = "complete" if "learnt" in way else "use"
-        models[way] = nadek.NADEk(random_state=0, missing=missing_is, **settings).fit(train, X_val=valid)
+        models[way] = nadek.NADEk(random_state=0, missing=missing_is, n_orderings=32, **settings).fit(train, X_val=valid)
         seconds = time.perf_counter() - started
         scores = models[way].score_samples(test)
         drawn = models[way].sample(SAMPLES, random_state=1)

@@ -50,7 +50,8 @@ def measure(name: str) -> dict[str, Any]:
     if "holes" in name:
         train, valid = (hide(part, 0.3, data.levels, part=name) for part, name in ((train, "train"), (valid, "valid")))
     started = time.perf_counter()
-    model = nadek.NADEk(memory="memory" in name, random_state=0).fit(_frame(train, data), X_val=_frame(valid, data))
+    model = nadek.NADEk(memory="memory" in name, n_orderings=32, random_state=0)
+    model.fit(_frame(train, data), X_val=_frame(valid, data))
     fitted = time.perf_counter()
     test = _frame(data.test, data)
     scores = model.score_samples(test)

@@ -68,7 +68,7 @@ class NADEk(DensityMixin, CellAnswers):
         True
     """
 
-    def __init__(self, *, memory: MaybeSwitch = False, n_orderings: Count = 32, **shared: Any) -> None:  # noqa: ANN401
+    def __init__(self, *, memory: MaybeSwitch = False, n_orderings: Count = 8, **shared: Any) -> None:  # noqa: ANN401
         super().__init__(**shared)
         self.memory = memory
         self.n_orderings = n_orderings

@@ -47,7 +47,7 @@ LARGE_TABLE = 100_000
 ROWS_BETWEEN = 8192
 """Rows read between validations, at most a tenth of a run; four times as many with `imputation_phases`, which would
 spend a tenth of their time on them, and half as many where they choose the length."""
-ANNEAL = 0.7
+ANNEAL = 0.5
 """Epochs of a falling rate, as part of those of the full rate, where validation chooses the length."""
 PATIENCE = 0.2
 """Patience of early stopping, as part of the epochs."""
