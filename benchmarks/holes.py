@@ -39,7 +39,7 @@ def main() -> None:
     parser = record_parser(__doc__, "holes")
     parser.add_argument("--quick", action="store_true", help="two epochs, to see that it runs")
     options = parser.parse_args()
-    data, settings = table("nltcs"), {"max_iter": 2} if options.quick else {}
+    data, settings = table("nltcs"), {"n_orderings": 32} | ({"max_iter": 2} if options.quick else {})
     test, others = _frame(data.test), np.delete(np.arange(data.test.shape[1]), DRIVER)
     models: dict[str, nadek.NADEk] = {}
     metrics: dict[str, Any] = {}
@@ -50,7 +50,7 @@ def main() -> None:
         if way == "completed":
             train, valid = (models["follow"].sample_conditional(x, random_state=0)[0] for x in (train, valid))
         missing_is = "complete" if "learnt" in way else "use"
-        models[way] = nadek.NADEk(random_state=0, missing=missing_is, n_orderings=32, **settings).fit(train, X_val=valid)
+        models[way] = nadek.NADEk(random_state=0, missing=missing_is, **settings).fit(train, X_val=valid)
         seconds = time.perf_counter() - started
         scores = models[way].score_samples(test)
         drawn = models[way].sample(SAMPLES, random_state=1)

@@ -1,6 +1,7 @@
 """One loop for every study: train a job's model, score it, write its record."""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from nadek.runs.provenance import provenance
 from nadek.training import Epoch, TrainingConfig
-from nadek.utils.atomic import read_record, write_record
+from nadek.utils.atomic import finite, read_record, replacing
 from nadek_paper.workspace import Workspace
 
 Record = dict[str, Any]
@@ -76,6 +77,26 @@ def run_study(study: Study, *, force: bool = False, watcher: Watcher | None = No
         model = job.train(force, watcher.on_epoch)
         results[job.name] = job.write(job.score(model, force, watcher.on_rows))
     return study.finish(results)
+
+
+def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
+    """Write a record, whole or not at all; NaN becomes null.
+
+    The entry ``lines``, a list or a dictionary, is written last, one line an item.
+    """
+    content = finite(record)
+    entries = content.pop(lines)
+    if isinstance(entries, dict):
+        opening, closing = "{}"
+        written = [f"    {json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries.items()]
+    else:
+        opening, closing = "[]"
+        written = [f"    {json.dumps(entry)}" for entry in entries]
+    text = json.dumps(content, indent=2, allow_nan=False).removesuffix("\n}")
+    text += f',\n  "{lines}": {opening}\n' + ",\n".join(written) + f"\n  {closing}\n}}\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(text.encode())
 
 
 def write_whole(workspace: Workspace, name: str, content: Record, *, lines: str) -> Record:

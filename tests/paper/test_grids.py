@@ -14,12 +14,12 @@ from nadek.inference.likelihood import estimate_log_prob, log_prob
 from nadek.models import IterativeNADE
 from nadek.runs.provenance import provenance
 from nadek.training import TrainingDivergedError, fit, prepare
-from nadek.utils.atomic import read_record, write_record
+from nadek.utils.atomic import read_record
 from nadek_paper.grids.grid import grids, n_parameters, read_grid, widest
 from nadek_paper.grids.study import current, grid_study, is_current, score, training_of_cell
 from nadek_paper.grids.table import grid_tables, mean_over_seeds
 from nadek_paper.report import write_report
-from nadek_paper.studies import run_study
+from nadek_paper.studies import run_study, write_record
 from nadek_paper.workspace import RECIPES, RESULTS, some_rows
 from support.paper_rows import forbidden, recipe_text, workspace_in, write_recipe
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from nadek import figures
 from nadek.runs.provenance import provenance
-from nadek.utils.atomic import write_record
 from nadek.utils.configs import encode
 from nadek_paper.figures import config, images
 from nadek_paper.figures.charts import Points, curves, grid_lines, steps_at_test
 from nadek_paper.figures.references import find
 from nadek_paper.figures.structures import structures
+from nadek_paper.studies import write_record
 from nadek_paper.workspace import Workspace
 
 DRAWN_BY: dict[type, Callable[[Any, Any], tuple[Points, figures.Figure]]] = {

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from nadek.figures.style import DPI, INK, LINES, PAPER, RULE, STYLE, legend_below, settled
+from nadek.figures.style import DPI, INK, LINES, PAPER, RULE, STYLE, settled
 
 SHORT = 20
 """Lines of at most this many points show them."""
@@ -68,8 +69,15 @@ def lines(
         handles = [
             _handle([by_name[name] for by_name in panels.values() if name in by_name], looks[name]) for name in names
         ]
-        legend_below(figure, handles, names)
+        _legend_below(figure, handles, names)
         return settled(figure)
+
+
+def _legend_below(figure: Figure, handles: Sequence[Artist], names: Sequence[str]) -> None:
+    """A legend under a picture, in as many columns as its width has room for, three at most."""
+    entry = 0.6 + 0.06 * max(map(len, names))  # inches: the line and the space around it, and its name
+    columns = max(1, min(len(names), 3, int(figure.get_figwidth() / entry)))
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
 
 
 def _looks(names: Sequence[str], beside: Mapping[str, str | None]) -> dict[str, dict[str, Any]]:

@@ -16,12 +16,12 @@ from nadek.inference.summary import summarise
 from nadek.runs.data import Split
 from nadek.runs.provenance import provenance
 from nadek.training import TrainingDivergedError
-from nadek.utils.atomic import locked, read_record, write_record
+from nadek.utils.atomic import locked, read_record
 from nadek.utils.configs import encode
 from nadek_paper.grids.grid import SEED, Cell, Grid, Part
 from nadek_paper.markdown import number
 from nadek_paper.scoring import TEST_SEED
-from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study
+from nadek_paper.studies import Job, OnEpoch, Progress, Record, Study, write_record
 from nadek_paper.trainings import Training
 from nadek_paper.workspace import Workspace, some_rows
 

@@ -77,8 +77,7 @@ class NADEk(DensityMixin, CellAnswers):
         """Fit the distribution of the rows of a table.
 
         Args:
-            X: the table [N, D]: an array, a list of rows, a sparse matrix (read as a dense one), or a pandas, polars or
-                pyarrow table; cells may be missing.
+            X: the table [N, D]: an array, rows, a sparse matrix, or a pandas, polars or pyarrow table with holes.
             y: ignored.
             X_val: validation rows, in place of a held-out part of ``X``.
 

@@ -1,11 +1,9 @@
 """Colours, sizes and type that all pictures share, and how they are written."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from matplotlib import rc_context
-from matplotlib.artist import Artist
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
@@ -42,13 +40,6 @@ _NO_CLOCK: dict[str, dict[str, None]] = {
     ".svg": {"Date": None, "Creator": None},
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-
-
-def legend_below(figure: Figure, handles: Sequence[Artist], names: Sequence[str]) -> None:
-    """A legend under a picture, in as many columns as its width has room for, three at most."""
-    entry = 0.6 + 0.06 * max(map(len, names))  # inches: the line and the space around it, and its name
-    columns = max(1, min(len(names), 3, int(figure.get_figwidth() / entry)))
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
 
 
 def save(figure: Figure, path: str | Path) -> Path:

@@ -168,26 +168,6 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     return record
 
 
-def write_record(path: Path, record: dict[str, Any], *, lines: str) -> None:
-    """Write a record, whole or not at all; NaN becomes null.
-
-    The entry ``lines``, a list or a dictionary, is written last, one line an item.
-    """
-    content = finite(record)
-    entries = content.pop(lines)
-    if isinstance(entries, dict):
-        opening, closing = "{}"
-        written = [f"    {json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries.items()]
-    else:
-        opening, closing = "[]"
-        written = [f"    {json.dumps(entry)}" for entry in entries]
-    text = json.dumps(content, indent=2, allow_nan=False).removesuffix("\n}")
-    text += f',\n  "{lines}": {opening}\n' + ",\n".join(written) + f"\n  {closing}\n}}\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as stream:
-        stream.write(text.encode())
-
-
 def finite(value: Any) -> Any:  # noqa: ANN401 - JSON
     """Replace numbers that JSON lacks by None."""
     if isinstance(value, dict):
