@@ -62,24 +62,28 @@ def list_names(names: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, str]]:
-    """Return name, type and reason of each training column."""
+def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, int | None, str]]:
+    """Return name, type, number of missing cells (None if unknown) and reason of each training column."""
     parsed = choices.parse(table.labels)
     learnt = dict(learn_each(table, parsed))
     reasons = {label: _reason(learnt.get(label), parsed.declared.get(label)) for label in table.labels}
-    return [(label, kind, reason.removeprefix(f'column "{label}" ')) for label, (kind, reason) in reasons.items()]
+    return [
+        (label, kind, missing, reason.removeprefix(f'column "{label}" '))
+        for label, (kind, missing, reason) in reasons.items()
+    ]
 
 
-def _reason(learnt: Learnt | Exception | None, option: str | None) -> tuple[str, str]:
-    """Return the type of a column and the reason."""
+def _reason(learnt: Learnt | Exception | None, option: str | None) -> tuple[str, int | None, str]:
+    """Return the type of a column, its missing cells and the reason."""
     if learnt is None:
-        return "left out", "--drop"
+        return "left out", None, "--drop"
     if isinstance(learnt, Exception):
-        return "to be said", str(learnt)
+        return "to be said", None, str(learnt)
     column, codes = learnt
-    if np.isnan(codes).all():
-        return "empty", "no value in any row"
-    return describe(column), f"--{option}" if option else _values_in(column)
+    missing = int(np.isnan(codes).sum())
+    if missing == len(codes):
+        return "empty", missing, "no value in any row"
+    return describe(column), missing, f"--{option}" if option else _values_in(column)
 
 
 def _values_in(column: Column) -> str:

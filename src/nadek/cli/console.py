@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from datetime import UTC, datetime
 from io import TextIOWrapper
@@ -38,10 +39,11 @@ def show_json(content: dict[str, Any], output: Path | None = None) -> None:
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table, aligned right after the first column."""
+    """Print a table, columns of numbers aligned right."""
     table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+        is_number = all(re.match(r"[-+–\d]|$", row[index]) for row in rows)
+        table.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     standard_output()

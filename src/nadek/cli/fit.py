@@ -290,13 +290,19 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
         raise ValueError(f"--dry-run: {data!r} is a known data set, whose columns are all of 0 and 1")
     rows = column_reasons(open_table(data, form), choices)
     if as_json:
-        show_json({"columns": [dict(zip(("name", "type", "reason"), row, strict=True)) for row in rows]})
+        keys = ("name", "type", "missing", "reason")
+        show_json({"columns": [dict(zip(keys, row, strict=True)) for row in rows]})
         return
-    groups: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, str, int | None, str]]] = {}
     for row in rows:
-        groups.setdefault((row[1], row[2].partition(" (")[0]), []).append(row)  # without the example of a cell
-    lines = [[", ".join(row[0] for row in some), *some[0][1:]] for some in groups.values()]
-    show_table(data, ["column", "type", "reason"], [list(map(escape, line)) for line in lines])
+        groups.setdefault((row[1], row[3].partition(" (")[0]), []).append(row)  # without the example of a cell
+    lines = []
+    for some in groups.values():
+        labels, (kind, *_), counts, (reason, *_) = zip(*some, strict=True)
+        least, most = min(counts, key=lambda n: n or 0), max(counts, key=lambda n: n or 0)
+        missing = "" if most is None else f"{most}" if least == most else f"{least} to {most}"
+        lines.append([", ".join(labels), kind, missing, reason])
+    show_table(data, ["column", "type", "missing", "reason"], [list(map(escape, line)) for line in lines])
 
 
 def _show_columns(data: str, rows: Source, *, quiet: bool) -> None:
