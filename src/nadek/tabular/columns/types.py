@@ -23,8 +23,15 @@ MOST_DECIMALS = 6
 """Most decimals that are kept; finer numbers count as continuous."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Levels:
+class _Described:
+    """A column that prints as its description."""
+
+    def __repr__(self) -> str:
+        return f"<{describe(self)}>"  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Levels(_Described):
     """Levels of a column, all of one sort; their order is that of the codes."""
 
     levels: tuple[Level, ...]
@@ -41,7 +48,7 @@ class _Levels:
             raise ValueError(f"levels: expected finite numbers, found {levels}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Binary(_Levels):
     """Two values, of codes 0 and 1; see the example of `Categorical`."""
 
@@ -49,28 +56,29 @@ class Binary(_Levels):
     kind: Literal["binary"] = "binary"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Categorical(_Levels):
     """One of several values, in no order; the code of a value is its place among the levels.
 
     Example:
         >>> from nadek.tabular.columns import encode
-        >>> encode(Categorical(levels=("Bern", "Rome", "Ulm")), np.array(["Rome", "Ulm", None]), name="town")
-        array([ 1.,  2., nan])
+        >>> town = Categorical(levels=("Bern", "Rome", "Ulm"))
+        >>> town, encode(town, np.array(["Rome", "Ulm", None]), name="town")
+        (<categorical, 3 levels: 'Bern', 'Rome', 'Ulm'>, array([ 1.,  2., nan]))
     """
 
     kind: Literal["categorical"] = "categorical"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Ordinal(_Levels):
     """One of several values in an order, "never" to "always"; see the example of `Categorical`."""
 
     kind: Literal["ordinal"] = "ordinal"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Numeric:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Numeric(_Described):
     """A number, in bins.
 
     Bin b holds what is at least its left edge and below the next one, and every left edge is a training value: so a
