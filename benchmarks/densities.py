@@ -4,12 +4,12 @@
 
 FOLDER is that of benchmarks/mixed.py. The numeric columns of each table are taken, and the rows where all of them are
 known; four fifths are for training. nadek has defaults, but mixes 32 orderings; the peers, too, but for the components
-of the mixture and the bandwidth of the kernels, which a tenth of the training rows chooses. In small tables nadek is also
-asked without an order of its knots, and without a first guess, to see what these bring (`nadek.models.ordinal_kernel`,
-`nadek.models.first_guess`). Numbers in steps have a density too, spread evenly over the step: the peers learn and are
-asked with noise of this size added. Log-densities are means over test rows, in nats, of standardised columns. With
---record every result is written to benchmarks/results/densities.json at once, and an interrupted run goes on where it
-was.
+of the mixture and the bandwidth of the kernels, which a tenth of the training rows chooses. In small tables nadek is
+also asked without an order of its knots, and without a first guess, to see what these bring
+(`nadek.models.ordinal_kernel`, `nadek.models.first_guess`). Numbers in steps have a density too, spread evenly over the
+step: the peers learn and are asked with noise of this size added. Log-densities are means over test rows, in nats, of
+standardised columns. With --record every result is written to benchmarks/results/densities.json at once, and an
+interrupted run goes on where it was.
 """
 
 import json

@@ -299,8 +299,8 @@ def _show_reasons(data: str, choices: Choices, form: CsvFormat, *, as_json: bool
     lines = []
     for some in groups.values():
         labels, (kind, *_), counts, (reason, *_) = zip(*some, strict=True)
-        least, most = min(counts, key=lambda n: n or 0), max(counts, key=lambda n: n or 0)
-        missing = "" if most is None else f"{most}" if least == most else f"{least} to {most}"
+        known = [n for n in counts if n is not None]
+        missing = " to ".join(sorted({f"{n}" for n in (min(known), max(known))}, key=int)) if known else ""
         lines.append([", ".join(labels), kind, missing, reason])
     show_table(data, ["column", "type", "missing", "reason"], [list(map(escape, line)) for line in lines])
 
