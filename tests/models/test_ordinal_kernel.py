@@ -308,7 +308,7 @@ def test_unordered_types_stay_categorical():
 @pytest.mark.slow
 def test_ordinal_kernel_pays_for_few_rows(monkeypatch):
     """Held out, in nats a row; by more than seeds change."""
-    options = {"max_iter": 100, "categorical_features": [4], "random_state": 0}
+    options = {"max_iter": 100, "categorical_features": [4], "n_orderings": 32, "random_state": 0}
     sharing = NADEk(**options).fit(table(150)).score(table(500, 1))
     monkeypatch.setattr("nadek.models.ordinal_kernel.MIN_LEVELS", 1000)
     alone = NADEk(**options).fit(table(150)).score(table(500, 1))
