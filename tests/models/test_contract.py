@@ -145,15 +145,14 @@ def test_level_tables_respect_memory_bound(monkeypatch, generator, bound_memory)
         torch.full((84,), 0.1),
         generator=generator,
     )
-    x, bound, seen = torch.zeros(100, 21), 2**18, []
-    table = MixedVariables._log_probs
+    x, bound, seen, table = torch.zeros(100, 21), 2**18, [], MixedVariables._in_table
 
     def watched(*arguments):
         log_probs = table(*arguments)
         seen.append(log_probs.numel() * log_probs.element_size())
         return log_probs
 
-    monkeypatch.setattr(MixedVariables, "_log_probs", watched)
+    monkeypatch.setattr(MixedVariables, "_in_table", watched)
     bound_memory(bound)
     log_prob(model, x, ordering=torch.arange(21), decoder="full")
     explain_cells(model, x)

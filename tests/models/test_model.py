@@ -335,12 +335,16 @@ def test_manual_backward_refuses_second_derivatives(steps):
 
 @pytest.mark.parametrize("levels", [(3, 2, 5), (2, 9, 1, 12, 2), (16, 2), (2, 40, 3)])
 @pytest.mark.parametrize("first", [0, 1])
-def test_probabilities_from_a_variable_on(levels, first, generator):
-    """In float32 few levels are made wide; the slow way has them as they are."""
+@pytest.mark.parametrize(("capability", "size"), [("AVX2", 8), ("AVX512", 16)])
+def test_levels_fill_vector_registers(levels, first, capability, size, generator, monkeypatch):
+    """The slow way is a softmax for each variable."""
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
     variables = variables_of(levels)
     h, V = torch.randn(20, 4, generator=generator), 3 * torch.randn(variables.n_columns, 4, generator=generator)
     start, b = variables.first_column(first), torch.randn(variables.n_columns, generator=generator)
-    expected = variables.probabilities(h.double() @ V.double().t() + b)[:, start:]
+    logits = (h.double() @ V.double().t() + b).split([1 if n == 2 else n for n in levels], 1)
+    slow = [part.sigmoid() if n == 2 else part.softmax(1) for n, part in zip(levels, logits, strict=True)]
     for dtype, atol in ((torch.float32, 1e-6), (torch.float64, 1e-14)):
         p = variables.probabilities_from(h.to(dtype), V[start:].to(dtype), b[start:].to(dtype), first)
-        torch.testing.assert_close(p.double(), expected, rtol=0, atol=atol)
+        torch.testing.assert_close(p.double(), torch.cat(slow[first:], 1), rtol=0, atol=atol)
+    assert variables.table.shape[1] % size == 0

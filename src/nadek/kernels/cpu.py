@@ -27,6 +27,12 @@ def has_fast_bfloat16(device: torch.device | str) -> bool:
     return any(capabilities.get(name) for name in ("amx_bf16", "avx512_bf16", "bf16"))
 
 
+def whole_vectors(n: int) -> int:
+    """Round a number of floats up to whole vector registers."""
+    size = 16 if "AVX512" in torch.backends.cpu.get_cpu_capability() else 8
+    return -(-n // size) * size
+
+
 @cache
 def keep_freed_memory() -> None:
     """Make glibc keep the memory it frees: fetching pages again takes up to a third of decoding.

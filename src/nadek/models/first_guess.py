@@ -21,9 +21,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from nadek.models.variables import Variables
+from nadek.models.variables import ALL, Variables
 
-ALL = slice(None)
 TRUST = 0.5
 """Factor on the logits of the guess: straight lines through codes are surer than they should be."""
 LEAST_VARIANCE = 0.1
@@ -178,9 +177,10 @@ class FactorGuess(nn.Module):
         factors = (covariance @ evidence.total.unsqueeze(-1)).squeeze(-1)
         mean = factors @ self.loadings.t() + self.mean
         squares = self.loadings.unsqueeze(2) * self.loadings.unsqueeze(1)
-        variance = covariance.flatten(-2) @ squares.flatten(1).t() + self.noise
+        variance = covariance.mT.flatten(-2) @ squares.flatten(1).t() + self.noise
         sharpness = 1 / (variance + LEAST_VARIANCE)
-        return (mean * sharpness)[..., self.place] * self.level - sharpness[..., self.place] * (0.5 * self.level**2)
+        mean, sharpness = (part.index_select(-1, self.place) for part in (mean, sharpness))
+        return sharpness * (mean * self.level - 0.5 * self.level**2)
 
 
 def eliminated(matrix: Float[Tensor, "*batch r r"]) -> Float[Tensor, "*batch r r"]:

@@ -150,8 +150,9 @@ class IterativeNADE(ConditionalModel):
 
     def _inputs(self, x: Tensor, missing: Tensor) -> Inputs:
         """Return rows as columns, in the products' dtype."""
-        dtype, hidden = product_dtype(self.W), self.variables.expand(missing)
-        mask, observed = hidden.to(dtype), masked_columns(self.variables.encode(x), hidden)
+        dtype = product_dtype(self.W)
+        mask = self.variables.expand(missing.to(dtype))
+        observed = self.variables.encode(masked_columns(x, missing)) * (1 - mask)  # hidden cells have level 0
         offset = None if self.A is None else F.linear(missing.to(dtype), self.A)
         fill, guess = self.fill, None
         if self.first_guess is not None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -24,45 +24,41 @@ NUGGET = 0.01
 """Fraction of the kernel that a level has for itself."""
 MIN_LEVELS = 3
 """Levels of a variable with neighbours."""
-
-
 BLOCK = 128
 """Columns that are multiplied at once: many small products would take longer than one with zeros in it."""
 
 
 class OrdinalKernel:
-    """Matrix R for the ordinal variables of a model."""
+    """Matrix R for the ordinal variables of a model; 1 on the diagonal for others."""
 
     def __init__(self, variables: Variables, ordinal: Sequence[int]) -> None:
-        # levels and columns of each block; no tensors, as models are built on meta
-        self._blocks: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
-        for variable in ordinal:
+        # first column and the sizes of the parts of each block; no tensors, as models are built on meta
+        self._blocks: list[tuple[int, tuple[int, ...]]] = []
+        for variable in sorted(ordinal):
             if (n := variables.levels[variable]) < MIN_LEVELS:
                 continue
-            if not self._blocks or len(self._blocks[-1][1]) + n > BLOCK:
-                self._blocks.append(((), ()))
-            levels, columns = self._blocks[-1]
             first = variables.first_column(variable)
-            self._blocks[-1] = (*levels, n), (*columns, *range(first, first + n))
+            fits = bool(self._blocks) and first + n - self._blocks[-1][0] <= BLOCK
+            start, sizes = self._blocks.pop() if fits else (first, ())
+            between = (1,) * (first - start - sum(sizes))
+            self._blocks.append((start, (*sizes, *between, n)))
 
     @torch.no_grad()
     def multiply(self, weight: Float[Tensor, "n m"], *, dim: int, inverse: bool = False) -> None:
         """Turn U into ``U R`` or ``R U`` in place, or back."""
         power = -0.5 if inverse else 0.5
         with torch.autocast(weight.device.type, enabled=False):
-            for levels, columns in self._blocks:
-                index, root = _block(levels, columns, power, weight.dtype, weight.device)
-                part = weight.index_select(dim, index)
-                weight.index_copy_(dim, index, part @ root if dim == 1 else root @ part)
+            for start, sizes in self._blocks:
+                root = _block(sizes, power, weight.dtype, weight.device)
+                part = weight.narrow(dim, start, len(root))
+                part.copy_(part @ root if dim == 1 else root @ part)
 
 
 @lru_cache(maxsize=64)
-def _block(
-    levels: tuple[int, ...], columns: tuple[int, ...], power: float, dtype: torch.dtype, device: torch.device
-) -> tuple[Int[Tensor, " c"], Float[Tensor, "c c"]]:
-    """Return the columns of a block, and its part of R or of the inverse."""
-    root = torch.block_diag(*(torch.from_numpy(_root(n, power)) for n in levels))
-    return torch.tensor(columns, device=device), root.to(device, dtype)
+def _block(sizes: tuple[int, ...], power: float, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "c c"]:
+    """Return the part of R, or of its inverse, for consecutive columns."""
+    root: Tensor = torch.block_diag(*(torch.from_numpy(_root(n, power)) for n in sizes))
+    return root.to(device, dtype)
 
 
 def _root(n_levels: int, power: float) -> NDArray[np.float64]:

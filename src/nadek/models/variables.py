@@ -28,16 +28,14 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nadek.kernels.cpu import whole_vectors
 from nadek.kernels.linear import add_product, affine
-from nadek.models.binary_variables import BinaryVariables, LogMeans, clamped_mean, log_mix
+from nadek.models.binary_variables import LOG_ZERO, BinaryVariables, LogMeans, clamped_mean, log_mix
 
 Knots: TypeAlias = Sequence[Sequence[int] | None] | None
 """For each continuous variable its knots that stand for a single number, None for others; None without any."""
 
-MIN_SOFTMAX = 16
-"""Levels of a fast softmax: over fewer, PyTorch's softmax in float32 takes up to ten times as long on a CPU.
-
-Tables of less than half as many levels are not padded: they would outgrow what bounds on memory count with."""
+ALL = slice(None)
 
 
 class MixedVariables(nn.Module):
@@ -45,11 +43,11 @@ class MixedVariables(nn.Module):
 
     All methods work with a table [D, L], where L is the largest number of levels: it holds the place of the logit of
     each level of each variable. A binary variable is a softmax over (0, its logit). Levels that a variable does not
-    have score -infinity.
+    have score -infinity. In most places they fill L up to whole vector registers: a softmax over 7 numbers takes six
+    times as long as one over 8.
     """
 
     table: Tensor
-    absent: Tensor
     variable: Tensor
     level: Tensor
     logistic: Tensor
@@ -62,20 +60,20 @@ class MixedVariables(nn.Module):
         self.n_uniforms = 1 if knots is None else 2
         self._starts = list(accumulate((1 if n == 2 else n for n in levels), initial=0))
         self.n_columns, self._n_levels = self._starts[-1], max(levels)
-        self.table_size = len(levels) * self._n_levels  # every row has a table for itself
+        width = whole_vectors(self._n_levels)
+        self.table_size = len(levels) * width  # every row has a table for itself
         # level 0 of a binary variable has no column
         columns = [(j, k) for j, n in enumerate(levels) for k in range(int(n == 2), n)]
         variable, level = (torch.tensor(part) for part in zip(*columns, strict=True))
-        table = torch.zeros(len(levels), self._n_levels, dtype=torch.long)
-        table[variable, level] = 1 + torch.arange(self.n_columns)  # 0 stands for a logit of 0
+        # 0 stands for a logit of 0, which level 0 of a binary variable has, and the last place for -infinity
+        table = torch.full((len(levels), width), 1 + self.n_columns)
+        table[:, 0] = 0
+        table[variable, level] = 1 + torch.arange(self.n_columns)
         n_levels = torch.tensor(self.levels)
-        self._add("table", table)
-        self._add("absent", torch.arange(self._n_levels) >= n_levels.unsqueeze(1))
-        self._add("variable", variable)
-        self._add("level", level)
-        self._add("logistic", (n_levels == 2)[variable])
-        self._add("top", n_levels - 1)
-        self._add("reach", _reach(self.levels, knots or [None] * len(levels)))
+        buffers = {"table": table, "variable": variable, "level": level, "top": n_levels - 1}
+        buffers |= {"logistic": (n_levels == 2)[variable], "reach": _reach(levels, knots or [None] * len(levels))}
+        for name, value in buffers.items():
+            self.register_buffer(name, value, persistent=False)
 
     def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
         """See `BinaryVariables`; booleans where no variable is continuous."""
@@ -85,52 +83,43 @@ class MixedVariables(nn.Module):
 
     def one_hot(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Bool[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
-        level = self.level if places is None else self.level[self.columns(places)]
-        return self.expand(x if self.knots is None else x.round(), places) == level
+        return self.encode(x if self.knots is None else x.round(), places) == 1
 
     def expand(self, mask: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
         variable = self.variable if places is None else self.variable[self.columns(places)] - places.start
         return mask.index_select(-1, variable)
 
-    def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
-        """See `BinaryVariables`."""
-        return self._of_columns(self._log_probs(logits).exp())
+    def probabilities(self, logits: Float[Tensor, "*batch c"], first: int = 0) -> Float[Tensor, "*batch c"]:
+        """See `BinaryVariables`; from variable ``first`` on."""
+        return self._of_columns(self._in_table(logits, slice(first, len(self.levels))).softmax(-1), first)
 
     def probabilities_from(
         self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, "*#B c"], first: int
     ) -> Float[Tensor, "B c"]:
         """See `BinaryVariables`; biases may differ by row."""
-        return self.probabilities_at(affine(h, V, b) if b.ndim == 1 else add_product(b, h, V), first)
-
-    def probabilities_at(self, logits: Float[Tensor, "B c"], first: int) -> Float[Tensor, "B c"]:
-        """Return `probabilities` without gradients, from variable ``first`` on."""
-        if logits.dtype == torch.float32 and self._n_levels >= MIN_SOFTMAX // 2:
-            scores = self.scores_at(logits, slice(first, len(self.levels)))
-            padding = max(0, MIN_SOFTMAX - self._n_levels)  # levels that no variable has
-            levels = F.pad(scores, (0, padding), value=-torch.inf).softmax(-1)
-        else:
-            levels = self._log_probs(logits, first).exp()
-        return self._of_columns(levels, first)
+        return self.probabilities(affine(h, V, b) if b.ndim == 1 else add_product(b, h, V), first)
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
         """See `BinaryVariables`; 0 for levels that do not exist."""
-        return self._log_probs(logits).exp()
+        return self._in_table(logits).softmax(-1)[..., : self._n_levels]
 
     def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
         """See `BinaryVariables`."""
+        log_probs = self._in_table(logits).log_softmax(-1)
         if self.knots is not None:
-            return -(self._weights(x) * self._log_probs(logits).masked_fill(self.absent, 0)).sum(-1)
+            levels, weights = _around(x, self.top)
+            return -(weights * log_probs.gather(-1, levels)).sum(-1)
         level = x.long().clamp(min=0).minimum(self.top).unsqueeze(-1)
-        return -self._log_probs(logits).gather(-1, level).squeeze(-1)
+        return -log_probs.gather(-1, level).squeeze(-1)
 
     def cross_entropy(
         self, logits: Float[Tensor, "*batch C"], teacher_logits: Float[Tensor, "*batch C"]
     ) -> Float[Tensor, "*batch D"]:
         """See `BinaryVariables`."""
-        probabilities, log_probs = self.level_probabilities(teacher_logits), self._log_probs(logits)
+        probabilities, log_probs = self._in_table(teacher_logits).softmax(-1), self._in_table(logits).log_softmax(-1)
         # a level that a variable does not have has 0 and -infinity
-        return -torch.where(~self.absent, probabilities * log_probs, 0).sum(-1)
+        return -(probabilities * log_probs.clamp(min=LOG_ZERO)).sum(-1)
 
     def mix_logits(
         self,
@@ -139,7 +128,7 @@ class MixedVariables(nn.Module):
         certainty: Float[Tensor, "*batch #C"],
     ) -> Float[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
-        one = log_mix(self._of_columns(self._log_probs(logits)), means.one, certainty)
+        one = log_mix(self._of_columns(self._in_table(logits).log_softmax(-1)), means.one, certainty)
         zero = log_mix(F.logsigmoid(-logits), means.zero, certainty)
         return one - torch.where(self.logistic, zero, 0)
 
@@ -148,27 +137,26 @@ class MixedVariables(nn.Module):
     ) -> Float[Tensor, "B w L"]:
         """See `BinaryVariables`."""
         first = [start - self._starts[places.start] for start in self._starts[places]]
-        levels, is_binary = self._gathered(means.one, places), self.top[places] == 1
+        levels, is_binary = self.scores_at(means.one, places), self.top[places] == 1
         levels[..., 0] = torch.where(is_binary, means.zero[:, first], levels[..., 0])  # it has no column
         if certainty.shape[-1] > 1:  # all columns of a variable have the same
             certainty = certainty[:, first]
-        mixed = log_mix(scores.log_softmax(-1), levels, certainty.unsqueeze(-1))
-        return mixed.masked_fill(self.absent[places], -torch.inf)
+        return log_mix(scores.log_softmax(-1), levels, certainty.unsqueeze(-1))
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
         """Return one variable's unnormalised log-probabilities a row."""
-        chosen = F.pad(logits, (1, 0)).gather(-1, self.table[variable])
-        return chosen.masked_fill(self.absent[variable], -torch.inf)
+        return _padded(logits).gather(-1, self.table[variable, : self._n_levels])
 
     def scores_at(self, logits: Float[Tensor, "*batch c"], places: slice) -> Float[Tensor, "*batch w L"]:
         """See `BinaryVariables`."""
-        return self._gathered(logits, places).masked_fill(self.absent[places], -torch.inf)
+        return self._in_table(logits, places, self._n_levels)
 
     def log_prob(self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`; for a code between two levels their mixture, see above."""
         log_probs = self.level_log_probs(scores)
         if self.knots is not None:
-            return (log_probs + self._weights(level).log()).logsumexp(-1)
+            levels, weights = _around(level, self._n_levels - 1)
+            return (log_probs.gather(-1, levels) + weights.log()).logsumexp(-1)
         return log_probs.gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
 
     def level_log_probs(self, scores: Float[Tensor, "*batch L"]) -> Float[Tensor, "*batch L"]:
@@ -215,30 +203,19 @@ class MixedVariables(nn.Module):
         mean = clamped_mean(mean)
         return torch.where(self.logistic, torch.logit(mean), mean.log())
 
-    def _log_probs(self, logits: Tensor, first: int = 0) -> Float[Tensor, "*batch D L"]:
-        """Return level log-probabilities from variable ``first`` on."""
-        return self.scores_at(logits, slice(first, len(self.levels))).log_softmax(-1)
-
-    def _weights(self, codes: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
-        """Return the weights of all levels in codes."""
-        levels = torch.arange(self._n_levels, device=codes.device)
-        return (1 - (codes.unsqueeze(-1) - levels).abs()).clamp(min=0)
-
-    def _gathered(self, columns: Tensor, places: slice) -> Float[Tensor, "*batch w L"]:
-        """Return columns as a table; 0 without a column."""
-        table = (self.table[places] - self._starts[places.start]).clamp(min=0)
-        gathered: Tensor = F.pad(columns, (1, 0)).index_select(-1, table.flatten()).unflatten(-1, table.shape)
-        return gathered
+    def _in_table(self, logits: Tensor, places: slice = ALL, width: int | None = None) -> Float[Tensor, "*batch w W"]:
+        """Return the logits of all levels of consecutive variables."""
+        table = self.table[places, :width]
+        if (n := logits.shape[-1]) < self.n_columns:
+            table = (table - self._starts[places.start]).clamp(0, n + 1)
+        chosen: Tensor = _padded(logits).index_select(-1, table.flatten()).unflatten(-1, table.shape)
+        return chosen
 
     def _of_columns(self, levels: Float[Tensor, "*batch w L"], first: int = 0) -> Float[Tensor, "*batch c"]:
         """Return table entries as columns, from variable ``first`` on."""
         columns = slice(self._starts[first], None)
         place = (self.variable[columns] - first) * levels.shape[-1] + self.level[columns]
         return levels.flatten(-2).index_select(-1, place)
-
-    def _add(self, name: str, value: Tensor) -> None:
-        """Register a tensor that is not saved."""
-        self.register_buffer(name, value, persistent=False)
 
 
 Variables = BinaryVariables | MixedVariables
@@ -247,6 +224,20 @@ Variables = BinaryVariables | MixedVariables
 def variables_of(levels: Sequence[int], knots: Knots = None) -> Variables:
     """Return the variables with these numbers of levels, some of them continuous."""
     return BinaryVariables(len(levels)) if set(levels) == {2} and knots is None else MixedVariables(levels, knots)
+
+
+def _padded(logits: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch c+2"]:
+    """Return logits between 0 and -infinity, see `MixedVariables`."""
+    return F.pad(F.pad(logits, (1, 0)), (0, 1), value=-torch.inf)
+
+
+def _around(
+    codes: Float[Tensor, "*batch"], top: Tensor | int
+) -> tuple[Int[Tensor, "*batch 2"], Float[Tensor, "*batch 2"]]:
+    """Return the levels around codes, and their weights."""
+    below = codes.long().clamp(min=0).clamp(max=top)
+    part = codes - below
+    return torch.stack([below, (below + 1).clamp(max=top)], -1), torch.stack([1 - part, part], -1)
 
 
 def _reach(levels: Sequence[int], knots: Sequence[Sequence[int] | None]) -> Float[Tensor, "2 D L"]:

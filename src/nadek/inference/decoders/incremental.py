@@ -91,7 +91,7 @@ class IncrementalDecoder:
         if guess is not None and self.first_guess is not None:
             b = b + guess[:, start:].to(self.dtype)
             assert isinstance(self.variables, MixedVariables)  # two levels are not guessed
-            v = self.variables.probabilities_at((self.bias + guess)[:, start:], low)
+            v = self.variables.probabilities((self.bias + guess)[:, start:], low)
             u = add_missing(u, (v * self.first_guess.is_guessed[start:]).to(self.dtype))
         h, state = self.core(u, None)
         for _ in range(self.steps - 1):
