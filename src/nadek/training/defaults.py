@@ -24,8 +24,8 @@ Effort = Literal["quick", "default", "thorough"]
 EFFORTS: dict[Effort, float] = {"quick": 1 / 3, "default": 1.0, "thorough": 3.0}
 """Factors on the length of training."""
 
-STEPS, STEPS_FROM_GUESS = 3, 2
-"""Refining steps; imputation takes fewer where a first guess is what the network begins from."""
+STEPS, STEPS_OF_NUMBERS = 3, 2
+"""Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
 """Factors of the first guess at numbers, at most one for each of its features."""
 WIDTH = 400
@@ -100,9 +100,8 @@ def defaults(
         factor = 1 if knots or not small else 2
         is_narrow = imputation and (small or effort != "thorough")
         width = _width(n_rows, levels, knots, factor if is_narrow else None)
-    factors = _factors(levels, ordinal)
     if steps is None:
-        steps = STEPS_FROM_GUESS if imputation and factors else STEPS
+        steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
     model = ModelConfig(
         n_variables=len(levels),
@@ -112,7 +111,7 @@ def defaults(
         core=ResidualConfig(width=width, blocks=BLOCKS, carry=True, activation="gelu", dropout=dropout),
         steps=steps,
         fill="zero",
-        factors=factors,
+        factors=_factors(levels, ordinal),
         mask_input=True,
     )
     default_batch_size, learning_rate = IMPUTATION if imputation else COARSE if n_rows >= LARGE_TABLE else FINE
