@@ -177,7 +177,7 @@ class FactorGuess(nn.Module):
         factors = (covariance @ evidence.total.unsqueeze(-1)).squeeze(-1)
         mean = factors @ self.loadings.t() + self.mean
         squares = self.loadings.unsqueeze(2) * self.loadings.unsqueeze(1)
-        variance = covariance.mT.flatten(-2) @ squares.flatten(1).t() + self.noise
+        variance = covariance.mT.flatten(-2) @ squares.flatten(1).t() + self.noise  # .mT: no copy
         sharpness = 1 / (variance + LEAST_VARIANCE)
         mean, sharpness = (part.index_select(-1, self.place) for part in (mean, sharpness))
         return sharpness * (mean * self.level - 0.5 * self.level**2)

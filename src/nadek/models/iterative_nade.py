@@ -152,7 +152,7 @@ class IterativeNADE(ConditionalModel):
         """Return rows as columns, in the products' dtype."""
         dtype = product_dtype(self.W)
         mask = self.variables.expand(missing.to(dtype))
-        observed = self.variables.encode(masked_columns(x, missing)) * (1 - mask)  # hidden cells have level 0
+        observed = self.variables.encode(masked_columns(x, missing)) * (1 - mask)  # codes of 0 have columns
         offset = None if self.A is None else F.linear(missing.to(dtype), self.A)
         fill, guess = self.fill, None
         if self.first_guess is not None:
