@@ -18,6 +18,7 @@ from nadek.inference.order_agnostic import (
 )
 from nadek.models import IterativeNADE, ModelConfig, nade_k
 from nadek.models.cores import DeepConfig, ResidualConfig
+from nadek.models.layers import dropout_mask
 from support.models import every_model, seeded
 from zoo import build
 
@@ -199,6 +200,12 @@ def test_dropout_keeps_the_expected_activation(generator):
     h, _ = core(u, None, generator=generator)
     assert (h == 0).double().mean().item() == pytest.approx(0.25, abs=0.01)
     torch.testing.assert_close(h.mean(0), torch.tanh(u[0]), rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.5, 0.9, 0.999999])
+def test_dropout_drops_its_rate(rate, generator):
+    mask = dropout_mask(torch.zeros(30_001, 3), rate, generator)
+    assert 1 - mask.double().mean(0).numpy() == pytest.approx(rate, abs=5 * (rate * (1 - rate) / 30_001) ** 0.5 + 2e-4)
 
 
 @pytest.mark.parametrize("own", [slice(0, 5), slice(3, 9), slice(16_380, 16_390), slice(1), slice(0, 0), slice(None)])

@@ -34,7 +34,7 @@ LEVELS = (2, 3, 1, 4, 2)
 @pytest.fixture(autouse=True)
 def few_judges(monkeypatch):
     """Enough for tables as small as these, and quicker."""
-    monkeypatch.setattr(FIT_MEMORY, "FIT_ROWS", 600)
+    monkeypatch.setattr(FIT_MEMORY, "FIT_CASES", 600)
 
 
 def codes(n, levels=LEVELS, seed=1):
@@ -180,7 +180,7 @@ def test_gain_equals_difference_of_costs(holes):
     (model, gain), rows, judges = learnt(x, others, levels=LEVELS)
     same = seeded()
     torch.randperm(len(rows.values), generator=same)
-    validation = prepare_validation(judges, model, same, min_rows=FIT_MEMORY.FIT_ROWS)
+    validation = prepare_validation(judges, model, same, min_rows=FIT_MEMORY.FIT_CASES)
     for network_, expected in ((model.network, gain.before), (model, gain.after)):
         cost = step_costs(network_, validation.rows.values, validation.missing, validation.rows.observed)[-1].mean()
         assert cost.item() == pytest.approx(expected, abs=1e-10)
@@ -191,7 +191,7 @@ def test_no_other_trust_is_better():
     (model, gain), _, judges = learnt(x[:300], x[300:])
     same = seeded()
     torch.randperm(300, generator=same)
-    validation = prepare_validation(judges, model, same, min_rows=FIT_MEMORY.FIT_ROWS)
+    validation = prepare_validation(judges, model, same, min_rows=FIT_MEMORY.FIT_CASES)
 
     def cost():
         return step_costs(model, validation.rows.values, validation.missing)[-1].mean().item()

@@ -173,9 +173,9 @@ class IterativeNADE(ConditionalModel):
                 parameter.normal_(0.0, std, generator=generator)
             elif not name.endswith("norm.weight"):  # the gains of normalisation start at one
                 parameter.zero_()
-        self.ordinal_kernel.multiply(self.W, dim=1)
-        if self.V is not None:
-            self.ordinal_kernel.multiply(self.V, dim=0)
+        for weight, dim in ((self.W, 1), (self.V, 0)):
+            if weight is not None:
+                weight.copy_(self.ordinal_kernel.multiply(weight, dim=dim))
         means = self._begin_at(mean)
         if self.config.fill == "mean":
             self.fill.copy_(means)

@@ -24,7 +24,7 @@ NUGGET = 0.01
 """Fraction of the kernel that a level has for itself."""
 MIN_LEVELS = 3
 """Levels of a variable with neighbours."""
-BLOCK = 128
+BLOCK = 160
 """Columns that are multiplied at once: many small products would take longer than one with zeros in it."""
 
 
@@ -32,26 +32,26 @@ class OrdinalKernel:
     """Matrix R for the ordinal variables of a model; 1 on the diagonal for others."""
 
     def __init__(self, variables: Variables, ordinal: Sequence[int]) -> None:
-        # first column and the sizes of the parts of each block; no tensors, as models are built on meta
+        # first column of each block, and the sizes of its parts; no tensors, as models are built on meta
         self._blocks: list[tuple[int, tuple[int, ...]]] = []
-        for variable in sorted(ordinal):
-            if (n := variables.levels[variable]) < MIN_LEVELS:
-                continue
-            first = variables.first_column(variable)
-            fits = bool(self._blocks) and first + n - self._blocks[-1][0] <= BLOCK
+        for variable, n_levels in enumerate(variables.levels):
+            first, n_columns = variables.first_column(variable), 1 if n_levels == 2 else n_levels
+            parts = (n_columns,) if n_levels >= MIN_LEVELS and variable in ordinal else (1,) * n_columns
+            fits = bool(self._blocks) and first + n_columns - self._blocks[-1][0] <= BLOCK
             start, sizes = self._blocks.pop() if fits else (first, ())
-            between = (1,) * (first - start - sum(sizes))
-            self._blocks.append((start, (*sizes, *between, n)))
+            self._blocks.append((start, (*sizes, *parts)))
+        self._blocks = [block for block in self._blocks if max(block[1]) > 1]
 
     @torch.no_grad()
-    def multiply(self, weight: Float[Tensor, "n m"], *, dim: int, inverse: bool = False) -> None:
-        """Turn U into ``U R`` or ``R U`` in place, or back."""
-        power = -0.5 if inverse else 0.5
+    def multiply(self, weight: Float[Tensor, "n m"], *, dim: int, inverse: bool = False) -> Float[Tensor, "n m"]:
+        """Return ``U R`` or ``R U`` for a U, or U for one of these."""
+        product = weight.clone()
         with torch.autocast(weight.device.type, enabled=False):
             for start, sizes in self._blocks:
-                root = _block(sizes, power, weight.dtype, weight.device)
-                part = weight.narrow(dim, start, len(root))
-                part.copy_(part @ root if dim == 1 else root @ part)
+                root = _block(sizes, -0.5 if inverse else 0.5, weight.dtype, weight.device)
+                part, into = (one.narrow(dim, start, len(root)) for one in (weight, product))
+                torch.mm(*((part, root) if dim == 1 else (root, part)), out=into)
+        return product
 
 
 @lru_cache(maxsize=64)

@@ -26,8 +26,8 @@ DECAYS = (1.0, 2.0, 4.0, 8.0)
 """Candidates for the penalty of a differing cell, in nats."""
 MAX_ROWS = 20_000
 """Largest number of remembered rows; of more, some are chosen at random."""
-FIT_ROWS = 4096
-"""Largest number of rows, and least number of cases, to fit a memory on."""
+FIT_ROWS, FIT_CASES = 4096, 1024
+"""Largest number of rows to fit a memory on, and least number with the repeated ones, which hide other cells."""
 START = (-1.0, 0.3)
 """Trust before the fit."""
 MIN_LOG_SLOPE = -10.0
@@ -92,7 +92,7 @@ def add_memory(
     if len(others.values) > FIT_ROWS:  # tables may be sorted
         drawn = torch.randperm(len(others.values), generator=generator, device=generator.device)
         others = others.select(drawn[:FIT_ROWS])
-    validation = prepare_validation(others, network, generator, min_rows=FIT_ROWS)
+    validation = prepare_validation(others, network, generator, min_rows=FIT_CASES)
     parts = chunks(len(validation.missing), bytes_per_row(model), MAX_BYTES)
     scored = zip(*(_score(model, validation, rows) for rows in parts), strict=True)
     alone, memories, evidences = (torch.cat(part, -2) for part in scored)

@@ -15,7 +15,7 @@ from nadek.models.base import ConditionalModel
 from nadek.models.evaluation import isolated
 from nadek.training.checks import check_resumed, check_rows, check_teacher, check_weights, check_world
 from nadek.training.costs import Minibatch, Validation, batch_costs, draw_batch, prepare_validation, validation_costs
-from nadek.training.preconditioning import mean_input, preconditioned
+from nadek.training.preconditioning import Preconditioner, mean_input
 from nadek.training.prepare import Rows
 from nadek.training.state import (
     Epoch,
@@ -284,6 +284,7 @@ class _Run:
         """Train on the reshuffled rows; nothing is read back from the device before the end."""
         self.model.train()
         self.world.share(self.model.parameters())
+        self.preconditioner = Preconditioner(self.model, self.centre)
         generator = self._generator(number)
         # one process draws dropout from the same generator, as it always did
         dropout = generator if self.world.size == 1 else self._generator(number, 2, self.world.rank)
@@ -312,8 +313,7 @@ class _Run:
         self.optimizer.zero_grad()
         loss.backward()
         self.world.sum_gradients(model)
-        with preconditioned(model, self.centre):
-            self.optimizer.step()
+        self.preconditioner.step(self.optimizer)
         if self.average is not None:
             self.average.update()
         return costs.detach().double().sum(1)

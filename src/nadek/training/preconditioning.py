@@ -9,15 +9,13 @@ Ordinal variables: levels in an order learn from their neighbours (`nadek.models
 a symmetric R the gradient of U is that of W times R.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from nadek.models.base import ConditionalModel
 from nadek.models.iterative_nade import IterativeNADE
+from nadek.training.optimizers import Optimizer
 from nadek.training.prepare import Rows
 
 MEAN_FLAG = 0.5
@@ -41,45 +39,42 @@ def mean_input(model: ConditionalModel, rows: Rows) -> Float[Tensor, " C"]:
     return 0.5 * (total / count.clamp(min=1) + model.fill)
 
 
-@contextmanager
-def preconditioned(model: ConditionalModel, centre: Float[Tensor, " C"] | None = None) -> Iterator[None]:
-    """Precondition the optimizer's step inside of the block."""
-    with _centred(model, centre), _ordinal(model):
-        yield
+class Preconditioner:
+    """Optimizer's steps in other parameters; between them nothing else may move the model.
 
+    Args:
+        model: any conditional network; frozen weights stay.
+        centre: from `mean_input`; None leaves the inputs where they are.
+    """
 
-@contextmanager
-def _centred(model: ConditionalModel, centre: Tensor | None) -> Iterator[None]:
-    """Make an optimizer's step one in the centred parameters."""
-    if centre is None or not isinstance(model, IterativeNADE):
-        yield
-        return
-    readers = [(model.W, centre)]
-    if model.A is not None:
-        readers.append((model.A, torch.full_like(model.A[0], MEAN_FLAG)))
-    with torch.no_grad():
-        for weight, mean in readers:
+    def __init__(self, model: ConditionalModel, centre: Float[Tensor, " C"] | None = None) -> None:
+        self._readers, self._shared = list[tuple[Tensor, Tensor]](), list[tuple[Tensor, int, Tensor]]()
+        if not isinstance(model, IterativeNADE):
+            return
+        self._kernel, self._bias = model.ordinal_kernel, model.c
+        if centre is not None:
+            self._readers.append((model.W, centre))
+            if model.A is not None:
+                self._readers.append((model.A, torch.full_like(model.A[0], MEAN_FLAG)))
+        for weight, dim in ((model.W, 1), (model.V, 0)) if model.config.ordinal else ():
+            if weight is not None and weight.requires_grad:
+                self._shared.append((weight, dim, self._kernel.multiply(weight, dim=dim, inverse=True)))
+
+    @torch.no_grad()
+    def step(self, optimizer: Optimizer) -> None:
+        """Make the optimizer's step one in the other parameters."""
+        before = [weight @ mean for weight, mean in self._readers]
+        for weight, mean in self._readers:
             assert weight.grad is not None  # the network reads through it, and adds c, in every step
-            assert model.c.grad is not None
-            weight.grad.addr_(model.c.grad, mean, alpha=-1.0)
-        before = [weight @ mean for weight, mean in readers]
-    yield
-    with torch.no_grad():
-        for (weight, mean), product in zip(readers, before, strict=True):
-            model.c.sub_(weight @ mean - product)
-
-
-@contextmanager
-def _ordinal(model: ConditionalModel) -> Iterator[None]:
-    """Make an optimizer's step one in the parameters that neighbouring levels share; frozen ones stay."""
-    if not isinstance(model, IterativeNADE) or not model.config.ordinal:
-        yield
-        return
-    both = [(weight, dim) for weight, dim in ((model.W, 1), (model.V, 0)) if weight is not None]
-    trainable = [(weight, weight.grad, dim) for weight, dim in both if weight.grad is not None]
-    for weight, gradient, dim in trainable:
-        model.ordinal_kernel.multiply(weight, dim=dim, inverse=True)
-        model.ordinal_kernel.multiply(gradient, dim=dim)
-    yield
-    for weight, _, dim in trainable:
-        model.ordinal_kernel.multiply(weight, dim=dim)
+            assert self._bias.grad is not None
+            weight.grad.addr_(self._bias.grad, mean, alpha=-1.0)
+        for weight, dim, free in self._shared:
+            assert weight.grad is not None
+            weight.grad = self._kernel.multiply(weight.grad, dim=dim)
+            weight.copy_(free)
+        optimizer.step()
+        for weight, dim, free in self._shared:
+            free.copy_(weight)
+            weight.copy_(self._kernel.multiply(free, dim=dim))
+        for (weight, mean), product in zip(self._readers, before, strict=True):
+            self._bias.sub_(weight @ mean - product)
