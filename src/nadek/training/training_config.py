@@ -14,7 +14,7 @@ from nadek.utils.configs import check_choices, check_range
 
 EMA_DECAY = 0.999
 """Default decay of the averaged weights, a minibatch."""
-HELD_WARMUP, HELD_MINIBATCHES = 50, 300
+HELD_WARMUP, HELD_MINIBATCHES = 50, 240
 """Where validation chooses the length: minibatches of the warm-up, and the least number at the full rate."""
 HELD_AVERAGE, HELD_ROWS = 0.125, 1024
 """Part of the run so far in the averaged weights; least number of validation rows and their repetitions."""
