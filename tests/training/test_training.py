@@ -953,6 +953,7 @@ FALLING = {"anneal": 0.5, "phases": (Phase(epochs=30, steps=1), Phase(epochs=15)
 def test_validation_chooses_the_length(lr, epochs, monkeypatch):
     """A frozen model gains nothing: it takes the least number of minibatches, two an epoch, and half as many."""
     monkeypatch.setattr("nadek.training.training_config.HELD_MINIBATCHES", 8)
+    monkeypatch.setattr("nadek.training.training_config.HELD_EPOCHS", 1)
     monkeypatch.setattr("nadek.training.training_config.HELD_GAIN", 1e-9)
     x, options = patterns(60, 6), FALLING | {"optimizer": Descent(lr=lr)}
     _, history = trained(x[:40], validation=x[40:], **options)
@@ -967,7 +968,8 @@ def test_length_without_validation_is_the_most():
     assert len(trained(patterns(40, 6), **FALLING)[1]) == 30 + 15
 
 
-def test_rate_is_held_before_it_falls():
+def test_rate_is_held_before_it_falls(monkeypatch):
+    monkeypatch.setattr("nadek.training.training_config.HELD_EPOCHS", 3)
     plans = plan_run(config(**FALLING), [1.0] * 3, n_minibatches=100)
     rates = [plan.progress(i, 50, 100, warmup=0.02) for i, plan in enumerate(plans)]
     assert len(plans) == 3 + 2

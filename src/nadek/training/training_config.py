@@ -14,8 +14,8 @@ from nadek.utils.configs import check_choices, check_range
 
 EMA_DECAY = 0.999
 """Default decay of the averaged weights, a minibatch."""
-HELD_WARMUP, HELD_MINIBATCHES = 50, 240
-"""Where validation chooses the length: minibatches of the warm-up, and the least number at the full rate."""
+HELD_WARMUP, HELD_MINIBATCHES, HELD_EPOCHS = 50, 240, 40
+"""Where validation chooses the length: minibatches of the warm-up, and least numbers at the full rate."""
 HELD_AVERAGE, HELD_ROWS = 0.125, 1024
 """Part of the run so far in the averaged weights; least number of validation rows and their repetitions."""
 HELD_GAIN, HELD_PATIENCE = 0.005, 0.2
@@ -229,8 +229,8 @@ def held_epochs(costs: Sequence[float | None], n_minibatches: int) -> int | None
     It ends with a validation; an epoch without one has None for its cost.
 
     Example:
-        >>> held_epochs([2.0, 1.0, 1.0], n_minibatches=300), held_epochs([2.0, 1.0], n_minibatches=300)
-        (3, None)
+        >>> held_epochs([2.0, *[1.0] * 50], n_minibatches=6), held_epochs([2.0, *[1.0] * 30], n_minibatches=6)
+        (40, None)
     """
     best, best_epoch = math.inf, 0
     for epoch, cost in enumerate(costs, 1):
@@ -238,7 +238,7 @@ def held_epochs(costs: Sequence[float | None], n_minibatches: int) -> int | None
             continue
         if cost < best * (1 - HELD_GAIN):
             best, best_epoch = cost, epoch
-        if epoch * n_minibatches >= HELD_MINIBATCHES and epoch - best_epoch >= HELD_PATIENCE * epoch:
+        if epoch >= max(HELD_EPOCHS, HELD_MINIBATCHES / n_minibatches) and epoch - best_epoch >= HELD_PATIENCE * epoch:
             return epoch
     return None
 
