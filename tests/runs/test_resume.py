@@ -170,8 +170,8 @@ def test_resuming_keeps_the_patience(tmp_path):
 
 def test_resuming_keeps_the_length(tmp_path, monkeypatch):
     """Where validation chooses it: the rate falls after the same epoch."""
-    monkeypatch.setattr("nadek.training.training_config.HELD_MINIBATCHES", 9)
-    monkeypatch.setattr("nadek.training.training_config.HELD_GAIN", 0.5)
+    for name, value in {"MINIBATCHES": 9, "EPOCHS": 3, "GAIN": 0.5}.items():
+        monkeypatch.setattr(f"nadek.training.training_config.HELD_{name}", value)
     assert check_every_epoch("length", tmp_path, validated=True) == 3 + 3
 
 

@@ -952,9 +952,8 @@ FALLING = {"anneal": 0.5, "phases": (Phase(epochs=30, steps=1), Phase(epochs=15)
 @pytest.mark.parametrize(("lr", "epochs"), [(0.0, 4 + 2), (0.01, 30 + 15)])
 def test_validation_chooses_the_length(lr, epochs, monkeypatch):
     """A frozen model gains nothing: it takes the least number of minibatches, two an epoch, and half as many."""
-    monkeypatch.setattr("nadek.training.training_config.HELD_MINIBATCHES", 8)
-    monkeypatch.setattr("nadek.training.training_config.HELD_EPOCHS", 1)
-    monkeypatch.setattr("nadek.training.training_config.HELD_GAIN", 1e-9)
+    for name, value in {"MINIBATCHES": 8, "EPOCHS": 1, "GAIN": 1e-9}.items():
+        monkeypatch.setattr(f"nadek.training.training_config.HELD_{name}", value)
     x, options = patterns(60, 6), FALLING | {"optimizer": Descent(lr=lr)}
     _, history = trained(x[:40], validation=x[40:], **options)
     assert len(history) == epochs
@@ -968,13 +967,12 @@ def test_length_without_validation_is_the_most():
     assert len(trained(patterns(40, 6), **FALLING)[1]) == 30 + 15
 
 
-def test_rate_is_held_before_it_falls(monkeypatch):
-    monkeypatch.setattr("nadek.training.training_config.HELD_EPOCHS", 3)
-    plans = plan_run(config(**FALLING), [1.0] * 3, n_minibatches=100)
+def test_rate_is_held_before_it_falls():
+    plans = plan_run(config(anneal=0.5, phases=(Phase(epochs=60), Phase(epochs=30))), [1.0] * 40, n_minibatches=100)
     rates = [plan.progress(i, 50, 100, warmup=0.02) for i, plan in enumerate(plans)]
-    assert len(plans) == 3 + 2
-    assert rates[:3] == [0.02] * 3
-    assert 0.02 < rates[3] < rates[4] < 1
+    assert len(plans) == 40 + 20
+    assert rates[:40] == [0.02] * 40
+    assert 0.02 < rates[40] < rates[59] < 1
     assert plans[0].progress(0, 0, 100, warmup=0.02) == pytest.approx(0.02 * 0.5 / 50)
 
 
