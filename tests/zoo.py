@@ -8,7 +8,6 @@ from nadek.models import (
     IterativeNADE,
     ModelConfig,
     dbm_like,
-    from_rbm,
     nade,
     nade_k,
     nade_mask,
@@ -24,10 +23,8 @@ from nadek.models.variables import variables_of
 
 
 def _tied_sigmoid(D, generator):
-    def draw(*shape):
-        return torch.randn(*shape, generator=generator)
-
-    return from_rbm(draw(5, D), draw(D), draw(5), steps=3)
+    options = {"core": DeepConfig(hidden=(5,), activation="sigmoid"), "tied": True, "init_std": 1.0}
+    return IterativeNADE(ModelConfig(n_variables=D, steps=3, **options), _mean(D, generator), generator=generator)
 
 
 def _deep(D, generator, **options):
@@ -95,7 +92,7 @@ ZOO = {
     "alternating untied": lambda D, g: dbm_like(D, hidden=(6, 5), steps=3, tied=False, generator=g),
     "residual carried": lambda D, g: residual_nade_k(D, width=6, blocks=2, mean=_mean(D, g), generator=g),
     "residual uncarried": _uncarried,
-    "rbm mean field": _tied_sigmoid,
+    "tied sigmoid": _tied_sigmoid,
     "categorical": lambda D, g: _mixed(D, g, (3,), core=DeepConfig(hidden=(6,)), steps=3),
     "mixed": lambda D, g: _mixed(D, g, (2, 3, 1, 4), core=DeepConfig(hidden=(6, 5)), steps=2, mask_input=True),
     "mixed, one step": lambda D, g: _mixed(D, g, (4, 2), core=DeepConfig(hidden=(6,)), steps=1, fill="zero"),

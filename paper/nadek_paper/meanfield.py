@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nadek.checkpoints import SavedModel
-from nadek.models import IterativeNADE, ModelConfig, from_rbm
+from nadek.models import IterativeNADE, ModelConfig
 from nadek.models.base import ConditionalModel
 from nadek.models.cores import DeepConfig
 from nadek.runs.recipe import make_recipe, read_recipe
@@ -14,6 +14,7 @@ from nadek.training import Recipe
 from nadek.utils.atomic import read_record
 from nadek.utils.configs import decode, naming
 from nadek_paper.markdown import markdown, number
+from nadek_paper.rbm_start import from_rbm
 from nadek_paper.rbm_study import RBMTraining, rbm_row
 from nadek_paper.scoring import TEST_SEED
 from nadek_paper.steps_at_test import summaries_by_steps
@@ -91,7 +92,7 @@ def _jobs(name: str, options: MeanField, changes: Mapping[str, Any], workspace: 
         command = workspace.command(f"{row.table} --row {row.name}")
         raise FileNotFoundError(f"there is no trained RBM in {machine.folder}: give {command} first")
     own, x = read_record(path), machine.open("test")
-    network = from_rbm(rbm.W, rbm.b, rbm.c, steps=1, fill=machine.open("train").mean(0).to(rbm.W))
+    network = from_rbm(rbm, steps=1, fill=machine.open("train").mean(0).to(rbm.W))
 
     def scored(model: IterativeNADE, steps: Sequence[int], words: str, metrics: Mapping[str, Any]) -> list[Record]:
         summaries = summaries_by_steps(model, x, steps=max(steps), masks=options.masks, seed=TEST_SEED)

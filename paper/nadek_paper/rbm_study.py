@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from nadek.checkpoints import load_state, save_state
-from nadek.models import IterativeNADE, begin_as_rbm
+from nadek.models import IterativeNADE
 from nadek.models.base import ConditionalModel
 from nadek.training import Epoch, TrainingState, data_mean
 from nadek.utils.configs import encode
 from nadek_paper.estimated_job import RowTraining, estimated, estimated_job, own_recipe
 from nadek_paper.rbm import RBM, RBMState, fit_rbm, log_partition
+from nadek_paper.rbm_start import begin_as_rbm
 from nadek_paper.rows import DBNRecipe, RBMChoice, RBMRecipe, Row, read_table
 from nadek_paper.studies import Job, OnEpoch, Progress, Record, digest_of
 from nadek_paper.workspace import Workspace
@@ -153,4 +154,4 @@ def begin_as_rbm_row(
         raise ValueError(f"start: expected a network with columns, found a {type(model).__name__}")
     training = RBMTraining.named(name, data, workspace)
     rbm = training.trained(on_epoch=on_epoch).result
-    begin_as_rbm(model, rbm.W, rbm.b, rbm.c, mean=data_mean(training.open("train")))
+    begin_as_rbm(model, rbm, mean=data_mean(training.open("train")))

@@ -60,8 +60,9 @@ def test_unknown_categories_stay_in_tables(density):
     there = strange.notna().to_numpy()
     for strategy in ("mean", "mode", "sample"):
         imputer = nadek.NADEkImputer(**QUICK, strategy=strategy, add_indicator=True).fit(people())
-        with pytest.warns(UserWarning, match=f"^{STRANGE}"):
+        with pytest.warns(UserWarning, match=f"^{STRANGE}") as record:
             filled, expected = imputer.transform(strange), imputer.transform(holed)
+        assert record[0].filename == __file__  # and no line of a library
         own = filled[strange.columns]
         assert not own.isna().any(axis=None)
         own, same = own.to_numpy(dtype=object), expected[strange.columns].to_numpy(dtype=object)

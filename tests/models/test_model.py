@@ -1,6 +1,5 @@
 """The network's parts, the paper's models as settings of it, and the package's public face."""
 
-import inspect
 import subprocess
 import sys
 
@@ -10,7 +9,7 @@ import torch
 
 import nadek
 from nadek.inference.sampling import reconstruction_probabilities
-from nadek.models import IterativeNADE, ModelConfig, begin_as_rbm, dbm_like, from_rbm
+from nadek.models import IterativeNADE, ModelConfig, dbm_like
 from nadek.models.cores import AlternatingConfig, Deep, DeepConfig, ResidualConfig
 from nadek.models.steps import has_manual_backward
 from nadek.models.variables import variables_of
@@ -59,91 +58,6 @@ def test_initial_weights_have_requested_scale():
     assert model.W.std().item() == pytest.approx(400**-0.5, rel=0.02)
     config = ModelConfig(n_variables=400, core=DeepConfig(hidden=(300,)), init_std=0.01)
     assert IterativeNADE(config, generator=generator).V.std().item() == pytest.approx(0.01, rel=0.02)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 7])
-def test_from_rbm_equals_clamped_mean_field(steps, generator):
-    """Against the updates written out for the energy exp(b'v + c'h + h'Wv)."""
-    W, b, c = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in ((4, 6), (6,), (4,)))
-    model = from_rbm(W, b, c, steps=steps).eval()
-    v_data = np.array([0.0, 1, 1, 0, 1, 0])
-    missing = np.array([True, False, True, True, False, True])
-
-    def sigmoid(a):
-        return 1 / (1 + np.exp(-a))
-
-    v = np.where(missing, sigmoid(b.numpy()), v_data)
-    for _ in range(steps):
-        h = sigmoid(W.numpy() @ v + c.numpy())
-        v = np.where(missing, sigmoid(W.numpy().T @ h + b.numpy()), v_data)
-    states = reconstruction_probabilities(model, torch.tensor(v_data)[None], torch.tensor(missing)[None])
-    np.testing.assert_allclose(states[-1, 0].numpy(), v, atol=1e-12, rtol=0)
-
-
-def test_rbm_of_wrong_shapes_is_refused():
-    model = nadek.nade_k(6, hidden=(4,))
-    with pytest.raises(ValueError, match=r"needs b \[6\] and c \[4\], found b \[5\] and c \[4\]"):
-        inspect.unwrap(begin_as_rbm)(model, torch.zeros(4, 6), torch.zeros(5), torch.zeros(4))  # behind the shape hook
-
-
-def drawn_rbm(generator, *, scale=1.0):
-    W, b, c = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in ((4, 6), (6,), (4,)))
-    return scale * W, b, scale * c
-
-
-def assert_same_logits(model, twin, *, atol, rtol=0.0):
-    generator = torch.Generator().manual_seed(3)
-    x = torch.randint(2, (9, 6), generator=generator).double()
-    missing = torch.rand(9, 6, generator=generator) < 0.5
-    logits, expected = (torch.stack(one.eval()(x, missing)) for one in (model, twin))
-    torch.testing.assert_close(logits, expected, rtol=rtol, atol=atol)
-
-
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("activation", ["sigmoid", "tanh"])
-def test_one_layer_begins_as_rbm(activation, tied, generator):
-    rbm = drawn_rbm(generator)
-    core = DeepConfig(hidden=(4,), activation=activation)
-    config = ModelConfig(n_variables=6, core=core, steps=3, tied=tied)
-    mean = torch.rand(6, generator=generator, dtype=torch.float64)
-    model = IterativeNADE(config, mean, generator=generator).double()
-    begin_as_rbm(model, *rbm)
-    assert_same_logits(model, from_rbm(*rbm, steps=3, fill=model.fill), atol=1e-12)
-
-
-@pytest.mark.parametrize("has_mean", [True, False], ids=["mean told", "none told"])
-def test_nade_mask_begins_as_rbm(has_mean, generator):
-    rbm = drawn_rbm(generator)
-    mean = torch.rand(6, generator=generator, dtype=torch.float64) if has_mean else None
-    model = nadek.nade_mask(6, hidden=(4,), generator=generator).double()
-    begin_as_rbm(model, *rbm, mean=mean)
-    assert_same_logits(model, from_rbm(*rbm, steps=1, fill=mean), atol=1e-12)
-
-
-def test_further_layers_pass_saturated_units(generator):
-    """Units of tanh that are near -1 or 1, as those of a trained RBM are, come through unchanged."""
-    rbm = drawn_rbm(generator, scale=1000.0)
-    model = nadek.nade_k(6, hidden=(4, 4, 4), steps=2, generator=generator).double()
-    begin_as_rbm(model, *rbm)
-    assert_same_logits(model, from_rbm(*rbm, steps=2, fill=model.fill), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"core": DeepConfig(hidden=(4,), activation="relu")}, "deep core of sigmoid or tanh"),
-        ({"core": ResidualConfig(width=4)}, "deep core of sigmoid or tanh"),
-        ({"core": DeepConfig(hidden=(4, 4), activation="sigmoid")}, "more than one hidden layer"),
-        ({"core": DeepConfig(hidden=(4, 4)), "tied": True}, "more than one hidden layer"),
-        ({"core": DeepConfig(hidden=(4, 3))}, r"hidden layers of 4 units and 6 columns as in the RBM, found \[4, 3\]"),
-        ({"core": DeepConfig(hidden=(4,)), "n_variables": 2, "levels": (3, 3)}, "expected binary variables"),
-        ({"core": DeepConfig(hidden=(4,)), "n_variables": 5}, "found \\[4\\] and 5"),
-    ],
-)
-def test_unsuitable_networks_for_rbm_are_refused(options, message, generator):
-    model = IterativeNADE(ModelConfig(**{"n_variables": 6, "steps": 2, **options}), generator=generator).double()
-    with pytest.raises(ValueError, match=message):
-        begin_as_rbm(model, *drawn_rbm(generator))
 
 
 def test_alternating_core_is_dbm_mean_field(generator):

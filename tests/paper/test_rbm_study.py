@@ -11,7 +11,7 @@ import torch
 
 from nadek.checkpoints import load_saved
 from nadek.inference.likelihood import estimate_log_prob
-from nadek.models import IterativeNADE, from_rbm
+from nadek.models import IterativeNADE
 from nadek.models.registry import build
 from nadek.runs.data import Source, open_data
 from nadek.runs.resume import Beginning
@@ -20,6 +20,7 @@ from nadek.tabular.schema import Schema
 from nadek.training import fit, prepare
 from nadek_paper.meanfield import meanfield_study, read_meanfield, recipe_for
 from nadek_paper.rbm import Estimate, fit_rbm
+from nadek_paper.rbm_start import from_rbm
 from nadek_paper.rbm_study import RBMTraining, begin_as_rbm_row, rbm_row
 from nadek_paper.report import markdown_table, summary, write_report
 from nadek_paper.rows import names_rbm, read_row, read_table, tables
@@ -282,7 +283,7 @@ def test_rbm_becomes_a_network(done, tmp_path):
     job = RBMTraining.of(row, workspace_in(folder))
     machine, x = job.finished(), open_data("digits", split="test").x
     mean = open_data("digits", split="train").x.mean(0)
-    model = from_rbm(machine.W, machine.b, machine.c, steps=3, fill=mean)
+    model = from_rbm(machine, steps=3, fill=mean)
     plain = estimate_log_prob(model, x, n_masks=4, generator=torch.Generator().manual_seed(0)).mean().item()
     assert lines["mean field, k = 3"]["test_log_likelihood"] == pytest.approx(plain)
     (tuned,) = (folder / "runs").glob("meanfield-table9-rbm-tuned-*")

@@ -1,6 +1,5 @@
 """`NADEkImputer`: fill in missing cells, by means, modes or joint draws."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from nadek.tabular.columns import Binary, Column, Numeric, expected, n_levels, s
 from nadek.tabular.frames import MatrixLike, is_categorical, is_text_column, select_columns
 from nadek.tabular.table import Table
 from nadek.tabular.writeback import Fillings, filled, renamed, to_library, with_flags
+from nadek.utils.warn import warn
 
 Filler = Callable[[NDArray[np.float64]], NDArray[Any]]
 """From the probabilities of the levels of a column, [n, L], to values, [n]."""
@@ -103,10 +103,10 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         late = [table.labels[j] for j in empty if not table.is_missing(j).all()]
         if late:
             message = "columns without any value in the first fit are not learnt by warm_start"
-            warnings.warn(f"{message}: {', '.join(late)}", UserWarning, stacklevel=2)
+            warn(f"{message}: {', '.join(late)}")
         still = [table.labels[j] for j in empty if table.is_missing(j).all()]
         if still and not self.keep_empty_features:
-            warnings.warn(f"columns without any value are left out: {', '.join(still)}", UserWarning, stacklevel=2)
+            warn(f"columns without any value are left out: {', '.join(still)}")
         return self
 
     def transform(self, X: MatrixLike) -> Any:  # noqa: ANN401 - a table

@@ -6,7 +6,6 @@ has none: its estimator gets the default options, and more bins where its column
 
 import contextlib
 import os
-import warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict
@@ -33,6 +32,7 @@ from nadek.training import Epoch, last_metrics
 from nadek.training.state import read_history
 from nadek.utils.atomic import damage_in
 from nadek.utils.configs import naming
+from nadek.utils.warn import warn
 
 KEY = "estimator"
 METRICS = ("epochs", "seconds", "best_validation")
@@ -104,7 +104,7 @@ class SavedEstimator(BaseEstimator):
         if isinstance(self.network_, MemoryModel) and getattr(self, "memory", False) == "auto":
             message = f"{folder}: the model holds {self.network_.config.n_rows} different rows of the training table"
             remedy = "memory=False leaves them out, memory=True says that they may be there"
-            warnings.warn(f"{message}; {remedy}", UserWarning, stacklevel=2)
+            warn(f"{message}; {remedy}")
         measured = last_metrics(self.history_) if self.history_ else {**self._metrics, "diverged": False}
         metrics = {**measured, KEY: self._entries(), "history": list(map(asdict, self.history_))}
         # the network was trained in float32: its weights lose nothing

@@ -4,9 +4,7 @@ from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import ImageConfig, ModelConfig
 from nadek.models.presets import (
     Weights,
-    begin_as_rbm,
     dbm_like,
-    from_rbm,
     nade,
     nade_k,
     nade_mask,
@@ -21,9 +19,7 @@ __all__ = [
     "IterativeNADE",
     "ModelConfig",
     "Weights",
-    "begin_as_rbm",
     "dbm_like",
-    "from_rbm",
     "nade",
     "nade_k",
     "nade_mask",

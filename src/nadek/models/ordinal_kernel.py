@@ -35,10 +35,11 @@ class OrdinalKernel:
         # first column of each block, and the sizes of its parts; no tensors, as models are built on meta
         self._blocks: list[tuple[int, tuple[int, ...]]] = []
         for variable, n_levels in enumerate(variables.levels):
-            first, n_columns = variables.first_column(variable), 1 if n_levels == 2 else n_levels
+            columns = variables.columns(slice(variable, variable + 1))
+            n_columns = columns.stop - columns.start
             parts = (n_columns,) if n_levels >= MIN_LEVELS and variable in ordinal else (1,) * n_columns
-            fits = bool(self._blocks) and first + n_columns - self._blocks[-1][0] <= BLOCK
-            start, sizes = self._blocks.pop() if fits else (first, ())
+            fits = bool(self._blocks) and columns.stop - self._blocks[-1][0] <= BLOCK
+            start, sizes = self._blocks.pop() if fits else (columns.start, ())
             self._blocks.append((start, (*sizes, *parts)))
         self._blocks = [block for block in self._blocks if max(block[1]) > 1]
 

@@ -1,14 +1,12 @@
-"""Models that the paper compares, as settings of `IterativeNADE`, and models that begin as an RBM."""
+"""Models that the paper compares, as settings of `IterativeNADE`."""
 
-import math
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from nadek.models.binary_variables import BinaryVariables
 from nadek.models.cores import AlternatingConfig, DeepConfig, ResidualConfig
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.model_config import ModelConfig
@@ -160,109 +158,3 @@ def _widths(hidden: Sequence[int]) -> tuple[int, ...]:
     if isinstance(hidden, int):
         raise TypeError(f"hidden: expected the width of each layer, such as ({hidden},), found {hidden}")
     return tuple(hidden)
-
-
-def from_rbm(
-    W: Float[Tensor, "H D"],
-    b: Float[Tensor, " D"],
-    c: Float[Tensor, " H"],
-    *,
-    steps: int,
-    fill: Float[Tensor, " D"] | None = None,
-) -> IterativeNADE:
-    """Return an RBM's mean field as a NADE-k.
-
-    The RBM is ``p(v, h)`` proportional to ``exp(b'v + c'h + h'Wv)``. An update of its hidden units and then of the
-    visible ones, with the observed ones clamped, is a step of the model with logistic units and V = W transposed.
-
-    Args:
-        W: weights between hidden and visible units.
-        b: visible biases.
-        c: hidden biases.
-        steps: number of mean-field updates of (hidden, visible).
-        fill: initial values of the missing units; ``sigmoid(b)`` when None.
-
-    Raises:
-        ValueError: if the shapes do not fit together.
-
-    Example:
-        >>> model = from_rbm(torch.tensor([[2.0, -2.0]]), torch.zeros(2), torch.zeros(1), steps=3)
-        >>> torch.equal(model.output_weight, model.W.t()), model.fill.tolist()
-        (True, [0.5, 0.5])
-    """
-    n_hidden, n_variables = W.shape
-    core = DeepConfig(hidden=(n_hidden,), activation="sigmoid")
-    config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=True)
-    model = IterativeNADE(config, generator=torch.Generator()).to(W)  # every weight is overwritten below
-    begin_as_rbm(model, W, b, c)
-    with torch.no_grad():
-        model.fill.copy_(torch.sigmoid(b) if fill is None else fill)
-    return model
-
-
-@torch.no_grad()
-def begin_as_rbm(
-    model: IterativeNADE,
-    W: Float[Tensor, "H D"],
-    b: Float[Tensor, " D"],
-    c: Float[Tensor, " H"],
-    *,
-    mean: Float[Tensor, " D"] | None = None,
-) -> None:
-    """Overwrite a model's weights with those of an RBM.
-
-    One layer of logistic units does that exactly, and so does one of tanh units, since
-    ``sigmoid(u) = (1 + tanh(u / 2)) / 2``. Further layers of tanh units begin as ``tanh`` of the layer below, unit by
-    unit, and V is scaled to undo their effect on a unit at 1: exact where the first layer is at -1, 0 or 1, which the
-    units of a trained RBM nearly are.
-
-    Args:
-        model: a model of binary variables whose hidden layers are as wide as the RBM; its ``fill`` is not changed.
-        W: weights between hidden and visible units.
-        b: visible biases.
-        c: hidden biases.
-        mean: values of missing cells in a model of one step with mask input and zero fill; ``sigmoid(b)`` when None.
-            In any other model the mask input begins at 0.
-
-    Raises:
-        ValueError: if the shapes do not fit together, or the model has another structure.
-
-    Example:
-        >>> model = nade_k(2, hidden=(1,))
-        >>> begin_as_rbm(model, torch.tensor([[2.0, -2.0]]), torch.zeros(2), torch.zeros(1))
-        >>> model.W.tolist()
-        [[1.0, -1.0]]
-    """
-    n_hidden, n_variables = W.shape
-    if b.shape != (n_variables,) or c.shape != (n_hidden,):
-        raise ValueError(
-            f"an RBM with W of shape {tuple(W.shape)} needs b [{n_variables}] and c [{n_hidden}],"
-            f" found b {list(b.shape)} and c {list(c.shape)}"
-        )
-    core = model.config.core
-    if not isinstance(model.variables, BinaryVariables):
-        raise ValueError("begin_as_rbm: expected binary variables, found some with more than two levels")
-    if not isinstance(core, DeepConfig) or core.activation not in ("sigmoid", "tanh"):
-        raise ValueError("begin_as_rbm: expected a deep core of sigmoid or tanh units")
-    if len(core.hidden) > 1 and (core.activation == "sigmoid" or model.V is None):
-        raise ValueError("begin_as_rbm: expected tanh units and untied weights with more than one hidden layer")
-    if set(core.hidden) != {n_hidden} or model.W.shape != W.shape:
-        raise ValueError(
-            f"begin_as_rbm: expected hidden layers of {n_hidden} units and {n_variables} columns as in the RBM,"
-            f" found {list(core.hidden)} and {model.W.shape[1]}"
-        )
-    scale = 1.0 if core.activation == "sigmoid" else 0.5
-    model.W.copy_(scale * W)
-    model.c.copy_(scale * c)
-    model.b.copy_(b if scale == 1 else b + scale * W.sum(0))
-    gain = 1.0
-    layers = list(model.core.parameters())  # a matrix and a bias for each layer
-    for U, d in zip(layers[::2], layers[1::2], strict=True):
-        gain = math.tanh(gain)
-        nn.init.eye_(U)
-        d.zero_()
-    if model.V is not None:
-        model.V.copy_(scale / gain * W.t())
-    if model.A is not None:
-        values = torch.sigmoid(b) if mean is None else mean
-        model.A.copy_(model.W * values if model.steps == 1 and model.config.fill == "zero" else torch.zeros_like(W))

@@ -152,7 +152,7 @@ class Stream:
             self._only = source if self.n_rows == 0 else None
             self._add(source)
             on_rows(self.n_rows)
-        counts.warn("standard input" if data == "-" else data, stacklevel=2)
+        counts.warn("standard input" if data == "-" else data)
 
     def __iter__(self) -> Iterator[Source]:
         """Read the batches in turn."""

@@ -1,6 +1,5 @@
 """The one way from a table to codes, which the network sees."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Reading
 from nadek.tabular.user_options import Word, without_words
 from nadek.utils.configs import naming
+from nadek.utils.warn import warn
 
 
 def encode_table(
@@ -49,7 +49,7 @@ def encode_table(
             counts.add(label, values[k], own, table.first_row)
             codes[:, k] = own
     if unknown_cells is None:
-        counts.warn(table.where, stacklevel=3)
+        counts.warn(table.where)
     return values, codes
 
 
@@ -68,7 +68,7 @@ class UnknownCells:
             example = f"such as {shown(cells[rows[0]])} in row {first_row + rows[0] + 1}"
         self._columns[label] = count + len(rows), example
 
-    def warn(self, where: str, *, stacklevel: int) -> None:
+    def warn(self, where: str) -> None:
         """Warn about all of them once."""
         columns = [(label, *column) for label, column in self._columns.items()]
         lines = [f'{count} in column "{label}", {example}' for label, count, example in columns if count]
@@ -76,7 +76,7 @@ class UnknownCells:
             more = f"; and in {len(lines) - 6} more columns" if len(lines) > 6 else ""
             start = f"{where}: " if where else ""
             message = f"{start}cells with values that the model does not know are taken as missing: "
-            warnings.warn(message + "; ".join(lines[:6]) + more, UserWarning, stacklevel=stacklevel + 1)
+            warn(message + "; ".join(lines[:6]) + more)
 
 
 def encode_by_schema(

@@ -36,8 +36,8 @@ class Recipe:
         training: the run.
         seed: of the initial weights (the training has its own).
         start: initial weights: a trained model of the same structure, by its folder or the name of one that comes with
-            the package; or, in a row of the paper's tables, the RBM of another row, "TABLE/ROW" (see
-            `nadek.models.begin_as_rbm`). None draws random ones.
+            the package; or, in a row of the paper's tables, the RBM of another row, "TABLE/ROW". None draws random
+            ones.
         teacher: a model to learn from: the name of one that comes with the package, or a folder. The network learns
             the probabilities that it gives to hidden cells, not the values of these cells.
         memory: keep the training rows beside the trained network (see `nadek.models.memory`). Validation rows decide
