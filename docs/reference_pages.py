@@ -65,7 +65,9 @@ RECIPE: tuple[tuple[str, type], ...] = (
 
 def write_reference(folder: Path) -> None:
     """Write all pages; files that stay the same are not touched."""
-    pages = {"index": _index(), "commands": _commands(), "recipes": _recipes(), **dict(_python())}
+    commands = {"commands": ("nadek", make_app(VERBS)), "paper-commands": ("nadek-paper", paper.make_app())}
+    pages = {page: _commands(name, app) for page, (name, app) in commands.items()}
+    pages |= {"index": _index(), "recipes": _recipes(), **dict(_python())}
     folder.mkdir(exist_ok=True)
     for stale in set(folder.glob("*.rst")) - {folder / f"{name}.rst" for name in pages}:
         stale.unlink()
@@ -100,7 +102,7 @@ def _toctree(names: list[str], *options: str) -> str:
 def _index() -> str:
     about = "Made from the code: signatures and docstrings, the help of the commands, the fields of recipes.\n\n"
     modules = [f"{title} <{module}>" for module, (title, _) in MODULES.items()]
-    return _title("Reference") + about + _toctree(["commands", "recipes", *modules], "maxdepth: 1")
+    return _title("Reference") + about + _toctree(["commands", "recipes", *modules, "paper-commands"], "maxdepth: 1")
 
 
 def _python() -> Iterator[tuple[str, str]]:
@@ -133,12 +135,10 @@ def _object_page(module: str, name: str) -> str:
     return f"{_title(name)}.. currentmodule:: {module}\n\n.. {directive}:: {module}.{name}\n{options}"
 
 
-def _commands() -> str:
-    """Return the page of both command lines."""
-    text = _title("Commands") + "Every verb also shows this with ``--help``.\n\n"
-    for name, app in (("nadek", make_app(VERBS)), ("nadek-paper", paper.make_app())):
-        text += "".join(_command(name, typer.main.get_command(app)))
-    return text
+def _commands(name: str, app: typer.Typer) -> str:
+    """Return the page of a command line."""
+    text = _title(f"Commands of {name}") + "Every verb also shows this with ``--help``.\n\n"
+    return text + "".join(_command(name, typer.main.get_command(app)))
 
 
 def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's own class
