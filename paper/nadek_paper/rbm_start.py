@@ -16,30 +16,27 @@ from nadek.models.cores import DeepConfig
 from nadek_paper.rbm import RBM
 
 
-def from_rbm(rbm: RBM, *, steps: int, fill: Float[Tensor, " D"] | None = None) -> IterativeNADE:
-    """Return an RBM's mean field as a NADE-k.
-
-    It makes so many updates, from ``fill`` or else ``sigmoid(b)``.
-    """
+def from_rbm(rbm: RBM, *, steps: int, fill: Float[Tensor, " D"]) -> IterativeNADE:
+    """Return an RBM's mean field, so many updates from ``fill``, as a NADE-k."""
     n_hidden, n_variables = rbm.W.shape
     core = DeepConfig(hidden=(n_hidden,), activation="sigmoid")
     config = ModelConfig(n_variables=n_variables, core=core, steps=steps, tied=True)
     model = IterativeNADE(config, generator=torch.Generator()).to(rbm.W)  # every weight is overwritten below
-    begin_as_rbm(model, rbm)
+    begin_as_rbm(model, rbm, mean=fill)
     with torch.no_grad():
-        model.fill.copy_(torch.sigmoid(rbm.b) if fill is None else fill)
+        model.fill.copy_(fill)
     return model
 
 
 @torch.no_grad()
-def begin_as_rbm(model: IterativeNADE, rbm: RBM, *, mean: Float[Tensor, " D"] | None = None) -> None:
+def begin_as_rbm(model: IterativeNADE, rbm: RBM, *, mean: Float[Tensor, " D"]) -> None:
     """Overwrite a model's weights with those of an RBM; its ``fill`` stays.
 
     One layer of logistic units does that exactly, and so does one of tanh units, since
     ``sigmoid(u) = (1 + tanh(u / 2)) / 2``. Further layers of tanh units begin as ``tanh`` of the layer below, unit by
     unit, and V is scaled to undo their effect on a unit at 1: exact where the first layer is at -1, 0 or 1, which the
     units of a trained RBM nearly are. ``mean`` stands for missing cells in a model of one step with mask input and zero
-    fill, ``sigmoid(b)`` by default. In any other model the mask input begins at 0.
+    fill. In any other model the mask input begins at 0.
 
     Raises:
         ValueError: if the model has another structure.
@@ -70,5 +67,4 @@ def begin_as_rbm(model: IterativeNADE, rbm: RBM, *, mean: Float[Tensor, " D"] | 
     if model.V is not None:
         model.V.copy_(scale / gain * rbm.W.t())
     if model.A is not None:
-        values = torch.sigmoid(rbm.b) if mean is None else mean
-        model.A.copy_(model.W * values if model.steps == 1 and model.config.fill == "zero" else torch.zeros_like(rbm.W))
+        model.A.copy_(model.W * mean if model.steps == 1 and model.config.fill == "zero" else torch.zeros_like(rbm.W))

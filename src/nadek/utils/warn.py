@@ -9,6 +9,6 @@ LIBRARIES = ("nadek", "sklearn")
 
 def warn(message: str) -> None:
     """Give a `UserWarning` at the line that called the outermost function of these packages."""
-    packages = [info.frame.f_globals.get("__name__", "").partition(".")[0] for info in inspect.stack(0)]
+    packages = [str(info.frame.f_globals.get("__name__")).partition(".")[0] for info in inspect.stack(0)]
     outermost = max(depth for depth, package in enumerate(packages, 1) if package in LIBRARIES)
     warnings.warn(message, UserWarning, stacklevel=outermost + 1)
