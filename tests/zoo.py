@@ -96,6 +96,7 @@ ZOO = {
     "categorical": lambda D, g: _mixed(D, g, (3,), core=DeepConfig(hidden=(6,)), steps=3),
     "mixed": lambda D, g: _mixed(D, g, (2, 3, 1, 4), core=DeepConfig(hidden=(6, 5)), steps=2, mask_input=True),
     "mixed, one step": lambda D, g: _mixed(D, g, (4, 2), core=DeepConfig(hidden=(6,)), steps=1, fill="zero"),
+    "mixed, wide": lambda D, g: _mixed(D, g, (2, 3, 1, 70), core=DeepConfig(hidden=(6,)), steps=2, mask_input=True),
     "mixed, residual": lambda D, g: _mixed(
         D, g, (3, 2, 2), core=ResidualConfig(width=6, blocks=1), steps=3, fill="zero", mask_input=True
     ),

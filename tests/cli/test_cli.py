@@ -540,7 +540,7 @@ def test_dry_run_gives_types_and_reasons(tmp_path):
     assert [column["missing"] for column in columns] == [None, None, 75, 0, 0, 300, None]
     reasons = [column["reason"] for column in columns]
     assert reasons[0].startswith("has 300 different texts in 300 rows")
-    assert reasons[0].endswith("too many for categories: leave it out")
+    assert reasons[0].endswith("say that it is categorical, or leave it out")
     assert reasons[1].endswith("say whether they are categories or numbers")
     assert reasons[2:4] == ["3 different texts", "numbers, not all of them whole"]
     assert reasons[4:] == ["0 and 1", "no value in any row", "--drop"]

@@ -346,6 +346,18 @@ def test_many_texts_need_a_declaration(named, example):
     assert len(model.columns_[0].levels) == 40
 
 
+def test_columns_may_have_more_levels_than_a_byte_holds(tmp_path):
+    city = pd.Categorical([f"city {i % 300}" for i in range(900)])
+    table = pd.DataFrame({"city": city, "again": city, "late": np.arange(900) % 300 > 255})
+    model = nadek.NADEk(max_iter=15, memory=True, n_orderings=2, random_state=0).fit(table)
+    hidden = table.assign(again=None)
+    assert (model.predict_missing_proba(hidden)["again"].argmax(1) == city.codes).mean() > 0.9
+    drawn = model.sample(200)
+    assert ((drawn["again"] == drawn["city"]) & drawn["late"]).sum() > 10
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(nadek.NADEk.load(tmp_path / "model").score_samples(table), model.score_samples(table))
+
+
 # --- containers -----------------------------------------------------------------------------------------------------
 
 

@@ -145,14 +145,14 @@ def test_level_tables_respect_memory_bound(monkeypatch, generator, bound_memory)
         torch.full((84,), 0.1),
         generator=generator,
     )
-    x, bound, seen, table = torch.zeros(100, 21), 2**18, [], MixedVariables._in_table
+    x, bound, seen, scores = torch.zeros(100, 21), 2**18, [], MixedVariables._scores
 
     def watched(*arguments):
-        log_probs = table(*arguments)
-        seen.append(log_probs.numel() * log_probs.element_size())
-        return log_probs
+        table = scores(*arguments)
+        seen.append(table.numel() * table.element_size())
+        return table
 
-    monkeypatch.setattr(MixedVariables, "_in_table", watched)
+    monkeypatch.setattr(MixedVariables, "_scores", watched)
     bound_memory(bound)
     log_prob(model, x, ordering=torch.arange(21), decoder="full")
     explain_cells(model, x)

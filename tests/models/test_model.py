@@ -247,13 +247,13 @@ def test_manual_backward_refuses_second_derivatives(steps):
         first.square().sum().backward()
 
 
-@pytest.mark.parametrize("levels", [(3, 2, 5), (2, 9, 1, 12, 2), (16, 2), (2, 40, 3)])
-@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("levels", [(3, 2, 5), (2, 9, 1, 12, 2), (16, 2), (3, 70, 2, 1, 400, 90)])
+@pytest.mark.parametrize("first", [0, 1, -1])
 @pytest.mark.parametrize(("capability", "size"), [("AVX2", 8), ("AVX512", 16)])
 def test_levels_fill_vector_registers(levels, first, capability, size, generator, monkeypatch):
     """The slow way is a softmax for each variable."""
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
-    variables = variables_of(levels)
+    variables, first = variables_of(levels), first % len(levels)
     h, V = torch.randn(20, 4, generator=generator), 3 * torch.randn(variables.n_columns, 4, generator=generator)
     start, b = variables.first_column(first), torch.randn(variables.n_columns, generator=generator)
     logits = (h.double() @ V.double().t() + b).split([1 if n == 2 else n for n in levels], 1)
@@ -261,4 +261,6 @@ def test_levels_fill_vector_registers(levels, first, capability, size, generator
     for dtype, atol in ((torch.float32, 1e-6), (torch.float64, 1e-14)):
         p = variables.probabilities_from(h.to(dtype), V[start:].to(dtype), b[start:].to(dtype), first)
         torch.testing.assert_close(p.double(), torch.cat(slow[first:], 1), rtol=0, atol=atol)
-    assert variables.table.shape[1] % size == 0
+    tables = [table for name, table in variables.named_buffers() if name.startswith("table_")]
+    assert len(tables) == (3 if max(levels) == 400 else 1)
+    assert all(table.shape[1] % size == 0 for table in tables)

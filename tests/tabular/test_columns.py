@@ -174,7 +174,7 @@ def test_declared_type_overrides_values(case):
         (np.array([1j]), "auto", 'column "x": expected text, numbers, dates or booleans, found complex128'),
         (np.zeros((2, 2)), "auto", 'column "x": expected one dimension, found an array of shape (2, 2)'),
         (objects(None, "a"), "numeric", "row 2, column \"x\": expected a number or missing, found 'a'"),
-        (np.arange(257), "categorical", 'column "x": expected at most 256 categories, found 257'),
+        (np.arange(4097), "categorical", 'column "x": expected at most 4096 categories, found 4097'),
     ],
 )
 def test_impossible_values_are_named(values, kind, told):
@@ -182,8 +182,8 @@ def test_impossible_values_are_named(values, kind, told):
 
 
 def test_the_number_of_bins_is_checked():
-    for n_bins in (0, 257):
-        assert refused(infer, np.array([0.5]), name="x", n_bins=n_bins).startswith("n_bins: expected 1 to 256")
+    for n_bins in (0, 4097):
+        assert refused(infer, np.array([0.5]), name="x", n_bins=n_bins).startswith("n_bins: expected 1 to 4096")
 
 
 # Bins
@@ -640,8 +640,8 @@ def test_expectations():
     [
         (lambda: Binary(levels=(0, False)), "levels: expected each once, found (0, False)"),
         (lambda: Binary(levels=(0, "a")), "levels: expected all text, all numbers or all booleans, found (0, 'a')"),
-        (lambda: Categorical(levels=()), "levels: expected 1 to 256, found 0"),
-        (lambda: Categorical(levels=tuple(range(257))), "levels: expected 1 to 256, found 257"),
+        (lambda: Categorical(levels=()), "levels: expected 1 to 4096, found 0"),
+        (lambda: Categorical(levels=tuple(range(4097))), "levels: expected 1 to 4096, found 4097"),
         (lambda: Categorical(levels=(1, NAN)), "levels: expected finite numbers, found (1, nan)"),
         (
             lambda: numeric((2.0, 1.0), (0.0, 1.0, 2.0), 0.0, 3.0),
@@ -651,7 +651,7 @@ def test_expectations():
             lambda: numeric((2.0,), (0.0, 1.0), 0.0, 1.0),
             "edges: expected increasing numbers between low and high, found (2.0,)",
         ),
-        (lambda: numeric((2.0,), (1.0,), 0.0, 3.0), "means: expected one for each of at most 256 bins, found 1"),
+        (lambda: numeric((2.0,), (1.0,), 0.0, 3.0), "means: expected one for each of at most 4096 bins, found 1"),
         (lambda: numeric((), (1.0,), 0.0, 3.0, decimals=7), "decimals: expected 1 to 6, found 7"),
         (
             lambda: numeric((), (1.0,), 0.0, 3.0, integer=True, decimals=1),

@@ -18,7 +18,7 @@ from nadek.inference.decoding import Draw, decode_rows
 from nadek.inference.orderings import Orderings, as_orderings, groups, in_stages, random_orderings
 from nadek.inference.row_random import BESIDE, CHOICE, LEVEL, TURN, row_keys, uniforms
 from nadek.models.base import ConditionalModel
-from nadek.models.codes import check_codes
+from nadek.models.codes import check_codes, code_dtype
 from nadek.models.evaluation import evaluation_mode
 
 PROBABILITIES = 2**24
@@ -63,7 +63,7 @@ def sample(
             the first rows of many are those of few.
 
     Returns:
-        uint8 codes (0 and 1 of binary variables); floats where a variable is continuous.
+        uint8 codes (0 and 1 of binary variables), int16 beyond 256 levels; floats where a variable is continuous.
 
     Raises:
         TypeError: on numbers that are not whole.
@@ -75,7 +75,7 @@ def sample(
         torch.Size([5, 3])
     """
     n_samples = as_count("n_samples", n_samples)
-    device, dtype = model.b.device, torch.uint8 if model.variables.knots is None else torch.float32
+    device, dtype = model.b.device, code_dtype(model.levels, continuous=model.variables.knots is not None)
     out = torch.full((n_samples, model.n_variables), torch.nan, device=device)
     ids = torch.arange(first_row, first_row + n_samples, device=device)
     if orderings is None and model.config.ordering is None:

@@ -34,7 +34,7 @@ class BinaryVariables(nn.Module):
     def __init__(self, n_variables: int) -> None:
         super().__init__()
         self.levels = (2,) * n_variables
-        self.n_columns, self.table_size = n_variables, 0
+        self.n_columns, self.n_cells = n_variables, 0
 
     def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
         """Return codes as columns."""

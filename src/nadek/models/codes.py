@@ -6,14 +6,21 @@ import torch
 from jaxtyping import Bool, Shaped
 from torch import Tensor
 
-MAX_LEVELS = 256
-"""Levels of one variable: training rows are bytes."""
+MAX_LEVELS = 4096
+"""Levels of one variable."""
 
 DTYPES = (
     *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
     *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
 )
 """Dtypes of codes; PyTorch has more, and lacks much of its arithmetic for them."""
+
+
+def code_dtype(levels: Sequence[int] | None, *, continuous: bool = False) -> torch.dtype:
+    """Return the smallest dtype of codes."""
+    if continuous:
+        return torch.float32
+    return torch.uint8 if levels is None or max(levels) <= 256 else torch.int16
 
 
 def check_tensor(x: object, name: str = "x") -> None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped, UInt8
+from jaxtyping import Bool, Float, Int, Integer, Shaped
 from torch import Tensor
 
 from nadek.models.base import ConditionalModel
@@ -84,7 +84,7 @@ class MemoryModel(ConditionalModel):
     def __init__(
         self,
         network: ConditionalModel,
-        rows: UInt8[Tensor, "N D"],
+        rows: Integer[Tensor, "N D"],
         observed: Bool[Tensor, "N D"] | None = None,
         counts: Int[Tensor, " N"] | None = None,
         *,

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from nadek.models.base import ConditionalModel
+from nadek.models.codes import code_dtype
 from nadek.models.iterative_nade import IterativeNADE
 from nadek.models.memory import MemoryModel
 from nadek.models.model_config import AnyConfig, ImageConfig, MemoryConfig
@@ -16,7 +17,7 @@ def build(
 ) -> ConditionalModel:
     """Return a model with fresh weights; the arguments are those of `IterativeNADE`."""
     if isinstance(config, MemoryConfig):
-        rows = torch.zeros(config.n_rows, config.n_variables, dtype=torch.uint8)
+        rows = torch.zeros(config.n_rows, config.n_variables, dtype=code_dtype(config.levels))
         observed = torch.ones_like(rows, dtype=torch.bool) if config.holes else None
         return MemoryModel(build(config.network, mean, generator=generator), rows, observed)
     if isinstance(config, ImageConfig):

@@ -19,6 +19,7 @@ The layers above speak of variables, and call a `Variables` where columns matter
   and ``places`` of ``encode`` and ``expand``: consecutive variables of a decoder that permuted the columns.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import TypeAlias
@@ -37,41 +38,56 @@ Knots: TypeAlias = Sequence[Sequence[int] | None] | None
 
 ALL = slice(None)
 
+SPREAD = 4
+"""Variables share a table unless the widest of them is so many times as wide."""
+
 
 class MixedVariables(nn.Module):
     """Binary variables with one column, others with a softmax.
 
-    All methods work with a table [D, L], where L is the largest number of levels: it holds the place of the logit of
-    each level of each variable. A binary variable is a softmax over (0, its logit). Levels that a variable does not
-    have score -infinity. In most places they fill L up to whole vector registers: a softmax over 7 numbers takes six
-    times as long as one over 8.
+    A binary variable is a softmax over (0, its logit). So each variable has a score for each of its levels. Variables
+    with about as many levels share a table of scores, as one for all would be as wide as the widest of them. Its rows
+    fill whole vector registers: a softmax over 7 numbers takes six times as long as one over 8. What becomes of the
+    scores of a row of data is a row of *cells*, table after table. ``cell`` [D, L] is the place of each level among
+    them, where L is the largest number of levels.
     """
 
-    table: Tensor
+    column: Tensor
+    cell: Tensor
+    top: Tensor
+    reach: Tensor
     variable: Tensor
     level: Tensor
     logistic: Tensor
-    top: Tensor
-    reach: Tensor
+    place: Tensor
+    in_table: Tensor
 
     def __init__(self, levels: Sequence[int], knots: Knots = None) -> None:
         super().__init__()
         self.levels, self.knots = tuple(levels), knots
         self.n_uniforms = 1 if knots is None else 2
         self._starts = list(accumulate((1 if n == 2 else n for n in levels), initial=0))
-        self.n_columns, self._n_levels = self._starts[-1], max(levels)
-        width = whole_vectors(self._n_levels)
-        self.table_size = len(levels) * width  # every row has a table for itself
+        self.n_columns, self.n_cells = self._starts[-1], 0
         # level 0 of a binary variable has no column
         columns = [(j, k) for j, n in enumerate(levels) for k in range(int(n == 2), n)]
         variable, level = (torch.tensor(part) for part in zip(*columns, strict=True))
         # 0 stands for a logit of 0, which level 0 of a binary variable has, and the last place for -infinity
-        table = torch.full((len(levels), width), 1 + self.n_columns)
-        table[:, 0] = 0
-        table[variable, level] = 1 + torch.arange(self.n_columns)
-        n_levels = torch.tensor(self.levels)
-        buffers = {"table": table, "variable": variable, "level": level, "top": n_levels - 1}
+        column = torch.full((len(levels), whole_vectors(max(levels))), 1 + self.n_columns)
+        column[:, 0] = 0
+        column[variable, level] = 1 + torch.arange(self.n_columns)
+        self._tables, buffers = _tables(levels), dict[str, Tensor]()
+        first, in_table = torch.zeros(2, len(levels), dtype=torch.long)
+        for index, (members, width) in enumerate(self._tables):
+            buffers[f"table_{index}"] = column[members, :width]
+            first[members] = self.n_cells + width * torch.arange(len(members))
+            in_table[members] = index
+            self.n_cells += width * len(members)
+        n_levels, column = torch.tensor(self.levels), column[:, : max(levels)]
+        every = torch.arange(column.shape[1])
+        cell = torch.where(every < n_levels[:, None], first[:, None] + every, self.n_cells)
+        buffers |= {"column": column, "cell": cell, "top": n_levels - 1, "variable": variable, "level": level}
         buffers |= {"logistic": (n_levels == 2)[variable], "reach": _reach(levels, knots or [None] * len(levels))}
+        buffers |= {"place": cell[variable, level], "in_table": in_table[variable]}
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
 
@@ -92,7 +108,7 @@ class MixedVariables(nn.Module):
 
     def probabilities(self, logits: Float[Tensor, "*batch c"], first: int = 0) -> Float[Tensor, "*batch c"]:
         """See `BinaryVariables`; from variable ``first`` on."""
-        return self._of_columns(self._in_table(logits, slice(first, len(self.levels))).softmax(-1), first)
+        return self._of_columns(self._cells(logits, first), first)
 
     def probabilities_from(
         self, h: Float[Tensor, "B H"], V: Float[Tensor, "c H"], b: Float[Tensor, "*#B c"], first: int
@@ -102,24 +118,24 @@ class MixedVariables(nn.Module):
 
     def level_probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch D L"]:
         """See `BinaryVariables`; 0 for levels that do not exist."""
-        return self._in_table(logits).softmax(-1)[..., : self._n_levels]
+        return self._of_levels(self._cells(logits))
 
     def costs(self, logits: Float[Tensor, "*batch C"], x: Shaped[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
         """See `BinaryVariables`."""
-        log_probs = self._in_table(logits).log_softmax(-1)
+        log_probs, first = self._cells(logits, log=True), self.cell[:, 0]
         if self.knots is not None:
             levels, weights = _around(x, self.top)
-            return -(weights * log_probs.gather(-1, levels)).sum(-1)
-        level = x.long().clamp(min=0).minimum(self.top).unsqueeze(-1)
-        return -log_probs.gather(-1, level).squeeze(-1)
+            cells = (first.unsqueeze(-1) + levels).flatten(-2)
+            return -(weights * log_probs.gather(-1, cells).view_as(weights)).sum(-1)
+        return -log_probs.gather(-1, first + x.long().clamp(min=0).minimum(self.top))
 
     def cross_entropy(
         self, logits: Float[Tensor, "*batch C"], teacher_logits: Float[Tensor, "*batch C"]
     ) -> Float[Tensor, "*batch D"]:
         """See `BinaryVariables`."""
-        probabilities, log_probs = self._in_table(teacher_logits).softmax(-1), self._in_table(logits).log_softmax(-1)
+        probabilities, log_probs = self._cells(teacher_logits), self._cells(logits, log=True)
         # a level that a variable does not have has 0 and -infinity
-        return -(probabilities * log_probs.clamp(min=LOG_ZERO)).sum(-1)
+        return -self._of_levels(probabilities * log_probs.clamp(min=LOG_ZERO)).sum(-1)
 
     def mix_logits(
         self,
@@ -128,7 +144,7 @@ class MixedVariables(nn.Module):
         certainty: Float[Tensor, "*batch #C"],
     ) -> Float[Tensor, "*batch C"]:
         """See `BinaryVariables`."""
-        one = log_mix(self._of_columns(self._in_table(logits).log_softmax(-1)), means.one, certainty)
+        one = log_mix(self._of_columns(self._cells(logits, log=True)), means.one, certainty)
         zero = log_mix(F.logsigmoid(-logits), means.zero, certainty)
         return one - torch.where(self.logistic, zero, 0)
 
@@ -145,17 +161,17 @@ class MixedVariables(nn.Module):
 
     def scores(self, logits: Float[Tensor, "*batch C"], variable: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch L"]:
         """Return one variable's unnormalised log-probabilities a row."""
-        return _padded(logits).gather(-1, self.table[variable, : self._n_levels])
+        return _padded(logits).gather(-1, self.column[variable])
 
     def scores_at(self, logits: Float[Tensor, "*batch c"], places: slice) -> Float[Tensor, "*batch w L"]:
         """See `BinaryVariables`."""
-        return self._in_table(logits, places, self._n_levels)
+        return self._scores(_padded(logits), self.column[places, : max(self.levels[places])], places.start)
 
     def log_prob(self, scores: Float[Tensor, "*batch L"], level: Shaped[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """See `BinaryVariables`; for a code between two levels their mixture, see above."""
         log_probs = self.level_log_probs(scores)
         if self.knots is not None:
-            levels, weights = _around(level, self._n_levels - 1)
+            levels, weights = _around(level, scores.shape[-1] - 1)
             return (log_probs.gather(-1, levels) + weights.log()).logsumexp(-1)
         return log_probs.gather(-1, level.long().unsqueeze(-1)).squeeze(-1)
 
@@ -179,7 +195,7 @@ class MixedVariables(nn.Module):
         """See `BinaryVariables`."""
         order = ordering.tolist()
         knots = None if self.knots is None else [self.knots[j] for j in order]
-        return MixedVariables([self.levels[j] for j in order], knots).to(self.table.device)
+        return MixedVariables([self.levels[j] for j in order], knots).to(self.column.device)
 
     def column_order(self, ordering: Int[Tensor, " D"]) -> Int[Tensor, " C"]:
         """See `BinaryVariables`."""
@@ -203,19 +219,34 @@ class MixedVariables(nn.Module):
         mean = clamped_mean(mean)
         return torch.where(self.logistic, torch.logit(mean), mean.log())
 
-    def _in_table(self, logits: Tensor, places: slice = ALL, width: int | None = None) -> Float[Tensor, "*batch w W"]:
-        """Return the logits of all levels of consecutive variables."""
-        table = self.table[places, :width]
-        if (n := logits.shape[-1]) < self.n_columns:
-            table = (table - self._starts[places.start]).clamp(0, n + 1)
-        chosen: Tensor = _padded(logits).index_select(-1, table.flatten()).unflatten(-1, table.shape)
+    def _cells(self, logits: Tensor, first: int = 0, *, log: bool = False) -> Float[Tensor, "*batch n"]:
+        """Return (log-)probabilities of all levels, from variable ``first`` on."""
+        padded, parts = _padded(logits), list[Tensor]()
+        for index, (members, _) in enumerate(self._tables):
+            scores = self._scores(padded, self.get_buffer(f"table_{index}")[bisect_left(members, first) :], first)
+            parts.append((scores.log_softmax(-1) if log else scores.softmax(-1)).flatten(-2))
+        return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+
+    def _scores(self, padded: Tensor, column: Int[Tensor, "w W"], first: int) -> Float[Tensor, "*batch w W"]:
+        """Return a table's scores; the logits begin at ``first``."""
+        if (end := padded.shape[-1] - 1) <= self.n_columns:
+            column = (column - self._starts[first]).clamp(0, end)
+        chosen: Tensor = padded.index_select(-1, column.flatten()).unflatten(-1, column.shape)
         return chosen
 
-    def _of_columns(self, levels: Float[Tensor, "*batch w L"], first: int = 0) -> Float[Tensor, "*batch c"]:
-        """Return table entries as columns, from variable ``first`` on."""
+    def _of_columns(self, cells: Float[Tensor, "*batch n"], first: int = 0) -> Float[Tensor, "*batch c"]:
+        """Return cells as columns, from variable ``first`` on."""
         columns = slice(self._starts[first], None)
-        place = (self.variable[columns] - first) * levels.shape[-1] + self.level[columns]
-        return levels.flatten(-2).index_select(-1, place)
+        place = self.place[columns]
+        if first:
+            absent = accumulate(bisect_left(members, first) * width for members, width in self._tables)
+            place = place - torch.tensor(list(absent), device=place.device)[self.in_table[columns]]
+        return cells.index_select(-1, place)
+
+    def _of_levels(self, cells: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch D L"]:
+        """Return cells by variable and level, or 0."""
+        chosen: Tensor = F.pad(cells, (0, 1)).index_select(-1, self.cell.flatten()).unflatten(-1, self.cell.shape)
+        return chosen
 
 
 Variables = BinaryVariables | MixedVariables
@@ -224,6 +255,16 @@ Variables = BinaryVariables | MixedVariables
 def variables_of(levels: Sequence[int], knots: Knots = None) -> Variables:
     """Return the variables with these numbers of levels, some of them continuous."""
     return BinaryVariables(len(levels)) if set(levels) == {2} and knots is None else MixedVariables(levels, knots)
+
+
+def _tables(levels: Sequence[int]) -> list[tuple[list[int], int]]:
+    """Return the variables of each table, and its width."""
+    tables, rest = list[tuple[list[int], int]](), {j: whole_vectors(n) for j, n in enumerate(levels)}
+    while rest:
+        width = max(rest.values())
+        tables.append(([j for j in rest if rest[j] * SPREAD > width], width))
+        rest = {j: n for j, n in rest.items() if n * SPREAD <= width}
+    return tables
 
 
 def _padded(logits: Float[Tensor, "*batch c"]) -> Float[Tensor, "*batch c+2"]:

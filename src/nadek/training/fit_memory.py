@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LogMeans
+from nadek.models.codes import code_dtype
 from nadek.models.evaluation import evaluation_mode
 from nadek.models.memory import MemoryModel
 from nadek.training.costs import Validation, cell_weights, prepare_validation
@@ -88,7 +89,7 @@ def add_memory(
     """
     if network.config.ordering is not None:
         raise ValueError("memory: expected a network of every ordering, found one that knows one only")
-    model = MemoryModel(network, *_unique_rows(train, generator))
+    model = MemoryModel(network, *_unique_rows(train, code_dtype(network.levels), generator))
     if len(others.values) > FIT_ROWS:  # tables may be sorted
         drawn = torch.randperm(len(others.values), generator=generator, device=generator.device)
         others = others.select(drawn[:FIT_ROWS])
@@ -151,11 +152,11 @@ def _fit_trust(
     return trust(free), costs(free)
 
 
-def _unique_rows(train: Rows, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
+def _unique_rows(train: Rows, dtype: torch.dtype, generator: torch.Generator) -> tuple[Tensor, Tensor | None, Tensor]:
     """Return distinct rows, their observed cells, and their counts."""
     drawn = torch.randperm(len(train.values), generator=generator, device=generator.device)
     values, observed = train.batch(drawn[:MAX_ROWS])
     levels = values.round().short()
     cells = levels if observed is None else torch.where(observed, levels, -1)
     rows, counts = cells.unique(dim=0, return_counts=True)
-    return rows.clamp(min=0).to(torch.uint8), None if observed is None else rows >= 0, counts
+    return rows.clamp(min=0).to(dtype), None if observed is None else rows >= 0, counts

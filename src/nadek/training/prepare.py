@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from nadek.models.codes import check_tensor, split_missing
+from nadek.models.codes import check_tensor, code_dtype, split_missing
 from nadek.models.variables import Knots, variables_of
 from nadek.utils.scratch import scratch
 
@@ -34,7 +34,7 @@ class Rows(NamedTuple):
     """Rows of a data set on the device, returned by `nadek.prepare`."""
 
     values: Shaped[Tensor, "N D"]
-    """Codes, 0 where missing: bytes, or float32 where a variable is continuous."""
+    """Codes, 0 where missing, of the smallest dtype that holds them: float32 where a variable is continuous."""
     observed: Bool[Tensor, "N D"] | None
     """False where missing; None if no value is missing."""
     n_skipped: int
@@ -104,7 +104,8 @@ def prepare(
     for option, given in (("levels", levels), ("columns", columns)):
         if given is not None and len(given) != x.shape[1]:
             raise ValueError(f"{option}: expected {x.shape[1]}, one for each column, found {len(given)}")
-    values = torch.from_numpy(scratch(x.shape, np.uint8 if knots is None else np.float32))
+    dtype = torch.empty(0, dtype=code_dtype(levels, continuous=knots is not None)).numpy().dtype
+    values = torch.from_numpy(scratch(x.shape, dtype))
     missing = torch.from_numpy(scratch(x.shape, np.bool_))
     place = n_rows = 0
     for part in x.split(part_size(x)):

@@ -26,7 +26,7 @@ TABLES = 4
 def bytes_per_row(model: ConditionalModel) -> int:
     """Return a generous count of the bytes that one row needs."""
     variables = model.variables
-    return model.b.element_size() * (model.units_per_row + TABLES * variables.table_size) + 24 * variables.n_columns
+    return model.b.element_size() * (model.units_per_row + TABLES * variables.n_cells) + 24 * variables.n_columns
 
 
 def chunks(n_rows: int, bytes_per_row: int, max_bytes: int = MAX_BYTES) -> Iterator[slice]:

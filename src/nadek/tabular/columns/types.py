@@ -16,8 +16,8 @@ from nadek.tabular.columns.parsing import Unit, listed, shown
 Level = str | int | float | bool
 """A value that a column can have."""
 
-MOST_LEVELS = 256
-"""Most levels of a column: a training cell is one byte."""
+MOST_LEVELS = 4096
+"""Most levels of a column."""
 
 MOST_DECIMALS = 6
 """Most decimals that are kept; finer numbers count as continuous."""
