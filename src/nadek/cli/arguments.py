@@ -68,6 +68,8 @@ OutputFile = Annotated[
     ),
 ]
 
+FORMS = (".csv", ".csv.gz", ".parquet")
+"""Suffixes of tables with text."""
 NUMBERS = tuple(suffix for suffix in SUFFIXES if not suffix.startswith(".amat"))
 """Suffixes of tables for any numbers."""
 

@@ -1,27 +1,21 @@
 """``nadek explain`` and ``nadek suggest``: surprising cells, and cells to ask for."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import torch
 import typer
 
-from nadek.checkpoints import SavedModel
-from nadek.cli.arguments import DataArgument, ModelArgument, TableOptions, option, with_groups
+from nadek.cli.arguments import FORMS, DataArgument, ModelArgument, TableOptions, option, with_groups
 from nadek.cli.console import say
 from nadek.cli.output import write_columns
 from nadek.cli.progress import rows_progress
-from nadek.inference import expected_information, explain_cells
+from nadek.inference import expected_information
 from nadek.inference.cells import SURE_DECIMALS
-from nadek.inference.decoders.chunking import Progress, part_of
-from nadek.runs.data import Source, kinds_of, of_numbers
-from nadek.tabular.columns import level_names, log_outwards
-from nadek.tabular.columns.parsing import shown
+from nadek.inference.decoders.chunking import part_of
+from nadek.runs.odd_cells import OddCell, odd_cells
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.names import chosen_columns
 from nadek.tabular.user_options import column_names
-
-FORMS = (".csv", ".csv.gz", ".parquet")
-"""Suffixes of tables with text."""
 
 
 @with_groups
@@ -49,44 +43,13 @@ def explain(
     with rows_progress("explaining", quiet=table.quiet) as progress:
         for source in stream:
             some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
-            cells = _oddest(saved, source, top, row, some)
+            every = torch.arange(len(source.x))
+            rows = every if row is None else every[every == row - 1 - source.first_row]
+            cells = odd_cells(saved, source, rows, top=top, progress=some)
             oddest = sorted(oddest + cells, key=lambda cell: -round(cell.surprise, SURE_DECIMALS))[:top]
     columns = {name: [getattr(cell, name) for cell in oddest] for name in OddCell._fields}
     numbers = {name: torch.tensor(columns[name]) for name in ("row", "surprise")}
     write_columns(table.output, **columns | numbers)
-
-
-class OddCell(NamedTuple):
-    """A line of `explain`."""
-
-    row: int
-    column: str
-    value: str
-    expected: str
-    surprise: float
-
-
-def _oddest(saved: SavedModel, source: Source, top: int, row: int | None, progress: Progress) -> list[OddCell]:
-    """Return the oddest cells of a batch, or of its row."""
-    first = source.first_row
-    start, end = (0, len(source.x)) if row is None else (row - 1 - first, row - first)
-    if not 0 <= start < end <= len(source.x):
-        return []
-    outwards = of_numbers(log_outwards, saved, source)[start:end]
-    cells = explain_cells(saved.model, source.x[start:end], outwards=outwards, progress=progress)
-    names, kinds = schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
-    odd = cells.oddest(top)
-    values = [source.values[j][start + i] for i, j in odd]
-    return [
-        OddCell(
-            row=first + start + i + 1,
-            column=names[j],
-            value=value if isinstance(value, str) else shown(value),
-            expected=level_names(kinds[j])[int(cells.expected[i, j])],
-            surprise=float(cells.surprise[i, j]),
-        )
-        for (i, j), value in zip(odd, values, strict=True)
-    ]
 
 
 @with_groups

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from nadek.checkpoints import SavedModel
 from nadek.cli.arguments import (
+    FORMS,
     NUMBERS,
     DataArgument,
     Json,
@@ -31,10 +32,14 @@ from nadek.runs.data import Source, of_numbers
 from nadek.runs.evaluate import CLOSEST
 from nadek.runs.evaluate import evaluate as evaluate_model
 from nadek.runs.evaluate import privacy as measure_privacy
+from nadek.runs.odd_cells import OddCell, odd_cells
 from nadek.runs.scores import scores
 from nadek.tabular.columns import log_density
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
+
+WORDS = ("column", "value", "expected")
+"""What `score` tells of the oddest cell of an outlier."""
 
 
 @with_groups
@@ -136,7 +141,8 @@ def score(
     data: DataArgument,
     *,
     outliers: Annotated[
-        int | None, option("--outliers", "Only so many rows, those most unlike the others, with their scores.", min=1)
+        int | None,
+        option("--outliers", "Only so many rows, those most unlike the others, and their oddest cells.", min=1),
     ] = None,
     orderings: Orderings = 8,
     spread: Spread = False,
@@ -147,13 +153,14 @@ def score(
 
     Four columns: the row, from 1; mixture of the orderings, mean over them, and spread over them. Missing cells are
     summed out. Numbers count with their density, per unit of their column. A low value is unusual among rows with the
-    same observed cells. The scores of outliers compare all rows, as those of NADEkOutlierDetector do.
+    same observed cells. The scores of outliers compare all rows, as those of NADEkOutlierDetector do; beside them are
+    the row's most surprising cell and the value expected there.
 
     Example: [bold]nadek score model answers.csv --outliers 10[/]
     """
-    saved = table.load(model, NUMBERS)
+    saved = table.load(model, NUMBERS if outliers is None else FORMS)
     stream, along = table.stream(saved, data), _orderings(saved, orderings, seed, spread=spread)
-    worst: dict[str, Tensor] = {}
+    worst, oddest = dict[str, Tensor](), dict[int, OddCell]()
     with writing(target_of(table.output)) as writer, rows_progress("scoring", quiet=table.quiet) as progress:
         for source in stream:
             some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
@@ -163,8 +170,13 @@ def score(
                 add_columns(writer, **columns)
             else:
                 worst = _worst(worst, columns, outliers)
+                rows = worst["row"] - 1 - source.first_row
+                rows = rows[(rows >= 0) & (rows < len(source.x))]
+                oddest |= {cell.row: cell for cell in reversed(odd_cells(saved, source, rows))}
         if outliers is not None:
-            add_columns(writer, **worst)
+            cells = [oddest.get(row) for row in worst["row"].tolist()]
+            words = {name: ["" if cell is None else getattr(cell, name) for cell in cells] for name in WORDS}
+            add_columns(writer, **worst, **words)
 
 
 def _worst(before: dict[str, Tensor], columns: dict[str, Tensor], n_rows: int) -> dict[str, Tensor]:

@@ -1,0 +1,46 @@
+"""Surprising cells, with the words of the table."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from nadek.checkpoints import SavedModel
+from nadek.inference import explain_cells
+from nadek.inference.decoders.chunking import Progress
+from nadek.runs.data import Source, kinds_of, of_numbers
+from nadek.tabular.columns import level_names, log_outwards
+from nadek.tabular.columns.parsing import shown
+from nadek.tabular.encode import schema_labels
+
+
+class OddCell(NamedTuple):
+    """A cell and what was expected there."""
+
+    row: int
+    column: str
+    value: str
+    expected: str
+    surprise: float
+
+
+def odd_cells(
+    saved: SavedModel, source: Source, rows: Tensor, *, top: int | None = None, progress: Progress | None = None
+) -> list[OddCell]:
+    """Return the cells of some rows of a batch, the oddest first."""
+    if not len(rows):
+        return []
+    outwards = of_numbers(log_outwards, saved, source)[rows]
+    cells = explain_cells(saved.model, source.x[rows], outwards=outwards, progress=progress)
+    odd = cells.oddest(cells.surprise.numel() if top is None else top)
+    names, kinds = schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
+    values = [source.values[j][int(rows[i])] for i, j in odd]
+    return [
+        OddCell(
+            row=source.first_row + int(rows[i]) + 1,
+            column=names[j],
+            value=value if isinstance(value, str) else shown(value),
+            expected=level_names(kinds[j])[int(cells.expected[i, j])],
+            surprise=float(cells.surprise[i, j]),
+        )
+        for (i, j), value in zip(odd, values, strict=True)
+    ]
