@@ -346,6 +346,22 @@ def test_many_texts_need_a_declaration(named, example):
     assert len(model.columns_[0].levels) == 40
 
 
+def test_intervals_are_ordered_and_come_back(tmp_path):
+    age = np.arange(90)
+    table = pd.DataFrame({"age": pd.cut(age, [-1, 30, 60, 100]), "third": pd.qcut(age, 3), "old": age > 60})
+    holes = table.mask(np.eye(3, dtype=bool)[age % 9 % 3] & (age % 9 < 2)[:, None]).astype(table.dtypes[:2].to_dict())
+    model = nadek.NADEk(**QUICK).fit(holes)
+    assert [column.kind for column in model.columns_] == ["ordinal", "ordinal", "binary"]
+    whole = nadek.NADEkImputer(**QUICK).fit_transform(holes)
+    assert (whole[["age", "third"]].dtypes == table.dtypes[:2]).all()
+    assert ((whole == table) | holes.isna()).all(axis=None)
+    assert (model.sample(5).dtypes == table.dtypes).all()
+    model.save(tmp_path / "model")
+    loaded = nadek.NADEk.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.score_samples(holes), model.score_samples(holes))
+    assert list(loaded.sample(5)["age"].cat.categories) == ["(-1, 30]", "(30, 60]", "(60, 100]"]
+
+
 def test_columns_may_have_more_levels_than_a_byte_holds(tmp_path):
     city = pd.Categorical([f"city {i % 300}" for i in range(900)])
     table = pd.DataFrame({"city": city, "again": city, "late": np.arange(900) % 300 > 255})

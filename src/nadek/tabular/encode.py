@@ -61,7 +61,7 @@ class UnknownCells:
 
     def add(self, label: str, cells: NDArray[Any], codes: NDArray[Any], first_row: int) -> None:
         """Count those of a column, [N]."""
-        rows = np.flatnonzero(np.isnan(codes))
+        rows = np.isnan(codes).nonzero()[0]
         rows = rows[~is_missing(cells[rows])] if len(rows) else rows
         count, example = self._columns.get(label, (0, ""))
         if len(rows) and not count:

@@ -72,7 +72,7 @@ def read_frame(X: MatrixLike) -> Table:
     """Return the table of a data frame."""
     names = tuple(map(str, frame_columns(X)))
     frame = nw.from_native(X, eager_only=True)
-    cells = tuple(_values(frame[:, j], name) for j, name in enumerate(names))
+    cells = tuple(_values(intervals_as_text(frame[:, j]), name) for j, name in enumerate(names))
     return Table(cells, names, native=frame, labels=names)
 
 
@@ -111,7 +111,15 @@ def categories_of(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwh
         return None
     if series.implementation.is_pandas_like() and not hasattr(series.to_native(), "cat"):
         return None
-    return _objects(series.cat.get_categories())
+    return _objects(intervals_as_text(series).cat.get_categories())
+
+
+def intervals_as_text(series: Any) -> Any:  # noqa: ANN401 - narwhals series
+    """Return categories that are intervals, as `pandas.cut` makes them, as their texts; any other column as it is."""
+    categories = getattr(getattr(series.to_native(), "dtype", None), "categories", None)
+    if not str(getattr(categories, "dtype", "")).startswith("interval"):
+        return series
+    return nw.from_native(series.to_native().cat.rename_categories(str), series_only=True)
 
 
 def decimal_digits(series: Any) -> tuple[int, int] | None:  # noqa: ANN401 - a narwhals series

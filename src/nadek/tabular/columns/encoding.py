@@ -53,7 +53,7 @@ def encode(
         codes[cells.rows] = codes_of(column, numbers) if is_continuous(column) else column.bin_of(numbers)
         return codes
     places = _places(column.levels, cells)
-    strange = np.flatnonzero(np.isnan(places))
+    strange = np.isnan(places).nonzero()[0]
     if len(strange) and unknown == "error":
         place = place_of(name, first_row + cells.rows[strange[0]])
         value = cells.values[strange[0]]
