@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -156,7 +156,9 @@ class NADEkBase(SavedEstimator):
             self.__dict__.update(attributes)
             raise
 
-    def _fit(self, X: MatrixLike, X_val: MatrixLike | None = None) -> tuple[Table, NDArray[np.int64]]:
+    def _fit(
+        self, X: MatrixLike, X_val: MatrixLike | None = None, weights: ArrayLike | None = None
+    ) -> tuple[Table, NDArray[np.int64]]:
         """Fit to a table; return it and the rows held out."""
         options = options_of(self)
         check_options(options)
@@ -179,6 +181,7 @@ class NADEkBase(SavedEstimator):
             self._encode(table),
             [column for _, column in nonempty],
             validation=None if X_val is None else self._validation(X_val),
+            weights=None if weights is None else _row_weights(weights, len(table)),
             purpose=self._purpose,
             options=options,
             labels=[table.labels[j] for j, _ in nonempty],
@@ -265,6 +268,18 @@ class NADEkBase(SavedEstimator):
     def _keys(self) -> list[str | int]:
         """Return names of the columns, or indices without names."""
         return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+
+
+def _row_weights(weights: ArrayLike, n_rows: int) -> Float[np.ndarray, " N"]:
+    """Return checked weights of rows."""
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (n_rows,):
+        raise ValueError(f"sample_weight: expected one for each of {n_rows} rows, found an array of {checked.shape}")
+    wrong = checked[~(np.isfinite(checked) & (checked >= 0))]
+    if len(wrong) or not checked.any():
+        example = wrong[0] if len(wrong) else "only zeros"
+        raise ValueError(f"sample_weight: expected finite numbers, none below 0 and not all zero, found {example}")
+    return checked
 
 
 def random_seed(source: Randomness) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Bool
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -73,20 +73,29 @@ class NADEk(DensityMixin, CellAnswers):
         self.memory = memory
         self.n_orderings = n_orderings
 
-    def fit(self, X: MatrixLike, y: object = None, *, X_val: MatrixLike | None = None) -> "NADEk":
+    def fit(
+        self,
+        X: MatrixLike,
+        y: object = None,
+        *,
+        X_val: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> "NADEk":
         """Fit the distribution of the rows of a table.
 
         Args:
             X: the table [N, D]: an array, rows, a sparse matrix, or a pandas, polars or pyarrow table with holes.
             y: ignored.
             X_val: validation rows, in place of a held-out part of ``X``.
+            sample_weight: how often each row counts, as in a weighted survey, [N]; only the proportions matter. Rows
+                with weights have no memory.
 
         Raises:
             ValueError: on a table without a distribution (an infinite number, a column without any value, mixed types
                 in a column, ...), and on wrong options; names row, column or option, what was expected and found.
         """
         with self._all_or_nothing():
-            self._fit(X, X_val)
+            self._fit(X, X_val, sample_weight)
         return self
 
     def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:

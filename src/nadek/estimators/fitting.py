@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy.random import RandomState
+from torch import Tensor
 
 from nadek.estimators.options import TRAINING
 from nadek.models.base import ConditionalModel
@@ -42,6 +43,7 @@ def fit_codes(
     *,
     labels: Sequence[str],
     validation: Float[np.ndarray, "V D"] | None,
+    weights: Float[np.ndarray, " N"] | None,
     purpose: Purpose,
     options: Mapping[str, Any],
     device: torch.device,
@@ -51,12 +53,13 @@ def fit_codes(
 ) -> tuple[FittedTable, Split]:
     """Train a network on the rows of a table.
 
-    Codes are NaN where missing; rows without any value are left out. Without validation codes some rows are held out.
+    Codes are NaN where missing; rows without any value, or of weight 0, are left out. Without validation codes some
+    rows are held out.
     ``network`` is a trained one to go on from, whose rows were split by ``split_seed``.
     """
     seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
-    split = split_rows(codes, fraction, seeds[0] if split_seed is None else split_seed)
+    split = split_rows(codes, fraction, seeds[0] if split_seed is None else split_seed, weights)
     others = codes[split.held_out] if validation is None else validation
     recipe = recipe_for(options, max(1, len(split.train)), columns, purpose=purpose, device=device)
     recipe = replace(recipe, seed=seeds[2], training=replace(recipe.training, seed=seeds[1]))
@@ -65,6 +68,10 @@ def fit_codes(
     levels = [n_levels(column) for column in columns]
     ready = partial(prepare, levels=levels, knots=knots(columns), columns=labels, device=device)
     rows, validation_rows = ready(x), None if x_val is None else ready(x_val, training=False)
+    if weights is not None:
+        rows = rows._replace(weights=_factors(weights[split.train], device))
+        if validation is None and validation_rows is not None:
+            validation_rows = validation_rows._replace(weights=_factors(weights[split.held_out], device))
     fitted = fit_table(
         recipe,
         rows,
@@ -80,9 +87,19 @@ def fit_codes(
     return fitted, split
 
 
-def split_rows(codes: Float[np.ndarray, "N D"], fraction: float, seed: int) -> Split:
+def _factors(weights: Float[np.ndarray, " N"], device: torch.device) -> Float[Tensor, " N"]:
+    """Return weights that are 1 on average."""
+    shares = weights / weights.max()  # sums of the largest floats are infinite
+    return torch.from_numpy(shares / shares.mean()).to(device, torch.float32)
+
+
+def split_rows(
+    codes: Float[np.ndarray, "N D"], fraction: float, seed: int, weights: Float[np.ndarray, " N"] | None = None
+) -> Split:
     """Choose rows to train on and to hold out; each column keeps a training value."""
     observed = ~np.isnan(codes)
+    if weights is not None:
+        observed &= weights[:, None] > 0
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(observed.any(1)))
     n_held_out = int(np.ceil(fraction * len(rows)))
     if n_held_out >= len(rows):

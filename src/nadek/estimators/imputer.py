@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
@@ -86,18 +86,27 @@ class NADEkImputer(OneToOneFeatureMixin, TransformerMixin, CellAnswers):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: MatrixLike, y: object = None, *, X_val: MatrixLike | None = None) -> "NADEkImputer":
+    def fit(
+        self,
+        X: MatrixLike,
+        y: object = None,
+        *,
+        X_val: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> "NADEkImputer":
         """Fit the distribution of the rows of a table; see `NADEk.fit`.
 
         Args:
             X: the table [N, D]; cells may be missing.
             y: ignored.
             X_val: validation rows, in place of a held-out part of ``X``.
+            sample_weight: how often each row counts, as in a weighted survey, [N]; only the proportions matter. Rows
+                with weights have no memory.
         """
         self._check_options()
         before = self._incomplete if self.warm_start and self.__sklearn_is_fitted__() else []
         with self._all_or_nothing():
-            table, _ = self._fit(X, X_val)
+            table, _ = self._fit(X, X_val, sample_weight)
             self._incomplete = sorted({*before, *_incomplete_columns(table)})
         empty = [j for j, column in enumerate(self.columns_) if column is None]
         late = [table.labels[j] for j in empty if not table.is_missing(j).all()]

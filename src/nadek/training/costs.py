@@ -28,6 +28,8 @@ class Minibatch(NamedTuple):
     start: int = 0
     more_steps: int = 0
     """Uses of the network before the usual ones, without gradient."""
+    weights: Float[Tensor, " B"] | None = None
+    """Factors on the costs of the rows."""
 
 
 def draw_batch(
@@ -46,15 +48,16 @@ def draw_batch(
         x = mirror_images(x, mirrored, config.mirror)
         observed = None if observed is None else mirror_images(observed, mirrored, config.mirror)
     some = None if observed is None else observed[own]
+    weights = None if rows.weights is None else rows.weights[indices][own]
     if phase.objective == "fixed_order":
         stride = config.stride
         start = int(torch.randint(stride, (), generator=generator, device=x.device)) if stride > 1 else 0
-        return Minibatch(x[own], some, None, start)
+        return Minibatch(x[own], some, None, start, weights=weights)
     shown = torch.ones_like(x, dtype=torch.bool) if observed is None else observed
     missing = config.mask_distribution(phase).sample(shown, own=own, generator=generator)
     extra = phase.extra_steps
     more = int(torch.randint(extra + 1, (), generator=generator, device=x.device)) if extra else 0
-    return Minibatch(x[own], some, missing, more_steps=more)
+    return Minibatch(x[own], some, missing, more_steps=more, weights=weights)
 
 
 def batch_costs(
@@ -67,27 +70,29 @@ def batch_costs(
     generator: torch.Generator,
 ) -> Float[Tensor, "k B"]:
     """Return the costs of a minibatch after every step that the phase counts, with their gradient."""
-    x, observed, missing, start, more = batch
+    x, observed, missing, start, more, weights = batch
     with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         if missing is None:
             ordering = model.own_ordering
             assert ordering is not None  # checked when the run began
-            return fixed_order_costs(model, x, ordering, start=start, stride=config.stride, generator=generator)
-        with torch.no_grad():
-            teacher_logits = None if teacher is None else teacher(x, missing)[-1]
-        return step_costs(
-            model,
-            x,
-            missing,
-            observed,
-            masks=config.mask_distribution(phase),
-            teacher_logits=teacher_logits,
-            steps=(phase.steps or model.steps) + more,
-            first=-1 if phase.objective == "last_step" else more,
-            detached=more,
-            recompute=config.recompute,
-            generator=generator,
-        )
+            costs = fixed_order_costs(model, x, ordering, start=start, stride=config.stride, generator=generator)
+        else:
+            with torch.no_grad():
+                teacher_logits = None if teacher is None else teacher(x, missing)[-1]
+            costs = step_costs(
+                model,
+                x,
+                missing,
+                observed,
+                masks=config.mask_distribution(phase),
+                teacher_logits=teacher_logits,
+                steps=(phase.steps or model.steps) + more,
+                first=-1 if phase.objective == "last_step" else more,
+                detached=more,
+                recompute=config.recompute,
+                generator=generator,
+            )
+    return costs if weights is None else weights * costs
 
 
 class Validation(NamedTuple):
@@ -118,7 +123,8 @@ def prepare_validation(
     observed = None if rows.observed is None else rows.observed.repeat(repeats, 1)
     shown = torch.ones_like(values, dtype=torch.bool) if observed is None else observed
     missing = masks.sample(shown, generator=generator)
-    return Validation(Rows(values, observed, rows.n_skipped), missing, masks)
+    weights = None if rows.weights is None else rows.weights.repeat(repeats)
+    return Validation(Rows(values, observed, rows.n_skipped, weights=weights), missing, masks)
 
 
 def cell_weights(validation: Validation) -> Float[Tensor, "V D"]:
@@ -142,12 +148,17 @@ def validation_costs(
     own = world.part(n_rows)
     part = validation.rows.select(own)
     if (ordering := model.own_ordering) is not None:
-        total = -log_prob(model, part.values, ordering=ordering).sum(0, keepdim=True).cpu()
-        return world.sum(total) / n_rows
+        costs = -log_prob(model, part.values, ordering=ordering)
+        return world.sum(_total(costs.unsqueeze(0), part.weights)) / n_rows
     missing = validation.missing[own]
     total = torch.zeros(steps or model.steps, dtype=torch.float64)
     for rows in chunks(len(missing), bytes_per_row(model) * (model.steps + 1), MAX_BYTES):
         x, observed = part.batch(rows)
         costs = step_costs(model, x, missing[rows], observed, masks=validation.masks, steps=steps)
-        total = total + costs.double().sum(1).cpu()
+        total = total + _total(costs, None if part.weights is None else part.weights[rows])
     return world.sum(total) / n_rows
+
+
+def _total(costs: Float[Tensor, "k B"], weights: Float[Tensor, " B"] | None) -> Float[Tensor, " k"]:
+    """Return the sums over rows, in float64 on the CPU."""
+    return (costs if weights is None else weights * costs).double().sum(1).cpu()

@@ -41,6 +41,8 @@ class Rows(NamedTuple):
     """Number of rows left out, without any value."""
     columns: tuple[str, ...] | None = None
     """Names of the columns, for messages."""
+    weights: Float[Tensor, " N"] | None = None
+    """Factors on the costs of the rows, 1 on average; None for 1 each."""
 
     def batch(self, rows: Tensor | slice) -> tuple[Tensor, Tensor | None]:
         """Return values and observed cells of some rows."""
@@ -49,7 +51,8 @@ class Rows(NamedTuple):
     def select(self, rows: Tensor | slice) -> "Rows":
         """Return some of the rows."""
         values, observed = self.batch(rows)
-        return self._replace(values=values, observed=observed)
+        weights = None if self.weights is None else self.weights[rows]
+        return self._replace(values=values, observed=observed, weights=weights)
 
     def parts(self) -> Iterator["Rows"]:
         """Yield the rows in turn, `CELLS` cells at a time."""

@@ -116,6 +116,8 @@ def fit_table(
     """
     if recipe.memory and not optional_memory and validation is None:
         raise ValueError("memory: expected validation rows, which decide how far it is trusted; found none")
+    if recipe.memory and not optional_memory and rows.weights is not None:
+        raise ValueError("memory: expected rows that count alike, found weights, which a memory does not know")
     if recipe.memory and recipe.model.ordering is not None:
         raise ValueError("memory: expected a model of every ordering, found one that knows one only")
     device = rows.values.device
@@ -137,7 +139,9 @@ def fit_table(
         resume=resume,
         **options,
     )
-    if not recipe.memory or validation is None or (optional_memory and len(validation.values) < ENOUGH_ROWS):
+    if not recipe.memory or validation is None:
+        return FittedTable(network, history)
+    if optional_memory and (len(validation.values) < ENOUGH_ROWS or rows.weights is not None):
         return FittedTable(network, history)
     model, gain = add_memory(network, rows, validation, generator=torch.Generator(device).manual_seed(recipe.seed))
     use_memory = gain.is_worth_it or not optional_memory
