@@ -200,6 +200,8 @@ def test_one_ordering_can_be_fitted(tmp_path):
     settings = ("--set", "model.ordering=[4,3,2,1,0]", "--set", "model.fill=zero")
     ok("fit", table, "-o", tmp_path / "model", "--hidden", "4", "--steps", "1", "--epochs", "2", *settings, "-q")
     assert {epoch["phase"] for epoch in load_saved(tmp_path / "model").metrics["history"]} == {"fixed_order"}
+    worst = ok("score", tmp_path / "model", table, "--outliers", "2", "-q").out.splitlines()
+    assert all(line.endswith(",,,") for line in worst[1:])  # no cell can be judged by all others
 
 
 def test_image_network_serves_all_verbs(tmp_path):

@@ -171,7 +171,7 @@ def score(
             else:
                 worst = _worst(worst, columns, outliers)
                 rows = worst["row"] - 1 - source.first_row
-                rows = rows[(rows >= 0) & (rows < len(source.x))]
+                rows = rows[(rows >= 0) & (rows < len(source.x)) & (saved.model.own_ordering is None)]
                 oddest |= {cell.row: cell for cell in reversed(odd_cells(saved, source, rows))}
         if outliers is not None:
             cells = [oddest.get(row) for row in worst["row"].tolist()]
