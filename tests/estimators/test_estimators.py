@@ -360,6 +360,11 @@ def test_intervals_are_ordered_and_come_back(tmp_path):
     loaded = nadek.NADEk.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.score_samples(holes), model.score_samples(holes))
     assert list(loaded.sample(5)["age"].cat.categories) == ["(-1, 30]", "(30, 60]", "(60, 100]"]
+    alike = holes.assign(age=pd.Series(pd.cut(age, [-1.0, 30, 60, 100])).where(holes["age"].notna()))
+    np.testing.assert_array_equal(model.score_samples(alike), model.score_samples(holes))  # 30 and 30.0 are one number
+    others = table.assign(age=pd.cut(np.where(age % 2, age, np.nan), [30, 60]))
+    filled = nadek.NADEkImputer(**QUICK, handle_unknown="missing").fit(holes).transform(others)["age"]
+    assert {type(one) for one in filled.cat.categories} == {str}  # its type holds no other intervals
 
 
 def test_columns_may_have_more_levels_than_a_byte_holds(tmp_path):

@@ -385,6 +385,29 @@ def test_training_outlier_falls_far_below():
     assert (fall[:-1] > -5).all()
 
 
+def test_typing_errors_among_few_numbers_fall_far_below():
+    column = infer(np.append(np.repeat(np.arange(1.0, 9), 50), [45, 47, -60]), name="size", kind="numeric")
+    assert column.single == (1, 2, 3, 4, 5, 6)  # not 1 and 8, which share their bins with what lies far outside
+    falls = log_outwards(column, np.array([8.0, 9, 20, 44, 45, 47, 90]))
+    assert (np.diff(falls) < 0).all()
+    assert falls[4] < -10 > log_outwards(column, np.array([-60.0]))[0]
+    for values in ([*[1.0, 2, 8] * 50, 20], [20.0, 20, 21, 21, 35, 50, 60], [*[0.0] * 150, 0.5, 1, 1, 9, 9]):
+        assert len(infer(np.array(values), name="size", kind="numeric").single) == len(set(values))
+
+
+def test_typing_errors_move_no_expectation():
+    values = np.exp(np.random.default_rng(0).normal(7.5, 0.8, 2400)).round()
+    with_errors = np.append(values, [2_500_000, -90_000])
+    column = infer(with_errors, name="income", kind="numeric")
+    expected_mean = np.array(column.means)[column.bin_of(with_errors)].mean()
+    assert abs(expected_mean / values.mean() - 1) < 0.03 < with_errors.mean() / values.mean() - 1
+
+
+def test_texts_that_look_like_dates_are_told():
+    texts = np.array([f"2025-03-{1 + i % 28:02d} at {i}" for i in range(60)], dtype=object)
+    assert "which look like dates (pandas.to_datetime" in refused(infer, texts, name="x")
+
+
 ENDS = [[-1.7e308, 0, 1, 1.7e308], [-1.7e308, -1.6e308, 0, 1, 1.6e308, 1.7e308], [1e308, 1.5e308, 1.6e308, 1.7e308]]
 
 

@@ -73,15 +73,26 @@ def test_a_weighted_survey_is_that_of_the_population(table):
     ("weights", "message"),
     [
         (np.ones(3), "one for each of 400 rows, found an array of (3,)"),
-        (np.full(400, -1.0), "finite numbers, none below 0 and not all zero, found -1.0"),
-        (np.full(400, np.inf), "finite numbers, none below 0 and not all zero, found inf"),
+        (np.full(400, -1.0), "finite numbers, none below 0 and not all zero, found -1.0 in row 1"),
+        (np.full(400, np.inf), "finite numbers, none below 0 and not all zero, found inf in row 1"),
+        (
+            np.ma.array(np.ones(400), mask=np.arange(400) > 6),
+            "finite numbers, none below 0 and not all zero, found nan in row 8",
+        ),
+        (np.array(["a"] * 400), "an array of numbers, found array(['a', 'a', 'a', 'a', 'a', 'a', 'a'"),
         (np.zeros(400), "finite numbers, none below 0 and not all zero, found only zeros"),
     ],
 )
 def test_wrong_weights_are_named(table, weights, message):
-    with pytest.raises(ValueError, match="sample_weight") as error:
+    with pytest.raises((TypeError, ValueError), match="sample_weight") as error:
         nadek.NADEk(max_iter=1).fit(table, sample_weight=weights)
     assert str(error.value) == f"sample_weight: expected {message}"
+
+
+def test_values_in_rows_of_weight_0_are_not_there(table):
+    empty = np.column_stack([table, np.where(np.arange(400), np.nan, 1.0)])
+    with pytest.raises(ValueError, match='rows with a sample_weight above 0: column "3" has no value in any row'):
+        nadek.NADEk(max_iter=1).fit(empty, sample_weight=np.arange(400) > 0)
 
 
 def test_a_memory_knows_no_weights(table):

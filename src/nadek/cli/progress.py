@@ -57,7 +57,8 @@ def epochs_progress(*, quiet: bool, label: str = "training") -> Iterator[Callabl
             best = "" if epoch.best is None else f" best {epoch.best:.2f}"
             validation = "" if epoch.validation is None else f" validation {epoch.validation[-1]:.2f}{best}"
             text = f"{epoch.phase} cost {epoch.train[-1]:.2f}{validation}"
-            line = f"epoch {epoch.epoch} of {epoch.epochs}, {text}, {epoch.seconds:.0f} s so far"
+            left = (epoch.epochs - epoch.epoch) * epoch.seconds / epoch.epoch
+            line = f"epoch {epoch.epoch} of {epoch.epochs}, {text}, {epoch.seconds:.0f} s, at most {left:.0f} more"
             show(epoch.epoch, epoch.epochs, text, line, {"event": "epoch", **vars(epoch)})
 
         yield update

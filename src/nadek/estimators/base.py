@@ -272,14 +272,17 @@ class NADEkBase(SavedEstimator):
 
 def _row_weights(weights: ArrayLike, n_rows: int) -> Float[np.ndarray, " N"]:
     """Return checked weights of rows."""
-    checked = np.asarray(weights, dtype=np.float64)
-    if checked.shape != (n_rows,):
-        raise ValueError(f"sample_weight: expected one for each of {n_rows} rows, found an array of {checked.shape}")
-    wrong = checked[~(np.isfinite(checked) & (checked >= 0))]
-    if len(wrong) or not checked.any():
-        example = wrong[0] if len(wrong) else "only zeros"
-        raise ValueError(f"sample_weight: expected finite numbers, none below 0 and not all zero, found {example}")
-    return checked
+    with naming("sample_weight"):
+        if np.asarray(weights).dtype.kind not in "buifO":
+            raise TypeError(f"expected an array of numbers, found {weights!r:.40}")
+        checked = np.ma.asarray(weights, dtype=np.float64).filled(np.nan)
+        if checked.shape != (n_rows,):
+            raise ValueError(f"expected one for each of {n_rows} rows, found an array of {checked.shape}")
+        wrong = (~(np.isfinite(checked) & (checked >= 0))).nonzero()[0]
+        if len(wrong) or not checked.any():
+            example = f"{checked[wrong[0]]} in row {wrong[0] + 1}" if len(wrong) else "only zeros"
+            raise ValueError(f"expected finite numbers, none below 0 and not all zero, found {example}")
+        return checked
 
 
 def random_seed(source: Randomness) -> int:

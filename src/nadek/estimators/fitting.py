@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,6 +22,7 @@ from nadek.models.memory import MemoryModel
 from nadek.tabular.columns import Column, knots, n_levels, ordinal
 from nadek.training import AdamW, Epoch, FittedTable, Recipe, fit_table, needed_rows, prepare
 from nadek.training.defaults import Purpose, defaults
+from nadek.utils.configs import naming
 
 EXACT_COST = 1e6
 """Multiplications of one network call up to which answers are computed in float64: such a small network waits for the
@@ -67,7 +69,8 @@ def fit_codes(
     x, x_val = torch.from_numpy(codes[split.train]), torch.from_numpy(others) if len(others) else None
     levels = [n_levels(column) for column in columns]
     ready = partial(prepare, levels=levels, knots=knots(columns), columns=labels, device=device)
-    rows, validation_rows = ready(x), None if x_val is None else ready(x_val, training=False)
+    with nullcontext() if weights is None else naming("rows with a sample_weight above 0"):
+        rows, validation_rows = ready(x), None if x_val is None else ready(x_val, training=False)
     if weights is not None:
         rows = rows._replace(weights=_factors(weights[split.train], device))
         if validation is None and validation_rows is not None:

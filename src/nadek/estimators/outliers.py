@@ -104,7 +104,9 @@ class NADEkOutlierDetector(OutlierMixin, CellAnswers):
 
     def _set_extra(self, extra: Mapping[str, Any]) -> None:
         if "offset" not in extra:
-            raise ValueError("expected a model saved by an outlier detector, found no threshold in the folder")
+            raise ValueError(
+                "expected a model saved by an outlier detector, found no threshold in the folder: NADEk reads it"
+            )
         self.offset_ = extra["offset"]
 
     def _scores(self, codes: Tensor, densities: Float[np.ndarray, "N D"]) -> NDArray[np.float64]:

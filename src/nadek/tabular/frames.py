@@ -12,7 +12,7 @@ from narwhals import LazyFrame
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from nadek.tabular.columns.parsing import LARGEST_EXACT
+from nadek.tabular.columns.parsing import LARGEST_EXACT, shown
 from nadek.tabular.table import Table, empty_cells
 
 MatrixLike = Any
@@ -119,7 +119,13 @@ def intervals_as_text(series: Any) -> Any:  # noqa: ANN401 - narwhals series
     categories = getattr(getattr(series.to_native(), "dtype", None), "categories", None)
     if not str(getattr(categories, "dtype", "")).startswith("interval"):
         return series
-    return nw.from_native(series.to_native().cat.rename_categories(str), series_only=True)
+    return nw.from_native(series.to_native().cat.rename_categories(_interval_text), series_only=True)
+
+
+def _interval_text(interval: Any) -> str:  # noqa: ANN401 - an interval of pandas
+    """Return the text of an interval; 20 and 20.0 are one number."""
+    ends = f"{shown(interval.left)}, {shown(interval.right)}"
+    return f"{'[' if interval.closed_left else '('}{ends}{']' if interval.closed_right else ')'}"
 
 
 def decimal_digits(series: Any) -> tuple[int, int] | None:  # noqa: ANN401 - a narwhals series

@@ -214,8 +214,8 @@ def series_like(like: Any, values: NDArray[Any]) -> Any:  # noqa: ANN401 - narwh
         dtype = _with_categories(like, values.tolist()) if like.dtype in CATEGORICAL else old.dtype
         if like.implementation.is_pandas_like():  # a dictionary of Arrow takes numbers only as objects
             typed = (typed.astype(object) if like.dtype in CATEGORICAL else typed).astype(dtype)
-            if given is not like:
-                typed = typed.cat.rename_categories({str(one): one for one in given.to_native().cat.categories})
+            if given is not like and len(dtype.categories) == len(old.cat.categories):  # others stay text
+                typed = typed.cat.rename_categories(given.to_native().cat.categories)
         else:
             typed = typed.cast(dtype)
     elif like.implementation.is_pandas_like() and like.dtype.is_integer() and values.dtype.kind == "f":

@@ -1,5 +1,6 @@
 """Infer the type of a column from its values, or ask the user."""
 
+import re
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -19,6 +20,12 @@ MOST_WORDS = 32
 
 OUTERMOST = 0.01
 """Part of the values at either end that bins may lump together."""
+
+FARTHEST = 20
+"""Largest distance of a number that counts in the mean of an outermost bin, as a multiple of the median distance."""
+
+FAR = 3
+"""Distance from the frequent values, as a multiple of their range, from which on a rare one may be a typing error."""
 
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
@@ -101,6 +108,8 @@ def _words(levels: list[Level], n_cells: int, name: str) -> Column:
         return Binary(levels=(levels[0], levels[1]))
     if len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
+        if re.match(r"\d{4}-\d\d-\d\d", str(levels[0])):
+            message += ", which look like dates (pandas.to_datetime makes such of them)"
         if len(levels) > MOST_LEVELS:
             raise UndecidedColumnError(f"{message}, too many for categories: leave it out", ())
         raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out")
@@ -132,12 +141,15 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     if decimals is not None:
         observed = np.round(observed, decimals)  # 0.10000000149 is 0.1
     different, times = np.unique(observed, return_counts=True)
-    edges = different[1:] if len(different) <= n_bins else _edges(different, times, n_bins)
+    edges = _edges(different, times, n_bins) if len(different) > n_bins else _edges_of_each(different, times)
     place = np.searchsorted(edges, observed, side="right")
-    n = np.bincount(place)
-    means = np.bincount(place, observed) / n
+    tails = _tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None
+    held, n = observed, np.bincount(place)
+    if tails is not None:
+        held = _without_typing_errors(observed, edges, tails, int(integer))
+    means = np.bincount(place, held) / n
     if not np.isfinite(means).all():  # their sum is too large for floats
-        means = (np.bincount(place, observed / n.max()) / n) * n.max()
+        means = (np.bincount(place, held / n.max()) / n) * n.max()
     # rounding must not move the mean of one single value, which stands for "nothing else is in this bin"
     left = np.concatenate((different[:1], edges))
     last = different[np.append(np.searchsorted(different, edges), len(different)) - 1]
@@ -148,7 +160,7 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
         high=float(different[-1]),
         integer=integer,
         decimals=decimals,
-        tails=_tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None,
+        tails=tails,
         cuts=_cuts(different, edges) if not integer and decimals is None and len(edges) else None,
         n_values=len(observed),
     )
@@ -170,6 +182,14 @@ def _tails(
     return tails if np.isfinite(tails).all() else None
 
 
+def _without_typing_errors(
+    observed: NDArray[np.float64], edges: NDArray[np.float64], tails: tuple[float, float], step: int
+) -> NDArray[np.float64]:
+    """Return numbers that are at most `FARTHEST` times as far in an outermost bin as its median, or as a step."""
+    below, above = (FARTHEST * max(tail, step) or np.inf for tail in tails)
+    return np.clip(observed, edges[0] - below, edges[-1] + above)
+
+
 def _decimals(different: NDArray[np.float64]) -> int | None:
     """Return the number of decimals; None for many, or for huge numbers."""
     largest = float(np.abs(different).max())
@@ -182,6 +202,22 @@ def _decimals(different: NDArray[np.float64]) -> int | None:
         if (np.round(different, digits).astype(held) == different).all():
             return digits
     return None
+
+
+def _edges_of_each(different: NDArray[np.float64], times: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return edges between all values, but those of typing errors, which share the bin of the nearest other value.
+
+    These are rare, all together, and farther from the frequent ones than `FAR` times the range of those.
+    """
+    few = max(1, OUTERMOST * times.sum())
+    frequent = different[times > few]
+    if len(frequent) < 2:
+        return different[1:]
+    with np.errstate(over="ignore"):
+        most = FAR * (frequent[-1] - frequent[0])
+        is_far = (different < frequent[0] - most) | (different > frequent[-1] + most)
+    edges: NDArray[np.float64] = different[~is_far | (times[is_far].sum() > few)][1:]
+    return edges
 
 
 def _edges(different: NDArray[np.float64], times: NDArray[np.intp], n_bins: int) -> NDArray[np.float64]:

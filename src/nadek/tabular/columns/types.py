@@ -86,7 +86,8 @@ class Numeric(_Described):
 
     Attributes:
         edges: where one bin ends and the next begins, increasing, all above ``low``.
-        means: the mean of the training values of each bin, one more than edges.
+        means: the mean of the training values of each bin, one more than edges; those far outside, which may be typing
+            errors, count as less far.
         low: the smallest training value, the left edge of the first bin.
         high: the largest.
         integer: whether all values are whole numbers, and not only because floats so large always are.
