@@ -45,7 +45,7 @@ def explain(
             some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
             every = torch.arange(len(source.x))
             rows = every if row is None else every[every == row - 1 - source.first_row]
-            cells = odd_cells(saved, source, rows, top=top, progress=some)
+            cells = odd_cells(saved, source, rows, lambda cells: cells.oddest(top), some)
             oddest = sorted(oddest + cells, key=lambda cell: -round(cell.surprise, SURE_DECIMALS))[:top]
     columns = {name: [getattr(cell, name) for cell in oddest] for name in OddCell._fields}
     numbers = {name: torch.tensor(columns[name]) for name in ("row", "surprise")}

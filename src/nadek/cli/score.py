@@ -25,7 +25,7 @@ from nadek.cli.console import say, show_json, show_table
 from nadek.cli.output import add_columns, target_of
 from nadek.cli.progress import rows_progress
 from nadek.datasets import names
-from nadek.inference import image_distances, spread_orderings
+from nadek.inference import Explanation, image_distances, spread_orderings
 from nadek.inference.decoders.chunking import part_of
 from nadek.inference.summary import Summary
 from nadek.runs.data import Source, of_numbers
@@ -37,9 +37,6 @@ from nadek.runs.scores import scores
 from nadek.tabular.columns import log_density
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.writing import writing
-
-WORDS = ("column", "value", "expected")
-"""What `score` tells of the oddest cell of an outlier."""
 
 
 @with_groups
@@ -160,7 +157,7 @@ def score(
     """
     saved = table.load(model, NUMBERS if outliers is None else FORMS)
     stream, along = table.stream(saved, data), _orderings(saved, orderings, seed, spread=spread)
-    worst, oddest = dict[str, Tensor](), dict[int, OddCell]()
+    worst, words, oddest = dict[str, Tensor](), dict[str, list[str]](), dict[int, OddCell]()
     with writing(target_of(table.output)) as writer, rows_progress("scoring", quiet=table.quiet) as progress:
         for source in stream:
             some = part_of(progress, source.first_row, len(source.x), stream.n_rows)
@@ -171,11 +168,14 @@ def score(
             else:
                 worst = _worst(worst, columns, outliers)
                 rows = worst["row"] - 1 - source.first_row
-                rows = rows[(rows >= 0) & (rows < len(source.x)) & (saved.model.own_ordering is None)]
-                oddest |= {cell.row: cell for cell in reversed(odd_cells(saved, source, rows))}
+                rows = rows[(rows >= 0) & (rows < len(source.x))]
+                if saved.model.own_ordering is None:  # else no cell can be judged by all others
+                    cells = odd_cells(saved, source, rows, Explanation.oddest_of_rows)
+                    oddest |= {cell.row: cell for cell in cells}
         if outliers is not None:
-            cells = [oddest.get(row) for row in worst["row"].tolist()]
-            words = {name: ["" if cell is None else getattr(cell, name) for cell in cells] for name in WORDS}
+            of_rows = [oddest.get(row) for row in worst["row"].tolist()]
+            for name in ("column", "value", "expected"):
+                words[name] = ["" if cell is None else getattr(cell, name) for cell in of_rows]
             add_columns(writer, **worst, **words)
 
 

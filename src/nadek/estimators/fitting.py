@@ -61,7 +61,8 @@ def fit_codes(
     """
     seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
-    split = split_rows(codes, fraction, seeds[0] if split_seed is None else split_seed, weights)
+    codes = codes if weights is None else np.where(weights[:, None] > 0, codes, np.nan)
+    split = split_rows(codes, fraction, seeds[0] if split_seed is None else split_seed)
     others = codes[split.held_out] if validation is None else validation
     recipe = recipe_for(options, max(1, len(split.train)), columns, purpose=purpose, device=device)
     recipe = replace(recipe, seed=seeds[2], training=replace(recipe.training, seed=seeds[1]))
@@ -96,13 +97,9 @@ def _factors(weights: Float[np.ndarray, " N"], device: torch.device) -> Float[Te
     return torch.from_numpy(shares / shares.mean()).to(device, torch.float32)
 
 
-def split_rows(
-    codes: Float[np.ndarray, "N D"], fraction: float, seed: int, weights: Float[np.ndarray, " N"] | None = None
-) -> Split:
+def split_rows(codes: Float[np.ndarray, "N D"], fraction: float, seed: int) -> Split:
     """Choose rows to train on and to hold out; each column keeps a training value."""
     observed = ~np.isnan(codes)
-    if weights is not None:
-        observed &= weights[:, None] > 0
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(observed.any(1)))
     n_held_out = int(np.ceil(fraction * len(rows)))
     if n_held_out >= len(rows):

@@ -35,6 +35,12 @@ class Explanation(NamedTuple):
         order = surprise.nan_to_num(-1, posinf=torch.inf).argsort(descending=True, stable=True)
         return [divmod(place, n_variables) for place in order[: min(n, int((~surprise.isnan()).sum()))].tolist()]
 
+    def oddest_of_rows(self) -> list[tuple[int, int]]:
+        """Return the rows that have a cell, with the variable of the most surprising one."""
+        surprise = self.surprise.round(decimals=SURE_DECIMALS).nan_to_num(-1, posinf=torch.inf)
+        most, variable = surprise.max(1)
+        return [(row, variable[row].item()) for row in (most >= 0).nonzero().squeeze(1).tolist()]
+
 
 @evaluation_mode
 def explain_cells(

@@ -25,7 +25,7 @@ from nadek.models.variables import ALL, Variables
 
 TRUST = 0.5
 """Factor on the logits of the guess: straight lines through codes are surer than they should be."""
-MOST_LEVELS = 256
+MOST_CATEGORIES = 256
 """Categories of a variable with features: so many say little each, and an analysis takes their number to the cube."""
 LEAST_VARIANCE = 0.1
 """Added to the variance of a code; levels are 1 apart."""
@@ -166,7 +166,7 @@ class FactorGuess(nn.Module):
             if j in self.guessed:
                 part = part @ torch.arange(n_levels, dtype=torch.float64).unsqueeze(1)
             elif n_levels > 2:
-                part = part[:, 1:] if n_levels <= MOST_LEVELS else part[:, :0]  # the first follows from the others
+                part = part[:, 1:] if n_levels <= MOST_CATEGORIES else part[:, :0]  # the first follows from the others
             parts.append(part)
             owner += [j] * part.shape[1]
         return torch.cat(parts, 1), torch.tensor(owner)

@@ -1,11 +1,12 @@
 """Surprising cells, with the words of the table."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import Tensor
 
 from nadek.checkpoints import SavedModel
-from nadek.inference import explain_cells
+from nadek.inference import Explanation, explain_cells
 from nadek.inference.decoders.chunking import Progress
 from nadek.runs.data import Source, kinds_of, of_numbers
 from nadek.tabular.columns import level_names, log_outwards
@@ -24,15 +25,18 @@ class OddCell(NamedTuple):
 
 
 def odd_cells(
-    saved: SavedModel, source: Source, rows: Tensor, *, top: int | None = None, progress: Progress | None = None
+    saved: SavedModel,
+    source: Source,
+    rows: Tensor,
+    choose: Callable[[Explanation], list[tuple[int, int]]],
+    progress: Progress | None = None,
 ) -> list[OddCell]:
-    """Return the cells of some rows of a batch, the oddest first."""
+    """Return the cells that ``choose`` takes from some rows of a batch."""
     if not len(rows):
         return []
     outwards = of_numbers(log_outwards, saved, source)[rows]
     cells = explain_cells(saved.model, source.x[rows], outwards=outwards, progress=progress)
-    odd = cells.oddest(cells.surprise.numel() if top is None else top)
-    names, kinds = schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
+    odd, names, kinds = choose(cells), schema_labels(saved.schema, saved.model.n_variables), kinds_of(saved)
     values = [source.values[j][int(rows[i])] for i, j in odd]
     return [
         OddCell(

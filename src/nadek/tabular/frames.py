@@ -116,7 +116,7 @@ def categories_of(series: Any) -> NDArray[Any] | None:  # noqa: ANN401 - a narwh
 
 def intervals_as_text(series: Any) -> Any:  # noqa: ANN401 - narwhals series
     """Return categories that are intervals, as `pandas.cut` makes them, as their texts; any other column as it is."""
-    categories = getattr(getattr(series.to_native(), "dtype", None), "categories", None)
+    categories = getattr(native_type(series), "categories", None)
     if not str(getattr(categories, "dtype", "")).startswith("interval"):
         return series
     return nw.from_native(series.to_native().cat.rename_categories(_interval_text), series_only=True)

@@ -22,7 +22,7 @@ OUTERMOST = 0.01
 """Part of the values at either end that bins may lump together."""
 
 FARTHEST = 20
-"""Largest distance of a number that counts in the mean of an outermost bin, as a multiple of the median distance."""
+"""Most that a distance counts in the mean of an outermost bin, as a multiple of the median one, or of a step."""
 
 FAR = 3
 """Distance from the frequent values, as a multiple of their range, from which on a rare one may be a typing error."""
@@ -145,8 +145,9 @@ def _numeric(cells: Cells, observed: NDArray[np.float64], n_bins: int) -> Numeri
     place = np.searchsorted(edges, observed, side="right")
     tails = _tails(observed, place, edges) if 0 < len(edges) < len(different) - 1 else None
     held, n = observed, np.bincount(place)
-    if tails is not None:
-        held = _without_typing_errors(observed, edges, tails, int(integer))
+    if tails is not None:  # what is absurdly far out, as typing errors are, counts as less far
+        below, above = (FARTHEST * max(tail, int(integer)) or np.inf for tail in tails)
+        held = np.clip(observed, edges[0] - below, edges[-1] + above)
     means = np.bincount(place, held) / n
     if not np.isfinite(means).all():  # their sum is too large for floats
         means = (np.bincount(place, held / n.max()) / n) * n.max()
@@ -180,14 +181,6 @@ def _tails(
     with np.errstate(over="ignore"):
         tails = float(edges[0] - np.median(first)), float(np.median(last) - edges[-1])
     return tails if np.isfinite(tails).all() else None
-
-
-def _without_typing_errors(
-    observed: NDArray[np.float64], edges: NDArray[np.float64], tails: tuple[float, float], step: int
-) -> NDArray[np.float64]:
-    """Return numbers that are at most `FARTHEST` times as far in an outermost bin as its median, or as a step."""
-    below, above = (FARTHEST * max(tail, step) or np.inf for tail in tails)
-    return np.clip(observed, edges[0] - below, edges[-1] + above)
 
 
 def _decimals(different: NDArray[np.float64]) -> int | None:
