@@ -92,14 +92,14 @@ def defaults(
     Example:
         >>> model, training = defaults(500, (2,) * 16)
         >>> model.core.width, training.epochs, training.batch_size
-        (176, 400, 100)
+        (144, 400, 100)
     """
     imputation, small = purpose == "imputation", n_rows < SMALL_TABLE
     adaptive = imputation and small and epochs is None
     if width is None:
-        factor = 1 if knots or not small else 2
         is_narrow = imputation and (small or effort != "thorough")
-        width = _width(n_rows, levels, knots, factor if is_narrow else None)
+        factor = 5 if not is_narrow else 1 if knots or not small else 2
+        width = _width(n_rows, levels, knots, factor)
     if steps is None:
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
@@ -147,17 +147,14 @@ def _factors(levels: Sequence[int], ordinal: Sequence[int]) -> int | None:
     return min(FACTORS, n_features) if guessed else None
 
 
-def _width(n_rows: int, levels: Sequence[int], knots: Knots, factor: int | None) -> int:
-    """Return the width, a multiple of 16: narrower for few rows or variables.
+def _width(n_rows: int, levels: Sequence[int], knots: Knots, factor: int) -> int:
+    """Return the width, a multiple of 16: narrower for few rows, variables, or columns of the network times ``factor``.
 
-    With a factor it is narrower for few columns, too, times the factor. A number counts as four levels, however many
-    knots it has: they learn together.
+    A number counts as four levels, however many knots it has: they learn together.
     """
-    width = min(WIDTH, 32 * len(levels), 8 * math.sqrt(n_rows))
-    if factor is not None:
-        kinds = zip(levels, knots or [None] * len(levels), strict=True)
-        columns = sum(8 if single is not None else 1 if n == 2 else 2 * n for n, single in kinds)
-        width = min(width, 64 + factor * columns)
+    kinds = zip(levels, knots or [None] * len(levels), strict=True)
+    columns = sum(8 if single is not None else 1 if n == 2 else 2 * n for n, single in kinds)
+    width = min(WIDTH, 32 * len(levels), 8 * math.sqrt(n_rows), 64 + factor * columns)
     return max(16, 16 * int(width / 16))
 
 
