@@ -6,6 +6,7 @@ One section for every case of the list that the command line answers for.
 import io
 import json
 import os
+import shlex
 import signal
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -102,7 +103,7 @@ def test_closed_standard_output(arguments, trained, monkeypatch):
             'column "a" has whole numbers from 0 to 2, 2 different ones (2 in row 2): say whether they are categories'
             ' or numbers; column "b,c" has whole numbers from 1 to 5, 2 different ones (5 in row 3): say whether they'
             " are categories or numbers; use --whole-numbers numeric (or categorical) for all of them, --categorical,"
-            ' --numeric or --drop a,"b,c", or --missing with a word',
+            """ --numeric or --drop 'a,"b,c"', or --missing with a word""",
         ),
         (
             "a,id\n0,x\n1,y\n1,z\n",
@@ -130,7 +131,8 @@ def test_many_questions_are_counted(n, named, more, tmp_path, output):
     error = fails("fit", table, "-o", output)
     assert error.count("say whether they are") == 3
     hint = "use --whole-numbers numeric (or categorical) for all of them, --categorical, --numeric or --drop"
-    assert error.endswith(f"; and {more}; {hint} {named}, or --missing with a word")
+    names, space, rest = named.partition(" ")
+    assert error.endswith(f"; and {more}; {hint} {shlex.quote(names)}{space}{rest}, or --missing with a word")
 
 
 @pytest.mark.parametrize(
@@ -308,7 +310,7 @@ def test_ambiguous_first_row_is_refused(tmp_path, output):
 @pytest.mark.parametrize(
     ("header", "wrong"),
     [
-        ("a,b,ü", 'column "ü" has no value in any row: leave it out, or find some values; use --drop ü'),
+        ("a,b,ü", "column \"ü\" has no value in any row: leave it out, or find some values; use --drop 'ü'"),
         ("a,b,", 'column "3" has no value in any row: leave it out, or find some values; use --drop 3'),
         ("a,b,,", 'columns "3", "4" have no value in any row: leave them out, or find some values; use --drop 3,4'),
     ],

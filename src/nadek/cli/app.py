@@ -61,8 +61,8 @@ def main() -> None:
 
 def run_app(app: typer.Typer, name: str) -> None:
     """Run a command line; a user error ends in one line."""
-    if as_json_lines():
-        warnings.showwarning = lambda message, *_: say(str(message), level="warning")
+    prefix = "" if as_json_lines() else "nadek: "
+    warnings.showwarning = lambda message, *_: say(f"{prefix}{message}", level="warning")
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], prog_name=name, standalone_mode=False))
     except UsageError as error:
@@ -110,7 +110,7 @@ def _user_error(error: Exception) -> str | None:
 
 
 def _is_about_memory(error: Exception) -> bool:
-    """Return True for a lack of memory, by PyTorch's words."""
+    """Return True for a lack of memory, in PyTorch's words."""
     words = ("can't allocate memory", "Storage size calculation overflowed")
     if isinstance(error, RuntimeError):
         return type(error).__name__ == "OutOfMemoryError" or any(word in str(error) for word in words)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 
@@ -23,7 +24,7 @@ MOST_NAMES = 20
 
 
 def schema_lines(schema: Schema) -> list[tuple[str, str]]:
-    """Return labels and texts about columns beside 0 and 1."""
+    """Return labels and texts of columns beside 0/1."""
     lines = []
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)
@@ -56,10 +57,10 @@ def missing_word_lines(words: Sequence[WordCount]) -> list[tuple[str, str]]:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Join names as options take them, cut at many."""
+    """Join names as options on a command line take them, cut at many."""
     line, more = io.StringIO(), ["..."] if len(names) > MOST_NAMES else []
     csv.writer(line, lineterminator="").writerow([*names[:MOST_NAMES], *more])
-    return line.getvalue()
+    return shlex.quote(line.getvalue())
 
 
 def column_reasons(table: Table, choices: Choices) -> list[tuple[str, str, int | None, str]]:

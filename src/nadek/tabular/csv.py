@@ -5,8 +5,9 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import pyarrow as pa
@@ -28,6 +29,9 @@ SEPARATORS = (",", ";", "\t")
 BLOCK = 2**22
 """Bytes that are parsed at a time where a table is read in batches: the first ones decide the form, no row has more."""
 
+FIRST_LINES = 20
+"""Lines that tell the delimiter."""
+
 _ROWS = 10_000
 """Rows that are written at once."""
 _OPEN_QUOTE = "a quote in the first row is never closed"
@@ -47,8 +51,8 @@ class CsvFormat:
             cells count the columns (from 0 as pandas does, or from 1). For a model without names it does not if one of
             its cells is a value of its column. Otherwise it does if one of its cells is no number and no date, or if
             numbers stand above a table of 0 and 1.
-        delimiter: what separates cells. By rule the first line names it (``sep=;``), or it is the first of comma,
-            semicolon and tab that cuts the first two rows into the same number of cells.
+        delimiter: what separates cells. By rule the first line names it (``sep=;``), or it is the one of comma,
+            semicolon and tab that cuts the first rows into the same number of cells; two such are an error.
         decimal: what stands before the decimals of a number. By rule a point, and between semicolons a comma in columns
             without points.
     """
@@ -161,22 +165,23 @@ def _split_delimiter(text: str, where: str, delimiter: str | None) -> tuple[str,
         return text[named.end() :], delimiter or named[1]
     if delimiter is not None:
         return text, delimiter
-    uneven = None
-    for separator in SEPARATORS:
-        first, body = _split_first(text, where, separator)
-        if len(first) > 1 and _goes_on(first, body, separator):
-            return text, separator
-        if len(first) > 1 and uneven is None:
-            uneven = separator
-    return text, uneven or ","
+    cutting = [one for one in SEPARATORS if len(_split_first(text, where, one)[0]) > 1]
+    lines = [line[0] for line in islice(_LINE.finditer(text), FIRST_LINES)]
+    even = [one for one in cutting if _is_even(lines, one)]
+    if len(even) > 1 and lines[1].strip() and '"' not in "".join(lines):
+        names = " and ".join(map(repr, even))
+        raise ValueError(f"{where}: the first rows have as many cells each by {names}: --delimiter says which")
+    return text, (even or cutting or [","])[0]
 
 
-def _goes_on(first: list[str], body: str, separator: str) -> bool:
-    """Check that the second row has as many cells as the first, if there is one that can be read."""
-    try:
-        return len(_split_first(body.lstrip("\r\n"), "", separator)[0]) == len(first)
-    except ValueError:
-        return True
+def _is_even(lines: Sequence[str], separator: str) -> bool:
+    """Return True if a separator cuts rows into as many cells each, as far as they can be read."""
+    lengths = list[int]()
+    with suppress(csv.Error):
+        lengths += (len(row) for row in csv.reader(lines, delimiter=separator) if row)
+    if len(lines) == FIRST_LINES:
+        del lengths[-1:]  # the last row may go on
+    return len(set(lengths)) < 2
 
 
 def _split_first(text: str, where: str, separator: str) -> tuple[list[str], str]:

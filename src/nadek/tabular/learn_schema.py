@@ -14,6 +14,7 @@ from nadek.tabular.columns.parsing import LARGEST_EXACT, MixedColumnError
 from nadek.tabular.columns.types import MOST_LEVELS
 from nadek.tabular.encode import schema_labels, texts_of
 from nadek.tabular.frames import categories_in, is_categorical, is_ordered
+from nadek.tabular.missing_codes import warn_of_missing_codes
 from nadek.tabular.names import chosen_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import OtherTypeError, Table
@@ -68,6 +69,7 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
             columns.append(learnt[0])
             codes[k] = learnt[1]
     _ask(table, questions)
+    warn_of_missing_codes(without_words(table, parsed.missing), dict(zip(places, columns, strict=True)))
     counts = count_words(table, parsed.missing, places, declared=True)
     table = without_words(table, parsed.missing)
     nothing = [Word(text) for text in NOTHING if table.is_text_file and text not in parsed.keep]
@@ -127,6 +129,7 @@ def learn_columns(table: Table, options: Mapping[str, Any], *, keep_empty: bool)
         kind = declared.get(label, "categorical" if is_categorical(table, j) else "auto")
         empty = keep_empty and table.is_missing(j).all()
         columns.append(None if empty else _learn_typed(table, j, kind, options["n_bins"]))
+    warn_of_missing_codes(table, dict(enumerate(columns)))
     return tuple(columns)
 
 

@@ -27,6 +27,8 @@ FARTHEST = 20
 FAR = 3
 """Distance from the frequent values, as a multiple of their range, from which on a rare one may be a typing error."""
 
+_DATE = re.compile(r"\d{4}([-./])\d\d?\1\d\d?|\d\d?([-./])\d\d?\2\d{2,4}")
+
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
 
@@ -108,8 +110,8 @@ def _words(levels: list[Level], n_cells: int, name: str) -> Column:
         return Binary(levels=(levels[0], levels[1]))
     if len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
-        if re.match(r"\d{4}-\d\d-\d\d", str(levels[0])):
-            message += ", which look like dates (pandas.to_datetime makes such of them)"
+        if _DATE.match(str(levels[0])):
+            message += ", which look like dates (written as 2023-05-31, or made by pandas.to_datetime, they are)"
         if len(levels) > MOST_LEVELS:
             raise UndecidedColumnError(f"{message}, too many for categories: leave it out", ())
         raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out")

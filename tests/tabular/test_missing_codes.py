@@ -1,0 +1,54 @@
+"""Numbers that may stand for missing cells are told once."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nadek.tabular.frames import read_array, read_frame
+from nadek.tabular.learn_schema import learn_columns
+from nadek.tabular.missing_codes import missing_code
+
+OPTIONS = {"n_bins": 16, "categorical_features": [], "numeric_features": []}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([0, 1, 2, -1, -1], (-1, 2)),
+        ([20, 30, 45, 999, 999, 999], (999, 3)),
+        ([20.5, 60, 80, 99, 99], (0, 0)),  # not far from the others
+        ([20, 30, -99], (0, 0)),  # once: a typing error
+        ([20, 30, -99, -99, -98, -98], (0, 0)),
+        ([-1, 0, 1, -1], (0, 0)),
+        ([-2.5, 1, 3, -2.5], (0, 0)),
+        ([1, 2, 3, 9, 9, 9], (0, 0)),  # may be an answer
+        ([-99, -99, 5, 5], (0, 0)),
+        ([], (0, 0)),
+    ],
+)
+def test_missing_code(numbers, expected):
+    assert missing_code(np.array(numbers, dtype=np.float64)) == expected
+
+
+def test_all_columns_in_one_warning():
+    codes = np.random.default_rng(0).integers(-1, 3, (50, 9))
+    with pytest.warns(
+        UserWarning, match="but are learnt as numbers: -1 in .* and in 3 more columns; if they do, put NaN"
+    ):
+        learn_columns(read_array(codes), OPTIONS, keep_empty=False)
+
+
+def test_integers_with_missing_cells_and_objects():
+    ages = pd.DataFrame({"age": pd.array([33, 999, None, 999, 41], dtype="Int64"), "x": [1, None, 3, 2, 5]})
+    for table in (read_frame(ages), read_array(np.array([[33, None], [999, 1], [999, 3], [41, 2]], dtype=object))):
+        with pytest.warns(UserWarning, match="999 in 2 cells of column"):
+            learn_columns(table, OPTIONS, keep_empty=False)
+
+
+def test_dates_and_other_numbers_are_no_codes():
+    table = read_frame(pd.DataFrame({"day": pd.to_datetime(["1969-12-31", "1969-12-31", "1970-01-01", "1970-01-05"])}))
+    with warnings.catch_warnings(action="error"):
+        learn_columns(table, OPTIONS, keep_empty=False)
+        learn_columns(read_array(np.random.default_rng(0).normal(size=(99, 3))), OPTIONS, keep_empty=False)
