@@ -408,3 +408,12 @@ def test_rare_rows_score_alike_in_float32(seed, levels, decoder):
         scores.append(log_prob(model, rare, ordering=ordering, decoder=decoder))
     assert scores[1].min() < -20
     torch.testing.assert_close(scores[0], scores[1], rtol=2e-4, atol=1e-4)
+
+
+def test_a_memory_begins_as_its_network_does():
+    """Both begin from the first guess of numbers, which depends on the row."""
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)).cumsum(1), columns=["a", "b"])
+    model = NADEk(memory=True, max_iter=1, random_state=0).fit(frame).network_
+    x, missing = model.rows[:5].to(model.b.dtype), torch.tensor([False, True]).expand(5, 2)
+    assert torch.equal(model.first_state(x, missing), model.network.first_state(x, missing))
+    assert len(model.first_state(x, missing).unique(dim=0)) > 1

@@ -33,7 +33,7 @@ class Pooled(NamedTuple):
         return root
 
     def interval(self, level: float = 0.95) -> Float[np.ndarray, "2 ..."]:
-        """Return the ends of the confidence interval.
+        """Return the lower and the upper ends of the confidence intervals.
 
         Args:
             level: how often such an interval holds the true value.

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Integer, Shaped
-from torch import Tensor
+from torch import Tensor, nn
 
 from nadek.models.base import ConditionalModel
 from nadek.models.binary_variables import LOG_ZERO, LogMeans
@@ -75,11 +75,6 @@ class MemoryModel(ConditionalModel):
     """
 
     config: MemoryConfig
-    rows: Tensor
-    known: Tensor | None  # `observed`, by its name in saved models
-    seen: Tensor  # `counts`, by its name in saved models
-    decay: Tensor
-    trust: Tensor
 
     def __init__(
         self,
@@ -98,11 +93,12 @@ class MemoryModel(ConditionalModel):
         self.config = MemoryConfig(network=network.config, n_rows=len(rows), holes=observed is not None)
         self.network, self.variables = network, network.variables
         dtype, device = network.b.dtype, rows.device
-        self.register_buffer("rows", rows)
-        self.register_buffer("known", observed)
-        self.register_buffer("seen", rows.new_ones(len(rows), dtype=torch.long) if counts is None else counts)
-        self.register_buffer("decay", torch.tensor(decay, dtype=dtype, device=device))
-        self.register_buffer("trust", torch.tensor(trust, dtype=dtype, device=device))
+        self.rows = nn.Buffer(rows)
+        # `observed` and `counts`, by their names in saved models
+        self.known = None if observed is None else nn.Buffer(observed)
+        self.seen = nn.Buffer(rows.new_ones(len(rows), dtype=torch.long) if counts is None else counts)
+        self.decay = nn.Buffer(torch.tensor(decay, dtype=dtype, device=device))
+        self.trust = nn.Buffer(torch.tensor(trust, dtype=dtype, device=device))
         self._store()
         self.register_load_state_dict_post_hook(MemoryModel._store)  # type: ignore[no-untyped-call]
 
@@ -135,6 +131,12 @@ class MemoryModel(ConditionalModel):
     def stored(self) -> StoredColumns:
         """The stored rows as columns of the model."""
         return StoredColumns(**{name: getattr(self, f"_{name}") for name in StoredColumns._fields})
+
+    def first_state(
+        self, x: Shaped[Tensor, "*batch D"], missing: Bool[Tensor, "*batch D"]
+    ) -> Float[Tensor, "*#batch C"]:
+        """See `ConditionalModel`; that of the base model."""
+        return self.network.first_state(x, missing)
 
     def forward(
         self, x: Shaped[Tensor, "*batch D"], missing: Bool[Tensor, "*batch D"], **options: object
