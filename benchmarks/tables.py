@@ -4,10 +4,9 @@
 
 The model is trained on the training rows, the best weights are chosen on the validation rows, and the test rows are
 scored once: mean log-probability under the mixture of 32 orderings, and its standard error. Seconds are of the
-processor. "plants-holes" is trained
-with three in ten cells of the training and validation rows missing, and scored on the same complete rows.
-"plants-memory" keeps the training rows beside the network (`memory=True`). With --record each set is written as soon as
-it is done, and is not done again.
+processor. "plants-holes" is trained with three in ten cells of the training and validation rows missing, and scored on
+the same complete rows. "plants-memory" keeps the training rows beside the network (`memory=True`). With --record each
+set is written as soon as it is done, and is not done again.
 """
 
 import json

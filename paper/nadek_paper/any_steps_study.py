@@ -7,12 +7,13 @@ from torch import Tensor
 
 from nadek.checkpoints import SavedModel
 from nadek.inference import summarise
+from nadek.inference.likelihood import log_probs_by_steps
 from nadek.models import IterativeNADE
 from nadek.runs.data import Split
 from nadek.training import Phase, Recipe
 from nadek_paper.markdown import number
 from nadek_paper.scoring import TEST_SEED
-from nadek_paper.steps_at_test import damped, log_probs_by_steps
+from nadek_paper.steps_at_test import damped
 from nadek_paper.studies import Job, Record, Study, write_whole
 from nadek_paper.trainings import Training
 from nadek_paper.workspace import Workspace, read_config, some_rows
@@ -44,7 +45,7 @@ class AnySteps:
 
 
 def any_steps_study(workspace: Workspace) -> Study:
-    """Return the study: each training, by the number of steps."""
+    """Return the study: each training, by number of steps."""
     options = read_config(AnySteps, workspace.recipes / f"{NAME}.toml")
 
     def job(variant: Variant) -> Job:

@@ -31,12 +31,10 @@ class DARN(nn.Module):
     Units are measured from ``mean`` [D], the mean of the data, and hidden ones from a half.
     """
 
-    mean: Tensor
-
     def __init__(self, mean: Float[Tensor, " D"], hidden: int, *, generator: torch.Generator) -> None:
         super().__init__()
         n, self.hidden = len(mean), hidden
-        self.register_buffer("mean", mean)
+        self.mean = nn.Buffer(mean)
         self.encoder = nn.Parameter(0.05 * torch.randn(hidden, n, generator=generator, device=mean.device).to(mean))
         self.decoder = nn.Parameter(0.05 * torch.randn(n, hidden, generator=generator, device=mean.device).to(mean))
         self.prior, self.visible = nn.Parameter(mean.new_zeros(hidden, hidden)), nn.Parameter(mean.new_zeros(n, n))
@@ -55,7 +53,7 @@ class DARN(nn.Module):
         return log_bernoulli(of_h, h) + log_bernoulli(of_v, v)
 
     def forward(self, v: Float[Tensor, "B D"], generator: torch.Generator) -> Float[Tensor, " B"]:
-        """Return an unbiased estimate of the variational bound, in nats.
+        """Return an unbiased estimate of the bound, in nats.
 
         Its gradient is exact on average for all weights but those of q. For these it is that of Gregor et al.: the
         difference of a unit being 1 or 0 is replaced by the mean of the derivatives at both.
@@ -102,7 +100,7 @@ class WeightNoise(nn.Module):
         }
 
     def cost(self, model: nn.Module) -> Tensor:
-        """Return the divergence of weights from their priors, in nats."""
+        """Return the weights' divergence from their priors, in nats."""
         total = torch.zeros(())
         for mean, log_std in zip(model.parameters(), self.log_stds, strict=True):
             variance = (mean - mean.mean()).square().mean() + (2 * log_std).exp().mean()
@@ -194,7 +192,7 @@ class DARNRun:
         return cost.item()
 
     def _cost(self, v: Float[Tensor, "B D"], generator: torch.Generator) -> Tensor:
-        """Return minus the bound, with the cost of noisy weights."""
+        """Return minus the bound, and the cost of weights."""
         if self.noise is None:
             bound: Tensor = self.model(v, generator)
             return -bound.mean()

@@ -24,7 +24,7 @@ DRAWS = 50
 
 @dataclass(frozen=True)
 class SampledScores:
-    """Estimates of log p(v) for each row [N], in nats."""
+    """Estimates of each row's log p(v) [N], in nats."""
 
     log_p: Tensor
     # number of draws -> mean over rows; that of one draw is the variational bound. The mean of such an estimate is a

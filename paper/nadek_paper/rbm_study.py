@@ -48,7 +48,7 @@ class RBMTraining(RowTraining):
 
     @property
     def choice(self) -> RBMChoice | None:
-        """Return the choice of the epoch, None for the last."""
+        """Return the choice of epoch, None for the last."""
         return self.recipe.choice if isinstance(self.recipe, RBMRecipe) else None
 
     def finished(self) -> RBM | None:

@@ -126,7 +126,7 @@ class Row:
 
     @property
     def baseline(self) -> RBMRecipe | DBNRecipe | DARNRecipe | None:
-        """Return the recipe of a model whose likelihood is estimated."""
+        """Return the recipe of a model of estimated likelihood."""
         return self.rbm or self.dbn or self.darn
 
     @property

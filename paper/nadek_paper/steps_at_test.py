@@ -3,15 +3,13 @@
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Shaped
 from torch import Tensor
 
-from nadek.inference.decoders.chunking import MAX_BYTES, bytes_per_row, chunks
-from nadek.inference.order_agnostic import MaskDistribution, step_costs
+from nadek.inference.likelihood import log_probs_by_steps
 from nadek.inference.summary import Summary, summarise
 from nadek.models import IterativeNADE
 from nadek.models.base import Inputs
-from nadek.models.evaluation import evaluation_mode
 
 
 class Damped(IterativeNADE):
@@ -43,27 +41,10 @@ def damped(model: IterativeNADE) -> Damped:
     return copy
 
 
-@evaluation_mode
-def log_probs_by_steps(
-    model: IterativeNADE, x: Shaped[Tensor, "B D"], *, steps: int, masks: int, generator: torch.Generator
-) -> Float[Tensor, "steps B"]:
-    """Estimate log p(x) of a model with 1, 2, ... steps (nats).
-
-    These are unbiased estimates of the mean of log p(x | o) over orderings. All numbers of steps see the same masks, so
-    their differences are much less noisy than each one.
-    """
-    total = torch.zeros(steps, len(x), dtype=torch.float64, device=x.device)
-    for _ in range(masks):
-        missing = MaskDistribution(stratified=True).sample(torch.ones_like(x, dtype=torch.bool), generator=generator)
-        for rows in chunks(len(x), bytes_per_row(model) * (steps + 1), MAX_BYTES):
-            total[:, rows] -= step_costs(model, x[rows], missing[rows], steps=steps).double()
-    return total / masks
-
-
 def summaries_by_steps(
     model: IterativeNADE, x: Shaped[Tensor, "B D"], *, steps: int, masks: int, seed: int
 ) -> list[Summary]:
-    """Summarise the estimates of `log_probs_by_steps` over rows."""
+    """Summarise unbiased estimates of log p(x) with 1, 2, ... steps over rows (nats)."""
     generator = torch.Generator(x.device).manual_seed(seed)
     values = log_probs_by_steps(model, x, steps=steps, masks=masks, generator=generator)
     return [summarise(row.unsqueeze(0)) for row in values]

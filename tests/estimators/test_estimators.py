@@ -1241,8 +1241,8 @@ def test_threshold_uses_held_out_rows(monkeypatch):
         "nadek.estimators.base.fit_codes", lambda *a, **options: kept.append(fit_codes(*a, **options)) or kept[-1]
     )
     detector = nadek.NADEkOutlierDetector(**quick(validation_fraction=0.3)).fit(table)
-    assert len(kept[0][1].held_out) == 60
-    assert (detector.predict(table[kept[0][1].held_out]) == -1).sum() == 3
+    assert len(kept[0][1]) == 60
+    assert (detector.predict(table[kept[0][1]]) == -1).sum() == 3
 
 
 def test_scores_are_scaled_to_whole_rows(detector):

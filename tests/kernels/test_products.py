@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrizations, prune
 
-from nadek.inference.decoders.incremental import IncrementalDecoder, prepacked_core, sigmoid_core
+from nadek.inference.decoders.incremental import IncrementalDecoder, sigmoid_core
 from nadek.inference.likelihood import log_prob
 from nadek.kernels import linear as products
 from nadek.kernels.cpu import has_fast_bfloat16
@@ -103,37 +103,6 @@ def test_prepack_only_where_onednn_serves(parts):
         assert prepack_weight(weight, ROWS // 2) is weight  # too small to pay
         assert prepack_weight(weight.double(), ROWS).dtype == torch.float64
     assert prepack_weight(weight, ROWS) is weight  # someone may want its gradient
-
-
-@SERVED
-@pytest.mark.parametrize(
-    "config",
-    [
-        DeepConfig(hidden=(WIDE, NARROW)),
-        ResidualConfig(width=WIDE),
-        AlternatingConfig(hidden=(WIDE, NARROW), tied=False),
-        AlternatingConfig(hidden=(WIDE, NARROW)),
-    ],
-)
-def test_prepacked_core_computes_the_same(config):
-    core, generator = config.build().eval(), torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for parameter in core.parameters():
-            parameter.normal_(std=WIDE**-0.5, generator=generator)
-        u = torch.randn(ROWS, WIDE, generator=generator)
-        quick = prepacked_core(core, ROWS)
-        state = expected_state = None
-        for _ in range(2):
-            found, state = quick(u.clone(), state)
-            expected, expected_state = core.double()(u.double(), expected_state)
-            core.float()
-            close(found, expected, torch.float32)
-            expected_state = expected_state and tuple(one.double() for one in expected_state)
-    assert (quick is core) == (config == AlternatingConfig(hidden=(WIDE, NARROW)))
-    assert all(
-        isinstance(layer.weight, torch.nn.Parameter) for layer in core.modules() if hasattr(layer, "in_features")
-    )
-    assert prepacked_core(core, 8) is core
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.float64])
@@ -288,13 +257,11 @@ def own_block(model):
 
 @SERVED
 @pytest.mark.parametrize("change", [own_core, own_layer, own_block])
-def test_foreign_cores_are_not_prepacked(change):
+def test_foreign_cores_score_alike(change):
     generator = torch.Generator().manual_seed(0)
     config = ModelConfig(n_variables=9, core=ResidualConfig(width=WIDE), steps=2)
     model = IterativeNADE(config, generator=generator).eval()
     change(model)
-    with torch.no_grad():
-        assert prepacked_core(model.core, ROWS) is model.core
     x, ordering = torch.randint(0, 2, (ROWS, 9), generator=generator), torch.randperm(9, generator=generator)
     found, expected = (log_prob(model, x, ordering=ordering, decoder=decoder) for decoder in ("incremental", "full"))
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)

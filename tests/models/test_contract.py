@@ -341,9 +341,9 @@ def test_estimate_respects_memory_bound(monkeypatch, bound_memory):
     x, sizes, costs_of = rows(model), [], likelihood.step_costs
     bound_memory(3 * bytes_per_row(model) * (model.steps + 1))
 
-    def step_costs(model, x, missing):
+    def step_costs(model, x, missing, **options):
         sizes.append(len(x))
-        return costs_of(model, x, missing)
+        return costs_of(model, x, missing, **options)
 
     whole = estimate_log_prob(model, x[:3], generator=torch.Generator().manual_seed(0))
     monkeypatch.setattr(likelihood, "step_costs", step_costs)

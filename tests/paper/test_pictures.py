@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from nadek.checkpoints import load_saved
-from nadek.inference.likelihood import estimate_log_prob, log_prob
+from nadek.inference.likelihood import estimate_log_prob, log_prob, log_probs_by_steps
 from nadek.inference.order_agnostic import MaskDistribution
 from nadek.models import nade_k
 from nadek.runs.data import open_data
@@ -19,7 +19,7 @@ from nadek_paper.grids.grid import read_grid
 from nadek_paper.grids.study import grid_study
 from nadek_paper.report import summary
 from nadek_paper.rows import read_row, tables
-from nadek_paper.steps_at_test import damped, log_probs_by_steps
+from nadek_paper.steps_at_test import damped
 from nadek_paper.studies import run_study
 from nadek_paper.table3 import read_spreads, spreads_table
 from nadek_paper.workspace import RECIPES, Workspace

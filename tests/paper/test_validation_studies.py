@@ -12,6 +12,7 @@ from nadek.inference import (
     random_orderings,
     spread_orderings,
 )
+from nadek.inference.likelihood import log_probs_by_steps
 from nadek.models import nade_k
 from nadek.runs.data import open_data
 from nadek.tabular.schema import Schema
@@ -19,7 +20,7 @@ from nadek.training import fit_confidence, prepare
 from nadek_paper.any_steps_study import any_steps_study
 from nadek_paper.confidence_study import calibration_error, confidence_study
 from nadek_paper.spread_study import orderings_along, spread_study
-from nadek_paper.steps_at_test import damped, log_probs_by_steps
+from nadek_paper.steps_at_test import damped
 from nadek_paper.studies import run_study
 from nadek_paper.workspace import some_rows
 from support.models import seeded

@@ -30,7 +30,7 @@ KINDS = (
 def write_table(target, values, *, columns=None, index=None):
     """Write a table as a whole."""
     with writing(target) as writer:
-        writer.write(values, columns=columns, index=index)
+        writer.write(list(values.T) if isinstance(values, np.ndarray) else values, columns=columns, index=index)
 
 
 @dataclass

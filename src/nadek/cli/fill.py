@@ -85,11 +85,11 @@ def sample(
                 generator.manual_seed(seed)  # draws follow from it and the row
                 x = sample_rows(saved.model, len(ids), orderings=orderings, first_row=start, generator=generator)
                 codes = x.cpu().numpy()
-                rows: Sequence[AnyColumn] | NDArray[Any] = decoded(kinds, codes, uniforms=number_uniforms(seed, ids))
+                rows: Sequence[AnyColumn] = decoded(kinds, codes, uniforms=number_uniforms(seed, ids))
                 if output is not None and form == ".parquet" and saved.schema.types:
                     rows = list(map(typed, rows, saved.schema.types))
                 elif all(map(is_plain, kinds)):
-                    rows = codes
+                    rows = list(codes.T)
                 writer.write(rows, columns=saved.schema.columns)
                 progress(start + len(ids), n_samples)
     if output is not None:

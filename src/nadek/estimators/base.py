@@ -177,7 +177,7 @@ class NADEkBase(SavedEstimator):
         nonempty = self._nonempty_columns()
         if not nonempty:
             raise ValueError("expected a table with some values, found all cells missing")
-        fitted, split = fit_codes(
+        fitted, held_out, self._split_seed = fit_codes(
             self._encode(table),
             [column for _, column in nonempty],
             validation=None if X_val is None else self._validation(X_val),
@@ -193,9 +193,9 @@ class NADEkBase(SavedEstimator):
         self.network_ = to_answer_dtype(fitted.network)
         self._template, self._column_options = Template.of(table), column_options
         self.history_, self.n_iter_ = fitted.history, len(fitted.history)
-        self._split_seed, self._seed = split.seed, random_seed(rng)
+        self._seed = random_seed(rng)
         self._set_derived()
-        return table, split.held_out
+        return table, held_out
 
     def _validation(self, X_val: MatrixLike) -> Float[np.ndarray, "V D"]:
         """Return codes of validation rows; messages begin with X_val."""

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,15 +29,6 @@ EXACT_COST = 1e6
 interpreter anyway. Above it answers are float32 with float64 sums, and rows differ by some 1e-6 nats."""
 
 
-@dataclass(frozen=True)
-class Split:
-    """Rows to train on and rows held out, by their indices, and the seed that chose them."""
-
-    train: Int[np.ndarray, " T"]
-    held_out: Int[np.ndarray, " V"]
-    seed: int
-
-
 @isolated(dtype=torch.float32)
 def fit_codes(
     codes: Float[np.ndarray, "N D"],
@@ -52,8 +43,8 @@ def fit_codes(
     rng: RandomState,
     network: ConditionalModel | None = None,
     split_seed: int | None = None,
-) -> tuple[FittedTable, Split]:
-    """Train a network on the rows of a table.
+) -> tuple[FittedTable, Int[np.ndarray, " H"], int]:
+    """Train a network on the rows of a table; return the rows held out, too, and the seed that chose them.
 
     Codes are NaN where missing; rows without any value, or of weight 0, are left out. Without validation codes some
     rows are held out.
@@ -62,20 +53,21 @@ def fit_codes(
     seeds = [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=3)]
     fraction = options["validation_fraction"] if options["early_stopping"] and validation is None else 0.0
     codes = codes if weights is None else np.where(weights[:, None] > 0, codes, np.nan)
-    split = split_rows(codes, fraction, seeds[0] if split_seed is None else split_seed)
-    others = codes[split.held_out] if validation is None else validation
-    recipe = recipe_for(options, max(1, len(split.train)), columns, purpose=purpose, device=device)
+    split_seed = seeds[0] if split_seed is None else split_seed
+    train, held_out = split_rows(codes, fraction, split_seed)
+    others = codes[held_out] if validation is None else validation
+    recipe = recipe_for(options, max(1, len(train)), columns, purpose=purpose, device=device)
     recipe = replace(recipe, seed=seeds[2], training=replace(recipe.training, seed=seeds[1]))
     recipe, start = (recipe, None) if network is None else _going_on(recipe, network.base_model, options)
-    x, x_val = torch.from_numpy(codes[split.train]), torch.from_numpy(others) if len(others) else None
+    x, x_val = torch.from_numpy(codes[train]), torch.from_numpy(others) if len(others) else None
     levels = [n_levels(column) for column in columns]
     ready = partial(prepare, levels=levels, knots=knots(columns), columns=labels, device=device)
     with nullcontext() if weights is None else naming("rows with a sample_weight above 0"):
         rows, validation_rows = ready(x), None if x_val is None else ready(x_val, training=False)
     if weights is not None:
-        rows = rows._replace(weights=_factors(weights[split.train], device))
+        rows = rows._replace(weights=_factors(weights[train], device))
         if validation is None and validation_rows is not None:
-            validation_rows = validation_rows._replace(weights=_factors(weights[split.held_out], device))
+            validation_rows = validation_rows._replace(weights=_factors(weights[held_out], device))
     fitted = fit_table(
         recipe,
         rows,
@@ -88,7 +80,7 @@ def fit_codes(
         decision = "" if fitted.gain.is_worth_it or options["memory"] is True else ": left out"
         costs = f"validation {fitted.gain.before:.3f} without, {fitted.gain.after:.3f} with it"
         sys.stdout.write(f"[nadek] memory of {fitted.n_remembered:,} rows  {costs}{decision}\n")
-    return fitted, split
+    return fitted, held_out, split_seed
 
 
 def _factors(weights: Float[np.ndarray, " N"], device: torch.device) -> Float[Tensor, " N"]:
@@ -97,7 +89,9 @@ def _factors(weights: Float[np.ndarray, " N"], device: torch.device) -> Float[Te
     return torch.from_numpy(shares / shares.mean()).to(device, torch.float32)
 
 
-def split_rows(codes: Float[np.ndarray, "N D"], fraction: float, seed: int) -> Split:
+def split_rows(
+    codes: Float[np.ndarray, "N D"], fraction: float, seed: int
+) -> tuple[Int[np.ndarray, " T"], Int[np.ndarray, " V"]]:
     """Choose rows to train on and to hold out; each column keeps a training value."""
     observed = ~np.isnan(codes)
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(observed.any(1)))
@@ -106,17 +100,15 @@ def split_rows(codes: Float[np.ndarray, "N D"], fraction: float, seed: int) -> S
         n_held_out = 0
     held_out, train = rows[:n_held_out], rows[n_held_out:]
     needed = needed_rows(torch.from_numpy(observed), torch.from_numpy(held_out)).numpy()
-    return Split(np.sort(np.concatenate([train, held_out[needed]])), np.sort(held_out[~needed]), seed)
+    return np.sort(np.concatenate([train, held_out[needed]])), np.sort(held_out[~needed])
 
 
 def recipe_for(
     options: Mapping[str, Any], n_rows: int, columns: Sequence[Column], *, purpose: Purpose, device: torch.device
 ) -> Recipe:
     """Return the defaults for a table, with the options set over them."""
-    numbers = {
-        name: options[name] for name in ("max_iter", *TRAINING) if not isinstance(options[name], str)
-    }  # no "auto"
-    chosen = {name: np.asarray(number).item() for name, number in numbers.items()}  # JSON holds none of NumPy
+    given = [(name, options[name]) for name in ("max_iter", *TRAINING)]
+    chosen = {name: np.asarray(one).item() for name, one in given if one != "auto"}  # JSON holds none of NumPy
     model, training = defaults(
         n_rows,
         [n_levels(column) for column in columns],

@@ -42,7 +42,7 @@ Loaded = TypeVar("Loaded", bound="SavedEstimator")
 
 
 class SavedEstimator(BaseEstimator):
-    """Base class: saving, loading and pickling of a fitted estimator."""
+    """Base class: saving, loading and pickling of fitted estimators."""
 
     network_: ConditionalModel
     columns_: tuple[Column | None, ...]
@@ -156,7 +156,7 @@ class SavedEstimator(BaseEstimator):
         """Set attributes that follow from network, columns and seed."""
 
     def _empty_columns(self) -> list[int]:
-        """Return the places of columns without a value in training."""
+        """Return places of columns without a value in training."""
         return [j for j, column in enumerate(self.columns_) if column is None]
 
     def _entries(self) -> dict[str, Any]:

@@ -202,10 +202,20 @@ def estimate_log_prob(
         raise ValueError(f"{message}; log_prob is exact for that")
     n_masks = as_count("n_masks", n_masks)
     x = complete_rows(model, x)
-    observed = torch.ones_like(x, dtype=torch.bool)
-    total = torch.zeros(x.shape[0], dtype=torch.float64, device=x.device)
-    for _ in range(n_masks):
-        missing = MaskDistribution(stratified=True).sample(observed, generator=generator)
-        for rows in chunks(len(x), bytes_per_row(model) * (model.steps + 1)):
-            total[rows] -= step_costs(model, x[rows], missing[rows])[-1].double()
-    return total / n_masks
+    return log_probs_by_steps(model, x, steps=model.steps, masks=n_masks, generator=generator)[-1]
+
+
+@evaluation_mode
+def log_probs_by_steps(
+    model: ConditionalModel, x: Shaped[Tensor, "B D"], *, steps: int, masks: int, generator: torch.Generator | None
+) -> Float[Tensor, "k B"]:
+    """Return `estimate_log_prob` of a model with 1, 2, ... steps.
+
+    All numbers of steps see the same masks, so their differences are much less noisy than each one.
+    """
+    total = torch.zeros(steps, len(x), dtype=torch.float64, device=x.device)
+    for _ in range(masks):
+        missing = MaskDistribution(stratified=True).sample(torch.ones_like(x, dtype=torch.bool), generator=generator)
+        for rows in chunks(len(x), bytes_per_row(model) * (steps + 1)):
+            total[:, rows] -= step_costs(model, x[rows], missing[rows], steps=steps).double()
+    return total / masks

@@ -28,7 +28,7 @@ def has_fast_bfloat16(device: torch.device | str) -> bool:
 
 
 def whole_vectors(n: int) -> int:
-    """Round a number of floats up to whole vector registers."""
+    """Round numbers of floats up to whole vector registers."""
     size = 16 if "AVX512" in torch.backends.cpu.get_cpu_capability() else 8
     return -(-n // size) * size
 

@@ -81,14 +81,9 @@ def prepack_weight(weight: Float[Tensor, "m k"], n_rows: int) -> Float[Tensor, "
 
     The weight itself comes back where oneDNN does not serve, or where one such product is too small to pay.
     """
-    if not can_prepack(weight, n_rows):
+    if n_rows * weight.numel() < MIN_PRODUCT or not _serves(weight):
         return weight
     return _oneDNN()._reorder_linear_weight(weight.detach(), n_rows)  # type: ignore[no-any-return]
-
-
-def can_prepack(weight: Float[Tensor, "m k"], n_rows: int) -> bool:
-    """Return True if `prepack_weight` returns a new weight."""
-    return n_rows * weight.numel() >= MIN_PRODUCT and _serves(weight)
 
 
 def activate(name: str, u: Tensor) -> Tensor:

@@ -217,9 +217,6 @@ class _Block(nn.Module):
 
 CoreConfig = DeepConfig | AlternatingConfig | ResidualConfig
 
-PARTS = {Deep, Alternating, Residual, _Block, nn.Linear, nn.LayerNorm, nn.ModuleList}
-"""Classes of all modules in the cores of this file."""
-
 
 def _through(layer: nn.Module, h: Tensor, activation: str | None = None) -> Tensor:
     """Apply linear layer and activation in one product."""

@@ -61,36 +61,24 @@ class FactorGuess(nn.Module):
         rank: r, the number of factors.
     """
 
-    column_sums: Tensor
-    variable_sums: Tensor
-    precisions: Tensor
-    loadings: Tensor
-    mean: Tensor
-    noise: Tensor
-    alone: Tensor
-    place: Tensor
-    level: Tensor
-    is_guessed: Tensor
-
     def __init__(self, variables: Variables, ordinal: Sequence[int], rank: int) -> None:
         super().__init__()
         self.rank, self.guessed = rank, tuple(j for j in sorted(ordinal) if variables.levels[j] > 2)
         n_variables, n_columns, n_guessed = len(variables.levels), variables.n_columns, len(self.guessed)
-        self.register_buffer("column_sums", torch.zeros(n_columns, rank))
-        self.register_buffer("variable_sums", torch.zeros(n_variables, rank))
-        self.register_buffer("precisions", torch.zeros(n_variables, rank * rank))
-        self.register_buffer("loadings", torch.zeros(n_guessed, rank))
-        self.register_buffer("mean", torch.zeros(n_guessed))
-        self.register_buffer("noise", torch.ones(n_guessed))
-        self.register_buffer("alone", torch.zeros(n_columns))
+        self.column_sums = nn.Buffer(torch.zeros(n_columns, rank))
+        self.variable_sums = nn.Buffer(torch.zeros(n_variables, rank))
+        self.precisions = nn.Buffer(torch.zeros(n_variables, rank * rank))
+        self.loadings = nn.Buffer(torch.zeros(n_guessed, rank))
+        self.mean, self.noise = nn.Buffer(torch.zeros(n_guessed)), nn.Buffer(torch.ones(n_guessed))
+        self.alone = nn.Buffer(torch.zeros(n_columns))
         # of each column its place among the guessed variables and its level, which is 0 for the others
         place, level = torch.zeros(n_columns, dtype=torch.long), torch.zeros(n_columns)
         for index, j in enumerate(self.guessed):
             columns = variables.columns(slice(j, j + 1))
             place[columns], level[columns] = index, torch.arange(variables.levels[j]).to(level)
         flags = torch.tensor([j in self.guessed for j in range(n_variables)])
-        for name, value in {"place": place, "level": level, "is_guessed": variables.expand(flags)}.items():
-            self.register_buffer(name, value, persistent=False)
+        self.place, self.level = nn.Buffer(place, persistent=False), nn.Buffer(level, persistent=False)
+        self.is_guessed = nn.Buffer(variables.expand(flags), persistent=False)
 
     def forward(
         self, observed: Float[Tensor, "*batch C"], missing: Bool[Tensor, "*batch D"]

@@ -39,8 +39,6 @@ class IterativeNADE(ConditionalModel):
     """
 
     config: ModelConfig
-    W: Tensor
-    c: Tensor
 
     def __init__(
         self,
@@ -65,7 +63,7 @@ class IterativeNADE(ConditionalModel):
         self.confidence = None if config.confidence is None else Confidence(config.confidence)
         rank, ordinal = config.factors or 0, config.ordinal or ()
         self.first_guess = FactorGuess(self.variables, ordinal, rank) if rank else None
-        self.register_buffer("fill", torch.zeros(n_columns))
+        self.fill = nn.Buffer(torch.zeros(n_columns))
         self._initialise(mean, generator)
 
     @property

@@ -125,7 +125,7 @@ class ImageNetwork(ConditionalModel):
         self.up = nn.ModuleList(self._blocks(width) for width in widths)
         self.head = nn.Parameter(torch.empty(1, widths[0]))
         self.b = nn.Parameter(torch.empty(config.n_variables))
-        self.register_buffer("fill", torch.empty(config.n_variables))
+        self.fill = nn.Buffer(torch.empty(config.n_variables))
         self._initialise(mean, generator)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch documents it
 

@@ -21,6 +21,7 @@ The layers above speak of variables, and call a `Variables` where columns matter
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -52,16 +53,6 @@ class MixedVariables(nn.Module):
     them, where L is the largest number of levels.
     """
 
-    column: Tensor
-    cell: Tensor
-    top: Tensor
-    reach: Tensor
-    variable: Tensor
-    level: Tensor
-    logistic: Tensor
-    place: Tensor
-    in_table: Tensor
-
     def __init__(self, levels: Sequence[int], knots: Knots = None) -> None:
         super().__init__()
         self.levels, self.knots = tuple(levels), knots
@@ -75,21 +66,20 @@ class MixedVariables(nn.Module):
         column = torch.full((len(levels), whole_vectors(max(levels))), 1 + self.n_columns)
         column[:, 0] = 0
         column[variable, level] = 1 + torch.arange(self.n_columns)
-        self._tables, buffers = _tables(levels), dict[str, Tensor]()
+        self._tables, fixed = _tables(levels), partial(nn.Buffer, persistent=False)
         first, in_table = torch.zeros(2, len(levels), dtype=torch.long)
         for index, (members, width) in enumerate(self._tables):
-            buffers[f"table_{index}"] = column[members, :width]
+            self.register_buffer(f"table_{index}", column[members, :width], persistent=False)
             first[members] = self.n_cells + width * torch.arange(len(members))
             in_table[members] = index
             self.n_cells += width * len(members)
         n_levels, column = torch.tensor(self.levels), column[:, : max(levels)]
         every = torch.arange(column.shape[1])
         cell = torch.where(every < n_levels[:, None], first[:, None] + every, self.n_cells)
-        buffers |= {"column": column, "cell": cell, "top": n_levels - 1, "variable": variable, "level": level}
-        buffers |= {"logistic": (n_levels == 2)[variable], "reach": _reach(levels, knots or [None] * len(levels))}
-        buffers |= {"place": cell[variable, level], "in_table": in_table[variable]}
-        for name, value in buffers.items():
-            self.register_buffer(name, value, persistent=False)
+        self.column, self.cell, self.top = fixed(column), fixed(cell), fixed(n_levels - 1)
+        self.variable, self.level, self.logistic = fixed(variable), fixed(level), fixed((n_levels == 2)[variable])
+        self.reach = fixed(_reach(levels, knots or [None] * len(levels)))
+        self.place, self.in_table = fixed(cell[variable, level]), fixed(in_table[variable])
 
     def encode(self, x: Shaped[Tensor, "*batch D"], places: slice | None = None) -> Shaped[Tensor, "*batch C"]:
         """See `BinaryVariables`; booleans where no variable is continuous."""

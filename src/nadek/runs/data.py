@@ -221,7 +221,7 @@ def _tables_of(
 
 
 def _standard_input() -> Callable[[], io.BufferedIOBase]:
-    """Return a function that opens a copy of standard input.
+    """Return a function that opens copies of standard input.
 
     That itself can be read only once.
     """

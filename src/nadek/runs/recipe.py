@@ -3,7 +3,7 @@
 import math
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from nadek.models.model_config import AnyConfig, ImageConfig, ModelConfig
-from nadek.models.variables import Knots
 from nadek.runs.data import Source
 from nadek.tabular.columns import knots, n_levels, ordinal
 from nadek.training import Recipe as Recipe
@@ -114,7 +113,12 @@ def choose_recipe(
     kinds = rows.schema.kinds
     levels = [2] * n_variables if kinds is None else list(map(n_levels, kinds))
     order, numbers = ordinal(kinds or ()), knots(kinds or ())
-    shaped = _by_shape(n_rows, levels, order, numbers, changes, epochs, effort, device) if by_shape else {}
+    model, training, shaped = changes.get("model", {}), changes.get("training", {}), dict[str, Any]()
+    if by_shape and not {"ordering", "kind"} & model.keys() and "hidden" not in model.get("core", {}):
+        given: dict[str, Any] = {"batch_size": _count(training.get("batch_size")), "steps": _count(model.get("steps"))}
+        given |= {"ordinal": model.get("ordinal", order), "epochs": epochs, "effort": effort, "device": device}
+        chosen = defaults(n_rows, levels, knots=numbers, **given)
+        shaped = dict(zip(("model", "training"), map(encode, chosen), strict=True))
     if effort != "default" and (not shaped or epochs is not None):
         expected = "a table, and neither --epochs, --config nor --hidden beside it"
         raise ValueError(f"effort: {effort!r} chooses among the default trainings of a table: expected {expected}")
@@ -135,34 +139,6 @@ def choose_recipe(
         epochs = min(500, max(20, math.ceil(USUAL_MINIBATCHES / minibatches)))
     usual = phases(epochs, recipe.model.steps, fixed_order=recipe.model.ordering is not None)
     return make(merge(options, {"training": {"phases": usual}}))
-
-
-def _by_shape(
-    n_rows: int,
-    levels: list[int],
-    order: Sequence[int],
-    numbers: Knots,
-    changes: Mapping[str, Any],
-    epochs: int | None,
-    effort: Effort,
-    device: torch.device | str,
-) -> dict[str, Any]:
-    """Return defaults for a table; none for another kind of network."""
-    model, training = changes.get("model", {}), changes.get("training", {})
-    if {"ordering", "kind"} & model.keys() or "hidden" in model.get("core", {}):
-        return {}
-    chosen = defaults(
-        n_rows,
-        levels,
-        ordinal=model.get("ordinal", order),
-        knots=numbers,
-        effort=effort,
-        epochs=epochs,
-        batch_size=_count(training.get("batch_size")),
-        steps=_count(model.get("steps")),
-        device=device,
-    )
-    return dict(zip(("model", "training"), map(encode, chosen), strict=True))
 
 
 def _count(value: Any) -> int | None:  # noqa: ANN401 - any TOML value

@@ -39,7 +39,7 @@ class _Handler(SimpleHTTPRequestHandler):
         super().__init__(*connection, directory=str(PAGE))
 
     def parse_request(self) -> bool:
-        """Refuse foreign pages: a name of theirs may lead here."""
+        """Refuse foreign pages: their names may lead here."""
         is_whole = super().parse_request()
         hosts = [f"{name}:{self.connection.getsockname()[1]}" for name in ("127.0.0.1", "localhost")]
         origins = [None, *(f"http://{host}" for host in hosts)]

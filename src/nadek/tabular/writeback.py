@@ -73,7 +73,7 @@ def filled_words(
 def filled_column(
     table: Table, j: int, values: NDArray[Any], filling: tuple[NDArray[np.bool_], NDArray[Any]], spelling: Spelling
 ) -> AnyColumn:
-    """Return a column of a file with some cells replaced.
+    """Return a file's column with some cells replaced.
 
     It is Arrow's column of its own type if this can hold the new values, or just values. ``values`` [N] are those that
     the model reads.

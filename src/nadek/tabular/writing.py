@@ -16,15 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from nadek.tabular.arrow_columns import AnyColumn, native, to_arrow, wider
+from nadek.tabular.arrow_columns import AnyColumn, to_arrow, wider
 from nadek.tabular.csv import format_csv
 from nadek.tabular.files import MATRICES, Target, form_of
 from nadek.tabular.names import check_names
 from nadek.utils.atomic import replacing
 from nadek.utils.configs import naming
-
-Values = Sequence[AnyColumn] | NDArray[Any]
-"""D columns [N], or a matrix of numbers [N, D]."""
 
 
 @contextmanager
@@ -32,9 +29,9 @@ def writing(target: Target) -> Iterator["Writer"]:
     """Open a table to be written batch by batch.
 
     A file appears whole or not at all, in the form that its name ends in; a stream gets CSV. None and NaN are written
-    as missing, a matrix of 0 and 1 as integers, and other floats in CSV with all digits that tell them apart. Without
-    names CSV has no header and Parquet calls the columns "x0", "x1" and so on; npy and `.amat` hold no names, and only
-    Parquet holds an index. Forms of numbers are written in one batch.
+    as missing, and floats in CSV with all digits that tell them apart. Without names CSV has no header and Parquet
+    calls the columns "x0", "x1" and so on; npy and `.amat` hold no names, and only Parquet holds an index. Forms of
+    numbers are written in one batch.
     """
     if not isinstance(target, str | os.PathLike):
         yield _CsvWriter(lambda text: target.write(text.decode()))
@@ -59,14 +56,15 @@ def writing(target: Target) -> Iterator["Writer"]:
 class Writer(ABC):
     """Takes the batches of a table."""
 
-    def write(self, values: Values, *, columns: Sequence[str] | None = None, index: pa.Table | None = None) -> None:
-        """Write some rows."""
-        dim = values.shape[1] if isinstance(values, np.ndarray) else len(values)
-        names = None if columns is None else check_names(columns, dim, where="columns")
+    def write(
+        self, values: Sequence[AnyColumn], *, columns: Sequence[str] | None = None, index: pa.Table | None = None
+    ) -> None:
+        """Write some rows, D columns [N]."""
+        names = None if columns is None else check_names(columns, len(values), where="columns")
         self._write(values, names, index)
 
     @abstractmethod
-    def _write(self, values: Values, names: tuple[str, ...] | None, index: pa.Table | None) -> None:
+    def _write(self, values: Sequence[AnyColumn], names: tuple[str, ...] | None, index: pa.Table | None) -> None:
         """Write some rows under checked names."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing there
@@ -80,8 +78,8 @@ class _CsvWriter(Writer):
     def __init__(self, put: Callable[[bytes], object]) -> None:
         self._put, self._goes_on = put, False
 
-    def _write(self, values: Values, names: tuple[str, ...] | None, _: pa.Table | None) -> None:
-        self._put(format_csv(_columns(values), names, goes_on=self._goes_on))
+    def _write(self, values: Sequence[AnyColumn], names: tuple[str, ...] | None, _: pa.Table | None) -> None:
+        self._put(format_csv(values, names, goes_on=self._goes_on))
         self._goes_on = True
 
 
@@ -89,21 +87,20 @@ class _MatrixWriter(Writer):
     def __init__(self, stream: BinaryIO, put: Callable[[bytes], object], file: Path) -> None:
         self._stream, self._put, self._file = stream, put, file
 
-    def _write(self, values: Values, names: tuple[str, ...] | None, _: pa.Table | None) -> None:
-        if not isinstance(values, np.ndarray):
-            values = np.column_stack([np.asarray(column) for column in values])
-            with naming(f"{self._file} holds numbers only; write .csv or .parquet"):
-                values = values.astype(np.float64) if values.dtype == object else values
+    def _write(self, values: Sequence[AnyColumn], names: tuple[str, ...] | None, _: pa.Table | None) -> None:
+        matrix = np.column_stack([np.asarray(column) for column in values])
+        with naming(f"{self._file} holds numbers only; write .csv or .parquet"):
+            matrix = matrix.astype(np.float64) if matrix.dtype == object else matrix
         form = form_of(self._file)
         if form == ".npz":
             named: dict[str, Any] = {} if names is None else {"columns": np.array(names, dtype=np.str_)}
-            np.savez_compressed(self._stream, values=values, **named)
+            np.savez_compressed(self._stream, values=matrix, **named)
         elif form == ".npy":
-            np.save(self._stream, values)
+            np.save(self._stream, matrix)
         else:
-            _check_bits(values, where=str(self._file))
+            _check_bits(matrix, where=str(self._file))
             text = io.BytesIO()
-            np.savetxt(text, values, fmt="%d")
+            np.savetxt(text, matrix, fmt="%d")
             self._put(text.getvalue())
 
 
@@ -117,8 +114,8 @@ class _ParquetWriter(Writer):
         self._stream = stream
         self._writer: pq.ParquetWriter | None = None
 
-    def _write(self, values: Values, names: tuple[str, ...] | None, index: pa.Table | None) -> None:
-        table = _parquet_table(_columns(values), names, index)
+    def _write(self, values: Sequence[AnyColumn], names: tuple[str, ...] | None, index: pa.Table | None) -> None:
+        table = _parquet_table(values, names, index)
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._stream, table.schema)
         old = self._writer.schema
@@ -149,23 +146,6 @@ class _ParquetWriter(Writer):
     def leave(self) -> None:
         if self._writer is not None:
             self._writer.is_open = False  # or it would write its end when it is collected
-
-
-def _columns(values: Values) -> Sequence[AnyColumn]:
-    """Return columns.
-
-    Those of a matrix have null for NaN, and are integers if all numbers are 0 and 1.
-    """
-    if not isinstance(values, np.ndarray):
-        return values
-    values = native(values)
-    missing = np.isnan(values)
-    if values.dtype.kind == "b" or (values.dtype.kind == "f" and ((values == 0) | (values == 1) | missing).all()):
-        values = np.where(missing, 0, values).astype(np.int8)
-    return [
-        pa.chunked_array([pa.array(np.ascontiguousarray(column), mask=np.ascontiguousarray(where))])
-        for column, where in zip(values.T, missing.T, strict=True)
-    ]
 
 
 def _check_bits(values: NDArray[Any], *, where: str) -> None:

@@ -52,7 +52,7 @@ def check_weights(model: ConditionalModel, config: TrainingConfig) -> None:
 
 
 def check_world(world: World, config: TrainingConfig, rows: Rows) -> None:
-    """Check that each process has a row of a minibatch."""
+    """Check that each process has rows of a minibatch."""
     if (n_rows := min(config.batch_size, len(rows.values))) < world.size:
         raise ValueError(
             f"world: expected a row of each minibatch for each of {world.size} processes, found minibatches of {n_rows}"

@@ -160,5 +160,5 @@ def validation_costs(
 
 
 def _total(costs: Float[Tensor, "k B"], weights: Float[Tensor, " B"] | None) -> Float[Tensor, " k"]:
-    """Return the sums over rows, in float64 on the CPU."""
+    """Return sums over rows, in float64 on the CPU."""
     return (costs if weights is None else weights * costs).double().sum(1).cpu()

@@ -210,7 +210,7 @@ class _Run:
             self._plan()
 
     def _plan(self) -> None:
-        """Plan the epochs anew; completing rows needs all of them."""
+        """Plan the epochs anew; completing rows needs all."""
         if not self.completions:
             costs = [None if epoch.validation is None else epoch.validation[-1] for epoch in self.history]
             self.plans = plan_run(self.config, costs, math.ceil(len(self.train.values) / self.config.batch_size))

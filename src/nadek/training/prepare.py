@@ -55,7 +55,7 @@ class Rows(NamedTuple):
         return self._replace(values=values, observed=observed, weights=weights)
 
     def parts(self) -> Iterator["Rows"]:
-        """Yield the rows in turn, `CELLS` cells at a time."""
+        """Yield the rows, `CELLS` cells at a time."""
         size = part_size(self.values)
         return (self.select(slice(first, first + size)) for first in range(0, len(self.values), size))
 

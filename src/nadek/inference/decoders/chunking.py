@@ -15,7 +15,7 @@ Progress = Callable[[int, int], None]
 
 
 def part_of(progress: Progress, first: int, n_rows: int, n_in_all: int) -> Progress:
-    """Return the progress of some rows as part of all."""
+    """Return progress of some rows as part of all."""
     return lambda done, total: progress(first + n_rows * done // total, n_in_all)
 
 

@@ -7,9 +7,9 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from nadek.inference.decoders.full import ALL, Rows
-from nadek.kernels.linear import add_product, block_size, can_prepack, prepack_weight, uses_sigmoid
+from nadek.kernels.linear import add_product, block_size, prepack_weight, uses_sigmoid
 from nadek.models import IterativeNADE
-from nadek.models.cores import PARTS, Alternating, Core, Deep
+from nadek.models.cores import Core, Deep
 from nadek.models.first_guess import Evidence
 from nadek.models.layers import is_modified
 from nadek.models.variables import MixedVariables
@@ -38,7 +38,7 @@ class IncrementalDecoder:
         if twin is not None:  # the same logits from half of tanh + 1, which is a sigmoid of twice its sums
             core, W, A, seen = twin, 2 * W, A if A is None else 2 * A, 2 * seen
             V, b = 2 * V, (b.double() - V.double().sum(1)).to(exact)
-        self.core = prepacked_core(core, n_rows)
+        self.core: Core = core
         self.W_exact, self.V_exact, self.b_exact, self.A = W, V, b, A
         self.W, self.V, self.b = (weight.to(dtype) for weight in (W, V, b))
         self.first_guess = None
@@ -99,7 +99,7 @@ class IncrementalDecoder:
         return h
 
     def _add(self, positions: slice, shown: Tensor, filled: Tensor, where: Tensor | None = None) -> None:
-        """Update sums and counts: ``shown`` stands where the fill stood."""
+        """Update sums and counts: ``shown`` replaces the fill there."""
         columns = self.W_exact[self.variables.columns(positions)]
         # a single column is an outer product, which is quicker
         add_ = Tensor.addcmul_ if len(columns) == 1 else Tensor.addmm_
@@ -158,24 +158,6 @@ class RaggedDecoder(IncrementalDecoder):
             self.missing[:, columns] *= hidden
 
 
-def prepacked_core(core: Core, n_rows: int) -> Core:
-    """Return a copy of a core with prepacked weights.
-
-    The core itself comes back where prepacking gains nothing, and where its weights may be read in other ways than by
-    `affine`: tied `Alternating` cores, and cores that are not plain.
-    """
-    assert isinstance(core, nn.Module)
-    tied = isinstance(core, Alternating) and core.down is None
-    if tied or not _is_plain(core) or not any(can_prepack(layer.weight, n_rows) for layer in _layers(core)):
-        return core
-    fast = copy.deepcopy(core)
-    for layer in _layers(fast):
-        weight = layer.weight
-        del layer.weight  # a prepacked weight cannot be a parameter
-        layer.weight = prepack_weight(weight, n_rows)
-    return fast
-
-
 @torch.no_grad()
 def sigmoid_core(core: Core) -> Deep | None:
     """Return a sigmoid core that replaces a tanh core.
@@ -189,7 +171,8 @@ def sigmoid_core(core: Core) -> Deep | None:
         return None
     twin = copy.deepcopy(core).eval()
     twin.activation = "sigmoid"
-    for layer in _layers(twin):
+    for layer in twin.layers:
+        assert isinstance(layer, nn.Linear)
         weight, bias = layer.weight.double(), layer.bias.double()
         layer.weight = nn.Parameter((4 * weight).to(layer.weight))
         layer.bias = nn.Parameter((2 * (bias - weight.sum(1))).to(layer.bias))
@@ -198,8 +181,5 @@ def sigmoid_core(core: Core) -> Deep | None:
 
 def _is_plain(core: nn.Module) -> bool:
     """Return True for a core of this package without hooks, and without weights that are computed from others."""
-    return all(type(part) in PARTS and not is_modified(part) for part in core.modules())
-
-
-def _layers(core: nn.Module) -> list[nn.Linear]:
-    return [part for part in core.modules() if isinstance(part, nn.Linear)]
+    plain = (Deep, nn.Linear, nn.ModuleList)
+    return all(type(part) in plain and not is_modified(part) for part in core.modules())
