@@ -1,6 +1,6 @@
 """What filled-in tables keep of an association.
 
-    python benchmarks/associations.py [--rows 500 1500] [--tables 6] [--record]
+    python benchmarks/associations.py [--rows 500 1500] [--tables 12] [--record]
 
 In each table ``y`` is a sum of two numbers, x and z, 0.7 times a yes or no, g, and noise of variance 1. Three in ten
 cells of g are missing at random. Twenty draws complete the table; in each completed table y is regressed on the others,
@@ -71,7 +71,7 @@ WAYS: dict[str, Callable[[pd.DataFrame, int], list[pd.DataFrame]]] = {
 }
 
 
-def measure(n_rows: int, n_tables: int) -> dict[str, dict[str, float]]:
+def measure(n_rows: int, n_tables: int) -> list[dict[str, Any]]:
     """Return mean estimates, coverages and seconds."""
     rows: dict[str, list[list[float]]] = {"whole": [], **{way: [] for way in WAYS}}
     for seed in range(n_tables):
@@ -83,19 +83,19 @@ def measure(n_rows: int, n_tables: int) -> dict[str, dict[str, float]]:
             low, high = pooled.interval()[:, -1]
             rows[way].append([pooled.estimate[-1], low < EFFECT < high, time.process_time() - started])
     names = "estimate", "coverage", "seconds"
-    return {way: dict(zip(names, np.mean(some, 0).tolist(), strict=True)) for way, some in rows.items()}
+    return [{"way": way, **dict(zip(names, np.mean(some, 0).tolist(), strict=True))} for way, some in rows.items()]
 
 
 def main() -> None:
     """Measure, print and write a record."""
     parser = record_parser(__doc__, "associations")
     parser.add_argument("--rows", nargs="+", type=int, default=[500, 1500, 3000])
-    parser.add_argument("--tables", type=int, default=20)
+    parser.add_argument("--tables", type=int, default=12)
     options = parser.parse_args()
     torch.set_num_threads(1)
     results = {str(n_rows): measure(n_rows, options.tables) for n_rows in options.rows}
     for n_rows, ways in results.items():
-        show(f"{n_rows} rows", ["way", *ways["whole"]], [[way, *found.values()] for way, found in ways.items()])
+        show(f"{n_rows} rows", list(ways[0]), [list(way.values()) for way in ways])
     if options.record:
         write("associations", {"effect": EFFECT, "tables": options.tables, "rows": results})
 
