@@ -165,23 +165,22 @@ def _split_delimiter(text: str, where: str, delimiter: str | None) -> tuple[str,
         return text[named.end() :], delimiter or named[1]
     if delimiter is not None:
         return text, delimiter
-    cutting = [one for one in SEPARATORS if len(_split_first(text, where, one)[0]) > 1]
     lines = [line[0] for line in islice(_LINE.finditer(text), FIRST_LINES)]
-    even = [one for one in cutting if _is_even(lines, one)]
+    lengths = {separator: _lengths(lines, separator) for separator in SEPARATORS}
+    cutting = [separator for separator, row in lengths.items() if row and row[0] > 1]
+    even = [separator for separator in cutting if len(set(lengths[separator])) == 1]
     if len(even) > 1 and lines[1].strip() and '"' not in "".join(lines):
         names = " and ".join(map(repr, even))
         raise ValueError(f"{where}: the first rows have as many cells each by {names}: --delimiter says which")
     return text, (even or cutting or [","])[0]
 
 
-def _is_even(lines: Sequence[str], separator: str) -> bool:
-    """Return True if a separator cuts rows into as many cells each, as far as they can be read."""
+def _lengths(lines: Sequence[str], separator: str) -> list[int]:
+    """Return the numbers of cells of rows, as far as they can be read."""
     lengths = list[int]()
     with suppress(csv.Error):
         lengths += (len(row) for row in csv.reader(lines, delimiter=separator) if row)
-    if len(lines) == FIRST_LINES:
-        del lengths[-1:]  # the last row may go on
-    return len(set(lengths)) < 2
+    return lengths[:-1] or lengths if len(lines) == FIRST_LINES else lengths  # the last row may go on
 
 
 def _split_first(text: str, where: str, separator: str) -> tuple[list[str], str]:
