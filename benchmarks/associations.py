@@ -63,6 +63,7 @@ def regressions(frame: pd.DataFrame, seed: int) -> list[pd.DataFrame]:
     return [drawn.set_params(random_state=seed + draw).fit_transform(frame) for draw in range(DRAWS)]
 
 
+# `pool` wants two tables or more
 WAYS: dict[str, Callable[[pd.DataFrame, int], list[pd.DataFrame]]] = {
     "complete rows": lambda frame, seed: 2 * [frame.dropna()],
     "regressions": regressions,

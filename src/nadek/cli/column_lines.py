@@ -24,7 +24,7 @@ MOST_NAMES = 20
 
 
 def schema_lines(schema: Schema) -> list[tuple[str, str]]:
-    """Return labels and texts of columns beside 0/1."""
+    """Return labels and texts about columns beside 0 and 1."""
     lines = []
     if schema.kinds is not None:
         counts = Counter(kind.kind for kind in schema.kinds)

@@ -39,7 +39,7 @@ def add_columns(writer: Writer, **columns: Tensor | list[str]) -> None:
 
 
 def target_of(output: Path | None) -> Target:
-    """Return the file, or standard output as one."""
+    """Return the file, or standard output, with a file's bytes."""
     if output is not None:
         return output
     stream: Target = standard_output()

@@ -113,11 +113,20 @@ def choose_recipe(
     kinds = rows.schema.kinds
     levels = [2] * n_variables if kinds is None else list(map(n_levels, kinds))
     order, numbers = ordinal(kinds or ()), knots(kinds or ())
-    model, training, shaped = changes.get("model", {}), changes.get("training", {}), dict[str, Any]()
+    model, training = changes.get("model", {}), changes.get("training", {})
+    shaped: dict[str, Any] = {}
     if by_shape and not {"ordering", "kind"} & model.keys() and "hidden" not in model.get("core", {}):
-        given: dict[str, Any] = {"batch_size": _count(training.get("batch_size")), "steps": _count(model.get("steps"))}
-        given |= {"ordinal": model.get("ordinal", order), "epochs": epochs, "effort": effort, "device": device}
-        chosen = defaults(n_rows, levels, knots=numbers, **given)
+        chosen = defaults(
+            n_rows,
+            levels,
+            ordinal=model.get("ordinal", order),
+            knots=numbers,
+            effort=effort,
+            epochs=epochs,
+            batch_size=_count(training.get("batch_size")),
+            steps=_count(model.get("steps")),
+            device=device,
+        )
         shaped = dict(zip(("model", "training"), map(encode, chosen), strict=True))
     if effort != "default" and (not shaped or epochs is not None):
         expected = "a table, and neither --epochs, --config nor --hidden beside it"

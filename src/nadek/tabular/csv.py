@@ -180,7 +180,7 @@ def _lengths(lines: Sequence[str], separator: str) -> list[int]:
     lengths = list[int]()
     with suppress(csv.Error):
         lengths += (len(row) for row in csv.reader(lines, delimiter=separator) if row)
-    return lengths[:-1] or lengths if len(lines) == FIRST_LINES else lengths  # the last row may go on
+    return lengths[:-1] if len(lines) == FIRST_LINES else lengths  # the last row may go on
 
 
 def _split_first(text: str, where: str, separator: str) -> tuple[list[str], str]:

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from nadek.tabular.columns import Column, Numeric, Unknown, encode, is_missing
 from nadek.tabular.columns.parsing import shown
-from nadek.tabular.names import labels_of, places_of
+from nadek.tabular.names import first_columns, labels_of, places_of
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import Reading
@@ -73,10 +73,9 @@ class UnknownCells:
         columns = [(label, *column) for label, column in self._columns.items()]
         lines = [f'{count} in column "{label}", {example}' for label, count, example in columns if count]
         if lines:
-            more = f"; and in {len(lines) - 6} more columns" if len(lines) > 6 else ""
             start = f"{where}: " if where else ""
             message = f"{start}cells with values that the model does not know are taken as missing: "
-            warn(message + "; ".join(lines[:6]) + more)
+            warn(message + first_columns(lines))
 
 
 def encode_by_schema(

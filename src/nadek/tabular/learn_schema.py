@@ -69,9 +69,9 @@ def learn_schema(table: Table, choices: Choices) -> tuple[Schema, NDArray[np.flo
             columns.append(learnt[0])
             codes[k] = learnt[1]
     _ask(table, questions)
-    warn_of_missing_codes(without_words(table, parsed.missing), dict(zip(places, columns, strict=True)))
     counts = count_words(table, parsed.missing, places, declared=True)
     table = without_words(table, parsed.missing)
+    warn_of_missing_codes(table, dict(zip(places, columns, strict=True)))
     nothing = [Word(text) for text in NOTHING if table.is_text_file and text not in parsed.keep]
     # None among the answers of a column is an answer
     of_text = [

@@ -77,6 +77,12 @@ def column_index(what: str, item: object, labels: Sequence[str], *, named: bool)
     return item
 
 
+def first_columns(lines: Sequence[str], most: int = 6) -> str:
+    """Join lines about columns, cut at many."""
+    more = f"; and in {len(lines) - most} more columns" if len(lines) > most else ""
+    return "; ".join(lines[:most]) + more
+
+
 def check_names(columns: Sequence[str], dim: int, *, where: str) -> tuple[str, ...]:
     """Check that there is one different name for each of `dim` columns.
 

@@ -30,6 +30,8 @@ FACTORS = 12
 """Factors of the first guess at numbers, at most one for each of its features."""
 WIDTH = 400
 """Units of the stream in large tables; see `_width`."""
+DENSITY_FACTOR = 5
+"""Most units for each column, beyond 64, of networks that learn a density; see `_width`."""
 BLOCKS = 2
 WEIGHT_DECAY, SMALL_NUMBERS_DECAY = 0.1, 2.0
 """The second one for small tables with numbers, whose knots have many weights; categories lose by it."""
@@ -98,8 +100,8 @@ def defaults(
     adaptive = imputation and small and epochs is None
     if width is None:
         is_narrow = imputation and (small or effort != "thorough")
-        factor = 5 if not is_narrow else 1 if knots or not small else 2
-        width = _width(n_rows, levels, knots, factor)
+        narrowing = 1 if knots or not small else 2
+        width = _width(n_rows, levels, knots, narrowing if is_narrow else DENSITY_FACTOR)
     if steps is None:
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
