@@ -1330,7 +1330,7 @@ def test_warm_start_keeps_the_masks(copies, monkeypatch):
     assert told == [[("holes", 1, "last_step"), last], [last, last]]
     told.clear()
     nadek.NADEk(**QUICK, warm_start=True).fit(copies).fit(copies)
-    assert told == [[("holes", None, "all_steps"), (None, None, "last_step")]] * 2
+    assert told == [[("holes", steps, "last_step"), (None, None, "last_step")] for steps in (1, None)]
 
 
 def test_warm_start_keeps_the_split(copies, tmp_path):
@@ -1451,7 +1451,7 @@ def test_training_is_told_on_standard_output(copies, capsys):
     nadek.NADEk(**{**QUICK, "max_iter": 20}, verbose=1).fit(copies)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 10
-    assert lines[0].startswith("[nadek] epoch 2/20 (all_steps)  cost ")
+    assert lines[0].startswith("[nadek] epoch 2/20 (last_step)  cost ")
     nadek.NADEk(**{**QUICK, "max_iter": 20}, verbose=2).fit(copies)
     assert len(capsys.readouterr().out.splitlines()) == 20
 

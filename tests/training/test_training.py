@@ -32,7 +32,7 @@ from nadek.training import (
     prepare,
 )
 from nadek.training.costs import Minibatch, batch_costs, draw_batch, prepare_validation, validation_costs
-from nadek.training.defaults import ANNEAL, defaults, imputation_phases
+from nadek.training.defaults import ANNEAL, defaults, phases
 from nadek.training.optimizer_steps import MuonAdamW, orthogonal
 from nadek.training.training_config import epoch_generator, plan_run
 from support.models import seeded
@@ -928,7 +928,7 @@ def test_default_imputation_phases():
     assert [phase.steps for phase in small_table] == [1, None]
     assert {phase.masks for phase in (*large, *small_table)} == {"holes"}
     assert [phase.steps for phase in defaults(20_000, (2,) * 20, purpose="imputation", steps=1)[1].phases] == [None]
-    assert sum(phase.epochs for phase in imputation_phases(7, 3)) == 7
+    assert [phase.epochs for phase in phases(7, 2)] == [4, 3]
     lengths = [defaults(n, (2,) * 20, purpose="imputation", epochs=e)[1].anneal for n, e in ((400, None), (400, 7))]
     assert lengths == [ANNEAL, None]
 
@@ -976,13 +976,23 @@ def test_rate_is_held_before_it_falls():
     assert plans[0].progress(0, 0, 100, warmup=0.02) == pytest.approx(0.02 * 0.5 / 50)
 
 
-@pytest.mark.parametrize("steps", [1, 3])
-@pytest.mark.parametrize("n_rows", [20_000, 400])
-def test_default_density_phases(n_rows, steps):
-    learnt = defaults(n_rows, (2,) * 20, steps=steps, epochs=7)[1].phases
-    large = n_rows == 20_000
-    first = [("holes" if large else None, "all_steps")] if large or steps > 1 else []
-    expected = [*first, (None, "last_step")]
-    assert [(phase.masks, phase.objective) for phase in learnt] == expected
-    assert [phase.steps for phase in learnt] == [None] * len(expected)
-    assert sum(phase.epochs for phase in learnt) == 7
+@pytest.mark.parametrize(("n_rows", "first"), [(20_000, "holes"), (400, None)])
+def test_default_density_phases(n_rows, first):
+    learnt = defaults(n_rows, (2,) * 20, epochs=7)[1].phases
+    assert [(phase.epochs, phase.steps, phase.masks) for phase in learnt] == [(3, 1, first), (4, None, None)]
+    assert defaults(n_rows, (2,) * 20, steps=1, epochs=7)[1].phases == (Phase(epochs=7),)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "levels", "ordinal", "decay"),
+    [
+        (100, (5, 2), (0,), 2.0),
+        (1600, (5, 2), (0,), 0.5),
+        (20_000, (5, 2), (0,), 0.1),
+        (1600, (5, 2), (), 0.1),
+        (1600, (5, 2), (1,), 0.1),
+    ],
+)
+def test_default_weight_decay(n_rows, levels, ordinal, decay):
+    """It falls with the rows where levels have an order; two have none."""
+    assert defaults(n_rows, levels, ordinal=ordinal)[1].optimizer.weight_decay == decay

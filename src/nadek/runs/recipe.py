@@ -17,7 +17,6 @@ from nadek.runs.data import Source
 from nadek.tabular.columns import knots, n_levels, ordinal
 from nadek.training import Recipe as Recipe
 from nadek.training.defaults import Effort, defaults
-from nadek.training.defaults import phases as default_phases
 from nadek.utils.configs import decode, encode, naming
 
 USUAL_KINDS = {"model": {"core": {"kind": "deep"}}, "training": {"optimizer": {"kind": "adamw"}}}
@@ -156,10 +155,15 @@ def _count(value: Any) -> int | None:  # noqa: ANN401 - any TOML value
 
 
 def phases(epochs: int, steps: int, *, fixed_order: bool = False) -> list[dict[str, Any]]:
-    """Return the usual schedule as options (see `nadek.training.defaults.phases`)."""
+    """Return the usual schedule as options: half of the epochs minimise the costs of all steps, then that of the last.
+
+    A model of one step needs the second half only.
+    """
     if fixed_order:
         return [{"objective": "fixed_order", "epochs": epochs}]
-    return [{"objective": phase.objective, "epochs": phase.epochs} for phase in default_phases(epochs, steps)]
+    first = epochs // 2 if steps > 1 else 0
+    lengths = {"all_steps": first, "last_step": epochs - first}
+    return [{"objective": objective, "epochs": length} for objective, length in lengths.items() if length]
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

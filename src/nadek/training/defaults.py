@@ -33,10 +33,11 @@ WIDTH = 400
 DENSITY_FACTOR = 5
 """Most units for each column, beyond 64, of networks that learn a density; see `_width`."""
 BLOCKS = 2
-WEIGHT_DECAY, SMALL_NUMBERS_DECAY = 0.1, 2.0
-"""The second one for small tables with numbers, whose knots have many weights; categories lose by it."""
+WEIGHT_DECAY, ORDERED_DECAY, MOST_DECAY = 0.1, 800, 2.0
+"""Weight decay; where levels have an order, the second one divided by the rows, from the first to the third. More of it
+weakens associations; categories lose by it."""
 ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
-"""Rows that a run reads in all its epochs, and a run of `imputation_phases`."""
+"""Rows that a run reads in all its epochs, and a run for imputation."""
 ROWS_A_COLUMN = 9000
 """Rows that imputation reads for each of many columns, up to twice `ROWS_IMPUTATION`."""
 MIN_EPOCHS, MAX_EPOCHS = 10, 400
@@ -48,7 +49,7 @@ joint distribution, which are learnt later."""
 LARGE_TABLE = 100_000
 """From so many rows on a density is learnt from coarse batches."""
 ROWS_BETWEEN = 8192
-"""Rows read between validations, at most a tenth of a run; four times as many with `imputation_phases`, which would
+"""Rows read between validations, at most a tenth of a run; four times as many for imputation, which would
 spend a tenth of their time on them, and half as many where they choose the length."""
 ANNEAL = 0.5
 """Epochs of a falling rate, as part of those of the full rate, where validation chooses the length."""
@@ -81,7 +82,7 @@ def defaults(
         knots: tells which variables are continuous, see `nadek.models.variables`.
         purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on
             density training uses the law of missing cells for its first half. Imputation uses it always, and is
-            shorter (`imputation_phases`).
+            shorter.
         effort: "quick" trains a third as long, "thorough" three times as long, and large tables for imputation at the
             width of a density.
         epochs: number of epochs; None for the default, likewise below. For imputation in smaller tables validation
@@ -105,6 +106,8 @@ def defaults(
     if steps is None:
         steps = STEPS_OF_NUMBERS if imputation and knots else STEPS
     dropout = DROPOUT if small else 0.0
+    factors = _factors(levels, ordinal)
+    decay = WEIGHT_DECAY if factors is None else max(WEIGHT_DECAY, min(MOST_DECAY, ORDERED_DECAY / n_rows))
     model = ModelConfig(
         n_variables=len(levels),
         levels=None if set(levels) == {2} and knots is None else tuple(levels),
@@ -113,18 +116,18 @@ def defaults(
         core=ResidualConfig(width=width, blocks=BLOCKS, carry=True, activation="gelu", dropout=dropout),
         steps=steps,
         fill="zero",
-        factors=_factors(levels, ordinal),
+        factors=factors,
         mask_input=True,
     )
     default_batch_size, learning_rate = IMPUTATION if imputation else COARSE if n_rows >= LARGE_TABLE else FINE
-    first_masks: MaskLaw | None = None if small else "holes"
     length = EFFORTS[effort]
     most, least = round(length * MAX_EPOCHS), max(2, round(length * MIN_EPOCHS))
     if epochs is None:
         many = min(2 * ROWS_IMPUTATION, max(ROWS_IMPUTATION, ROWS_A_COLUMN * len(levels)))
         n_read = many if imputation else ROWS_DENSITY
         epochs = min(most, max(least, round(length * n_read / n_rows)))
-    chosen = imputation_phases(epochs, steps) if imputation else phases(epochs, steps, first_masks=first_masks)
+    masks: MaskLaw | None = "holes" if imputation else None
+    chosen = phases(epochs, steps, first_masks=masks if small else "holes", masks=masks)
     between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
     if adaptive:
         falling = replace(chosen[-1], epochs=math.ceil(ANNEAL * most))
@@ -132,7 +135,7 @@ def defaults(
     every = max(1, min(between // n_rows, epochs // 10))
     training = TrainingConfig(
         phases=chosen,
-        optimizer=AdamW(lr=learning_rate, weight_decay=SMALL_NUMBERS_DECAY if small and knots else WEIGHT_DECAY),
+        optimizer=AdamW(lr=learning_rate, weight_decay=decay),
         batch_size=default_batch_size if batch_size is None else batch_size,
         precision="bfloat16" if width >= BFLOAT16_WIDTH and has_fast_bfloat16(device) else "float32",
         patience=max(5, round(PATIENCE * epochs / every)),
@@ -160,23 +163,14 @@ def _width(n_rows: int, levels: Sequence[int], knots: Knots, factor: int) -> int
     return max(16, 16 * int(width / 16))
 
 
-def phases(epochs: int, steps: int, *, first_masks: MaskLaw | None = None) -> tuple[Phase, ...]:
-    """Return the default phases.
+def phases(
+    epochs: int, steps: int, *, first_masks: MaskLaw | None = None, masks: MaskLaw | None = None
+) -> tuple[Phase, ...]:
+    """Return the default phases: the cost after one step, then after all.
 
-    Half of the epochs minimise the costs of all steps, half that of the last step. A model of one step needs the
-    second half only.
-    """
-    first = epochs // 2 if steps > 1 or first_masks is not None else 0
-    last = Phase(objective="last_step", epochs=epochs - first)
-    return (Phase(objective="all_steps", epochs=first, masks=first_masks), last) if first else (last,)
-
-
-def imputation_phases(epochs: int, steps: int) -> tuple[Phase, ...]:
-    """Return phases for imputation: one step, then all.
-
-    The masks are those of missing cells, which won one to four hundredths of the log-loss. With three steps the first
-    half saves a third of the time and cost a hundredth of the log-loss at most; with two, two thirds cost nothing.
+    The first phase costs a part of the time and, on validation rows, next to no quality. It takes half of the epochs
+    with three steps, two thirds with two. ``first_masks`` and ``masks`` are the laws of the two.
     """
     first = 2 * epochs // (steps + 1) if steps > 1 else 0
-    last = Phase(epochs=epochs - first, masks="holes")
-    return (replace(last, epochs=first, steps=1), last) if first else (last,)
+    last = Phase(epochs=epochs - first, masks=masks)
+    return (Phase(epochs=first, steps=1, masks=first_masks), last) if first else (last,)
