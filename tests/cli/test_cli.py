@@ -533,11 +533,11 @@ def test_many_columns_are_declared_at_once(kind, tmp_path):
 def test_dry_run_gives_types_and_reasons(tmp_path):
     rows = [f"p{i},{i % 5 + 2},{['a', 'b', 'c', ''][i % 4]},{i / 8},{i % 2},," for i in range(300)]
     (tmp_path / "t.csv").write_text("\n".join(["id,grade,word,size,flag,none,gone", *rows]) + "\n")
-    command = ("fit", tmp_path / "t.csv", "-o", tmp_path / "model", "--dry-run", "--drop", "gone")
+    command = ("fit", tmp_path / "t.csv", "-o", tmp_path / "model", "--dry-run", "--drop", "gone", "--n-bins", 8)
     columns = json.loads(ok(*command, "--json").out)["columns"]
     assert [column["type"] for column in columns] == [
         *("to be said", "to be said", "categorical, 3 levels: 'a', 'b', 'c'"),
-        *("numeric, numbers from 0 to 37.375 in 16 bins", "binary, 2 levels: 0, 1", "empty", "left out"),
+        *("numeric, numbers from 0 to 37.375 in 8 bins", "binary, 2 levels: 0, 1", "empty", "left out"),
     ]
     assert [column["missing"] for column in columns] == [None, None, 75, 0, 0, 300, None]
     reasons = [column["reason"] for column in columns]
@@ -927,7 +927,7 @@ FLAGS = {
     "explain": "--row --top",
     "export": "--force --output -o",
     "fit": "--batch-size --categorical --config --drop --dry-run --effort --epochs --hidden --json --keep --lr --memory"
-    " --missing --numeric --ordinal --resume --save-every --seed --set --steps --tensorboard --validation"
+    " --missing --n-bins --numeric --ordinal --resume --save-every --seed --set --steps --tensorboard --validation"
     " --validation-fraction --whole-numbers",
     "impute": "--strategy --probabilities --seed",
     "info": "--card --json",

@@ -35,6 +35,7 @@ from nadek.runs.data import Source, open_table, open_training
 from nadek.runs.recipe import choose_recipe, parse_settings, read_recipe
 from nadek.runs.resume import check_output, finished
 from nadek.runs.train import train
+from nadek.tabular.columns.infer import N_BINS
 from nadek.tabular.csv import CsvFormat
 from nadek.tabular.encode import schema_labels
 from nadek.tabular.learn_schema import UndecidedColumnsError
@@ -106,9 +107,8 @@ class ColumnOptions:
         Names, option("--categorical", "Columns of categories, as a,b or item_* or item_1..item_9. Repeatable.")
     ] = None
     numeric: Annotated[Names, option("--numeric", "Columns of numbers, named like these. Repeatable.")] = None
-    whole_numbers: Annotated[
-        WholeNumbers | None, option("--whole-numbers", "What other columns of whole numbers hold.")
-    ] = None
+    whole_numbers: Annotated[WholeNumbers | None, option("--whole-numbers", "What other whole numbers are.")] = None
+    n_bins: Annotated[int, option("--n-bins", "Bins of a column of numbers, at most.", min=2)] = N_BINS
     ordinal: Annotated[Names, option("--ordinal", "Answers in an order, as pain=none,mild,severe. Repeatable.")] = None
     drop: Annotated[Names, option("--drop", "Columns to leave out, as a,b. Repeatable.")] = None
     missing: Annotated[Names, option("--missing", "Cells that mean missing, as ?,age=99. Repeatable.")] = None
@@ -117,7 +117,7 @@ class ColumnOptions:
     def choices(self) -> Choices:
         """Return them for the reading of the table."""
         lists: Any = {name: tuple(value) for name, value in vars(self).items() if isinstance(value, list)}
-        return Choices(**lists, whole_numbers=self.whole_numbers)
+        return Choices(**lists, whole_numbers=self.whole_numbers, n_bins=self.n_bins)
 
 
 @dataclass(frozen=True, kw_only=True)

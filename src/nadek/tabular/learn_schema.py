@@ -161,7 +161,7 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
         return Binary(), np.full(len(table), np.nan)
     kind: Declared = declared if declared in ("categorical", "numeric") else "auto"
     try:
-        column = infer(values, name=label, kind=kind)
+        column = infer(values, name=label, kind=kind, n_bins=choices.n_bins)
     except MixedColumnError as error:
         if declared is not None:
             raise

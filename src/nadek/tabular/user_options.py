@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
+from nadek.tabular.columns.infer import N_BINS
 from nadek.tabular.names import as_known, nearest, quoted
 from nadek.tabular.table import Table
 from nadek.tabular.text_cells import NOTHING
@@ -29,6 +30,7 @@ class Choices:
         missing: words that mean missing in any column, or in one, as ``age=99``.
         keep: words such as None that are answers in columns of text, although they mean missing elsewhere.
         whole_numbers: what columns of whole numbers hold that nothing else is said of.
+        n_bins: bins of a column of numbers, at most.
     """
 
     categorical: tuple[str, ...] = ()
@@ -38,6 +40,7 @@ class Choices:
     missing: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     whole_numbers: WholeNumbers | None = None
+    n_bins: int = N_BINS
 
     def parse(self, labels: Sequence[str]) -> "ParsedChoices":
         """Return what the options say of the columns of a table."""
@@ -56,7 +59,7 @@ class Choices:
                 if declared.setdefault(name, option) != option:
                     raise ValueError(f'column "{name}" is said to be both: {declared[name]} and {option}')
         missing, keep = parse_missing(self.missing, labels), tuple(split_names(self.keep))
-        return ParsedChoices(declared, orders, missing, keep, self.whole_numbers)
+        return ParsedChoices(declared, orders, missing, keep, self.whole_numbers, self.n_bins)
 
 
 class ParsedChoices(NamedTuple):
@@ -67,6 +70,7 @@ class ParsedChoices(NamedTuple):
     missing: tuple["Word", ...]
     keep: tuple[str, ...]
     whole_numbers: WholeNumbers | None
+    n_bins: int
 
 
 class Word(NamedTuple):

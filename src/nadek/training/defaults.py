@@ -28,16 +28,14 @@ STEPS, STEPS_OF_NUMBERS = 3, 2
 """Refining steps; imputation takes fewer in tables with numbers, whose first guess is good."""
 FACTORS = 12
 """Factors of the first guess at numbers, at most one for each of its features."""
-WIDTH = 400
-"""Units of the stream in large tables; see `_width`."""
-DENSITY_FACTOR = 5
-"""Most units for each column, beyond 64, of networks that learn a density; see `_width`."""
+WIDTH, DENSITY_FACTOR = 400, 5
+"""Most units of the stream, and those for each column, beyond 64, where a density is learnt; see `_width`."""
 BLOCKS = 2
 WEIGHT_DECAY, ORDERED_DECAY, MOST_DECAY = 0.1, 800, 2.0
 """Weight decay; where levels have an order, the second one divided by the rows, from the first to the third. More of it
 weakens associations; categories lose by it."""
 ROWS_DENSITY, ROWS_IMPUTATION = 1_500_000, 600_000
-"""Rows that a run reads in all its epochs, and a run for imputation."""
+"""Rows that a run reads in all its epochs."""
 ROWS_A_COLUMN = 9000
 """Rows that imputation reads for each of many columns, up to twice `ROWS_IMPUTATION`."""
 MIN_EPOCHS, MAX_EPOCHS = 10, 400
@@ -49,8 +47,8 @@ joint distribution, which are learnt later."""
 LARGE_TABLE = 100_000
 """From so many rows on a density is learnt from coarse batches."""
 ROWS_BETWEEN = 8192
-"""Rows read between validations, at most a tenth of a run; four times as many for imputation, which would
-spend a tenth of their time on them, and half as many where they choose the length."""
+"""Rows read between validations, at most a tenth of a run; four times as many for imputation, which would spend a tenth
+of its time on them, and half as many where they choose the length."""
 ANNEAL = 0.5
 """Epochs of a falling rate, as part of those of the full rate, where validation chooses the length."""
 PATIENCE = 0.2
@@ -80,9 +78,8 @@ def defaults(
         levels: number of levels of each variable.
         ordinal: indices of the variables whose levels have an order.
         knots: tells which variables are continuous, see `nadek.models.variables`.
-        purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on
-            density training uses the law of missing cells for its first half. Imputation uses it always, and is
-            shorter.
+        purpose: "density" for the likelihood of rows, "imputation" for missing cells. From `SMALL_TABLE` rows on the
+            first half of density training uses the law of missing cells, too. Imputation is shorter.
         effort: "quick" trains a third as long, "thorough" three times as long, and large tables for imputation at the
             width of a density.
         epochs: number of epochs; None for the default, likewise below. For imputation in smaller tables validation
