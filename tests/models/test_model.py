@@ -93,6 +93,7 @@ def test_residual_core_carries_stream_if_requested(generator):
     [
         (lambda: ModelConfig(n_variables=0), "n_variables: expected at least 1, found 0"),
         (lambda: ModelConfig(n_variables=2, steps=0), "steps: expected at least 1, found 0"),
+        (lambda: ModelConfig(n_variables=2, steps=2.5), "steps: expected a whole number, found 2.5"),
         (lambda: ModelConfig(n_variables=2, init_std=-0.1), "init_std: expected a number of at least 0, found -0.1"),
         (lambda: ModelConfig(n_variables=2, fill="noise"), "fill: expected one of 'mean', 'zero'"),
         (lambda: ModelConfig(n_variables=2, ordering=(0, 0)), "ordering: expected each of 0..1 once"),

@@ -403,9 +403,15 @@ def test_typing_errors_move_no_expectation():
     assert abs(expected_mean / values.mean() - 1) < 0.03 < with_errors.mean() / values.mean() - 1
 
 
+@pytest.mark.parametrize("texts", [["1,5", "2"], ["0,5", "-1,25", "7"]])
+def test_texts_that_may_be_decimals_are_asked_about(texts):
+    assert "has numbers with commas, or several in a cell ('" in refused(infer, np.array(texts, object), name="x")
+    assert infer(np.array(2 * [*texts, "a"], object), name="x").kind == "categorical"
+
+
 def test_texts_that_look_like_dates_are_told():
     texts = np.array([f"2025-03-{1 + i % 28:02d} at {i}" for i in range(60)], dtype=object)
-    assert "which look like dates (written as 2023-05-31" in refused(infer, texts, name="x")
+    assert "which look like dates (in files 2023-05-31 is one" in refused(infer, texts, name="x")
 
 
 ENDS = [[-1.7e308, 0, 1, 1.7e308], [-1.7e308, -1.6e308, 0, 1, 1.6e308, 1.7e308], [1e308, 1.5e308, 1.6e308, 1.7e308]]

@@ -8,7 +8,7 @@ import pytest
 
 from nadek.tabular.frames import read_array, read_frame
 from nadek.tabular.learn_schema import learn_columns
-from nadek.tabular.missing_codes import missing_code
+from nadek.tabular.missing_codes import missing_code, missing_date
 
 OPTIONS = {"n_bins": 16, "categorical_features": [], "numeric_features": []}
 
@@ -45,6 +45,22 @@ def test_integers_with_missing_cells_and_objects():
     for table in (read_frame(ages), read_array(np.array([[33, None], [999, 1], [999, 3], [41, 2]], dtype=object))):
         with pytest.warns(UserWarning, match="999 in 2 cells of column"):
             learn_columns(table, OPTIONS, keep_empty=False)
+
+
+@pytest.mark.parametrize(
+    ("code", "count"), [("9999-12-31", 2), ("1900-01-01", 2), ("2023-12-31", 0), ("1970-01-01", 0)]
+)
+def test_missing_date(code, count):
+    dates = np.array([code, "1960-03-01", "1999-06-02", "2005-01-01", code], dtype="M8[s]")
+    assert missing_date(dates if count else dates[:-1]) == (np.datetime64(code if count else "1900-01-01"), count)
+
+
+def test_far_dates_are_told():
+    table = read_frame(
+        pd.DataFrame({"end": pd.to_datetime(["2020-01-01", "2020-01-05", "2021-01-01", *2 * ["1900-01-01"]])})
+    )
+    with pytest.warns(UserWarning, match='learnt as numbers: 1900-01-01 in 2 cells of column "end"'):
+        learn_columns(table, OPTIONS, keep_empty=False)
 
 
 def test_dates_and_other_numbers_are_no_codes():

@@ -251,7 +251,7 @@ def level_probabilities(model: ConditionalModel, x: Float[Tensor, "B D"]) -> Flo
     """
     missing = missing_cells(model, x)
     _check_marginals(model, missing)
-    out = (x.round().unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).double()
+    out = (x.double().round().unsqueeze(-1) == torch.arange(max(model.levels), device=x.device)).double()
     for rows in chunks(len(x), bytes_per_row(model)):
         logits = model(x[rows], missing[rows])[-1]
         probabilities = model.variables.level_probabilities(logits).double()

@@ -117,7 +117,7 @@ class ResidualConfig:
 
     def __post_init__(self) -> None:
         _check(self, (self.width,))
-        check_range(self, "blocks", least=1)
+        check_range(self, "blocks", least=1, whole=True)
 
     def build(self) -> "Residual":
         """Return the core with undrawn parameters."""

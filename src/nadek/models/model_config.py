@@ -54,8 +54,8 @@ class ModelConfig:
     init_std: float | None = None
 
     def __post_init__(self) -> None:
-        check_range(self, "n_variables", "steps", "confidence", least=1)
-        check_range(self, "factors", least=0)
+        check_range(self, "n_variables", "steps", "confidence", least=1, whole=True)
+        check_range(self, "factors", least=0, whole=True)
         check_range(self, "init_std", least=0)
         check_choices(self, "fill")
         ordering, ordinal, last = self.ordering, self.ordinal or (), self.n_variables - 1  # a file may have any number
@@ -106,8 +106,8 @@ class ImageConfig:
             raise ValueError(f"image_shape: expected height and width, found {self.image_shape}")
         if not self.channels or min(self.channels) < 1:
             raise ValueError(f"channels: expected one scale or more of at least one channel, found {self.channels}")
-        check_range(self, "blocks", "steps", least=1)
-        check_range(self, "dense", least=0)
+        check_range(self, "blocks", "steps", least=1, whole=True)
+        check_range(self, "dense", least=0, whole=True)
         check_range(self, "dropout", least=0, below=1)
 
     @property
@@ -144,7 +144,7 @@ class MemoryConfig:
     kind: Literal["memory"] = "memory"
 
     def __post_init__(self) -> None:
-        check_range(self, "n_rows", least=1)
+        check_range(self, "n_rows", least=1, whole=True)
 
     @property
     def n_variables(self) -> int:

@@ -33,6 +33,7 @@ or dates where they can be."""
 
 _WORDS = dict.fromkeys(MISSING, np.nan) | dict.fromkeys(TRUE, 1.0) | dict.fromkeys(FALSE, 0.0)
 _DECIMAL_COMMA = re.compile(r"\A(\s*[+-]?\d*),(\d+\s*)\Z")
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+\s*")
 _PADDED = re.compile("[+-]?0[0-9xX]")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:([ T])(\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?)(Z|[+-]\d\d:?\d\d)?)?")
 """Separator, time and zone of a date."""
@@ -90,18 +91,28 @@ def read_words(
     return to_numbers(numbers)
 
 
-def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
+def with_points(column: pa.ChunkedArray, reading: Reading, *, name: str | None = None) -> pa.ChunkedArray:
     """Return a column of words with points in place of decimal commas.
 
     A column is left as it is if it is read as text, if it has numbers with points as well (commas may then separate
-    thousands), or if its type is guessed and not all of its words are numbers.
+    thousands), or if its type is guessed and not all of its words are numbers. If it has a name, points that seem to
+    separate thousands are a ValueError.
     """
     if reading in ("text", "exact"):
         return column
     encoded = column.combine_chunks().dictionary_encode()
     words = encoded.dictionary.to_pylist()
     pointed = [point(word) for word in words]
-    if pointed == words or any("." in word and number(word) is not None for word in words):
+    numbers = [word for word in words if number(word) is not None]
+    thousands = [word for word in words if _THOUSANDS.fullmatch(word)]
+    if (
+        name is not None
+        and thousands
+        and len({*thousands, *(word for word in numbers if "." not in word)}) == len(words)
+    ):
+        remedy = "write thousands without points, or say --decimal . if this is one, or --categorical if it is a word"
+        raise ValueError(f'column "{name}": {thousands[0].strip()} has a point, where decimals have commas: {remedy}')
+    if pointed == words or any("." in word for word in numbers):
         return column
     if reading == "guess" and any(number(word) is None for word in pointed):
         return column

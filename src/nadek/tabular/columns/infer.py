@@ -29,6 +29,8 @@ FAR = 3
 
 _DATE = re.compile(r"\d{4}([-./])\d\d?\1\d\d?|\d\d?([-./])\d\d?\2\d{2,4}")
 
+_WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)?")
+
 LARGEST_EXACT_SINGLE = 2**24
 """`LARGEST_EXACT` of single precision."""
 
@@ -83,7 +85,7 @@ def infer(
         message = f'column "{name}" holds {shown(levels[0])} or nothing: write a word where nothing is an answer'
         raise TickedColumnError(f"{message}, or say that it is categorical where it is unknown")
     if cells.sort == "text":
-        return _words(levels, len(cells.values), name)
+        return _words(list(map(str, levels)), len(cells.values), name)
     if len(levels) == 1:
         return Categorical(levels=tuple(levels))
     if integers == "ask" and all(float(level).is_integer() for level in levels):
@@ -105,13 +107,17 @@ def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 -
     return (np.floor(numbers) == numbers) & (np.abs(numbers) < LARGEST_EXACT)
 
 
-def _words(levels: list[Level], n_cells: int, name: str) -> Column:
+def _words(levels: list[str], n_cells: int, name: str) -> Column:
+    if all(map(_WITH_COMMA.fullmatch, levels)) and any("," in level for level in levels):
+        start = f'column "{name}" has numbers with commas, or several in a cell ({listed(levels, 3)})'
+        told = "tell that commas are decimal (--decimal , or decimal=',' of pandas.read_csv)"
+        raise UndecidedColumnError(f"{start}: {told}, or say that it is categorical")
     if len(levels) == 2:
         return Binary(levels=(levels[0], levels[1]))
     if len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
-        if _DATE.match(str(levels[0])):
-            message += ", which look like dates (written as 2023-05-31, or made by pandas.to_datetime, they are)"
+        if _DATE.match(levels[0]):
+            message += ", which look like dates (in files 2023-05-31 is one; pandas.to_datetime makes some)"
         if len(levels) > MOST_LEVELS:
             raise UndecidedColumnError(f"{message}, too many for categories: leave it out", ())
         raise UndecidedColumnError(f"{message}: say that it is categorical, or leave it out")
