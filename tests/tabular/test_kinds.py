@@ -291,6 +291,18 @@ def test_decimal_commas_beside_missing_words(tmp_path):
         opened(tmp_path / "t.csv", Choices(categorical=("many",), numeric=("size",)))
 
 
+@pytest.mark.parametrize("word", ["-1.130", "1.130.000"])
+def test_points_between_thousands_are_asked_about(word, tmp_path):
+    (tmp_path / "t.csv").write_text(f"many;size\n{word};0,5\n1.200;1,5\n923;2,5\nNA;0,5\n")
+    for told in ((), ("many",)):
+        with pytest.raises(ValueError, match=rf'column "many" has points, as {word}, where decimals have commas'):
+            opened(tmp_path / "t.csv", Choices(numeric=told))
+    many, _ = opened(tmp_path / "t.csv", Choices(categorical=("many",))).schema.kinds
+    assert word in many.levels
+    (tmp_path / "t.csv").write_text("many;size\n1.130;0,5\n1.25;1,5\n923;2,5\n")
+    assert opened(tmp_path / "t.csv", Choices()).schema.kinds[0].high == 923
+
+
 def test_multiple_answers_are_no_decimals(tmp_path):
     kinds = (
         Categorical(levels=("1", "1,2", "2")),

@@ -177,15 +177,6 @@ def test_decimal_commas_are_read_as_numbers(csv_file):
     assert raw.count(0, "47,4")
 
 
-@pytest.mark.parametrize("cells", ["1.130;923", "-1.130;NA", "1.130.000;1.200"])
-def test_points_between_thousands_are_asked_about(csv_file, cells):
-    path = csv_file("w\n" + cells.replace(";", "\n") + "\n")
-    with pytest.raises(ValueError, match=r'column "w": -?1\.130.* has a point, where decimals have commas'):
-        read(path, form=CsvFormat(decimal=",")).column(0)
-    read(path).column(0)
-    read(path, form=CsvFormat(decimal=",")).column(0, reading="text")
-
-
 @pytest.mark.parametrize(
     "cell", ["", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A", '""', " ", " NA"]
 )

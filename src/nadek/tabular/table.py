@@ -96,7 +96,7 @@ class Table:
         if isinstance(cells, np.ndarray):
             return cells
         if self.is_text_file:
-            words = with_points(cells, reading, name=label) if self.decimal_commas else cells
+            words = with_points(cells, reading) if self.decimal_commas else cells
             return read_words(words, reading, name=label, levels=levels, first_row=self.first_row)
         if pa.types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)

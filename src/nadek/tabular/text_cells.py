@@ -91,32 +91,31 @@ def read_words(
     return to_numbers(numbers)
 
 
-def with_points(column: pa.ChunkedArray, reading: Reading, *, name: str | None = None) -> pa.ChunkedArray:
+def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
     """Return a column of words with points in place of decimal commas.
 
     A column is left as it is if it is read as text, if it has numbers with points as well (commas may then separate
-    thousands), or if its type is guessed and not all of its words are numbers. If it has a name, points that seem to
-    separate thousands are a ValueError.
+    thousands), or if its type is guessed and not all of its words are numbers.
     """
     if reading in ("text", "exact"):
         return column
     encoded = column.combine_chunks().dictionary_encode()
     words = encoded.dictionary.to_pylist()
     pointed = [point(word) for word in words]
-    numbers = [word for word in words if number(word) is not None]
-    thousands = [word for word in words if _THOUSANDS.fullmatch(word)]
-    if (
-        name is not None
-        and thousands
-        and len({*thousands, *(word for word in numbers if "." not in word)}) == len(words)
-    ):
-        remedy = "write thousands without points, or say --decimal . if this is one, or --categorical if it is a word"
-        raise ValueError(f'column "{name}": {thousands[0].strip()} has a point, where decimals have commas: {remedy}')
-    if pointed == words or any("." in word for word in numbers):
+    if pointed == words or any("." in word and number(word) is not None for word in words):
         return column
     if reading == "guess" and any(number(word) is None for word in pointed):
         return column
     return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
+
+
+def with_thousands(column: pa.ChunkedArray) -> str | None:
+    """Return a word whose point seems to separate thousands, if all points of a column may do so."""
+    words: list[str] = pc.unique(column.drop_null()).to_pylist()
+    others = [word for word in words if not _THOUSANDS.fullmatch(word)]
+    if len(others) == len(words) or any("." in word or number(word) is None for word in others):
+        return None
+    return next(word.strip() for word in words if _THOUSANDS.fullmatch(word))
 
 
 def point(word: str) -> str:
