@@ -153,8 +153,8 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
     values = table.column(j, reading=readings.get(declared, "guess"))
     if table.decimal_commas and declared != "categorical" and (word := with_thousands(table.cells[j])) is not None:
         start = f'column "{label}" has points, as {word}, where decimals have commas'
-        told = "write thousands without them, say --decimal . if they are decimal, or that it is categorical"
-        raise UndecidedColumnError(f"{start}: {told}")
+        remedy = "write thousands without them, say --decimal . if they are decimal, or that it is categorical"
+        raise UndecidedColumnError(f"{start}: {remedy}")
     is_text = values.dtype == object and all(value is None or isinstance(value, str) for value in values)
     may_be_text = is_text or is_missing(values).all()  # all cells may be words such as None
     if choices.keep and table.is_text_file and declared != "numeric" and may_be_text:

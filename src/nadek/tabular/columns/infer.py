@@ -110,8 +110,8 @@ def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 -
 def _words(levels: list[str], n_cells: int, name: str) -> Column:
     if all(map(_WITH_COMMA.fullmatch, levels)) and any("," in level for level in levels):
         start = f'column "{name}" has numbers with commas, or several in a cell ({listed(levels, 3)})'
-        told = "tell that commas are decimal (--decimal , or decimal=',' of pandas.read_csv)"
-        raise UndecidedColumnError(f"{start}: {told}, or say that it is categorical")
+        remedy = "tell that commas are decimal (--decimal , or decimal=',' of pandas.read_csv)"
+        raise UndecidedColumnError(f"{start}: {remedy}, or say that it is categorical")
     if len(levels) == 2:
         return Binary(levels=(levels[0], levels[1]))
     if len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
