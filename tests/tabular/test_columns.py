@@ -405,7 +405,7 @@ def test_typing_errors_move_no_expectation():
 
 @pytest.mark.parametrize("texts", [["1,5", "2"], ["0,5", "-1,25", "7"]])
 def test_texts_that_may_be_decimals_are_asked_about(texts):
-    assert "has numbers with commas, or several in a cell ('" in refused(infer, np.array(texts, object), name="x")
+    assert ", numbers if commas are decimal (--decimal , or" in refused(infer, np.array(texts, object), name="x")
     assert infer(np.array(2 * [*texts, "a"], object), name="x").kind == "categorical"
 
 

@@ -295,7 +295,7 @@ def test_decimal_commas_beside_missing_words(tmp_path):
 def test_points_between_thousands_are_asked_about(word, tmp_path):
     (tmp_path / "t.csv").write_text(f"many;size\n{word};0,5\n1.200;1,5\n923;2,5\nNA;0,5\n")
     for told in ((), ("many",)):
-        with pytest.raises(ValueError, match=rf'column "many" has points, as {word}, where decimals have commas'):
+        with pytest.raises(ValueError, match=rf'column "many": {word} seems to have a point for thousands'):
             opened(tmp_path / "t.csv", Choices(numeric=told))
     many, _ = opened(tmp_path / "t.csv", Choices(categorical=("many",))).schema.kinds
     assert word in many.levels

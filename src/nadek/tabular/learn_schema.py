@@ -18,7 +18,7 @@ from nadek.tabular.missing_codes import warn_of_missing_codes
 from nadek.tabular.names import chosen_columns
 from nadek.tabular.schema import Schema
 from nadek.tabular.table import OtherTypeError, Table
-from nadek.tabular.text_cells import NOTHING, Reading, with_thousands
+from nadek.tabular.text_cells import NOTHING, Reading, check_points
 from nadek.tabular.user_options import (
     Choices,
     Declaration,
@@ -151,10 +151,6 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
         return ordered, encode(ordered, table.column(j, reading="text", levels=order), name=label)
     readings: dict[Declaration | None, Reading] = {"categorical": "text", "numeric": "numbers"}
     values = table.column(j, reading=readings.get(declared, "guess"))
-    if table.decimal_commas and declared != "categorical" and (word := with_thousands(table.cells[j])) is not None:
-        start = f'column "{label}" has points, as {word}, where decimals have commas'
-        remedy = "write thousands without them, say --decimal . if they are decimal, or that it is categorical"
-        raise UndecidedColumnError(f"{start}: {remedy}")
     is_text = values.dtype == object and all(value is None or isinstance(value, str) for value in values)
     may_be_text = is_text or is_missing(values).all()  # all cells may be words such as None
     if choices.keep and table.is_text_file and declared != "numeric" and may_be_text:
@@ -165,6 +161,8 @@ def _learn(table: Table, j: int, declared: Declaration | None, choices: ParsedCh
         return Binary(), np.full(len(table), np.nan)
     kind: Declared = declared if declared in ("categorical", "numeric") else "auto"
     try:
+        if table.decimal_commas and declared != "categorical":
+            check_points(table.cells[j], label)
         column = infer(values, name=label, kind=kind, n_bins=choices.n_bins)
     except MixedColumnError as error:
         if declared is not None:

@@ -20,9 +20,7 @@ def warn_of_missing_codes(table: Table, columns: Mapping[int, Column | None]) ->
     """Warn once of numbers that may mean missing, in the columns at these places of a training table."""
     named = []
     for j, column in columns.items():
-        if not isinstance(column, Numeric):
-            continue
-        if column.unit is not None or column.low in LOW_CODES or column.high in HIGH_CODES:
+        if isinstance(column, Numeric) and _ends_in_code(column):
             label, is_date = table.labels[j], column.unit is not None
             values = table.column(j, reading="numbers")
             cells = read_cells(values, name=label, expected_sort="dates" if is_date else "numbers")
@@ -34,6 +32,14 @@ def warn_of_missing_codes(table: Table, columns: Mapping[int, Column | None]) ->
         start = f"{table.where}: " if table.where else ""
         message = f"{start}these may mean missing, but are learnt as numbers"
         warn(f"{message}: {first_columns(named)}; if they do, {remedy}")
+
+
+def _ends_in_code(column: Numeric) -> bool:
+    """Return True if the least or the largest value is a code."""
+    if column.unit is None:
+        return column.low in LOW_CODES or column.high in HIGH_CODES
+    ends = np.array([column.low, column.high]).astype(np.int64).astype(f"M8[{column.unit}]")
+    return bool(np.isin(ends.astype("M8[D]"), DATE_CODES).any())
 
 
 def missing_code(numbers: Float[np.ndarray, " M"]) -> tuple[float, int]:

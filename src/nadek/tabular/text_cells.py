@@ -18,7 +18,7 @@ from nadek.tabular.arrow_columns import (
     to_numbers,
     to_objects,
 )
-from nadek.tabular.columns.parsing import UNITS, is_missing, shown
+from nadek.tabular.columns.parsing import UNITS, MixedColumnError, is_missing, shown
 
 MISSING = ("", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A")
 """Words for missing values, as spreadsheets, databases and other libraries write them."""
@@ -109,13 +109,14 @@ def with_points(column: pa.ChunkedArray, reading: Reading) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(pointed, pa.string()).take(encoded.indices)])
 
 
-def with_thousands(column: pa.ChunkedArray) -> str | None:
-    """Return a word whose point seems to separate thousands, if all points of a column may do so."""
+def check_points(column: pa.ChunkedArray, name: str) -> None:
+    """Refuse whole numbers whose points seem to separate thousands, where decimals have commas."""
     words: list[str] = pc.unique(column.drop_null()).to_pylist()
-    others = [word for word in words if not _THOUSANDS.fullmatch(word)]
-    if len(others) == len(words) or any("." in word or number(word) is None for word in others):
-        return None
-    return next(word.strip() for word in words if _THOUSANDS.fullmatch(word))
+    grouped = [word for word in words if _THOUSANDS.fullmatch(word)]
+    whole = [word for word in words if "." not in word and number(word) is not None]
+    if grouped and len(grouped) + len(whole) == len(words):
+        note = "decimals have commas here (--decimal . says that they have points)"
+        raise MixedColumnError(f'column "{name}": {grouped[0].strip()} seems to have a point for thousands: {note}')
 
 
 def point(word: str) -> str:

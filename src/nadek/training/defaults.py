@@ -124,7 +124,7 @@ def defaults(
         n_read = many if imputation else ROWS_DENSITY
         epochs = min(most, max(least, round(length * n_read / n_rows)))
     masks: MaskLaw | None = "holes" if imputation else None
-    chosen = phases(epochs, steps, first_masks=masks if small else "holes", masks=masks)
+    chosen = _phases(epochs, steps, masks if small else "holes", masks)
     between = 4 * ROWS_BETWEEN if imputation else ROWS_BETWEEN
     if adaptive:
         falling = replace(chosen[-1], epochs=math.ceil(ANNEAL * most))
@@ -160,9 +160,7 @@ def _width(n_rows: int, levels: Sequence[int], knots: Knots, factor: int) -> int
     return max(16, 16 * int(width / 16))
 
 
-def phases(
-    epochs: int, steps: int, *, first_masks: MaskLaw | None = None, masks: MaskLaw | None = None
-) -> tuple[Phase, ...]:
+def _phases(epochs: int, steps: int, first_masks: MaskLaw | None, masks: MaskLaw | None) -> tuple[Phase, ...]:
     """Return the default phases: the cost after one step, then after all.
 
     The first phase costs a part of the time and, on validation rows, next to no quality. It takes half of the epochs

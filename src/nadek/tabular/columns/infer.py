@@ -108,14 +108,13 @@ def _tells_whole(numbers: NDArray[np.float64] | float) -> Any:  # noqa: ANN401 -
 
 
 def _words(levels: list[str], n_cells: int, name: str) -> Column:
-    if all(map(_WITH_COMMA.fullmatch, levels)) and any("," in level for level in levels):
-        start = f'column "{name}" has numbers with commas, or several in a cell ({listed(levels, 3)})'
-        remedy = "tell that commas are decimal (--decimal , or decimal=',' of pandas.read_csv)"
-        raise UndecidedColumnError(f"{start}: {remedy}, or say that it is categorical")
-    if len(levels) == 2:
+    may_be_numbers = all(map(_WITH_COMMA.fullmatch, levels)) and any("," in level for level in levels)
+    if len(levels) == 2 and not may_be_numbers:
         return Binary(levels=(levels[0], levels[1]))
-    if len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
+    if may_be_numbers or len(levels) > MOST_WORDS or 1 < len(levels) == n_cells:
         message = f'column "{name}" has {len(levels)} different texts in {n_cells} rows ({listed(levels, 3)})'
+        if may_be_numbers:
+            message += ", numbers if commas are decimal (--decimal , or decimal=',' of pandas.read_csv says so)"
         if _DATE.match(levels[0]):
             message += ", which look like dates (in files 2023-05-31 is one; pandas.to_datetime makes some)"
         if len(levels) > MOST_LEVELS:
